@@ -34,11 +34,12 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
 # An absolute folder of the installation stays one.
 cmake_path(APPEND _libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 cmake_path(APPEND _includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
-set(_libs "${CMAKE_THREAD_LIBS_INIT}")
+# Threads are part of the C library here, or not: the flag is right in both cases.
+set(_threads "-pthread")
+set(_libs "${_threads}")
 foreach(_library IN LISTS CMAKE_DL_LIBS)
   string(APPEND _libs " -l${_library}")
 endforeach()
-string(STRIP "${_libs}" _libs)
 set(_files fletching.pc)
 if(FLETCHING_BUILD_SHARED)
   list(APPEND _files fletching-shared.pc)

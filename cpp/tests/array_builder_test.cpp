@@ -425,6 +425,36 @@ TEST(MakeDeviceArray, MemoryRunsOut) {
   EXPECT_EQ(failed, 1);
 }
 
+// Strings, binary values, lists and maps: the second buffer has length + 1 offsets.
+TEST(ArrayBuilder, AnEmptyArrayHasOneZeroOffset) {
+  const auto make = [](ArrayValues values) {
+    auto builder = build_array({.arrays = 1, .buffers = 4}, 0).value();
+    builder.set(builder.root(), values, {nullptr});
+    builder.set(builder.add_children(builder.root(), 1)[0], values, {nullptr, nullptr, nullptr});
+    return builder;
+  };
+  const Array array = make({}).finish().value();
+  const void* offsets = array.children()[0]->buffers[1];
+  ASSERT_NE(offsets, nullptr);
+  EXPECT_EQ(*static_cast<const std::int64_t*>(offsets), 0);
+  EXPECT_EQ(array.children()[0]->buffers[0], nullptr);
+  EXPECT_EQ(array.children()[0]->buffers[2], nullptr);
+  const DeviceArray device = make({}).finish_cpu().value();
+  EXPECT_NE(device.children()[0]->buffers[1], nullptr);
+  // An address of the host would be wrong on a GPU, and with an offset one zero is not enough.
+  const DeviceArray cuda = make({}).finish(ARROW_DEVICE_CUDA, 0).value();
+  EXPECT_EQ(cuda.children()[0]->buffers[1], nullptr);
+  const Array later = make({.offset = 1}).finish().value();
+  EXPECT_EQ(later.children()[0]->buffers[1], nullptr);
+
+  const DeviceArray flat = make_cpu_array({}, {nullptr, nullptr, nullptr}, 0).value();
+  ASSERT_NE(flat->array.buffers[1], nullptr);
+  EXPECT_EQ(*static_cast<const std::int64_t*>(flat->array.buffers[1]), 0);
+  const DeviceArray flat_cuda =
+      make_device_array({}, {nullptr, nullptr}, 0, ARROW_DEVICE_CUDA, 0).value();
+  EXPECT_EQ(flat_cuda->array.buffers[1], nullptr);
+}
+
 TEST(ArrayBuilder, ImpossibleCapacitiesAreErrors) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const auto code = [](int64_t arrays, int64_t buffers) {

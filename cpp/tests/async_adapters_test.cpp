@@ -13,6 +13,7 @@
 
 #include "alloc_failure.hpp"
 #include "async_support.hpp"
+#include "stream_support.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -57,6 +58,29 @@ TEST(AsyncAdapters, stream_to_async_to_stream) {
     }
   }
   EXPECT_EQ(ledger.live(), 0);
+}
+
+// The producer is somebody else.
+TEST(AsyncAdapters, a_record_batch_with_nulls_is_relayed) {
+  Script script{.steps{{}}};
+  {
+    DeviceArrayStream stream = foreign_stream<ArrowDeviceArrayStream>(script);
+    stream->get_schema = [](ArrowDeviceArrayStream* self, ArrowSchema* out) {
+      const int code = foreign_get_schema(self, out);
+      out->format = "+s";
+      return code;
+    };
+    stream->get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+      const int code = foreign_get_next(self, out);
+      out->array.null_count = 1;
+      return code;
+    };
+    Pipe pipe(std::move(stream));
+    StreamReader<ArrowDeviceArrayStream> reader(std::move(pipe.reader).open().value());
+    EXPECT_EQ(next_of(reader).value().null_count(), 1);
+    EXPECT_FALSE(reader.next());
+  }
+  expect_clean(script);
 }
 
 TEST(AsyncAdapters, batches_outlive_the_stream) {

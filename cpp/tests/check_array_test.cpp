@@ -461,6 +461,89 @@ TEST(CheckArray, MemoryRunsOutForTheText) {
   EXPECT_GT(failed, 2);
 }
 
+// --- Two schemas ---
+
+std::string difference(const SchemaNode& expected, const SchemaNode& actual) {
+  const Schema first = make_schema(expected).value();
+  const Schema second = make_schema(actual).value();
+  const Status same = verify_same_types(*first, *second);
+  EXPECT_TRUE(verify_same_types(*first, *first));
+  return same ? "" : same.error().message();
+}
+
+TEST(VerifySameTypes, NamesTheFieldThatDiffers) {
+  const auto nested = [](SchemaNode items) {
+    items.name = "items";
+    return SchemaNode{.format = "+s",
+                      .children = {{.format = "i", .name = "key"},
+                                   {.format = "+l", .name = "a", .children = {std::move(items)}}}};
+  };
+  EXPECT_EQ(difference(nested({.format = "g"}), nested({.format = "g"})), "");
+  EXPECT_EQ(difference(nested({.format = "g"}), nested({.format = "l"})),
+            "field \"a.items\": expected format \"g\", got \"l\"");
+  EXPECT_EQ(difference(nested({.format = "+s"}), nested({.format = "+s", .children = {kInt}})),
+            "field \"a.items\": expected number of children 0, got 1");
+  EXPECT_EQ(difference(nested({.format = "c", .dictionary = {kInt}}), nested({.format = "c"})),
+            "field \"a.items\": expected a dictionary, got no dictionary");
+  EXPECT_EQ(difference(nested({.format = "c"}), nested({.format = "c", .dictionary = {kInt}})),
+            "field \"a.items\": expected no dictionary, got a dictionary");
+  EXPECT_EQ(difference(nested({.format = "c", .dictionary = {kInt}}),
+                       nested({.format = "c", .dictionary = {{.format = "u"}}})),
+            "field \"a.items.dictionary\": expected format \"i\", got \"u\"");
+  EXPECT_EQ(difference(kInt, {.format = "f"}), "expected format \"i\", got \"f\"");
+  EXPECT_EQ(difference({.format = "+l", .children = {kInt}},
+                       {.format = "+l", .children = {{.format = "f"}}}),
+            "field \"0\": expected format \"i\", got \"f\"");
+}
+
+TEST(VerifySameTypes, NamesMetadataAndFlagsMayDiffer) {
+  EXPECT_EQ(difference({.format = "+s", .children = {{.format = "i", .name = "a"}}},
+                       {.format = "+s",
+                        .name = "batch",
+                        .metadata = {{"k", "v"}},
+                        .children = {{.format = "i", .name = "b", .flags = 0}}}),
+            "");
+}
+
+TEST(VerifySameTypes, MalformedSchemasAreRefused) {
+  Schema whole = make_schema(batch_of(kInt)).value();
+  const auto message = [&](const auto& spoil) {
+    Schema schema = make_schema(batch_of(kInt)).value();
+    std::string text;
+    {
+      const Restored<ArrowSchema> restored(schema);
+      spoil(*schema);
+      const Status same = verify_same_types(*whole, *schema);
+      EXPECT_EQ(code_of(same), EINVAL);
+      EXPECT_EQ(code_of(verify_same_types(*schema, *whole)), EINVAL);
+      if (!same) text = same.error().message();
+    }
+    return text;
+  };
+  EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[1] = nullptr; }),
+            "verify_same_types: the struct or a descendant is NULL");
+  EXPECT_EQ(
+      message([](ArrowSchema& schema) { schema.children = nullptr; }),
+      "verify_same_types: the struct or a descendant has children NULL: expected a list of 2");
+  EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[0]->format = nullptr; }),
+            "verify_same_types: the struct or a descendant has format NULL");
+  // A schema that is its own child, twice.
+  Schema loop = make_schema({.format = "+s", .children = {kInt, kInt}}).value();
+  const Restored<ArrowSchema> restored(loop);
+  loop->children[0] = loop->children[1] = loop.get();
+  EXPECT_EQ(code_of(verify_same_types(*loop, *loop)), EINVAL);
+}
+
+TEST(VerifySameTypes, MemoryRunsOutForTheText) {
+  const Schema first = make_schema(batch_of(kInt)).value();
+  const Schema second = make_schema(batch_of({.format = "u"})).value();
+  const int64_t failed = fail_each_allocation([&](Injection& inject) {
+    const Status same = inject([&] { return verify_same_types(*first, *second); });
+    EXPECT_EQ(code_of(same), inject.fired() ? ENOMEM : EINVAL);
+  });
+  EXPECT_GT(failed, 0);
+}
+
 // --- The capacity of a builder ---
 
 TEST(CapacityFor, CountsWhatEveryTypeNeeds) {

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "alloc_failure.hpp"
 #include "dlpack_data.hpp"
+#include "fletching/check_array.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/metadata.hpp"
 #include "texts.hpp"
@@ -64,7 +66,7 @@ TEST(DlpackImport, SharesTheMemory) {
   ForeignTensor tensor(kInt32, kValues.data(), {6}, {1});
   ImportedTensor result = imported(tensor);
   EXPECT_STREQ(result.schema->format, "i");
-  EXPECT_EQ(result.schema->name, nullptr);
+  EXPECT_STREQ(result.schema->name, "");
   EXPECT_EQ(result.schema->metadata, nullptr);
   EXPECT_EQ(result.array->array.length, 6);
   EXPECT_EQ(result.array->array.null_count, 0);
@@ -88,6 +90,24 @@ TEST(DlpackImport, AcceptsTheOlderStruct) {
   EXPECT_FALSE(result.copied);
   result.array.release();
   EXPECT_EQ(tensor.deleted, 1);
+}
+
+// One complex number, and one vector of four lanes.
+TEST(DlpackImport, AZeroDimensionalElementOfSeveralValuesIsOneElement) {
+  for (const auto& [type, values] :
+       {std::pair{DLDataType{kDLComplex, 64, 1}, 2}, {DLDataType{kDLFloat, 32, 4}, 4}}) {
+    for (const Dimensions dimensions :
+         {Dimensions::kFixedShapeTensor, Dimensions::kFixedSizeLists}) {
+      ForeignTensor tensor(type, kValues.data(), {});
+      const ImportedTensor result =
+          imported(tensor, {.dimensions = dimensions, .as_storage = true});
+      EXPECT_EQ(result.array.length(), 1);
+      EXPECT_EQ(result.schema.format(), "+w:" + std::to_string(values));
+      EXPECT_EQ(result.array.children()[0]->length, values);
+      EXPECT_EQ(result.array.children()[0]->buffers[1], kValues.data());
+      EXPECT_TRUE(verify_array(*result.schema, *result.array));
+    }
+  }
 }
 
 TEST(DlpackImport, RefusesNull) {
@@ -176,8 +196,6 @@ TEST(DlpackImport, MakesLanesADimension) {
   EXPECT_EQ(leaf(result.array->array).length, 12);
   ForeignTensor none({kDLInt, 32, 0}, kValues.data(), {3});
   EXPECT_EQ(refused(none).code(), ENOTSUP);
-  ForeignTensor scalar({kDLInt, 32, 4}, kValues.data(), {});
-  EXPECT_EQ(imported(scalar).array->array.length, 4);
 }
 
 TEST(DlpackImport, MakesDimensionsATensor) {

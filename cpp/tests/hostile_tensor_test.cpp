@@ -25,7 +25,7 @@ const std::vector<DlpackImportOptions> kOptions{
 
 template <class Tensor>
 Tensor open(const HostileCase& played) {
-  typename Tensor::pointer raw = nullptr;
+  typename Tensor::raw_type* raw = nullptr;
   if constexpr (std::is_same_v<Tensor, DlpackTensor>) {
     EXPECT_EQ(FletchingHostileExportTensor(played.c_str(), &raw, nullptr), 0);
   } else {

@@ -190,7 +190,7 @@ TEST(Rules, schema_name_utf8) {
 TEST(Rules, schema_metadata_null_when_absent) {
   const Schema schema = make_schema({.format = "i"}).value();
   EXPECT_EQ(schema->metadata, nullptr);
-  EXPECT_EQ(schema->name, nullptr);
+  EXPECT_STREQ(schema->name, "");
 }
 
 TEST(Rules, schema_flags_zero_when_absent) {

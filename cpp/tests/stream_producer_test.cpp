@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "alloc_failure.hpp"
+#include "fletching/array_builder.hpp"
+#include "fletching/schema_builder.hpp"
 #include "stream_support.hpp"
 
 namespace fletching::testing {
@@ -394,6 +396,86 @@ TEST(MakeStream, refuses_a_released_element) {
   Parts parts;
   std::vector<Array> batches(2);
   EXPECT_EQ(lengths_of<Plain>(parts, std::move(batches)), (std::vector<std::int64_t>{-EINVAL}));
+}
+
+/// A stream of `format` over a reader of another stream of int32 arrays.
+template <class Raw>
+Owner<Raw> relabelled(Script& script, const char* format) {
+  Schema schema = make_schema({.format = format}).value();
+  StreamReader<Raw> reader(foreign_stream<Raw>(script));
+  if constexpr (std::is_same_v<Raw, Device>) {
+    return make_device_stream(std::move(schema), ARROW_DEVICE_CPU, std::move(reader)).value();
+  } else {
+    return make_array_stream(std::move(schema), std::move(reader)).value();
+  }
+}
+
+template <class Raw>
+void compares_the_schema_of_a_reader() {
+  for (const bool same : {true, false}) {
+    Script script{.steps{{}, {}}};
+    {
+      Owner<Raw> stream = relabelled<Raw>(script, same ? "i" : "l");
+      BatchOf<Raw> batch;
+      ASSERT_EQ(stream->get_next(stream.get(), batch.out()), same ? 0 : EINVAL);
+      if (!same) {
+        EXPECT_STREQ(stream->get_last_error(stream.get()), "expected format \"l\", got \"i\"");
+        EXPECT_EQ(script.pulls, 0);
+      }
+    }
+    expect_clean(script);
+  }
+}
+TEST(MakeStream, compares_the_schema_of_a_reader) {
+  compares_the_schema_of_a_reader<Plain>();
+  compares_the_schema_of_a_reader<Device>();
+}
+
+/// A record batch of one row, or an int32 array, whose row is null.
+template <class Raw>
+BatchOf<Raw> null_row(bool record_batch) {
+  static const std::uint8_t bits = 0;
+  static const std::int32_t value = 0;
+  auto builder = build_array({.arrays = 1, .buffers = 3}, 0).value();
+  const ArrayValues row{.length = 1, .null_count = 1};
+  if (record_batch) {
+    builder.set(builder.root(), row, {&bits});
+    builder.set(builder.add_children(builder.root(), 1)[0], {.length = 1}, {nullptr, &value});
+  } else {
+    builder.set(builder.root(), row, {&bits, &value});
+  }
+  if constexpr (std::is_same_v<Raw, Device>) {
+    return builder.finish_cpu().value();
+  } else {
+    return builder.finish().value();
+  }
+}
+
+template <class Raw>
+void refuses_nulls_of_record_batches_only() {
+  for (const bool record_batch : {true, false}) {
+    Schema schema = (record_batch ? make_schema({.format = "+s", .children = {{.format = "i"}}})
+                                  : make_schema({.format = "i"}))
+                        .value();
+    std::vector<BatchOf<Raw>> batches;
+    batches.push_back(null_row<Raw>(record_batch));
+    Owner<Raw> stream;
+    if constexpr (std::is_same_v<Raw, Device>) {
+      stream = make_device_stream(std::move(schema), ARROW_DEVICE_CPU, std::move(batches)).value();
+    } else {
+      stream = make_array_stream(std::move(schema), std::move(batches)).value();
+    }
+    BatchOf<Raw> batch;
+    ASSERT_EQ(stream->get_next(stream.get(), batch.out()), record_batch ? EINVAL : 0);
+    if (!record_batch) continue;
+    EXPECT_STREQ(stream->get_last_error(stream.get()),
+                 "null_count of a record batch: expected 0, got 1, which readers of record batches "
+                 "cannot represent");
+  }
+}
+TEST(MakeStream, refuses_nulls_of_record_batches_only) {
+  refuses_nulls_of_record_batches_only<Plain>();
+  refuses_nulls_of_record_batches_only<Device>();
 }
 
 TEST(MakeStream, refuses_a_released_schema) {

@@ -359,6 +359,62 @@ TEST(StreamReader, strict_compares_batches_with_the_schema) {
   strict_compares_batches_with_the_schema<Device>();
 }
 
+/// The rest of `text` is not read from a stream that its callback has released.
+template <class Raw>
+void no_text_after_the_callback_has_released_the_stream() {
+  using RawBatch = typename StreamReader<Raw>::batch_type::raw_type;
+  Script script{.steps{{}}};
+  {
+    StreamReader<Raw> reader(with_next<Raw>(script, [](Raw* self, RawBatch*) {
+      self->release(self);
+      return EIO;
+    }));
+    const auto failed = next_of(reader);
+    EXPECT_EQ(code_of(failed), EIO);
+    EXPECT_EQ(reader.schema().error().code(), EIO);
+  }
+  EXPECT_EQ(script.asked_for_text, 0);
+  expect_clean(script);
+}
+TEST(StreamReader, no_text_after_the_callback_has_released_the_stream) {
+  no_text_after_the_callback_has_released_the_stream<Plain>();
+  no_text_after_the_callback_has_released_the_stream<Device>();
+}
+
+template <class Raw>
+void strict_compares_a_later_schema_with_the_first() {
+  static int calls = 0;
+  for (const bool strict : {false, true}) {
+    Script script{.steps{{}, {}}};
+    {
+      calls = 0;
+      Owner<Raw> stream = foreign_stream<Raw>(script);
+      stream->get_schema = [](Raw* self, ArrowSchema* out) {
+        const int code = foreign_get_schema(self, out);
+        if (++calls > 2) out->format = "f";
+        return code;
+      };
+      StreamReader<Raw> reader(std::move(stream), {.strict = strict});
+      ASSERT_TRUE(reader.schema());
+      ASSERT_TRUE(next_of(reader));
+      if (!strict) calls = 2;
+      const Result<Schema> later = reader.schema();
+      ASSERT_EQ(code_of(later), strict ? EINVAL : 0);
+      if (!strict) continue;
+      EXPECT_EQ(later.error().message(),
+                "schema: differs from the first schema of the stream (rule " +
+                    std::string(detail::StreamTraits<Raw>::kSchemaConstant) +
+                    "): expected format \"i\", got \"f\"");
+      EXPECT_EQ(code_of(next_of(reader)), EINVAL);
+    }
+    expect_clean(script);
+  }
+}
+TEST(StreamReader, strict_compares_a_later_schema_with_the_first) {
+  strict_compares_a_later_schema_with_the_first<Plain>();
+  strict_compares_a_later_schema_with_the_first<Device>();
+}
+
 TEST(StreamReader, strict_needs_the_schema_first) {
   Script script{.steps{{}}, .schema_code = ENOSPC};
   {

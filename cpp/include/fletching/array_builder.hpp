@@ -49,6 +49,16 @@ constexpr bool is_plausible(const ArrayValues& values) noexcept {
          values.null_count <= values.length;
 }
 
+/// The offsets of an array without values: one, of 32 or 64 bits.
+inline constexpr int64_t kZeroOffset = 0;
+
+/// Whether NULL stands for offsets that have one entry. Consumers refuse NULL there. For a type
+/// without offsets the buffer has 0 bytes, so that any address fits.
+constexpr bool lacks_offsets(const ArrayValues& values, int64_t n_buffers,
+                             const void* const* buffers) noexcept {
+  return (values.length | values.offset) == 0 && n_buffers > 1 && buffers[1] == nullptr;
+}
+
 // It has one return, so that nothing is copied on the way.
 inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, const void** buffers,
                                       BlockHead* block, ArrowDeviceType device_type,
@@ -60,6 +70,9 @@ inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, con
   raw.array.offset = values.offset;
   raw.array.n_buffers = n_buffers;
   raw.array.buffers = n_buffers == 0 ? nullptr : buffers;
+  if (device_type == ARROW_DEVICE_CPU && lacks_offsets(values, n_buffers, buffers)) {
+    buffers[1] = &kZeroOffset;
+  }
   raw.device_id = device_id;
   raw.device_type = device_type;
   raw.sync_event = sync_event;
@@ -175,6 +188,7 @@ class ArrayBuilder {
         buffers_left_(other.buffers_left_),
         arrays_left_(other.arrays_left_),
         set_(other.set_),
+        zero_offsets_(other.zero_offsets_),
         fault_(other.fault_) {}
   ArrayBuilder(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(const ArrayBuilder&) = delete;
@@ -192,6 +206,9 @@ class ArrayBuilder {
 
   /// Says what is in `array`, which is the root or was added here; once for each. The list of
   /// buffers is copied: addresses where the data is, on the device as a rule, or NULL.
+  ///
+  /// On the CPU, NULL in buffers[1] of an array without values becomes the address of one zero
+  /// offset. Elsewhere it stays NULL: for strings, binary values and lists pass offsets.
   void set(ArrowArray& array, ArrayValues values, std::span<const void* const> buffers) noexcept {
     using enum detail::BuilderError;
     const auto n_buffers = static_cast<int64_t>(buffers.size());
@@ -203,6 +220,10 @@ class ArrayBuilder {
     const void** const list = next_buffer_;
     // NOLINTNEXTLINE(bugprone-bitwise-pointer-cast): no cast, and cheaper than a loop
     if (!buffers.empty()) std::memcpy(list, buffers.data(), buffers.size_bytes());
+    if (detail::lacks_offsets(values, n_buffers, list)) {
+      list[1] = &detail::kZeroOffset;
+      zero_offsets_ = true;
+    }
     next_buffer_ += n_buffers;
     detail::zero_padding(&array);
     array.length = values.length;
@@ -270,6 +291,7 @@ class ArrayBuilder {
     if (sync_event != nullptr && detail::has_no_event(device_type)) {
       return detail::builder_error(detail::BuilderError::kEvent);
     }
+    if (zero_offsets_ && device_type != ARROW_DEVICE_CPU) remove_zero_offsets();
     return hand_over(device_type, device_id, sync_event);
   }
 
@@ -315,6 +337,14 @@ class ArrayBuilder {
     return {detail::BuilderError::kNotSet};
   }
 
+  // Memory of the host, which another device cannot read.
+  FLETCHING_DETAIL_COLD void remove_zero_offsets() noexcept {
+    const void** const end = next_buffer_;
+    for (const void** buffer = block_->extra(); buffer != end; ++buffer) {
+      if (*buffer == &detail::kZeroOffset) *buffer = nullptr;
+    }
+  }
+
   [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - 1 - arrays_left_; }
 
   // These have one return, so that nothing is copied on the way.
@@ -345,6 +375,7 @@ class ArrayBuilder {
   int64_t buffers_left_;
   int64_t arrays_left_;
   int64_t set_ = 0;
+  bool zero_offsets_ = false;
   detail::BuilderFault fault_;
 };
 

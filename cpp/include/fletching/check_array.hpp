@@ -18,6 +18,7 @@
 #include "fletching/detail/array_shape.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/detail/tree.hpp"
+#include "fletching/detail/type_difference.hpp"
 #include "fletching/format.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -356,6 +357,55 @@ Status verify_array(const ArrowSchema& schema, const Raw& array) noexcept {
 }
 
 namespace detail {
+
+/// A schema that type_difference may read.
+inline Status check_sound(const char* operation, const ArrowSchema& schema) {
+  return walk(operation, &schema, [](const ArrowSchema& node) -> const char* {
+    if (node.release == nullptr) return "is released";
+    return node.format == nullptr ? "has format NULL" : nullptr;
+  });
+}
+
+}  // namespace detail
+
+/// Compares the types of two schemas: format strings, numbers of children and dictionaries, at
+/// every level. Names, metadata and flags may differ.
+///
+/// Errors: EINVAL for the first difference, `field "a.items": expected format "g", got "l"` (a
+/// field without a name is written as its index), and for a schema that is released or malformed at
+/// any level; ENOMEM.
+inline Status verify_same_types(const ArrowSchema& expected, const ArrowSchema& actual) noexcept {
+  return detail::guarded([&]() -> Status {
+    Status sound = detail::check_sound("verify_same_types", expected);
+    if (sound) sound = detail::check_sound("verify_same_types", actual);
+    if (!sound) return sound;
+    std::string difference = detail::type_difference(expected, actual);
+    if (difference.empty()) return {};
+    return Error(EINVAL, std::move(difference));
+  });
+}
+
+namespace detail {
+
+/// Whether a stream has handed out a schema of the same types as before.
+inline Status check_same_schema(const ArrowSchema& first, const ArrowSchema& later,
+                                std::string_view rule) noexcept {
+  return verify_same_types(first, later).transform_error([&](const Error& error) {
+    return error_with(error.code(), [&] {
+      std::string text("schema: differs from the first schema of the stream (rule ");
+      return text.append(rule).append("): ").append(error.message());
+    });
+  });
+}
+
+/// Refuses nulls at the top level of a record batch.
+inline Status check_top_nulls(const ArrowArray& batch) noexcept {
+  if (batch.null_count <= 0) return {};
+  return error_with(EINVAL, [&] {
+    return "null_count of a record batch: expected 0, got " + std::to_string(batch.null_count) +
+           ", which readers of record batches cannot represent";
+  });
+}
 
 /// Whether a batch fits the schema of its stream. Errors: EINVAL with the rule and the text of
 /// every finding; ENOMEM.

@@ -29,7 +29,7 @@ struct SchemaNode {
   // "= {}" spares those who leave a member out of a designated initializer a warning of gcc.
   // NOLINTBEGIN(readability-redundant-member-init)
   std::string_view format;              ///< "i", "+s", ...: UTF-8, not empty
-  std::string_view name = {};           ///< UTF-8; empty becomes NULL
+  std::string_view name = {};           ///< UTF-8
   std::vector<KeyValue> metadata = {};  ///< empty becomes NULL
   int64_t flags = ARROW_FLAG_NULLABLE;
   std::vector<SchemaNode> children = {};
@@ -131,7 +131,7 @@ class SchemaWriter {
   void write(const SchemaNode& node, ArrowSchema* out) noexcept {
     std::memset(out, 0, sizeof *out);
     out->format = put_text(node.format);
-    out->name = node.name.empty() ? nullptr : put_text(node.name);
+    out->name = put_text(node.name);  // "" too: there are consumers that refuse NULL
     out->metadata = node.metadata.empty() ? nullptr : put_metadata(node.metadata);
     out->flags = node.flags;
     out->n_children = static_cast<int64_t>(node.children.size());

@@ -129,8 +129,8 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 /// UTF-8 or printable reads "\xNN", and what is longer than 4096 bytes is cut. EINVAL, with the id
 /// of the rule, for a stream that breaks one: a callback that is NULL, a batch on a device from
 /// which the stream's device type cannot be served (device-stream-result.accessible). ENOMEM. In
-/// strict mode also EINVAL for a batch that does not fit the schema of the stream, which is read
-/// before the first batch: see check_array.
+/// strict mode the first schema is kept: a batch that does not fit it (check_array) and a later
+/// schema of other types (verify_same_types) are EINVAL too.
 ///
 /// Warnings: see Options; `device-stream.one-device-type` for a batch of another device type whose
 /// memory that every device can access that can access the stream's, `device-array.reserved-zero`.
@@ -158,7 +158,17 @@ class StreamReader {
 
   /// The schema of every batch. May be called at any time and repeatedly.
   Result<Schema> schema() noexcept {
-    return unless_dead<Schema>([&] { return pull_schema(); });
+    return unless_dead<Schema>([&]() -> Result<Schema> {
+      Status same = pull_expected();
+      if (!same) return std::move(same).error();
+      Result<Schema> schema = pull_schema();
+      if (schema && options_.strict) {
+        same = detail::check_same_schema(*expected_, **schema,
+                                         detail::StreamTraits<Raw>::kSchemaConstant);
+      }
+      if (!same) return std::move(same).error();
+      return schema;
+    });
   }
 
   /// The next batch, or the error of the stream, once; empty after the error, and from the end of
@@ -234,7 +244,8 @@ class StreamReader {
     if (code == 0) return {};
     // Of a call that failed nothing is ours to release.
     std::memset(out, 0, sizeof *out);
-    return detail::foreign_error(code, last_error());
+    // A callback that has released its stream leaves no text.
+    return detail::foreign_error(code, stream_.is_released() ? nullptr : last_error());
   }
 
   static Error null_callback(std::string_view name) {
@@ -250,7 +261,7 @@ class StreamReader {
   Owner<Raw> stream_;
   Options options_;
   std::optional<Error> failure_;
-  Schema expected_;     // of every batch; in strict mode, once a batch was asked for
+  Schema expected_;     // of every batch; in strict mode, once a schema or a batch was read
   bool ended_ = false;  // next() has nothing more to return
   std::optional<Result<batch_type>> current_;  // what the iterator shows; empty at the end
 };

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <concepts>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fletching/check_array.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/options.hpp"
 #include "fletching/owner.hpp"
@@ -32,6 +34,9 @@ namespace detail {
 template <class Batch>
 using Next = std::optional<Result<Batch>>;
 
+/// Which batches a stream accepts: a relay passes on what another stream returned.
+enum class Batches : std::uint8_t { kRelayed, kAny, kWithoutNulls };
+
 /// The callbacks of a stream over a `Source`, which has Result<Schema> schema() and Next<Batch>
 /// next(). Both may throw.
 template <class Raw, class Source>
@@ -40,8 +45,11 @@ class StreamExport {
   using RawBatch = typename Batch::raw_type;
 
  public:
-  StreamExport(Source source, ArrowDeviceType device_type, Options options)
-      : source_(std::move(source)), device_type_(device_type), options_(std::move(options)) {}
+  StreamExport(Source source, ArrowDeviceType device_type, Options options, Batches batches)
+      : source_(std::move(source)),
+        device_type_(device_type),
+        options_(std::move(options)),
+        batches_(batches) {}
 
   static int get_schema(Raw* self, ArrowSchema* out) noexcept {
     return enter(self, out, [&](StreamExport& state) {
@@ -100,7 +108,8 @@ class StreamExport {
           EINVAL,
           "get_next: batch is released: expected a live batch, because a released one is the end");
     }
-    Status status = check_batch(*batch.get(), device_type_, options_);
+    Status status = check_batch(*batch, device_type_, options_);
+    if (status && batches_ == Batches::kWithoutNulls) status = check_top_nulls(base(*batch));
     if (!status) return std::move(status).error();
     return *std::move(given);
   }
@@ -135,6 +144,7 @@ class StreamExport {
   Source source_;
   ArrowDeviceType device_type_;
   Options options_;
+  Batches batches_;
   bool ended_ = false;
   int failed_ = 0;
   std::string failure_text_;
@@ -143,9 +153,11 @@ class StreamExport {
 };
 
 template <class Raw, class Source>
-Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Options options) {
+Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Options options,
+                                 Batches batches = Batches::kRelayed) {
   using Export = StreamExport<Raw, Source>;
-  auto state = std::make_unique<Export>(std::move(source), device_type, std::move(options));
+  auto state =
+      std::make_unique<Export>(std::move(source), device_type, std::move(options), batches);
   Owner<Raw> stream;
   Raw* raw = stream.out();
   if constexpr (std::is_same_v<Raw, ArrowDeviceArrayStream>) raw->device_type = device_type;
@@ -189,6 +201,12 @@ struct CallableSource {
   }
 };
 
+/// A range that brings the schema of its batches, such as a StreamReader.
+template <class R>
+concept HasSchema = requires(R& range) {
+  { range.schema() } -> std::same_as<Result<Schema>>;
+};
+
 template <class Batch, class R>
 struct RangeSource {
   SharedSchema shared;
@@ -200,10 +218,21 @@ struct RangeSource {
     if (place) {
       ++*place;
     } else {
+      if constexpr (HasSchema<R>) {
+        Status same = check_source();
+        if (!same) return std::move(same).error();
+      }
       place.emplace(std::ranges::begin(range));
     }
     if (*place == std::ranges::end(range)) return std::nullopt;
     return std::ranges::iter_move(*place);
+  }
+
+ private:
+  Status check_source() {
+    Result<Schema> theirs = range.schema();
+    if (!theirs) return std::move(theirs).error();
+    return verify_same_types(**shared, **theirs);
   }
 };
 
@@ -252,7 +281,7 @@ consteval bool is_stream_content() {
 
 template <class Raw, class Content>
 Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Content&& content,
-                               Options options) noexcept {
+                               Options options, Batches batches = Batches::kAny) noexcept {
   using Stored = std::remove_cvref_t<Content>;
   using Batch = typename StreamTraits<Raw>::Batch;
   using Source = std::conditional_t<BatchCallable<Stored, Batch>, CallableSource<Batch, Stored>,
@@ -266,10 +295,11 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
     }
     if (schema.is_released())
       return Error(EINVAL, "stream: schema is released: expected a live schema");
+    if (batches == Batches::kAny && schema.format() == "+s") batches = Batches::kWithoutNulls;
     Result<SharedSchema> shared = share(std::move(schema));
     if (!shared) return std::move(shared).error();
     return export_stream<Raw>(Source{*std::move(shared), std::move(stored)}, device_type,
-                              std::move(options));
+                              std::move(options), batches);
   });
 }
 
@@ -278,7 +308,8 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// A device stream of `schema`, on devices of `device_type`, whose batches `content` returns:
 ///
 /// - a range of DeviceArray or Result<DeviceArray>: its elements, moved out one by one. A range
-///   that is not a view is owned by the stream, so move it in. A StreamReader is such a range.
+///   that is not a view is owned by the stream, so move it in. A StreamReader is such a range; its
+///   types are compared with `schema` (verify_same_types) before the first batch.
 /// - a callable that returns std::optional<Result<DeviceArray>>: what it returns, until that is
 ///   empty, which is the end; after that it is not called again. Of a callable that returns
 ///   DeviceArray or Result<DeviceArray>, which cannot be empty, the end is a released array.
@@ -289,7 +320,8 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// errno value (from a std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO
 /// for what has none) and the text, as UTF-8. After an error get_next returns it again and again.
 /// So does a batch on a device whose memory the devices of `device_type` cannot access; see
-/// StreamReader and Options. A released array that is not the end is the error EINVAL.
+/// StreamReader and Options. A released array that is not the end is the error EINVAL, and so is a
+/// record batch with nulls: readers of record batches cannot represent them.
 ///
 /// Ownership: `schema` and `content` are moved in (or copied), also when the function fails. The
 /// stream owns both and destroys them when it is released. Batches and schemas that it returned

@@ -94,6 +94,8 @@ inline Status count_values(bool has_strides, TensorLayout& out) {
     }
     dimension.stride *= out.type.repeat;
   }
+  // One element of several values is an array of length 1, too.
+  if (dimensions.empty()) dimensions.push_back({1, 0});
   dimensions.push_back({out.type.repeat, 1});
   if (!has_strides) make_compact(dimensions);
   return {};

@@ -23,8 +23,8 @@ extern "C" {
 __declspec(dllimport) HINSTANCE__* __stdcall LoadLibraryA(const char* name);
 __declspec(dllimport) int __stdcall GetModuleHandleExA(unsigned long flags, const char* name,
                                                        HINSTANCE__** module);
-__declspec(dllimport) std::intptr_t(__stdcall* __stdcall GetProcAddress(HINSTANCE__* module,
-                                                                        const char* symbol))();
+using FletchingFarProc = std::intptr_t(__stdcall*)();
+__declspec(dllimport) FletchingFarProc __stdcall GetProcAddress(HINSTANCE__*, const char* symbol);
 __declspec(dllimport) unsigned long __stdcall GetLastError();
 }
 #else
