@@ -21,7 +21,8 @@ Stream from_arrow(nb::handle object) {
   return make_stream_object(unwrap(to_array_stream(*std::move(device))));
 }
 
-Stream from_batches(const PySchema& schema, nb::iterable batches) {
+Stream from_batches(nb::handle given, nb::iterable batches) {
+  const PySchema schema = to_schema(given);
   const nb::iterator asked = nb::iter(batches);
   const auto iterator = std::make_shared<PyObject*>(asked.ptr());
   return make_stream_object(
@@ -53,7 +54,8 @@ void bind_array_stream(nb::module_& module) {
       "Owns an ArrowArrayStream. What is left after some batches can be exported. Any thread may\n"
       "use it; calls wait for each other, without the GIL. An error of the producer is an Error\n"
       "with its errno value and text. Arrow C stream interface.");
-  bind_stream_common(type, "def __iter__(self) -> ArrayStream");
+  bind_stream_common(type, "def __iter__(self) -> ArrayStream",
+                     "def __enter__(self) -> ArrayStream");
   type.def_static(
           "from_arrow", &from_arrow, nb::arg("object"),
           "The stream of an object that has __arrow_c_stream__, or __arrow_c_device_stream__ and\n"
@@ -65,8 +67,9 @@ void bind_array_stream(nb::module_& module) {
           "for the next one, and raises its exceptions; for consumers that are not in Python they\n"
           "are errors with the errno value of an OSError. Error for a batch of another type than\n"
           "`schema`, and for a record batch with null rows. The stream keeps the iterator.",
-          nb::sig("def from_batches(schema: Schema, batches: collections.abc.Iterable[object]) -> "
-                  "ArrayStream"))
+          nb::sig(
+              "def from_batches(schema: _HasSchema, batches: collections.abc.Iterable[object]) -> "
+              "ArrayStream"))
       .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),
            "A capsule arrow_array_stream with what is left of the stream, once: then this object\n"
            "is consumed. Error for a consumed stream and a requested schema of another kind.",

@@ -52,11 +52,49 @@ std::string encode(const nb::dict& metadata) {
 /// The metadata of an error, which is sent without it where it is not a dictionary of texts.
 std::string encode_if_any(nb::handle metadata) {
   try {
-    return encode(
-        nb::borrow<nb::dict>(nb::handle(reinterpret_cast<PyObject*>(&PyDict_Type))(metadata)));
+    return encode_metadata_of(metadata);
   } catch (const std::exception&) {
     return {};
   }
+}
+
+// --- Where the calls of a stream are made
+
+/// The thread that calls the handlers, as long as the process; another one in a child of fork.
+std::atomic<WorkerThread*> worker{nullptr};
+
+Executor& executor() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (worker == nullptr) worker = unwrap(WorkerThread::start()).release();
+  return *worker;
+}
+
+/// Calls the handler of a consumer of this module, which does not block, on the thread that has
+/// caused the call: from one event loop to itself no thread is woken. Else on the worker.
+class NearbyExecutor final : public Executor {
+ public:
+  void submit(Job& job) noexcept override {
+    queue != nullptr ? queue->submit(job) : worker.load()->submit(job);
+  }
+
+  /// Of the innermost call of this thread that runs the jobs afterwards.
+  static thread_local RunQueue* queue;
+};
+thread_local RunQueue* NearbyExecutor::queue = nullptr;
+NearbyExecutor nearby;
+
+/// What `call` returns, without the GIL, and after the handler calls that it has caused.
+template <class Call>
+auto call_stream(const Call& call) {
+  return without_gil([&] {
+    RunQueue jobs;
+    RunQueue* const outer = std::exchange(NearbyExecutor::queue, &jobs);
+    auto result = call();
+    jobs.run_ready();
+    NearbyExecutor::queue = outer;
+    return result;
+  });
 }
 
 // --- The consumer
@@ -154,7 +192,7 @@ PyConsumer make_consumer(nb::handle notify, const Gate* gate) {
 /// The next batch, or nothing when none has arrived.
 std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
   Consumer& both = self.both.get();
-  auto batch = without_gil([&] { return both.consumer.take(more); });
+  auto batch = call_stream([&] { return both.consumer.take(more); });
   if (!batch) return std::nullopt;
   if (!batch->ok()) {
     both.listener->end(std::nullopt);
@@ -195,7 +233,7 @@ void bind_consumer(nb::module_& module) {
           "request",
           [](PyConsumer& self, int64_t n) {
             Consumer& both = self.both.get();
-            unwrap(without_gil([&] { return both.consumer.request(n); }));
+            unwrap(call_stream([&] { return both.consumer.request(n); }));
           },
           nb::arg("n"))
       .def("take", &take, nb::arg("more"))
@@ -228,16 +266,6 @@ void bind_consumer(nb::module_& module) {
 }
 
 // --- The producer
-
-/// The thread that calls the handlers, as long as the process; another one in a child of fork.
-std::atomic<WorkerThread*> worker{nullptr};
-
-Executor& executor() {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (worker == nullptr) worker = unwrap(WorkerThread::start()).release();
-  return *worker;
-}
 
 /// Waits until the thread has run everything that was submitted before.
 class Drained final : public Job {
@@ -282,14 +310,16 @@ struct PyProducer {
 };
 
 PyProducer start(uintptr_t handler, ArrowDeviceType device_type, const nb::dict& metadata,
-                 nb::handle on_demand, nb::handle on_stop, nb::handle on_release,
-                 const Gate* gate) {
+                 nb::handle on_demand, nb::handle on_stop, nb::handle on_release, const Gate* gate,
+                 bool is_nearby) {
   AsyncProducerOptions options;
   options.device_type = device_type;
   options.metadata = encode(metadata);
   options.source = std::make_shared<Source>(on_demand, on_stop, on_release, gate);
   auto* const raw = reinterpret_cast<ArrowAsyncDeviceStreamHandler*>(handler);
-  return {OfProcess(unwrap(AsyncProducer::start(raw, executor(), std::move(options))))};
+  Executor& far = executor();
+  Executor& calls = is_nearby ? nearby : far;
+  return {OfProcess(unwrap(AsyncProducer::start(raw, calls, std::move(options))))};
 }
 
 /// False when the stream is over.
@@ -305,7 +335,7 @@ bool push(PyProducer& self, nb::handle batch, const nb::dict& metadata) {
       view_of_batch<PyDeviceArray>(batch, *(*self.schema)->get(), self.number++, "send_async");
   std::string block = encode(metadata);
   AsyncProducer& producer = self.producer.get();
-  return accepted(without_gil([&] { return producer.push(std::move(view), std::move(block)); }));
+  return accepted(call_stream([&] { return producer.push(std::move(view), std::move(block)); }));
 }
 
 void bind_producer(nb::module_& module) {
@@ -313,20 +343,21 @@ void bind_producer(nb::module_& module) {
                          "The raw producer of an async stream.")
       .def_static("start", &start, nb::arg("handler"), nb::arg("device_type"), nb::arg("metadata"),
                   nb::arg("on_demand"), nb::arg("on_stop"), nb::arg("on_release"),
-                  nb::arg("gate") = nb::none(),
+                  nb::arg("gate") = nb::none(), nb::arg("is_nearby") = false,
                   nb::sig("def start(handler: int, device_type: int, metadata: dict[bytes | str, "
                           "bytes | str], on_demand: "
                           "collections.abc.Callable[[], object], on_stop: "
                           "collections.abc.Callable[[], object], on_release: "
-                          "collections.abc.Callable[[], object], gate: Gate | None = None) -> "
-                          "AsyncProducer"))
+                          "collections.abc.Callable[[], object], gate: Gate | None = None, "
+                          "is_nearby: bool = False) -> AsyncProducer"))
       .def(
           "schema",
-          [](PyProducer& self, const PySchema& schema) {
+          [](PyProducer& self, nb::handle given) {
+            const PySchema schema = to_schema(given);
             Schema view = unwrap(schema.shared->view());
             self.schema = *schema.shared;
             AsyncProducer& producer = self.producer.get();
-            return accepted(without_gil([&] { return producer.schema(std::move(view)); }));
+            return accepted(call_stream([&] { return producer.schema(std::move(view)); }));
           },
           nb::arg("schema"))
       .def("push", &push, nb::arg("batch"), nb::arg("metadata"),
@@ -335,7 +366,7 @@ void bind_producer(nb::module_& module) {
       .def("end",
            [](PyProducer& self) {
              AsyncProducer& producer = self.producer.get();
-             return accepted(without_gil([&] { return producer.end(); }));
+             return accepted(call_stream([&] { return producer.end(); }));
            })
       .def(
           "fail",
@@ -357,6 +388,11 @@ void bind_producer(nb::module_& module) {
 }
 
 }  // namespace
+
+std::string encode_metadata_of(nb::handle mapping) {
+  const nb::handle type(reinterpret_cast<PyObject*>(&PyDict_Type));
+  return encode(nb::borrow<nb::dict>(type(mapping)));
+}
 
 void bind_async_stream(nb::module_& module) {
   nb::class_<Gate>(module, "Gate", nb::is_final(), "Whether the next notification calls Python.")

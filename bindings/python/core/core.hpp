@@ -50,6 +50,8 @@ void bind_device_array(nb::module_& module);
 void bind_array_stream(nb::module_& module);
 void bind_device_array_stream(nb::module_& module);
 void bind_buffer(nb::module_& module);
+void bind_build(nb::module_& module);
+void bind_struct_capsules(nb::module_& module);
 void bind_dlpack(nb::module_& module);
 void bind_cuda_array(nb::module_& module);
 void bind_streams(nb::module_& module);
@@ -80,6 +82,8 @@ void check_requested(nb::handle requested, const ArrowSchema& own, const char* m
 
 /// What `object` has to give by its methods, or nothing when it lacks them.
 std::optional<PySchema> import_schema(nb::handle object);
+/// The schema itself, or imported: of pyarrow's schemas, for example.
+PySchema to_schema(nb::handle object);
 std::optional<PyArray> import_array(nb::handle object);
 std::optional<PyDeviceArray> import_device_array(nb::handle object);
 
@@ -87,10 +91,16 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object);
 nb::object import_array_stream(nb::handle object);
 nb::object import_device_array_stream(nb::handle object);
 
+/// A mapping of texts as ArrowSchema.metadata; of no pairs, nothing. Raises TypeError for another
+/// mapping.
+std::string encode_metadata_of(nb::handle mapping);
+
 /// Keys and values as bytes; of a key that occurs more than once, the last.
 nb::dict to_dictionary(const MetadataView& metadata);
 
-/// The column of an array under an index or a name of its schema.
+/// The number of the field under an index or a name; -1 for none.
+int64_t find_column(const ArrowSchema& schema, nb::handle column);
+/// The same for a column. Raises Error for none.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);
 
 }  // namespace fletching::python

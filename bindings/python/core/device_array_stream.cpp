@@ -23,7 +23,8 @@ Stream from_arrow(nb::handle object) {
   return make_stream_object(unwrap(to_device_stream(*std::move(plain))));
 }
 
-Stream from_batches(const PySchema& schema, ArrowDeviceType device_type, nb::iterable batches) {
+Stream from_batches(nb::handle given, ArrowDeviceType device_type, nb::iterable batches) {
+  const PySchema schema = to_schema(given);
   const nb::iterator asked = nb::iter(batches);
   const auto iterator = std::make_shared<PyObject*>(asked.ptr());
   return make_stream_object(
@@ -62,7 +63,8 @@ void bind_device_array_stream(nb::module_& module) {
       "\n"
       "Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has an event of\n"
       "its own. Arrow C device stream interface.");
-  bind_stream_common(type, "def __iter__(self) -> DeviceArrayStream");
+  bind_stream_common(type, "def __iter__(self) -> DeviceArrayStream",
+                     "def __enter__(self) -> DeviceArrayStream");
   type.def_static(
           "from_arrow", &from_arrow, nb::arg("object"),
           "The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__. The\n"
@@ -72,7 +74,7 @@ void bind_device_array_stream(nb::module_& module) {
                   nb::arg("batches"),
                   "A stream of the arrays of an iterable, which are on that type of device; see\n"
                   "ArrayStream. A batch on another one is an error of the stream.",
-                  nb::sig("def from_batches(schema: Schema, device_type: int, batches: "
+                  nb::sig("def from_batches(schema: _HasSchema, device_type: int, batches: "
                           "collections.abc.Iterable[object]) -> DeviceArrayStream"))
       .def_prop_ro(
           "device_type", [](const Stream& self) { return (*self.state)->device_type(); },

@@ -195,6 +195,18 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
 }
 
+/// What numpy.asarray calls.
+template <class Object>
+nb::object array_of_numpy(const Object& self, nb::handle dtype, nb::handle copy) {
+  const nb::object values = to_numpy(self, false, false);
+  if (dtype.is_none() && copy.is_none()) return values;
+  const char* const method = copy.is_none() ? "asarray" : "array";
+  nb::dict keywords = empty<nb::dict>();
+  keywords["dtype"] = dtype;
+  if (!copy.is_none()) keywords["copy"] = copy;
+  return nb::module_::import_("numpy").attr(method)(values, **keywords);
+}
+
 template <class Object>
 Device device_of(const Object& self) {
   const DeviceArray array = device_view(self);
@@ -295,6 +307,11 @@ void bind_export() {
   type.def(kGeneralMethod, &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none())
+      .def("__array__", &array_of_numpy<Object>, nb::arg("dtype") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | "
+                   "None = None) -> numpy.typing.NDArray[typing.Any]"),
+           "For numpy.asarray: see to_numpy.")
       .def("__dlpack_device__", &device_of<Object>,
            "DLPack's device type and id. BufferError for a device that DLPack does not have.")
       .def(

@@ -36,11 +36,12 @@ T or_import_error(Result<T> result) {
   if (result.ok()) return *std::move(result);
   const Error& error = result.error();
   const auto is_about = [&](std::string_view field) { return error.message().starts_with(field); };
-  if (error.code() != EINVAL && error.code() != ENOTSUP) raise(error);
-  if (error.code() == EINVAL || is_about("DLTensor.strides") || is_about("DLTensor.data")) {
+  const bool is_malformed = error.code() == EINVAL && is_about("DL");
+  if (is_malformed || is_about("DLTensor.strides") || is_about("DLTensor.data")) {
     raise_buffer_error(error.message());
   }
-  raise_type_error(error.message());
+  if (error.code() == ENOTSUP) raise_type_error(error.message());
+  raise(error);
 }
 
 /// A tensor whose producer was called with `stream`, as an object.

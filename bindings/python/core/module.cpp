@@ -90,6 +90,8 @@ NB_MODULE(_core_once, module) {
   bind_array_stream(module);
   bind_device_array_stream(module);
   bind_buffer(module);
+  bind_build(module);
+  bind_struct_capsules(module);
   bind_dlpack(module);
   bind_cuda_array(module);
   bind_exchange(module);

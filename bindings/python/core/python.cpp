@@ -175,14 +175,11 @@ Error passed_on(nb::handle error) {
 
 /// Throws where a method of the exception raises one.
 Error described(const nb::python_error& raised) {
-  int code = EIO;
   if (raised.matches(error_type)) return passed_on(raised.value());
-  if (raised.matches(PyExc_MemoryError)) code = ENOMEM;
-  if (raised.matches(PyExc_KeyboardInterrupt)) code = EINTR;
-  if (raised.matches(PyExc_OSError)) {
-    const nb::object number = nb::getattr(raised.value(), "errno", nb::none());
-    if (PyLong_Check(number.ptr())) code = static_cast<int>(PyLong_AsLong(number.ptr()));
-    PyErr_Clear();
+  int code = ENOMEM;  // which no import may need
+  if (!raised.matches(PyExc_MemoryError)) {
+    const nb::object errno_of = nb::module_::import_("fletching._errno").attr("errno_of");
+    code = nb::cast<int>(errno_of(raised.value()));
   }
   std::string text = name_of_type(raised.type());
   PyObject* shown = PyObject_Str(raised.value().ptr());

@@ -57,7 +57,29 @@ PySchema from_arrow(nb::handle object) {
   return *std::move(schema);
 }
 
+[[noreturn]] void raise_lookup(PyObject* type, const std::string& what) {
+  PyErr_SetObject(type, to_str("Schema: " + what).ptr());
+  throw nb::python_error();
+}
+
+/// A field by its index or name. IndexError ends an iteration by index.
+PySchema field(const PySchema& self, nb::handle which) {
+  const int64_t index = find_column(raw(self), which);
+  if (index >= 0) return child(self, index);
+  const bool is_index = PyIndex_Check(which.ptr()) != 0;
+  raise_lookup(is_index ? PyExc_IndexError : PyExc_KeyError,
+               "no such field: expected one of " + std::to_string(raw(self).n_children) +
+                   " fields, got " + to_utf8(nb::str(which)));
+}
+
 }  // namespace
+
+PySchema to_schema(nb::handle object) {
+  if (nb::isinstance<PySchema>(object)) {
+    return PySchema{Foreign(SharedSchema(*nb::cast<const PySchema&>(object).shared))};
+  }
+  return from_arrow(object);
+}
 
 Status check_schema(const ArrowSchema& schema, const char* method) noexcept {
   return detail::guarded([&] {
@@ -92,18 +114,15 @@ nb::dict to_dictionary(const MetadataView& metadata) {
   return found;
 }
 
-int64_t column_index(const ArrowSchema& schema, nb::handle column) {
+int64_t find_column(const ArrowSchema& schema, nb::handle column) {
   const int64_t count = schema.children == nullptr ? 0 : schema.n_children;
   if (PyIndex_Check(column.ptr()) != 0) {
     const nb::object number = nb::steal(PyNumber_Index(column.ptr()));
     if (!number.is_valid()) throw nb::python_error();
     int overflow = 0;
     const int64_t index = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-    if (overflow == 0 && index >= -count && index < count) {
-      return index < 0 ? index + count : index;
-    }
-    raise(Error(EINVAL, "column: no such index: expected one of " + std::to_string(count) +
-                            " columns, got " + to_utf8(nb::str(number))));
+    if (overflow != 0 || index < -count || index >= count) return -1;
+    return index < 0 ? index + count : index;
   }
   std::string_view name;
   if (!nb::try_cast(column, name)) {
@@ -113,7 +132,16 @@ int64_t column_index(const ArrowSchema& schema, nb::handle column) {
     const ArrowSchema* field = schema.children[i];
     if (field != nullptr && field->name != nullptr && name == field->name) return i;
   }
-  raise(Error(EINVAL, "column: no such name: got " + std::string(name)));
+  return -1;
+}
+
+int64_t column_index(const ArrowSchema& schema, nb::handle column) {
+  const int64_t index = find_column(schema, column);
+  if (index >= 0) return index;
+  const std::string got = to_utf8(nb::str(column));
+  if (PyIndex_Check(column.ptr()) == 0) raise(Error(EINVAL, "column: no such name: got " + got));
+  raise(Error(EINVAL, "column: no such index: expected one of " +
+                          std::to_string(schema.n_children) + " columns, got " + got));
 }
 
 void bind_schema(nb::module_& module) {
@@ -154,6 +182,13 @@ void bind_schema(nb::module_& module) {
           "type", [](const PySchema& self) { return to_str(type_text(raw(self))); },
           "The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.")
       .def("__repr__", &shown)
+      .def(
+          "__len__", [](const PySchema& self) { return raw(self).n_children; },
+          "The number of fields.")
+      .def("__getitem__", &field, nb::arg("field"),
+           nb::sig("def __getitem__(self, field: int | str) -> Schema"),
+           "A field by its index, from the end if negative, or its name. IndexError or KeyError\n"
+           "for no such field.")
       .def(
           "__arrow_c_schema__",
           [](const PySchema& self) { return to_capsule(unwrap(self.shared->view())); },

@@ -302,7 +302,8 @@ PyMethodDef device_stream_definition{
     "NotImplementedError for an unknown keyword that is not None."};
 
 template <class Raw>
-void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_of_next) {
+void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_of_next,
+                        const char* signature_of_enter) {
   type.def_prop_ro(
           "schema", [](PyStream<Raw>& self) { return PySchema{Foreign(read_schema(self))}; },
           "The schema of every batch. The first access asks the producer; Error for what "
@@ -314,6 +315,15 @@ void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_o
           "close",
           [](PyStream<Raw>& self) { unwrap(without_gil([&] { return (*self.state)->close(); })); },
           "Releases the stream before its end. Batches stay valid.")
+      .def(
+          "__enter__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig(signature_of_enter))
+      .def(
+          "__exit__",
+          [](PyStream<Raw>& self, const nb::args& /*raised*/) {
+            unwrap(without_gil([&] { return (*self.state)->close(); }));
+          },
+          nb::sig("def __exit__(self, *args: object) -> None"), "Closes the stream.")
       .def("__repr__", &shown<Raw>);
 }
 

@@ -47,7 +47,13 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
                                    OnCapture on_capture) {
   void* const handle = stream_of(stream);
   DeviceArray view = unwrap(self.shared->view());
-  unwrap(without_gil([&] { return export_with_event(view, handle, on_capture); }));
+  unwrap(without_gil([&]() -> Status {
+    // The event of the array comes before the new one. The view keeps the owner of both.
+    Status waited = SyncEvent(view).wait_on(handle, on_capture);
+    if (!waited) return waited;
+    view->sync_event = nullptr;
+    return export_with_event(view, handle, on_capture);
+  }));
   auto out = make_object<PyDeviceArray>(unwrap(self.schema->view()), std::move(view));
   out.writable = self.writable;
   return out;
@@ -121,16 +127,15 @@ void bind_streams(nb::module_& module) {
              "by the CUDA Array Interface. The end of the interpreter waits up to two seconds for "
              "them.");
   nb::borrow<nb::class_<PyDeviceArray>>(nb::type<PyDeviceArray>())
-      .def(
-          "export_with_event", &export_with_event_on, nb::arg("stream").none(), nb::kw_only(),
-          nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
-          nb::sig("def export_with_event(self, stream: object, *, on_capture: OnCapture = ...) -> "
-                  "DeviceArray"),
-          "The same data with an event that is after everything on the stream now. For data\n"
-          "that work on the stream is still writing. The result owns the event, and the context\n"
-          "of the stream has to outlive it. Errors: EINVAL if the array has an event; EBUSY for a\n"
-          "stream that is being captured, unless `on_capture` is OnCapture.EXTERNAL; ENOTSUP for\n"
-          "other devices than those of CUDA, HIP and OpenCL.")
+      .def("export_with_event", &export_with_event_on, nb::arg("stream").none(), nb::kw_only(),
+           nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
+           nb::sig("def export_with_event(self, stream: object, *, on_capture: OnCapture = ...) -> "
+                   "DeviceArray"),
+           "The same data with an event that is after everything on the stream now. For data\n"
+           "that work on the stream is still writing. The result owns the event, and the context\n"
+           "of the stream has to outlive it. The stream waits for the event of the array first.\n"
+           "Errors: EBUSY for a stream that is being captured, unless `on_capture` is\n"
+           "OnCapture.EXTERNAL; ENOTSUP for other devices than those of CUDA, HIP and OpenCL.")
       .def("release_after", &release_after_stream, nb::arg("stream").none(),
            nb::sig("def release_after(self, stream: object) -> None"),
            "Keeps the data until everything is done that is on the stream now. Call it before\n"

@@ -7,6 +7,8 @@
 
 #include "capsule.hpp"
 #include "core.hpp"
+#include "fletching/detail/text.hpp"
+#include "fletching/extension.hpp"
 #include "fletching/format.hpp"
 
 namespace fletching::python {
@@ -113,8 +115,17 @@ std::string fields_of(const ArrowSchema& schema, bool names, int level) {
   return text.append(">");
 }
 
+std::string storage_of(const ArrowSchema* schema, int level);
+
 std::string text_of(const ArrowSchema* schema, int level) {
   if (schema == nullptr || schema->release == nullptr) return "released";
+  std::string storage = storage_of(schema, level);
+  const Result<Extension> extension = find_extension(*schema);
+  if (!extension.ok() || extension->name.empty()) return storage;
+  return "extension<" + detail::printable(extension->name) + ": " + storage + ">";
+}
+
+std::string storage_of(const ArrowSchema* schema, int level) {
   const Result<Format> format = parse_format(schema->format);
   if (!format) {
     return std::string("unknown(") + (schema->format == nullptr ? "NULL" : schema->format) + ")";

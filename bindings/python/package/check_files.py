@@ -29,6 +29,9 @@ def problems_of(files: dict[str, bytes], package: str) -> list[str]:
     for name in ("LICENSE", "NOTICE"):
         if files.get(name) != (ROOT / name).read_bytes():
             found.append(f"{name} differs from the repository's")
+    for name in ("nanobind.txt", "robin_map.txt"):  # the wheel contains them
+        if not any(path.endswith(name) for path in files):
+            found.append(f"licenses/{name} is missing")
     for name in ("__init__.py", "_core.pyi", "abi.py", "py.typed"):
         if f"{package}/{name}" not in files:
             found.append(f"{package}/{name} is missing")

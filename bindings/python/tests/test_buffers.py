@@ -171,13 +171,13 @@ def test_release_with_an_exception_set() -> None:
     assert not is_held(source)
 
 
-def run(program: str) -> subprocess.CompletedProcess[str]:
+def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
         check=False,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, **environment},
     )
 
 

@@ -136,3 +136,14 @@ def test_data_numpy_bool_is_accepted() -> None:
     interface.update(data=(4096, np.int8(0)))
     assert "got" not in str(check(interface)[0])
     assert "(4096, a value of type 'numpy.int8')" in str(check(interface)[0])
+
+
+def test_stream_of_more_than_64_bits_is_named() -> None:
+    interface = interface_of(np.zeros((2, 3)))
+    for number in (2**64, -1, -(2**63) - 1):
+        interface["stream"] = number
+        (violation,) = check(interface)
+        assert str(violation).startswith(f"stream: {number};")
+    interface["stream"] = 10**5000
+    (violation,) = check(interface)
+    assert str(violation).startswith("stream: a number of more than 64 bits;")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import sys
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 import tvm_ffi
 
 import fletching
+import standin
 from capsules import Produced, ProducedOnDevice, name_of
 from fletching import Array, DeviceArray, abi, from_buffer, from_dlpack
+from test_buffers import run
 
 KINDS = [Array, DeviceArray]
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -303,7 +306,7 @@ def test_matrices() -> None:
     values = numpy.arange(6, dtype="f4").reshape(2, 3)
     array = from_dlpack(values)
     assert len(array) == 2
-    assert array.type == "fixed_size_list(3)<float32>"
+    assert array.type == "extension<arrow.fixed_shape_tensor: fixed_size_list(3)<float32>>"
     assert numpy.from_dlpack(array).tolist() == values.tolist()
 
 
@@ -387,3 +390,46 @@ def test_a_producer_s_error_arrives() -> None:
 def test_a_stream_of_a_device_without_streams() -> None:
     with pytest.raises(TypeError, match="None, because the device has no streams"):
         from_dlpack(Given(None), stream=1)
+
+
+def test_from_dlpack_negative_number_of_dimensions_is_buffer_error() -> None:
+    capsule = Array.from_arrow(Produced()).__dlpack__(max_version=(1, 0))
+    tensor_in(capsule).dl_tensor.ndim = -1
+    with pytest.raises(BufferError, match="ndim"):
+        from_dlpack(Given(capsule))
+
+
+def test_from_dlpack_device_differs_from_tensor_names_both() -> None:
+    with standin.gpu():
+        capsule = Array.from_arrow(Produced()).__dlpack__(max_version=(1, 0))
+        with pytest.raises(BufferError, match="tensor: expected cuda:0, got cpu:0"):
+            from_dlpack(Given(capsule, (2, 0)))
+
+
+def test_from_dlpack_without_driver_is_error_of_package() -> None:
+    """In a process that finds no libcuda."""
+    done = run(
+        """
+    import ctypes
+    import fletching
+    from fletching import abi
+
+    class Producer:
+        def __dlpack_device__(self):
+            return 2, 0
+        def __dlpack__(self, **keywords):
+            capsule = fletching.from_buffer(b"abc").__dlpack__(max_version=(1, 0))
+            get = ctypes.pythonapi.PyCapsule_GetPointer
+            get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+            tensor = abi.DLManagedTensorVersioned.from_address(get(capsule, b"dltensor_versioned"))
+            tensor.dl_tensor.device.device_type = 2
+            return capsule
+
+    try:
+        fletching.from_dlpack(Producer())
+    except fletching.Error as error:
+        print(error.errno)
+    """,
+        LD_LIBRARY_PATH="",
+    )
+    assert (done.returncode, done.stdout) == (0, f"{errno.ENOENT}\n"), done.stderr

@@ -4,7 +4,8 @@
 `Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own what the Arrow C
 interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow` takes what
 an object has, `from_dlpack` its tensor, `from_cuda_array_interface` its array on a GPU,
-`from_buffer` its memory. `AsyncDeviceArrayStream` is an async iterator of what an async producer
+`from_buffer` its memory. `array` and `record_batch` build arrays of values, `from_buffers` of
+memory. `AsyncDeviceArrayStream` is an async iterator of what an async producer
 sends, and `send_async` sends one.
 
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
@@ -13,14 +14,18 @@ sends, and `send_async` sends one.
 from __future__ import annotations
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ._version import __version__ as __version__
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from ._async import AsyncDeviceArrayStream as AsyncDeviceArrayStream
     from ._async import AsyncHandler as AsyncHandler
     from ._async import send_async as send_async
+    from ._build import array as array
+    from ._build import record_batch as record_batch
+    from ._capsules import from_capsule as from_capsule
+    from ._capsules import to_capsule as to_capsule
     from ._core import Array as Array
     from ._core import ArrayStream as ArrayStream
     from ._core import DeviceArray as DeviceArray
@@ -31,8 +36,10 @@ if _TYPE_CHECKING:
     from ._core import check_cuda_array_interface as check_cuda_array_interface
     from ._core import from_arrow as from_arrow
     from ._core import from_buffer as from_buffer
+    from ._core import from_buffers as from_buffers
     from ._core import from_cuda_array_interface as from_cuda_array_interface
     from ._core import from_dlpack as from_dlpack
+    from ._core import make_schema as make_schema
     from ._core import pending_releases as pending_releases
     from ._core import register_waiter as register_waiter
     from ._error import Error as Error
@@ -51,14 +58,20 @@ __all__ = [
     "Schema",
     "VulkanContext",
     "__version__",
+    "array",
     "check_cuda_array_interface",
     "from_arrow",
     "from_buffer",
+    "from_buffers",
+    "from_capsule",
     "from_cuda_array_interface",
     "from_dlpack",
+    "make_schema",
     "pending_releases",
+    "record_batch",
     "register_waiter",
     "send_async",
+    "to_capsule",
 ]
 
 # The modules of the names, where it is not the extension.
@@ -66,11 +79,15 @@ _MODULES = {
     "AsyncDeviceArrayStream": "_async",
     "AsyncHandler": "_async",
     "DeviceType": "abi",
+    "array": "_build",
+    "from_capsule": "_capsules",
+    "record_batch": "_build",
     "send_async": "_async",
+    "to_capsule": "_capsules",
 }
 
 # Type checkers know the names from above, and report others.
-if not _TYPE_CHECKING:
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Loads the extension when it is first used: `fletching.abi` does without."""

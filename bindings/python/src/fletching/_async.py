@@ -24,11 +24,13 @@ from typing import Any, Self, cast, final
 
 from . import _callbacks, abi
 from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Error, Gate, Schema
+from ._errno import errno_of
 
 Metadata = (
     Mapping[str, bytes | str] | Mapping[bytes, bytes | str] | Mapping[bytes | str, bytes | str]
 )
 _END = object()  # not None, which an iterable may yield by mistake
+_NO_METADATA: dict[bytes | str, bytes | str] = {}
 _FAIR = 32  # batches, after which an iterable that never waits lets the event loop go on
 
 
@@ -97,6 +99,7 @@ class AsyncHandler:
             raise Error(errno.EINVAL, f"handler: expected an address, got {address}")
         self._addresses.append(address)
         self._process = os.getpid()
+        self._is_own = False  # of a consumer of this module, whose calls do not block
 
     def take(self) -> int:
         """The address of the ArrowAsyncDeviceStreamHandler, once, for a producer that is not
@@ -158,6 +161,7 @@ class AsyncDeviceArrayStream:
         """
         stream = cls(window)
         handler = AsyncHandler(stream._consumer.handler())
+        handler._is_own = True
         try:
             start(handler)
         except BaseException as error:
@@ -196,8 +200,13 @@ class AsyncDeviceArrayStream:
 
     async def _batches(self) -> AsyncGenerator[DeviceArray]:
         """A generator, because the event loop closes it when it ends."""
+        take = self._consumer.take
         try:
-            while (batch := await self._next()) is not None:
+            while not self._closed:
+                # Most batches are there already.
+                batch = take(1)
+                if batch is None and (batch := await self._next()) is None:
+                    return
                 yield batch
         finally:
             self.cancel()
@@ -241,6 +250,12 @@ class AsyncDeviceArrayStream:
 
     async def aclose(self) -> None:
         """Cancels the stream."""
+        self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         self.cancel()
 
 
@@ -328,6 +343,7 @@ def send_async(
     ECANCELED.
     """
     taken = AsyncHandler(handler.take() if isinstance(handler, AsyncHandler) else handler)
+    taken._is_own = isinstance(handler, AsyncHandler) and handler._is_own
     return _Sending(_send_async(schema, device_type, batches, taken, metadata), taken)
 
 
@@ -343,7 +359,7 @@ async def _send_async(
         sender = _Sender()
         wakes = (sender.wake, sender.on_stop, sender.released, sender.wake.gate)
         pairs = dict(cast("Mapping[bytes | str, bytes | str]", metadata or {}))
-        producer = AsyncProducer.start(address, device_type, pairs, *wakes)
+        producer = AsyncProducer.start(address, device_type, pairs, *wakes, handler._is_own)
     except BaseException as error:
         _refuse(address, *_error_of(error)[:2])
         raise
@@ -366,44 +382,50 @@ async def _send_async(
 
 
 async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator[object]) -> None:
+    task = cast("asyncio.Task[object]", asyncio.current_task())
+    demand = 0
     for sent in itertools.count(1):
         if sent % _FAIR == 0:
             await asyncio.sleep(0)
-        sender.wake.clear()
-        while producer.demand == 0 and not sender.stopped:
-            await sender.wake.wait()
-            sender.wake.clear()
+        if demand == 0:
+            demand = await _demand(producer, sender)
         if sender.stopped:
             return
-        batch = await _next_of(batches, sender)
+        # What follows is inline: a coroutine for each batch takes longer than a batch.
+        others = task.cancelling()
+        sender.waiting = task
+        batch: object = _END  # also when the consumer cancels meanwhile
+        try:
+            batch = await anext(batches, _END)
+        except asyncio.CancelledError:
+            if not sender.stopped or task.cancelling() > others + 1:
+                raise
+        finally:
+            sender.waiting = None
+            if sender.stopped:
+                task.uncancel()
         if batch is _END:
             producer.end()
             return
-        array, metadata = batch if isinstance(batch, tuple) else (batch, {})
-        if not producer.push(array, dict(metadata)):
+        array, metadata = batch, _NO_METADATA
+        if isinstance(batch, tuple):
+            array, metadata = batch[0], dict(batch[1])
+        if not producer.push(array, metadata):
             return
+        demand -= 1
 
 
-async def _next_of(batches: AsyncIterator[object], sender: _Sender) -> object:
-    """_END at the end, and when the consumer has cancelled meanwhile."""
-    task = cast("asyncio.Task[object]", asyncio.current_task())
-    others = task.cancelling()
-    sender.waiting = task
-    batch = _END
-    try:
-        batch = await anext(batches, _END)
-    except asyncio.CancelledError:
-        if not sender.stopped or task.cancelling() > others + 1:
-            raise
-    finally:
-        sender.waiting = None
-        if sender.stopped:
-            task.uncancel()
-    return batch
+async def _demand(producer: AsyncProducer, sender: _Sender) -> int:
+    """How many batches the consumer has requested; 0 when it has cancelled."""
+    sender.wake.clear()
+    while (demand := producer.demand) == 0 and not sender.stopped:
+        await sender.wake.wait()
+        sender.wake.clear()
+    return demand
 
 
 def _error_of(error: BaseException) -> tuple[int, str, object]:
     if isinstance(error, Error):
         text = _callbacks.as_utf8(str(error.strerror or ""))
-        return _callbacks._errno_of(error), text, error.metadata
-    return _callbacks._errno_of(error), _callbacks.describe(error), None
+        return errno_of(error), text, error.metadata
+    return errno_of(error), _callbacks.describe(error), None

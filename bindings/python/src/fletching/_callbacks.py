@@ -9,9 +9,9 @@ import itertools
 import logging
 import operator
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
+from ._errno import errno_of
 from ._structs import Struct
 
 if TYPE_CHECKING:
@@ -87,20 +87,8 @@ def _result(kind: type[Callback], value: Any) -> int | None:
 
 def _failure(kind: type[Callback], error: BaseException) -> int | None:
     if kind.failure == "errno":
-        return _errno_of(error)
+        return errno_of(error)
     return 0 if kind.failure == "NULL" else kind.failure
-
-
-def _errno_of(error: BaseException) -> int:
-    if isinstance(error, MemoryError):
-        return errno.ENOMEM
-    if isinstance(error, KeyboardInterrupt):
-        return errno.EINTR
-    code: object = None
-    if isinstance(error, OSError):
-        with suppress(Exception):  # of a subclass
-            code = error.errno
-    return code if isinstance(code, int) and 0 < code < 2**31 else errno.EIO
 
 
 def _report(kind: type[Callback], error: BaseException) -> None:
@@ -201,7 +189,7 @@ def _calling(kind: type[Callback], name: str, private: str) -> Callable[..., Any
         except Exception as error:
             implemented.error = _c_text(describe(error))
             if kind.failure == "errno" and hasattr(pointer.contents, "get_last_error"):
-                return _errno_of(error)  # the caller reads the text
+                return errno_of(error)  # the caller reads the text
             raise
 
     return call

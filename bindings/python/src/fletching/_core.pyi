@@ -1,7 +1,7 @@
 """What fletching has over C++: see fletching."""
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, final, overload
 
 import numpy.typing
@@ -100,6 +100,15 @@ class Schema:
         The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.
         """
 
+    def __len__(self) -> int:
+        """The number of fields."""
+
+    def __getitem__(self, field: int | str) -> Schema:
+        """
+        A field by its index, from the end if negative, or its name. IndexError or KeyError
+        for no such field.
+        """
+
     def __arrow_c_schema__(self) -> CapsuleType:
         """
         A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.
@@ -181,6 +190,11 @@ class Array:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType: ...
+    def __array__(
+        self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None
+    ) -> numpy.typing.NDArray[Any]:
+        """For numpy.asarray: see to_numpy."""
+
     def __dlpack_device__(self) -> tuple[int, int]:
         """
         DLPack's device type and id. BufferError for a device that DLPack does not have.
@@ -309,6 +323,11 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType: ...
+    def __array__(
+        self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None
+    ) -> numpy.typing.NDArray[Any]:
+        """For numpy.asarray: see to_numpy."""
+
     def __dlpack_device__(self) -> tuple[int, int]:
         """
         DLPack's device type and id. BufferError for a device that DLPack does not have.
@@ -330,9 +349,9 @@ class DeviceArray:
         """
         The same data with an event that is after everything on the stream now. For data
         that work on the stream is still writing. The result owns the event, and the context
-        of the stream has to outlive it. Errors: EINVAL if the array has an event; EBUSY for a
-        stream that is being captured, unless `on_capture` is OnCapture.EXTERNAL; ENOTSUP for
-        other devices than those of CUDA, HIP and OpenCL.
+        of the stream has to outlive it. The stream waits for the event of the array first.
+        Errors: EBUSY for a stream that is being captured, unless `on_capture` is
+        OnCapture.EXTERNAL; ENOTSUP for other devices than those of CUDA, HIP and OpenCL.
         """
 
     def release_after(self, stream: object) -> None:
@@ -365,6 +384,10 @@ class ArrayStream:
     def close(self) -> None:
         """Releases the stream before its end. Batches stay valid."""
 
+    def __enter__(self) -> ArrayStream: ...
+    def __exit__(self, *args: object) -> None:
+        """Closes the stream."""
+
     @staticmethod
     def from_arrow(object: object) -> ArrayStream:
         """
@@ -374,7 +397,7 @@ class ArrayStream:
         """
 
     @staticmethod
-    def from_batches(schema: Schema, batches: Iterable[object]) -> ArrayStream:
+    def from_batches(schema: _HasSchema, batches: Iterable[object]) -> ArrayStream:
         """
         A stream of the arrays of an iterable, of any library. The consumer's thread asks it
         for the next one, and raises its exceptions; for consumers that are not in Python they
@@ -413,6 +436,10 @@ class DeviceArrayStream:
     def close(self) -> None:
         """Releases the stream before its end. Batches stay valid."""
 
+    def __enter__(self) -> DeviceArrayStream: ...
+    def __exit__(self, *args: object) -> None:
+        """Closes the stream."""
+
     @staticmethod
     def from_arrow(object: object) -> DeviceArrayStream:
         """
@@ -423,7 +450,7 @@ class DeviceArrayStream:
 
     @staticmethod
     def from_batches(
-        schema: Schema, device_type: int, batches: Iterable[object]
+        schema: _HasSchema, device_type: int, batches: Iterable[object]
     ) -> DeviceArrayStream:
         """
         A stream of the arrays of an iterable, which are on that type of device; see
@@ -449,6 +476,40 @@ def from_buffer(object: object, *, name: str = "") -> Array:
     BufferError for memory that is not in one piece.
     """
 
+def make_schema(
+    format: str,
+    name: str = "",
+    *,
+    nullable: bool = True,
+    metadata: Mapping[str, str | bytes] | Mapping[bytes, str | bytes] | None = None,
+    children: Iterable[_HasSchema] = (),
+    dictionary: _HasSchema | None = None,
+) -> Schema:
+    """
+    A schema of a format string of the C data interface, such as 'i', 'u' or '+s'. `dictionary`
+    is the type of the values, where `format` is the one of the indices. Error for a text with
+    a NUL in it, and for the children that maps, run ends and dictionaries cannot have.
+    """
+
+def from_buffers(
+    schema: _HasSchema,
+    length: int,
+    buffers: Iterable[object],
+    *,
+    children: Iterable[object] = (),
+    dictionary: object = None,
+    offset: int = 0,
+) -> Array:
+    """
+    An array of `schema` over memory of objects that have the buffer protocol, None for a
+    buffer that is not there: validity as bits, then offsets and values as Arrow has them.
+    Nothing is copied: do not change the values while the array or an export of it is used.
+    `children` and `dictionary` are arrays of any library. Error for a buffer that is too
+    small, for offsets that decrease and for children of another type or number.
+    """
+
+def move_to_capsule(address: int, name: str) -> CapsuleType: ...
+def move_from_capsule(capsule: object, address: int, name: str) -> None: ...
 def from_dlpack(
     object: object,
     *,
@@ -580,8 +641,9 @@ class AsyncProducer:
         on_stop: Callable[[], object],
         on_release: Callable[[], object],
         gate: Gate | None = None,
+        is_nearby: bool = False,
     ) -> AsyncProducer: ...
-    def schema(self, schema: Schema) -> bool: ...
+    def schema(self, schema: object) -> bool: ...
     def push(self, batch: object, metadata: dict[bytes | str, bytes | str]) -> bool: ...
     def end(self) -> bool: ...
     def fail(self, code: int, text: str, metadata: object | None = None) -> None: ...

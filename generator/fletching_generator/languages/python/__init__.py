@@ -28,7 +28,13 @@ def outputs(spec: Spec) -> list[Output]:
         "spec/project.yaml",
         {"version": spec.project.version},
     )
-    return [abi, version, *cuda_array_interface.outputs(spec)]
+    numbers = Output(
+        "bindings/python/src/fletching/_errno.py",
+        "_errno.py",
+        "spec/errno.yaml",
+        {"classes": spec.errno.of("python"), "other": spec.errno.other},
+    )
+    return [abi, version, numbers, *cuda_array_interface.outputs(spec)]
 
 
 # --- Types -------------------------------------------------------------------------------------

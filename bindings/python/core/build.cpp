@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schemas from their parts, and arrays from buffers and children.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "array_common.hpp"
+#include "buffer_view.hpp"
+#include "fletching/array_builder.hpp"
+#include "fletching/check_array.hpp"
+#include "fletching/detail/array_shape.hpp"
+#include "fletching/detail/type_difference.hpp"
+#include "fletching/schema_builder.hpp"
+#include "fletching/stream_adapters.hpp"
+
+namespace fletching::python {
+namespace {
+
+// --- Schemas ---
+
+/// The texts of the node are the schema's.
+SchemaNode node_of(const ArrowSchema& schema) {
+  SchemaNode node{.format = schema.format, .flags = schema.flags};
+  if (schema.name != nullptr) node.name = schema.name;
+  for (const KeyValue& pair : unwrap(MetadataView::read(schema.metadata))) {
+    node.metadata.push_back(pair);
+  }
+  for (const ArrowSchema* child : detail::children_of(schema)) {
+    node.children.push_back(node_of(*child));
+  }
+  if (schema.dictionary != nullptr) node.dictionary.push_back(node_of(*schema.dictionary));
+  return node;
+}
+
+PySchema build_schema(std::string_view format, std::string_view name, bool nullable,
+                      nb::handle metadata, nb::iterable children, nb::handle dictionary) {
+  // What the texts and nodes are views of.
+  std::vector<PySchema> kept;
+  std::vector<std::string> texts;
+  SchemaNode node{.format = format, .name = name, .flags = nullable ? ARROW_FLAG_NULLABLE : 0};
+  for (const nb::handle child : children) {
+    kept.push_back(to_schema(child));
+    node.children.push_back(node_of(*(**kept.back().shared).get()));
+  }
+  if (!dictionary.is_none()) {
+    kept.push_back(to_schema(dictionary));
+    node.dictionary.push_back(node_of(*(**kept.back().shared).get()));
+  }
+  const std::string block = metadata.is_none() ? std::string() : encode_metadata_of(metadata);
+  const MetadataView pairs = unwrap(MetadataView::read(block.empty() ? nullptr : block.data()));
+  for (const KeyValue& pair : pairs) node.metadata.push_back(pair);
+  return PySchema{Foreign(unwrap(share(unwrap(make_schema(node)))))};
+}
+
+// --- Arrays ---
+
+// The offsets of an array without values, of 32 or 64 bits.
+constexpr int64_t kNoOffsets = 0;
+
+struct Parts {
+  std::vector<BufferView> buffers;
+  std::vector<Array> arrays;  // children, and the dictionary
+};
+
+/// Checks the sizes of buffers, and reads what is needed for that.
+class Buffers {
+ public:
+  Buffers(const Format& format, int64_t values, nb::iterable given, Parts& parts)
+      : format_(format), values_(values) {
+    for (const nb::handle buffer : given) {
+      if (buffer.is_none()) {
+        sizes_.push_back(-1);
+        addresses_.push_back(nullptr);
+        continue;
+      }
+      parts.buffers.emplace_back(buffer);
+      sizes_.push_back(parts.buffers.back()->len);
+      addresses_.push_back(parts.buffers.back()->buf);
+    }
+    const auto expected = static_cast<size_t>(format.n_buffers);
+    if (sizes_.size() != expected) {
+      refuse("expected " + std::to_string(expected) + " buffers, got " +
+             std::to_string(sizes_.size()));
+    }
+    for (size_t i = 0; i < expected; ++i) check(i);
+  }
+
+  [[nodiscard]] std::span<const void* const> addresses() const { return addresses_; }
+  [[nodiscard]] bool has_validity() const {
+    return !addresses_.empty() && addresses_[0] != nullptr &&
+           detail::buffer_width(format_, 0).is_validity;
+  }
+  [[nodiscard]] int64_t count_nulls(int64_t offset) const {
+    if (!has_validity()) return 0;
+    const auto* bits = static_cast<const uint8_t*>(addresses_[0]);
+    int64_t nulls = 0;
+    for (int64_t i = offset; i < values_; ++i) nulls += (bits[i / 8] >> (i % 8) & 1) == 0 ? 1 : 0;
+    return nulls;
+  }
+  /// How many bytes or children the offsets refer to.
+  [[nodiscard]] int64_t last_offset() const {
+    const detail::BufferWidth width = detail::buffer_width(format_, 1);
+    const auto* bytes = static_cast<const char*>(addresses_[1]);
+    int64_t last = 0, before = 0;
+    for (int64_t i = 0; i <= values_; ++i) {
+      int32_t narrow = 0;
+      if (width.bits == 32) {
+        std::memcpy(&narrow, bytes + i * 4, sizeof narrow);
+        last = narrow;
+      } else {
+        std::memcpy(&last, bytes + i * 8, sizeof last);
+      }
+      if (last < before)
+        refuse("buffer 1: offset " + std::to_string(i) + " is smaller than before");
+      before = last;
+    }
+    return last;
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) {
+    raise(Error(EINVAL, "from_buffers: " + what));
+  }
+
+  void check(size_t index) {
+    const auto number = static_cast<int64_t>(index);
+    const detail::BufferWidth width = detail::buffer_width(format_, number);
+    if (addresses_[index] == nullptr && width.is_validity) return;
+    const bool has_offsets = width.extra_values > 0;
+    if (addresses_[index] == nullptr && has_offsets && values_ == 0) {
+      addresses_[index] = &kNoOffsets;
+      return;
+    }
+    int64_t needed = 0;
+    if (index == 2) {
+      needed = last_offset();
+    } else {
+      const detail::Size bits =
+          detail::multiply(detail::add(values_, has_offsets ? width.extra_values : 0), width.bits);
+      if (!bits || *bits > INT64_MAX - 7) refuse("length: too large");
+      needed = (*bits + 7) / 8;
+    }
+    if (sizes_[index] >= needed || (addresses_[index] == nullptr && needed == 0)) return;
+    const std::string got = sizes_[index] < 0 ? std::string("None") : std::to_string(sizes_[index]);
+    refuse("buffer " + std::to_string(index) + ": too small: expected at least " +
+           std::to_string(needed) + " bytes, got " + got);
+  }
+
+  const Format& format_;
+  const int64_t values_;  // offset + length
+  std::vector<int64_t> sizes_;
+  std::vector<const void*> addresses_;
+};
+
+void count_structs(const ArrowArray& array, ArrayCapacity& capacity) {
+  ++capacity.arrays;
+  capacity.buffers += array.n_buffers;
+  for (const ArrowArray* child : detail::children_of(array)) count_structs(*child, capacity);
+  if (array.dictionary != nullptr) count_structs(*array.dictionary, capacity);
+}
+
+/// Adds what is below a child. Its structs and buffers are those of an array that the object of the
+/// builder owns.
+template <class Builder>
+void copy_struct(Builder& builder, const ArrowArray& from, ArrowArray& to) {
+  const std::span<const void* const> buffers(from.buffers, static_cast<size_t>(from.n_buffers));
+  builder.set(to, {from.length, from.null_count, from.offset}, buffers);
+  const auto below = detail::children_of(from);
+  auto added = builder.add_children(to, static_cast<int64_t>(below.size()));
+  for (size_t i = 0; i < below.size(); ++i) copy_struct(builder, *below[i], added[i]);
+  if (from.dictionary != nullptr) {
+    copy_struct(builder, *from.dictionary, builder.add_dictionary(to));
+  }
+}
+
+/// An imported child, whose type is the one of the schema.
+void add_array(Parts& parts, nb::handle object, const ArrowSchema& expected,
+               const std::string& name) {
+  const nb::object array = nb::type<PyArray>().attr("from_arrow")(object);
+  const auto& imported = nb::cast<const PyArray&>(array);
+  const std::string difference = detail::type_difference(expected, schema_of(imported));
+  if (!difference.empty()) {
+    raise(Error(EINVAL, "from_buffers: " + name + ": " + difference));
+  }
+  parts.arrays.push_back(unwrap(imported.shared->view()));
+}
+
+PyArray from_buffers(nb::handle given_schema, int64_t length, nb::iterable buffers,
+                     nb::iterable children, nb::handle dictionary, int64_t offset) {
+  const PySchema py_schema = to_schema(given_schema);
+  const ArrowSchema& schema = *(**py_schema.shared).get();
+  const Format format = unwrap(parse_format(schema.format));
+  if (format.is_view()) {
+    raise(
+        Error(ENOTSUP, "from_buffers: views of strings are not supported: expected u, U, z or Z"));
+  }
+  const detail::Size values = detail::add(detail::size_of(offset), detail::size_of(length));
+  if (!values) raise(Error(EINVAL, "from_buffers: offset or length: expected 0 or more"));
+  Parts parts;
+  const Buffers checked(format, *values, buffers, parts);
+  for (const nb::handle child : children) {
+    const auto index = static_cast<int64_t>(parts.arrays.size());
+    if (index >= schema.n_children) break;
+    add_array(parts, child, *schema.children[index], "child " + std::to_string(index));
+  }
+  const auto n_children = static_cast<int64_t>(parts.arrays.size());
+  if (n_children != schema.n_children || nb::len(nb::list(children)) != parts.arrays.size()) {
+    raise(Error(EINVAL, "from_buffers: expected " + std::to_string(schema.n_children) +
+                            " children, got " + std::to_string(nb::len(nb::list(children)))));
+  }
+  if (schema.dictionary != nullptr) {
+    if (dictionary.is_none()) raise(Error(EINVAL, "from_buffers: dictionary: expected an array"));
+    add_array(parts, dictionary, *schema.dictionary, "dictionary");
+  }
+  if (format.id == TypeId::kList || format.id == TypeId::kLargeList || format.id == TypeId::kMap) {
+    if (const int64_t needed = checked.last_offset(); parts.arrays[0]->length < needed) {
+      raise(Error(EINVAL, "from_buffers: child 0: too short: expected at least " +
+                              std::to_string(needed) + " values, got " +
+                              std::to_string(parts.arrays[0]->length)));
+    }
+  }
+  const int64_t nulls = checked.count_nulls(offset);
+  ArrayCapacity capacity{.buffers = format.n_buffers};
+  for (const Array& array : parts.arrays) count_structs(*array.get(), capacity);
+  auto builder = unwrap(build_array(capacity, std::move(parts)));
+  builder.set(builder.root(), {length, format.id == TypeId::kNull ? length : nulls, offset},
+              checked.addresses());
+  const std::vector<Array>& arrays = builder.object().arrays;
+  auto added = builder.add_children(builder.root(), n_children);
+  for (int64_t i = 0; i < n_children; ++i) {
+    copy_struct(builder, *arrays[static_cast<size_t>(i)].get(), added[static_cast<size_t>(i)]);
+  }
+  if (schema.dictionary != nullptr) {
+    copy_struct(builder, *arrays.back().get(), builder.add_dictionary(builder.root()));
+  }
+  Array array = unwrap(builder.finish());
+  unwrap(verify_array(schema, *array));
+  return make_object<PyArray>(unwrap(py_schema.shared->view()), std::move(array));
+}
+
+}  // namespace
+
+void bind_build(nb::module_& module) {
+  module.def(
+      "make_schema", &build_schema, nb::arg("format"), nb::arg("name") = "", nb::kw_only(),
+      nb::arg("nullable") = true, nb::arg("metadata") = nb::none(),
+      nb::arg("children") = nb::make_tuple(), nb::arg("dictionary") = nb::none(),
+      nb::sig("def make_schema(format: str, name: str = \"\", *, nullable: bool = True, metadata: "
+              "collections.abc.Mapping[str, str | bytes] | collections.abc.Mapping[bytes, str | "
+              "bytes] | None = None, children: collections.abc.Iterable[_HasSchema] = (), "
+              "dictionary: _HasSchema | None = None) -> Schema"),
+      "A schema of a format string of the C data interface, such as 'i', 'u' or '+s'. "
+      "`dictionary`\n"
+      "is the type of the values, where `format` is the one of the indices. Error for a text with\n"
+      "a NUL in it, and for the children that maps, run ends and dictionaries cannot have.");
+  module.def(
+      "from_buffers", &from_buffers, nb::arg("schema"), nb::arg("length"), nb::arg("buffers"),
+      nb::kw_only(), nb::arg("children") = nb::make_tuple(), nb::arg("dictionary") = nb::none(),
+      nb::arg("offset") = 0,
+      nb::sig("def from_buffers(schema: _HasSchema, length: int, buffers: "
+              "collections.abc.Iterable[object], *, children: collections.abc.Iterable[object] = "
+              "(), dictionary: object = None, offset: int = 0) -> Array"),
+      "An array of `schema` over memory of objects that have the buffer protocol, None for a\n"
+      "buffer that is not there: validity as bits, then offsets and values as Arrow has them.\n"
+      "Nothing is copied: do not change the values while the array or an export of it is used.\n"
+      "`children` and `dictionary` are arrays of any library. Error for a buffer that is too\n"
+      "small, for offsets that decrease and for children of another type or number.");
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,233 @@
+"""Arrays and record batches of values, NumPy arrays and buffers."""
+
+from __future__ import annotations
+
+import errno
+from array import array as typed
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+
+import fletching
+from fletching import Array, Error, Schema, from_buffers, make_schema, record_batch
+from fletching import array as build
+
+VALUES: dict[str, tuple[list[Any], Any]] = {
+    "int": ([1, None, -3], pyarrow.int64()),
+    "float": ([1.5, None, 2], pyarrow.float64()),
+    "bool": ([True, None, False] * 5, pyarrow.bool_()),
+    "str": (["a", None, "", "\u00e4" * 20], pyarrow.string()),
+    "bytes": ([b"a", None, b"\xff"], pyarrow.binary()),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_array_of_values(name: str) -> None:
+    values, type_ = VALUES[name]
+    found = pyarrow.array(build(values))
+    found.validate(full=True)
+    assert found.equals(pyarrow.array(values, type_))
+    assert build(values).null_count == values.count(None)
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [("c", [-1, None]), ("S", [65535]), ("f", [0.5]), ("U", ["a", None]), ("Z", []), ("b", [])],
+)
+def test_array_of_type(type_: str, values: list[Any]) -> None:
+    found = build(values, type_, name="n")
+    assert (found.schema.format, found.schema.name) == (type_, "n")
+    pyarrow.array(found).validate(full=True)
+    assert pyarrow.array(found).to_pylist() == values
+
+
+def test_array_mask() -> None:
+    assert pyarrow.array(build([1, 2], mask=[True, False])).to_pylist() == [None, 2]
+    values = numpy.arange(10)
+    found = build(values, mask=values % 3 == 0)
+    assert pyarrow.array(found).to_pylist() == [n if n % 3 else None for n in range(10)]
+    with pytest.raises(ValueError, match="mask: expected 10 values, got 1"):
+        build(values, mask=[True])
+    with pytest.raises(ValueError, match="mask: expected 1 values, got 2"):
+        build([1], mask=[True, False])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["i1", "u2", "i4", "u8", "f2", "f4", "f8", "?", "M8[ms]", "m8[s]"]
+)
+def test_array_of_numpy(dtype: str) -> None:
+    values = numpy.array([0, 1, 1, 0, 1, 1, 0, 0, 1]).astype(dtype)
+    for part in (values, values[1:5], values[::2], values[:0]):
+        found = pyarrow.array(build(part))
+        found.validate(full=True)
+        assert found.equals(pyarrow.array(part))
+
+
+def test_array_of_numpy_nat_is_null() -> None:
+    values = numpy.array(["2024-01-02", "NaT"], "M8[us]")
+    assert pyarrow.array(build(values)).equals(pyarrow.array(values))
+
+
+def test_array_of_numpy_is_not_copied() -> None:
+    values = numpy.arange(3)
+    assert build(values).buffers[1] == values.ctypes.data
+
+
+WRONG: list[tuple[Any, Any, str]] = [
+    ([1, "a"], TypeError, "got int, str"),
+    ([None], TypeError, "got none but None; hint: pass type"),
+    ([[1]], TypeError, "got list"),
+    (numpy.zeros((2, 2)), TypeError, "expected one dimension, got 2"),
+    (numpy.array(["2024"], "M8[Y]"), TypeError, "unit of times: expected s, ms, us or ns, got Y"),
+]
+
+
+@pytest.mark.parametrize(("values", "error", "text"), WRONG)
+def test_array_of_other_values_is_an_error(values: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        build(values)
+
+
+def test_array_of_number_that_does_not_fit_is_an_error() -> None:
+    with pytest.raises(OverflowError):
+        build([300], "c")
+
+
+def test_record_batch_of_columns() -> None:
+    words = pyarrow.array(["a", "b", "a"]).dictionary_encode()
+    nested = pyarrow.array([[{"x": 1}], None, []])
+    batch = record_batch(
+        {"n": [1, None, 3], "t": ["a", "b", None], "f": numpy.arange(3.0), "w": words, "l": nested},
+        metadata={"k": "v"},
+    )
+    found = pyarrow.record_batch(batch)
+    found.validate(full=True)
+    assert found.to_pydict() == {
+        "n": [1, None, 3],
+        "t": ["a", "b", None],
+        "f": [0, 1, 2],
+        "w": ["a", "b", "a"],
+        "l": nested.to_pylist(),
+    }
+    assert found.schema.metadata == {b"k": b"v"}
+    assert batch.schema[0].nullable
+    with pytest.raises(ValueError, match=r"expected columns of one length, got \[1, 2\]"):
+        record_batch({"a": [1], "b": [1, 2]})
+    assert len(record_batch({})) == 0
+
+
+def test_record_batch_keeps_its_columns() -> None:
+    batch = record_batch({"a": build(numpy.arange(1000)), "b": pyarrow.array(range(1000))})
+    column = batch.column("b")
+    del batch
+    assert pyarrow.array(column).to_pylist() == list(range(1000))
+
+
+# --- from_buffers ---
+
+TEXTS = make_schema("u")
+LIST = make_schema("+l", children=[make_schema("i", "item")])
+BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
+    (make_schema("l"), 2, [None, bytes(15)], {}, "buffer 1: too small: .* 16 bytes, got 15"),
+    (make_schema("l"), 2, [None, None], {}, "buffer 1: too small: .* 16 bytes, got None"),
+    (make_schema("l"), 9, [b"\0", bytes(72)], {}, "buffer 0: too small: .* 2 bytes, got 1"),
+    (make_schema("l"), 1, [bytes(8)], {}, "expected 2 buffers, got 1"),
+    (make_schema("l"), -1, [None, b""], {}, "offset or length: expected 0 or more"),
+    (make_schema("l"), 2**60, [None, b""], {}, "length: too large"),
+    (TEXTS, 1, [None, typed("i", [0, 4]), b"abc"], {}, "buffer 2: too small: .* 4 bytes, got 3"),
+    (TEXTS, 1, [None, typed("i", [0]), b"abc"], {}, "buffer 1: too small: .* 8 bytes, got 4"),
+    (TEXTS, 2, [None, typed("i", [0, 3, 1]), b"abc"], {}, "offset 2 is smaller than before"),
+    (TEXTS, 1, [None, typed("i", [-1, 0]), b""], {}, "offset 0 is smaller than before"),
+    (LIST, 1, [None, typed("i", [0, 1])], {}, "expected 1 children, got 0"),
+    (LIST, 1, [None, typed("i", [0, 2])], {"children": [build([1], "i")]}, "child 0: too short"),
+    (LIST, 0, [None, None], {"children": [build([1])]}, 'child 0: expected format "i", got "l"'),
+    (make_schema("vu"), 0, [None, b""], {}, "views of strings are not supported"),
+    (make_schema("i", dictionary=TEXTS), 0, [None, b""], {}, "dictionary: expected an array"),
+]
+
+
+@pytest.mark.parametrize(("schema", "length", "buffers", "more", "text"), BAD_BUFFERS)
+def test_from_buffers_refuses(schema: Any, length: int, buffers: Any, more: Any, text: str) -> None:
+    with pytest.raises(Error, match=text) as raised:
+        from_buffers(schema, length, buffers, **more)
+    assert raised.value.errno in (errno.EINVAL, errno.ENOTSUP)
+
+
+def test_from_buffers_offset_children_and_dictionary() -> None:
+    array = from_buffers(make_schema("l"), 2, [b"\x05", typed("q", [1, 2, 3])], offset=1)
+    assert pyarrow.array(array).to_pylist() == [None, 3]
+    lists = from_buffers(LIST, 2, [None, typed("i", [0, 1, 3])], children=[build([1, 2, 3], "i")])
+    assert pyarrow.array(lists).to_pylist() == [[1], [2, 3]]
+    coded = make_schema("c", dictionary=TEXTS)
+    words = from_buffers(coded, 3, [None, typed("b", [0, 1, 0])], dictionary=build(["a", "b"]))
+    assert pyarrow.array(words).to_pylist() == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("format", ["u", "U", "z", "Z"])
+def test_from_buffers_of_no_values_has_an_offset(format: str) -> None:
+    array = from_buffers(make_schema(format), 0, [None, None, None])
+    assert array.buffers[1] != 0
+    pyarrow.array(array).validate(full=True)
+
+
+# --- Schemas ---
+
+
+def test_make_schema() -> None:
+    pair = make_schema("+s", "p", nullable=False, children=[pyarrow.field("x", "int8"), TEXTS])
+    schema = make_schema("+l", "l", metadata={"k": b"\xff"}, children=[pair])
+    assert schema.type == "list<struct<x: int8, string>>"
+    assert schema.metadata == {b"k": b"\xff"}
+    assert not schema["p"].nullable
+    with pytest.raises(Error, match="name: NUL character"):
+        make_schema("i", "a\0b")
+    with pytest.raises(Error, match="children of a map"):
+        make_schema("+m")
+
+
+def test_schema_fields_by_name_and_index() -> None:
+    schema = Schema.from_arrow(pyarrow.schema({"a": pyarrow.int8(), "b": pyarrow.string()}))
+    assert len(schema) == 2
+    assert [field.name for field in schema] == ["a", "b"]
+    assert schema["b"].format == schema[1].format == schema[numpy.int64(-1)].format == "u"
+    with pytest.raises(KeyError, match="no such field: expected one of 2 fields, got c"):
+        schema["c"]
+    with pytest.raises(IndexError, match="no such field: expected one of 2 fields, got -3"):
+        schema[-3]
+    with pytest.raises(TypeError, match="expected an index or a name, got float"):
+        schema[1.0]  # type: ignore[index]
+
+
+def test_type_of_extension_names_it() -> None:
+    array = Array.from_arrow(pyarrow.array([b"0" * 16], pyarrow.uuid()))
+    assert repr(array) == (
+        "<fletching.Array extension<arrow.uuid: fixed_size_binary(16)>, length 1>"
+    )
+
+
+def test_asarray() -> None:
+    array = build([1, 2, 3])
+    assert numpy.asarray(array).tolist() == [1, 2, 3]
+    assert numpy.asarray(array).dtype == numpy.int64
+    assert numpy.asarray(array, dtype="f4").dtype == numpy.float32
+    copied = numpy.array(array)
+    copied[0] = 7
+    assert numpy.asarray(array)[0] == 1
+    assert numpy.asarray(array).ctypes.data == array.buffers[1]
+    with pytest.raises(BufferError):
+        numpy.asarray(build([1, None]))
+
+
+def test_from_batches_takes_schema_of_pyarrow() -> None:
+    batch = pyarrow.record_batch({"a": [1]})
+    for stream in (
+        fletching.ArrayStream.from_batches(batch.schema, [batch]),
+        fletching.DeviceArrayStream.from_batches(batch.schema, fletching.DeviceType.CPU, [batch]),
+    ):
+        with stream as entered:
+            assert entered is stream
+            assert len(next(entered)) == 1
+        with pytest.raises(Error, match="stream is consumed"):
+            next(stream)

@@ -1,0 +1,67 @@
+"""Releases that wait for a stream, and the end of the interpreter."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import fletching
+import standin
+from capsules import ProducedOnDevice
+from fletching import DeviceArray, pending_releases
+from standin import Gpu
+from test_lifetimes import run
+
+PINNED = 3
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    with standin.gpu() as device:
+        yield device
+        gc.collect()
+
+
+def test_pending_releases_counts_until_the_stream_has_passed(gpu: Gpu) -> None:
+    before = pending_releases()
+    source = ProducedOnDevice(device_type=PINNED, device_id=0)
+    stream = gpu.gated()
+    array = DeviceArray.from_arrow(source)
+    array.release_after(stream)
+    assert pending_releases().pending == before.pending + 1
+    gpu.open()
+    while pending_releases().pending != before.pending:
+        pass
+    assert repr(before).startswith("PendingReleases(pending=")
+    del array
+
+
+def test_end_of_interpreter_waits_for_releases() -> None:
+    """The thread that releases waits for the GIL, which is taken when the program ends."""
+    done = run(
+        """
+    import gc, sys, threading
+    import standin
+    from fletching import from_cuda_array_interface
+
+    class Owner:
+        def __del__(self):
+            print("released", flush=True)
+
+    def main():
+        interface = {"shape": (4,), "typestr": "|u1", "data": (gpu.memory, False), "version": 3}
+        array = from_cuda_array_interface(interface, owner=Owner())
+        array.release_after(gpu.stream())
+
+    gpu = standin.Gpu()
+    sys.setswitchinterval(1000)
+    main()
+    """,
+        PYTHONPATH=os.pathsep.join(sys.path),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "released\n", "")
+    assert fletching.pending_releases().pending >= 0
