@@ -5,18 +5,25 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::Arc;
 
 use crate::error::discard;
 use crate::hook::{Attached, Share};
 
 /// The object in the block of a view. The type is private, so that no other block has such an object.
-pub(crate) struct Shown(pub(crate) Share);
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) share: Share,
+    /// The shared struct has a callback of this crate. A foreign one may pass the struct on to such a
+    /// callback, and has to find everything released then.
+    pub(crate) is_ours: bool,
+}
 
 /// Objects that are due to be dropped, the next one last.
 pub(crate) type Chain = Vec<Link>;
 
 pub(crate) enum Link {
-    Shown(Share),
+    Shown(Shown),
     Attached(Attached),
 }
 
@@ -36,26 +43,24 @@ pub(crate) fn of<B>(node: *const B) -> *mut Chain {
     chain
 }
 
-/// Runs `release`, which calls the callback of the struct at `node`, as a part of `chain`.
+/// Runs `release`, which calls the callback of the struct at `node`, as a part of `chain`. With NULL
+/// the release is complete when it returns.
 pub(crate) fn within<B>(node: *const B, chain: *mut Chain, release: impl FnOnce()) {
     let outer = NEXT.replace((node.cast(), chain));
     release();
     NEXT.set(outer);
 }
 
-/// Drops the object of a block. The object of a view is added to `chain`, unless `chain` is NULL.
-///
-/// # Safety
-///
-/// `chain` is NULL or points to a chain that is not borrowed.
-pub(crate) unsafe fn drop_object<T: 'static>(object: T, chain: *mut Chain) {
+/// Drops the object of a block. The object of a view is added to the chain of `node`, the struct whose
+/// release it is, if it has one.
+pub(crate) fn drop_object<T: 'static>(object: T, node: *const ()) {
     let mut object = Some(object);
     let Some(shown) = (&mut object as &mut dyn Any).downcast_mut::<Option<Shown>>() else {
         return discard(object);
     };
-    let link = shown.take().map(|shown| Link::Shown(shown.0));
-    // SAFETY: the caller vouches for the chain.
-    match unsafe { chain.as_mut() } {
+    let link = shown.take().map(Link::Shown);
+    // SAFETY: a chain in `NEXT` is not borrowed, and outlives the release.
+    match unsafe { of(node).as_mut() } {
         Some(chain) => chain.extend(link),
         None => drop_all(link.into_iter().collect()),
     }
@@ -66,8 +71,11 @@ pub(crate) fn drop_all(mut chain: Chain) {
     while let Some(link) = chain.pop() {
         match link {
             Link::Attached(attached) => discard(attached),
-            Link::Shown(share) => {
-                let node: *const () = std::sync::Arc::as_ptr(&share).cast();
+            Link::Shown(Shown { share, is_ours }) => {
+                let node: *const () = match is_ours {
+                    true => Arc::as_ptr(&share).cast(),
+                    false => ptr::null(),
+                };
                 within(node, &raw mut chain, || drop(share));
             }
         }

@@ -75,15 +75,20 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
         *private_data = hook.private_data;
         let mut moved = (*this).move_out();
         let (node, mut chain) = (&raw mut moved, Chain::new());
+        let chained = if moved.is_ours() {
+            node
+        } else {
+            ptr::null_mut()
+        };
         let attached = std::iter::once(hook.first).chain(hook.others);
         let outer = chain::of(this);
         if outer.is_null() {
-            chain::within(node, &raw mut chain, || (*node).release_last());
+            chain::within(chained, &raw mut chain, || (*node).release_last());
             chain::drop_all(chain);
             attached.for_each(discard);
         } else {
             (*outer).extend(attached.rev().map(Link::Attached));
-            chain::within(node, outer, || (*node).release_last());
+            chain::within(chained, outer, || (*node).release_last());
         }
     }
 }

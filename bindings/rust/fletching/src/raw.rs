@@ -3,6 +3,7 @@
 //! What the owners ask of the structs of `fletching-abi`.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use fletching_abi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
@@ -88,6 +89,13 @@ pub(crate) mod sealed {
         fn in_block() -> Release<Self>;
         /// The same of a struct with a [`Hook`](crate::hook::Hook).
         fn hooked() -> Release<Self>;
+        /// Whether the callback is one of these two.
+        fn is_ours(&self) -> bool {
+            self.private_data().0.is_some_and(|release| {
+                ptr::fn_addr_eq(release, Self::in_block())
+                    || ptr::fn_addr_eq(release, Self::hooked())
+            })
+        }
     }
 }
 
