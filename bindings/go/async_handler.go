@@ -29,7 +29,7 @@ func (c *asyncConsumer) receive(body func() error) int32 {
 		return 0
 	}
 	c.end(asyncRefused, err)
-	return int32(codeOf(err))
+	return codeOf(err)
 }
 
 // OnSchema takes the schema, or refuses it.

@@ -165,7 +165,7 @@ var asyncTasks = sync.Pool{New: func() any { return new(asyncTask) }}
 type spentTask struct{}
 
 func (spentTask) ExtractData(*abi.ArrowAsyncTask, *abi.ArrowDeviceArray) int32 {
-	return int32(syscall.EINVAL)
+	return abi.EINVAL
 }
 
 var spent = callbacks.NewHandle(spentTask{})
@@ -175,7 +175,7 @@ func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceAr
 	_, ours := callbacks.DeleteHandle(self.PrivateData)
 	self.PrivateData = spent
 	if !ours {
-		return int32(syscall.EINVAL)
+		return abi.EINVAL
 	}
 	err := guarded(func() error { return t.move(out) })
 	if err != nil {
@@ -183,7 +183,7 @@ func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceAr
 	}
 	t.close()
 	if err != nil {
-		return int32(codeOf(err))
+		return codeOf(err)
 	}
 	return 0
 }

@@ -198,5 +198,5 @@ func (p *producer[S, B, T]) answer(err error) int32 {
 	if guarded(func() error { text = printable(err.Error()); return nil }) == nil && text != "" {
 		p.lastError = unsafe.Pointer(C.CString(text))
 	}
-	return int32(code)
+	return code
 }

@@ -150,6 +150,13 @@ func TestSendRefusesBatchOfAnotherType(t *testing.T) {
 			var log log
 			consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
 			defer consumer.Close()
+			go func() {
+				for batch, err := range consumer.All(context.Background()) {
+					if err == nil {
+						batch.Close()
+					}
+				}
+			}()
 			err := fletching.SendAsync(context.Background(), must(each.schema.Build()), abi.DeviceCPU,
 				func(yield func(*fletching.DeviceArray, error) bool) {
 					if yield(fits(each.schema).ToDevice()) {
@@ -189,8 +196,11 @@ func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch.Close()
-	if _, _, err = consumer.Next(context.Background()); !errors.Is(err, syscall.EINVAL) {
+	if batch, _, err = consumer.Next(context.Background()); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
+	}
+	if batch != nil {
+		batch.Close()
 	}
 	expectWrong(t, <-sent, each.message)
 }

@@ -35,14 +35,27 @@ use crate::tree::children_of;
 pub struct Owner<R: Raw>(R);
 
 /// Owns an [`ArrowSchema`].
+///
+/// For children and moves see [`Owner::children`], [`Owner::take_child`], [`Owner::from_raw`],
+/// [`Owner::into_raw`] and [`Owner::share`].
 pub type Schema = Owner<ArrowSchema>;
 /// Owns an [`ArrowArray`].
+///
+/// It shares with [`DeviceArray`]: [`length`](Owner::length), [`null_count`](Owner::null_count),
+/// [`offset`](Owner::offset), [`buffers`](Owner::buffers). With every owner that has children:
+/// [`children`](Owner::children), [`dictionary`](Owner::dictionary),
+/// [`take_child`](Owner::take_child), [`take_dictionary`](Owner::take_dictionary),
+/// [`attach`](Owner::attach), [`share`](Owner::share). With every owner:
+/// [`from_raw`](Owner::from_raw), [`move_from`](Owner::move_from), [`into_raw`](Owner::into_raw),
+/// [`move_to`](Owner::move_to), [`as_raw`](Owner::as_raw), [`out`](Owner::out),
+/// [`is_released`](Owner::is_released).
 pub type Array = Owner<ArrowArray>;
-/// Owns an [`ArrowDeviceArray`].
+/// Owns an [`ArrowDeviceArray`]. For the methods that it shares see [`Array`].
 pub type DeviceArray = Owner<ArrowDeviceArray>;
-/// Owns an [`ArrowArrayStream`].
+/// Owns an [`ArrowArrayStream`]. It is an iterator by `into_iter`, and by
+/// [`reader`](Owner::reader) with options.
 pub type ArrayStream = Owner<ArrowArrayStream>;
-/// Owns an [`ArrowDeviceArrayStream`].
+/// Owns an [`ArrowDeviceArrayStream`]. It is an iterator as an [`ArrayStream`] is.
 pub type DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
 
 // SAFETY: a release, and every callback of a stream, may be called from any thread, one at a time.

@@ -110,6 +110,7 @@ fn arrays() -> Vec<ArrayRef> {
         Arc::new(Int32Array::from(Vec::<i32>::new())),
         Arc::new(StringArray::from(Vec::<&str>::new())),
         Arc::new(Int32Array::from(vec![1, 2, 3, 4]).slice(2, 1)),
+        Arc::new(StringArray::from(vec!["ab", "c"]).slice(1, 0)),
     ]
 }
 
