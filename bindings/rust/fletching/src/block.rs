@@ -21,8 +21,7 @@ struct Head {
 
 /// What depends on the object of a block.
 struct Kind {
-    /// The second argument is the struct whose release it is, or NULL.
-    destroy: unsafe fn(*mut Head, *const ()),
+    destroy: unsafe fn(*mut Head),
     object: fn() -> TypeId,
 }
 
@@ -128,16 +127,16 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// `this` points to a block, to which nothing points any more.
     pub(crate) unsafe fn free(this: *mut Self) {
         // SAFETY: the caller vouches for the block; a head is the first field of its block.
-        unsafe { Self::destroy(this.cast(), ptr::null()) }
+        unsafe { Self::destroy(this.cast()) }
     }
 
-    unsafe fn destroy(head: *mut Head, node: *const ()) {
+    unsafe fn destroy(head: *mut Head) {
         let this = head.cast::<Self>();
         // SAFETY: the last share is gone, so the block is not in use, which `new` has allocated
         // with this layout.
         unsafe {
             let layout = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
-            chain::drop_object(ptr::read(&raw const (*this).object), node);
+            chain::drop_object(ptr::read(&raw const (*this).object), head.cast());
             dealloc(this.cast(), layout);
         }
     }
@@ -175,7 +174,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
 }
 
 /// Returns `count` shares. The thread that returns the last one destroys the block.
-unsafe fn give_back(block: *mut Head, count: usize, node: *const ()) {
+unsafe fn give_back(block: *mut Head, count: usize) {
     // SAFETY: the caller holds `count` shares, so the block is alive.
     unsafe {
         let shares = &(*block).shares;
@@ -183,7 +182,7 @@ unsafe fn give_back(block: *mut Head, count: usize, node: *const ()) {
         if shares.load(Ordering::Acquire) == count
             || shares.fetch_sub(count, Ordering::AcqRel) == count
         {
-            ((*block).kind.destroy)(block, node);
+            ((*block).kind.destroy)(block);
         }
     }
 }
@@ -203,7 +202,7 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
         } else {
             release_below(&*node, block, ours)
         };
-        give_back(block, 1 + below, node.cast());
+        give_back(block, 1 + below);
     }
 }
 

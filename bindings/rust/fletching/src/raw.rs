@@ -89,12 +89,17 @@ pub(crate) mod sealed {
         fn in_block() -> Release<Self>;
         /// The same of a struct with a [`Hook`](crate::hook::Hook).
         fn hooked() -> Release<Self>;
-        /// Whether the callback is one of these two.
-        fn is_ours(&self) -> bool {
-            self.private_data().0.is_some_and(|release| {
-                ptr::fn_addr_eq(release, Self::in_block())
-                    || ptr::fn_addr_eq(release, Self::hooked())
-            })
+        /// The address of `private_data` if the callback is one of these two, else 0.
+        fn our_data(&self) -> usize {
+            match self.private_data() {
+                (Some(release), data)
+                    if ptr::fn_addr_eq(release, Self::in_block())
+                        || ptr::fn_addr_eq(release, Self::hooked()) =>
+                {
+                    data.addr()
+                }
+                _ => 0,
+            }
         }
     }
 }

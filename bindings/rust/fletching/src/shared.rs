@@ -93,7 +93,7 @@ impl<R: Nested> Shared<R> {
                 Some(view) => (*Block::object(view)).clone(),
                 None => Shown {
                     share: Arc::<Owner<R>>::clone(&self.0),
-                    is_ours: root.is_ours(),
+                    data: root.our_data(),
                 },
             };
             let block = Block::new(structs - 1, 0, object);
