@@ -28,6 +28,8 @@ mod stream_producer;
 mod take_child;
 
 #[cfg(not(miri))]
+mod corpus;
+#[cfg(not(miri))]
 mod foreign_producer;
 #[cfg(not(miri))]
 mod hostile;
