@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::chain::{self, Chain};
+use crate::chain;
 use crate::raw::{Base, Release};
 
 /// What all blocks begin with. Each struct whose `private_data` points to a block holds a share.
@@ -21,7 +21,7 @@ struct Head {
 
 /// What depends on the object of a block.
 struct Kind {
-    destroy: unsafe fn(*mut Head, *mut Chain),
+    destroy: unsafe fn(*mut Head),
     object: fn() -> TypeId,
 }
 
@@ -127,18 +127,17 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// `this` points to a block, to which nothing points any more.
     pub(crate) unsafe fn free(this: *mut Self) {
         // SAFETY: the caller vouches for the block; a head is the first field of its block.
-        unsafe { Self::destroy(this.cast(), ptr::null_mut()) }
+        unsafe { Self::destroy(this.cast()) }
     }
 
-    unsafe fn destroy(head: *mut Head, chain: *mut Chain) {
+    unsafe fn destroy(head: *mut Head) {
         let this = head.cast::<Self>();
         // SAFETY: the last share is gone, so the block is not in use, which `new` has allocated
         // with this layout.
         unsafe {
             let layout = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
-            let object = ptr::read(&raw const (*this).object);
+            chain::drop_object(ptr::read(&raw const (*this).object), head.cast());
             dealloc(this.cast(), layout);
-            chain::drop_object(object, chain);
         }
     }
 
@@ -175,7 +174,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
 }
 
 /// Returns `count` shares. The thread that returns the last one destroys the block.
-unsafe fn give_back(block: *mut Head, count: usize, chain: *mut Chain) {
+unsafe fn give_back(block: *mut Head, count: usize) {
     // SAFETY: the caller holds `count` shares, so the block is alive.
     unsafe {
         let shares = &(*block).shares;
@@ -183,7 +182,7 @@ unsafe fn give_back(block: *mut Head, count: usize, chain: *mut Chain) {
         if shares.load(Ordering::Acquire) == count
             || shares.fetch_sub(count, Ordering::AcqRel) == count
         {
-            ((*block).kind.destroy)(block, chain);
+            ((*block).kind.destroy)(block);
         }
     }
 }
@@ -196,14 +195,14 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
         let (ours @ Some(_), private_data) = (*node).private_data() else {
             return;
         };
-        let (block, chain) = (private_data.cast::<Head>(), chain::of(node));
+        let block = private_data.cast::<Head>();
         *(*node).hook().0 = None;
         let below = if (*node).is_leaf() {
             0
         } else {
             release_below(&*node, block, ours)
         };
-        give_back(block, 1 + below, chain);
+        give_back(block, 1 + below);
     }
 }
 

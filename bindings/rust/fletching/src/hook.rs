@@ -69,21 +69,21 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
         let (Some(_), private_data) = (*this).private_data() else {
             return;
         };
+        let outer = chain::of(private_data.cast());
         let hook = *Box::from_raw(private_data.cast::<Hook<B>>());
         let (release, private_data) = (*this).hook();
         *release = hook.release;
         *private_data = hook.private_data;
         let mut moved = (*this).move_out();
-        let (node, mut chain) = (&raw mut moved, Chain::new());
+        let (data, mut chain) = (moved.our_data(), Chain::new());
         let attached = std::iter::once(hook.first).chain(hook.others);
-        let outer = chain::of(this);
         if outer.is_null() {
-            chain::within(node, &raw mut chain, || (*node).release_last());
+            chain::within(data, &raw mut chain, || moved.release_last());
             chain::drop_all(chain);
             attached.for_each(discard);
         } else {
             (*outer).extend(attached.rev().map(Link::Attached));
-            chain::within(node, outer, || (*node).release_last());
+            chain::within(data, outer, || moved.release_last());
         }
     }
 }

@@ -3,6 +3,7 @@
 //! What the owners ask of the structs of `fletching-abi`.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use fletching_abi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
@@ -88,6 +89,18 @@ pub(crate) mod sealed {
         fn in_block() -> Release<Self>;
         /// The same of a struct with a [`Hook`](crate::hook::Hook).
         fn hooked() -> Release<Self>;
+        /// The address of `private_data` if the callback is one of these two, else 0.
+        fn our_data(&self) -> usize {
+            match self.private_data() {
+                (Some(release), data)
+                    if ptr::fn_addr_eq(release, Self::in_block())
+                        || ptr::fn_addr_eq(release, Self::hooked()) =>
+                {
+                    data.addr()
+                }
+                _ => 0,
+            }
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::block::Block;
 use crate::chain::Shown;
 use crate::error::Error;
-use crate::hook::Share;
 use crate::owner::Owner;
 use crate::raw::{Base, Nested};
 use crate::tree::{children_of, walk};
@@ -90,11 +89,14 @@ impl<R: Nested> Shared<R> {
             // A view of a view shows the same owner's texts and buffers. It keeps that owner alone,
             // so that the release of nested views needs no recursion.
             let view: Option<*mut Block<_, Shown>> = Block::of(root).filter(|_| as_made);
-            let shared: Share = match view {
-                Some(view) => Arc::clone(&(*Block::object(view)).0),
-                None => Arc::<Owner<R>>::clone(&self.0),
+            let object = match view {
+                Some(view) => (*Block::object(view)).clone(),
+                None => Shown {
+                    share: Arc::<Owner<R>>::clone(&self.0),
+                    data: root.our_data(),
+                },
             };
-            let block = Block::new(structs - 1, 0, Shown(shared));
+            let block = Block::new(structs - 1, 0, object);
             let block = block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "view: no memory"))?;
             Block::set_shares(block, structs);
             let (first, pointers, _) = Block::parts(block);

@@ -51,6 +51,10 @@ pub struct Case<'a> {
     pub accepted: bool,
 }
 
+#[allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "the tests pass the slots of owners"
+)]
 impl Case<'_> {
     /// Panics with the message of the library unless `call` returns 0.
     fn run(&self, call: impl FnOnce(*const c_char, *mut Message) -> c_int) {

@@ -3,6 +3,7 @@
 //! Loads the test libraries that `make` builds.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use libloading::Library;
 
@@ -21,7 +22,13 @@ pub fn open(name: &str) -> Result<&'static Library, String> {
     // SAFETY: our own libraries run no code when they are loaded.
     let library = unsafe { Library::new(&path) }
         .map_err(|error| format!("cannot load {}: {error}; run `make`", path.display()))?;
-    Ok(Box::leak(Box::new(library)))
+    let library: &'static Library = Box::leak(Box::new(library));
+    // A leak detector sees that they are kept.
+    static KEPT: Mutex<Vec<&Library>> = Mutex::new(Vec::new());
+    KEPT.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(library);
+    Ok(library)
 }
 
 /// The function `symbol` of a library from [`open`].

@@ -109,6 +109,13 @@ impl ConsumerPeer {
         unsafe { Task::call_extract_data(&raw mut task, null_mut()).unwrap() }
     }
 
+    /// Drops the tasks that are left, so that the producer can release the handler.
+    pub fn drop_tasks(&self) {
+        while !self.tasks.lock().unwrap().is_empty() {
+            assert_eq!(self.drop_task(), 0);
+        }
+    }
+
     /// The calls since the last time.
     pub fn calls(&self) -> String {
         std::mem::take(&mut *self.calls.lock().unwrap()).join(", ")

@@ -164,6 +164,7 @@ fn rule_async_request_adds_up() {
     }
     sending.run();
     assert_eq!(peer.calls(), "task, task, end");
+    peer.drop_tasks();
 }
 
 #[test]
@@ -174,6 +175,7 @@ fn rule_async_request_not_exceeded() {
     peer.request(3);
     sending.run();
     assert_eq!(peer.calls(), "task, task, task");
+    peer.drop_tasks();
 }
 
 #[test]

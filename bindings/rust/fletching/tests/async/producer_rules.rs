@@ -36,6 +36,7 @@ fn rule_async_handlers_serialized() {
     sending.run();
     assert_eq!(peer.calls(), "task, task, end");
     assert_eq!(peer.overlaps.load(Ordering::SeqCst), 0);
+    peer.drop_tasks();
 }
 
 #[test]
