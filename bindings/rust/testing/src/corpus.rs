@@ -65,19 +65,31 @@ impl Case<'_> {
     }
 
     /// Fills `out` with the schema.
-    pub fn export_schema(&self, out: *mut ArrowSchema) {
-        // SAFETY: a slot of the caller, which the library overwrites.
+    ///
+    /// # Safety
+    ///
+    /// `out` may be written.
+    pub unsafe fn export_schema(&self, out: *mut ArrowSchema) {
+        // SAFETY: the caller vouches for the slot.
         self.run(|name, message| unsafe { (self.corpus.schema)(name, out, message) });
     }
 
     /// Fills `out` with the array.
-    pub fn export_array(&self, out: *mut ArrowDeviceArray) {
+    ///
+    /// # Safety
+    ///
+    /// `out` may be written.
+    pub unsafe fn export_array(&self, out: *mut ArrowDeviceArray) {
         // SAFETY: as above.
         self.run(|name, message| unsafe { (self.corpus.array)(name, out, message) });
     }
 
     /// Fills `out` with the stream.
-    pub fn export_stream(&self, out: *mut ArrowArrayStream) {
+    ///
+    /// # Safety
+    ///
+    /// `out` may be written.
+    pub unsafe fn export_stream(&self, out: *mut ArrowArrayStream) {
         // SAFETY: as above.
         self.run(|name, message| unsafe { (self.corpus.stream)(name, out, message) });
     }

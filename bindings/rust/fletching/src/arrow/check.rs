@@ -135,7 +135,10 @@ impl Node<'_> {
         };
         if !(-1..=most).contains(&nulls) {
             return Err(self.wrong(
-                "array.null-count-range",
+                match most < length {
+                    true => "array.null-count-correct",
+                    false => "array.null-count-range",
+                },
                 format_args!(
                     ".null_count: out of range for {}: expected -1 to {most}, got {nulls}",
                     self.data_type
@@ -317,23 +320,29 @@ impl Node<'_> {
     ///
     /// `children` have been checked.
     unsafe fn check_nulls_below(&self, children: &[*mut ArrowArray]) -> Result<(), Error> {
-        let entries = Place::Child(self.place, 0);
+        let first = Place::Child(self.place, 0);
+        let no_nulls = |rule, array: &ArrowArray, place: &Place<'_>| match array.null_count {
+            ..=0 => Ok(()),
+            got => {
+                let what = format!("{place}.null_count: expected no nulls, got {got}");
+                Err(Error::broken_rule(rule, &what))
+            }
+        };
         // SAFETY: the caller vouches for the children: of a map an array of pairs, of a run-end
         // encoded array ends and values.
-        let (below, place) = unsafe {
+        let below = unsafe {
             match self.data_type {
-                DataType::Map(..) => (&**(*children[0]).children, Place::Child(&entries, 0)),
-                DataType::RunEndEncoded(..) => (&*children[0], entries),
+                DataType::Map(..) => {
+                    let entries = &*children[0];
+                    no_nulls("format.map-child", entries, &first)?;
+                    let keys = &**entries.children;
+                    return no_nulls("format.map-child", keys, &Place::Child(&first, 0));
+                }
+                DataType::RunEndEncoded(..) => &*children[0],
                 _ => return Ok(()),
             }
         };
-        if below.null_count > 0 {
-            let what = format!("{place}.null_count: expected no null map keys or run ends, got ");
-            return Err(Error::invalid(what + &below.null_count.to_string()));
-        }
-        let DataType::RunEndEncoded(..) = self.data_type else {
-            return Ok(());
-        };
+        no_nulls("format.run-end-children", below, &first)?;
         // SAFETY: as above.
         let values = unsafe { (*children[1]).length };
         if below.length > values {

@@ -268,25 +268,30 @@ fn null_counts_of_types_without_a_bitmap_are_refused() {
 }
 
 #[test]
-fn null_map_keys_and_null_run_ends_are_refused() {
+fn null_map_entries_keys_and_run_ends_are_refused() {
+    static BITS: u64 = 0;
+    let map = &[2, 1, 2, 2][..];
     let places = [
+        ("+m", map, 1, "ArrowArray.children[0].null_count: "),
         (
             "+m",
-            &[2, 1, 2, 2][..],
+            map,
+            0,
             "ArrowArray.children[0].children[0].null_count: ",
         ),
-        ("+r", &[0, 2, 2], "ArrowArray.children[0].null_count: "),
+        ("+r", &[0, 2, 2], 0, "ArrowArray.children[0].null_count: "),
     ];
-    for (format, buffers, place) in places {
+    for (format, buffers, entries, place) in places {
         let schema = schema_of(format);
         let array = without_buffers(&schema, buffers, ArrayValues::of(0));
-        static BITS: u64 = 0;
         // SAFETY: the structs are the builder's, and used here only.
         unsafe {
             let mut parent = array.as_raw();
             if format == "+m" {
-                parent = &**parent.children;
-                (**array.as_raw().children).length = 1;
+                let node = &mut **parent.children;
+                *node.buffers = (&raw const BITS).cast();
+                (node.length, node.null_count) = (1, entries);
+                parent = node;
             }
             for index in 0..2 {
                 let node = &mut **parent.children.add(index);

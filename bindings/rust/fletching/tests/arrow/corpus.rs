@@ -17,7 +17,8 @@ fn check(case: &Case, error: Option<fletching::Error>) {
 fn schemas_get_their_verdict() {
     each(Kind::Schema, |case| {
         let mut schema = Schema::default();
-        case.export_schema(schema.out());
+        // SAFETY: the slot of an owner.
+        unsafe { case.export_schema(schema.out()) };
         check(case, to_field(&schema).err());
     });
 }
@@ -26,9 +27,11 @@ fn schemas_get_their_verdict() {
 fn arrays_get_their_verdict() {
     each(Kind::Array, |case| {
         let mut schema = Schema::default();
-        case.export_schema(schema.out());
+        // SAFETY: the slot of an owner.
+        unsafe { case.export_schema(schema.out()) };
         let mut array = DeviceArray::default();
-        case.export_array(array.out());
+        // SAFETY: the slot of an owner.
+        unsafe { case.export_array(array.out()) };
         let array = Array::try_from(array).expect("an array on the CPU");
         // SAFETY: the buffers are those of a well-formed case, or the array is refused.
         check(case, unsafe { to_array(&schema, array, checked()) }.err());

@@ -9,7 +9,8 @@ use fletching_testing::corpus::{each, Kind};
 fn schemas_are_moved_unchanged() {
     each(Kind::Schema, |case| {
         let mut schema = Schema::default();
-        case.export_schema(schema.out());
+        // SAFETY: the slot of an owner.
+        unsafe { case.export_schema(schema.out()) };
         let moved = Box::new(schema);
         case.compare_schema(moved.as_raw());
     });
@@ -19,7 +20,8 @@ fn schemas_are_moved_unchanged() {
 fn arrays_are_moved_unchanged() {
     each(Kind::Array, |case| {
         let mut array = DeviceArray::default();
-        case.export_array(array.out());
+        // SAFETY: the slot of an owner.
+        unsafe { case.export_array(array.out()) };
         let moved = Box::new(array);
         case.compare_array(moved.as_raw());
     });
@@ -29,7 +31,8 @@ fn arrays_are_moved_unchanged() {
 fn streams_give_their_batches_and_their_error() {
     each(Kind::Stream, |case| {
         let mut stream = ArrayStream::default();
-        case.export_stream(stream.out());
+        // SAFETY: the slot of an owner.
+        unsafe { case.export_stream(stream.out()) };
         let (mut batches, mut code) = (0, 0);
         for batch in stream {
             match batch {
