@@ -125,6 +125,9 @@ func TestTheMostStructs(t *testing.T) {
 	}
 }
 
+// What the test below loads stays loaded: a second run of it finds both.
+var otherIsLoaded bool
+
 // The handles of one version mean nothing to another.
 func TestALibraryThatIsLoadedIsPreferred(t *testing.T) {
 	const other, loaded = "libBrokenLocale.so.1", "libc.so.6" // both are of glibc
@@ -132,12 +135,13 @@ func TestALibraryThatIsLoadedIsPreferred(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if found.name != loaded {
+	if found.name != loaded && !otherIsLoaded {
 		t.Errorf("expected %s, got %s", loaded, found.name)
 	}
 	if found, err = openLibrary("test", []string{"libfletching-none.so", other}); err != nil {
 		t.Skip(err)
 	}
+	otherIsLoaded = true
 	if found.name != other {
 		t.Errorf("expected %s, got %s", other, found.name)
 	}
