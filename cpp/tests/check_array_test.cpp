@@ -276,6 +276,69 @@ TEST(CheckArray, ChildrenThatAreNotThere) {
   EXPECT_EQ(faults([](Pair& pair) { pair.schema.release(); }), "schema: schema.release-set\n");
 }
 
+// Map of int32 to int32: entries, keys, values.
+TEST(CheckArray, NullsInAMap) {
+  const auto faults = [](int64_t entries, int64_t keys, int64_t values) {
+    Pair pair({.format = "+m", .children = {{.format = "+s", .children = {kInt, kInt}}}});
+    pair.child(0).null_count = entries;
+    pair.child(0).children[0]->null_count = keys;
+    pair.child(0).children[1]->null_count = values;
+    return pair.faults();
+  };
+  EXPECT_EQ(faults(0, 0, 3), "");
+  EXPECT_EQ(faults(-1, -1, -1), "");
+  EXPECT_EQ(faults(1, 0, 0), "array.children[0]: format.map-child\n");
+  EXPECT_EQ(faults(0, 1, 0), "array.children[0].children[0]: format.map-child\n");
+  // A key that is a struct may have children with nulls.
+  Pair nested(
+      {.format = "+m",
+       .children = {{.format = "+s", .children = {{.format = "+s", .children = {kInt}}, kInt}}}});
+  nested.child(0).children[0]->children[0]->null_count = 1;
+  EXPECT_EQ(nested.faults(), "");
+}
+
+TEST(CheckArray, NullsInRunEnds) {
+  const auto faults = [](int64_t parent, int64_t ends, int64_t values) {
+    Pair pair({.format = "+r", .children = {{.format = "s"}, kInt}});
+    pair.root().null_count = parent;
+    pair.child(0).null_count = ends;
+    pair.child(1).null_count = values;
+    return pair.faults();
+  };
+  EXPECT_EQ(faults(-1, -1, 3), "");
+  EXPECT_EQ(faults(0, 0, 0), "");
+  EXPECT_EQ(faults(3, 0, 0), "array: array.null-count-correct\n");
+  EXPECT_EQ(faults(0, 1, 0), "array.children[0]: format.run-end-children\n");
+}
+
+TEST(CheckArray, NullsOfUnions) {
+  for (const char* format : {"+ud:5", "+us:5"}) {
+    Pair pair({.format = format, .children = {kInt}});
+    pair.child(0).null_count = 2;
+    for (const int64_t null_count : {-1, 0}) {
+      pair.root().null_count = null_count;
+      EXPECT_EQ(pair.faults(), "") << format;
+    }
+    pair.root().null_count = 1;
+    EXPECT_EQ(pair.faults(), "array: array.null-count-correct\n") << format;
+  }
+  Pair null({.format = "n"});
+  null.root().null_count = 3;
+  EXPECT_EQ(null.faults(), "");
+}
+
+TEST(CheckArray, NamesTheUnionLayoutBeforeArrow1) {
+  for (const auto& [format, n] : {std::pair{"+ud:5", 3}, {"+us:5", 2}}) {
+    Pair pair({.format = format, .children = {kInt}});
+    pair.root().n_buffers = n;
+    EXPECT_NE(verify_array(*pair.schema, *pair.array)
+                  .error()
+                  .message()
+                  .find("union layout before Arrow 1.0"),
+              std::string::npos);
+  }
+}
+
 TEST(CheckArray, FormatsThatAreNone) {
   const auto faults = [](const SchemaNode& node, const char* format) {
     Pair pair(node);

@@ -1,4 +1,4 @@
-"""The error numbers: their values, what is refused in their file, what is made of it."""
+"""The error numbers: their values, and mistakes in their file."""
 
 from __future__ import annotations
 

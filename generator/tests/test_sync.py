@@ -132,7 +132,7 @@ def test_refused_with_nothing_written(
     path = header(*extra, replace=replace)
     before = devices(scratch)
     code, text = sync(path)
-    assert code == 2
+    assert code == 1
     assert expected in text
     assert devices(scratch) == before
 
@@ -144,7 +144,7 @@ def test_a_value_outside_int32_is_refused(
     path.write_text(path.read_text(encoding="utf-8").replace(": int32_t", ": int64_t"))
     before = devices(scratch)
     code, text = sync(path)
-    assert code == 2
+    assert code == 1
     assert "4294967296 does not fit; hint: a device is of type int32" in text
     assert devices(scratch) == before
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_taken_is_refused(
 ) -> None:
     before = devices(scratch)
     code, text = sync(header("kDLCuda = 42,"))
-    assert code == 2
+    assert code == 1
     assert "'cuda' is already the name of 'cuda'" in text
     assert devices(scratch) == before
 
@@ -290,7 +290,7 @@ def test_a_refused_code_writes_nothing(
     text = header.read_text(encoding="utf-8").replace("kDLTrn = 18,", "kDLTrn = 18, kDLNext = 42,")
     header.write_text(text, encoding="utf-8")
     code, said = sync(header)
-    assert code == 2
+    assert code == 1
     assert expected in said
     assert spec_texts(scratch) == before
 
@@ -373,6 +373,6 @@ def test_another_meaning_of_a_reserved_number_is_refused(
 ) -> None:
     before = spec_texts(scratch)
     code, text = sync(upstream_with("kDLTrn = 18,", f"kDLTrn = 18, {wrong}"))
-    assert code == 2
+    assert code == 1
     assert OTHER_MEANINGS[wrong] in text
     assert spec_texts(scratch) == before

@@ -138,7 +138,7 @@ func (c DLDataTypeCode) Info() (DataTypeCodeInfo, bool) {
 }
 
 // String returns the name of the code, "unknown(99)" where its number is not known, and
-// "unreleased(name, number)" where no release of DLPack has it.
+// "unreleased(name, number)" where DLPack has not released it.
 func (c DLDataTypeCode) String() string {
 	if code, known := c.Info(); known {
 		return code.Name

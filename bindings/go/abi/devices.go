@@ -166,7 +166,7 @@ func (t DeviceType) Info() (DeviceInfo, bool) {
 }
 
 // String returns the name of the device type, "unknown(9999)" where its number is not known, and
-// "unreleased(name, number)" where no release of DLPack has it.
+// "unreleased(name, number)" where DLPack has not released it.
 func (t DeviceType) String() string {
 	if device, known := t.Info(); known {
 		return device.Name

@@ -63,7 +63,7 @@ const (
 	// EPROTO: The other side broke the protocol.
 	EPROTO int32 = 134
 
-	// EBADMSG: Data is not what was expected.
+	// EBADMSG: The data is malformed.
 	EBADMSG int32 = 104
 
 	// EOVERFLOW: A size does not fit into its type.

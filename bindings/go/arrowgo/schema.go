@@ -6,6 +6,7 @@ package arrowgo
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -86,7 +87,7 @@ func dictionaryOf(b *fletching.SchemaBuilder, indices arrow.DataType, path strin
 
 // typeOf is the type of a format. A type without children is arrow-go's own reading of it.
 func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType, error) {
-	nested, spec, _ := strings.Cut(b.Format, ":")
+	nested, spec, hasSpec := strings.Cut(b.Format, ":")
 	expected := map[string]int{"+l": 1, "+L": 1, "+vl": 1, "+vL": 1, "+w": 1, "+m": 1, "+r": 2}
 	count, counted := expected[nested]
 	if !strings.HasPrefix(nested, "+") {
@@ -95,10 +96,8 @@ func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType,
 	if counted && len(children) != count {
 		return nil, fmt.Errorf("format %q: expected %d children, got %d", b.Format, count, len(children))
 	}
-	switch {
-	case strings.HasPrefix(nested, "+w") || strings.HasPrefix(nested, "+u"):
-	case spec != "" && strings.HasPrefix(nested, "+"):
-		return nil, fmt.Errorf("format %q: not known", b.Format)
+	if takesSpec := nested == "+w" || nested == "+us" || nested == "+ud"; strings.HasPrefix(nested, "+") && hasSpec != takesSpec {
+		return nil, unknownFormat(b.Format)
 	}
 	switch nested {
 	case "+l":
@@ -110,9 +109,12 @@ func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType,
 	case "+vL":
 		return arrow.LargeListViewOfField(children[0]), nil
 	case "+w":
-		size, err := strconv.ParseInt(spec, 10, 32)
+		size, err := strconv.ParseUint(spec, 10, 31)
 		if err != nil {
-			return nil, err
+			return nil, unknownFormat(b.Format)
+		}
+		if size == 0 {
+			return nil, fmt.Errorf("format %q: arrow-go has no lists of zero items", b.Format)
 		}
 		return arrow.FixedSizeListOfField(int32(size), children[0]), nil
 	case "+s":
@@ -129,7 +131,44 @@ func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType,
 	case "+us", "+ud":
 		return unionOf(nested, spec, children)
 	}
+	if !isLeaf(nested, spec) {
+		return nil, unknownFormat(b.Format)
+	}
 	return leafOf(b.Format)
+}
+
+func unknownFormat(format string) error {
+	return fmt.Errorf("format %q: not a known format", format)
+}
+
+// isLeaf finds the malformed formats that arrow-go takes: as a type, with a default, or with a panic.
+func isLeaf(name, spec string) bool {
+	switch {
+	case strings.HasPrefix(name, "+"):
+		return false
+	case name == "w":
+		_, err := strconv.ParseUint(spec, 10, 31)
+		return err == nil
+	case name == "d":
+		return isDecimal(strings.Split(spec, ","))
+	case strings.HasPrefix(name, "ts"):
+		return !strings.HasPrefix(spec, "'") && !strings.HasPrefix(spec, `"`)
+	}
+	return true
+}
+
+// isDecimal checks precision, scale and, where it is not 128, the width in bits.
+func isDecimal(parts []string) bool {
+	if len(parts) == 2 {
+		parts = append(parts, "128")
+	}
+	most, known := map[string]uint64{"32": 9, "64": 18, "128": 38, "256": 76}[parts[len(parts)-1]]
+	if len(parts) != 3 || !known {
+		return false
+	}
+	precision, err := strconv.ParseUint(parts[0], 10, 31)
+	_, badScale := strconv.ParseInt(parts[1], 10, 32)
+	return err == nil && badScale == nil && precision >= 1 && precision <= most
 }
 
 func mapOf(b *fletching.SchemaBuilder, entries arrow.Field) (arrow.DataType, error) {
@@ -156,6 +195,9 @@ func unionOf(mode, spec string, children []arrow.Field) (arrow.DataType, error) 
 		value, err := strconv.ParseUint(code, 10, 7)
 		if err != nil {
 			return nil, err
+		}
+		if slices.Contains(codes, arrow.UnionTypeCode(value)) {
+			return nil, fmt.Errorf("type ids of a union: expected each once, got %d twice", value)
 		}
 		codes = append(codes, arrow.UnionTypeCode(value))
 	}

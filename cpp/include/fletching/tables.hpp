@@ -109,7 +109,7 @@ constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
 }
 
 /// The name of a device type; "unknown(9999)" for a number that is not known, and
-/// "unreleased(name, number)" for one that no release of DLPack has.
+/// "unreleased(name, number)" for a number that DLPack has not released.
 inline std::string device_name(ArrowDeviceType type) {
   const DeviceInfo* device = find_device(type);
   if (device != nullptr) return std::string(device->name);
@@ -214,7 +214,7 @@ constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcep
 }
 
 /// The name of a data-type code; "unknown(99)" for a number that is not known. As device_name for
-/// one that no release of DLPack has.
+/// a number that DLPack has not released.
 inline std::string data_type_code_name(std::uint8_t code) {
   const DataTypeCodeInfo* entry = find_data_type_code(code);
   if (entry != nullptr) return std::string(entry->name);

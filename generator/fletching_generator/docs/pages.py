@@ -169,10 +169,16 @@ def exceptions(entry: ErrorClass, languages: Iterable[str]) -> str:
     return " | ".join(cells)
 
 
+def clause(sentence: str) -> str:
+    """A sentence as a part of another one: without its full stop."""
+    return sentence.removesuffix(".")
+
+
 FILTERS: Filters = {
     "access": access,
     "buffers": buffers,
     "cell": cell,
+    "clause": clause,
     "declaration": declaration,
     "exceptions": exceptions,
     "map_name": map_name,

@@ -97,6 +97,11 @@ def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
     return f"it is under '{' and '.join(macro.conditions)}', which does not hold"
 
 
+def names_devices(interface: Interface, run: Run) -> bool:
+    """Whether the header has a macro that looks like a device type."""
+    return interface.device_macros and any(name.startswith(_DEVICE_PREFIX) for name in run.macros)
+
+
 def compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
     known = {device.arrow for device in spec.arrow_devices}
     by_value = {device.value: device for device in (*spec.devices, *spec.unreleased_devices)}

@@ -26,6 +26,10 @@ _DEVICES = "DLDeviceType"
 _TARGET = "x86_64-linux-gnu"
 
 
+class RefusedError(SpecError):
+    """What the header says contradicts the spec."""
+
+
 @dataclass(frozen=True)
 class Registry:
     """A list of numbers in the spec, and its enum in dlpack.h."""
@@ -51,7 +55,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class Change:
-    """An entry that is new, or an unreleased one that the header's version of DLPack has."""
+    """A new entry, or the release of an unreleased one."""
 
     registry: Registry
     name: str  # "kDLNextThing"
@@ -82,7 +86,10 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
     changes = tuple(change for r, enum in pairs for change in _changes(r, enum, since))
     texts = _edited(root, changes, since)
     if texts:
-        _check(root, texts)
+        try:
+            _check(root, texts)
+        except SpecError as error:
+            raise RefusedError(*error.mistakes) from error
         if not dry_run:
             for file, text in texts.items():
                 replace_file(root / file, text)
@@ -118,7 +125,7 @@ def _since(known: Version, found: Version) -> str | None:
 
 
 def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
-    """Raises SpecError with everything in the header that cannot be taken over."""
+    """Raises RefusedError with everything in the header that cannot be taken over."""
     mistakes = []
     for registry, enum in pairs:
         mistakes += [
@@ -134,7 +141,7 @@ def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
                 place = enum.place
                 mistakes.append(Mistake(place.file, place.line, known.name, problem, hint))
     if mistakes:
-        raise SpecError(*mistakes)
+        raise RefusedError(*mistakes)
 
 
 def _problems(

@@ -38,7 +38,7 @@ class TypedefDeclaration:
 
     @property
     def known(self) -> tuple[Enumerator, ...]:
-        """The enumerators, and those that are unreleased."""
+        """The released and the unreleased enumerators."""
         return self.enumerators + self.unreleased
 
 
@@ -181,7 +181,7 @@ class Unassigned:
 
 @dataclass(frozen=True)
 class Fork:
-    """A dlpack.h that gave numbers of its own."""
+    """A dlpack.h with more devices than DLPack's."""
 
     name: str  # "MetaX's fork"
     devices: dict[str, int]  # {"kDLMACA": 19}

@@ -70,7 +70,7 @@ impl DLDataTypeCode {
 }
 
 /// Prints the name, `bfloat`; `unknown(99)` for a number that is not known, and
-/// `unreleased(name, number)` for one that no release of DLPack has.
+/// `unreleased(name, number)` for a number that DLPack has not released.
 impl fmt::Display for DLDataTypeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {

@@ -44,7 +44,7 @@ pub const EDEADLK: c_int = of_target(35, 11, 36);
 pub const ENOSYS: c_int = of_target(38, 78, 40);
 /// The other side broke the protocol.
 pub const EPROTO: c_int = of_target(71, 100, 134);
-/// Data is not what was expected.
+/// The data is malformed.
 pub const EBADMSG: c_int = of_target(74, 94, 104);
 /// A size does not fit into its type.
 pub const EOVERFLOW: c_int = of_target(75, 84, 132);
@@ -55,7 +55,7 @@ pub const ETIMEDOUT: c_int = of_target(110, 60, 138);
 /// The operation was canceled.
 pub const ECANCELED: c_int = of_target(125, 89, 105);
 
-/// The name of a number, such as `"EINVAL"`; `None` for one that has no name here.
+/// The name of a number, such as `"EINVAL"`; `None` for an unknown number.
 pub const fn name(errno: c_int) -> Option<&'static str> {
     Some(match errno {
         EPERM => "EPERM",

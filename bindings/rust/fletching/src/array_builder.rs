@@ -195,8 +195,9 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         unsafe { &mut *Block::object(self.block) }
     }
 
-    /// Says what is in an array, once for each. The list of buffers is copied: addresses where the
-    /// data is, on the device as a rule, or NULL.
+    /// Sets length, null count, offset and buffers of an array, once for each. The list of buffers is
+    /// copied: addresses where the data is, on the device as a rule, or NULL. Give an array without
+    /// rows one zero offset where its type has offsets: some consumers refuse NULL.
     #[inline]
     pub fn set(&mut self, node: Node, values: ArrayValues, buffers: &[*const c_void]) -> &mut Self {
         let room = self.end_of_buffers as usize - self.next_buffer as usize;

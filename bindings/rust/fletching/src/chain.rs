@@ -9,10 +9,10 @@ use std::ptr;
 use crate::error::discard;
 use crate::hook::{Attached, Share};
 
-/// What the block of a view owns. Private, so that no block of another kind is taken for a view's.
+/// The object in the block of a view. The type is private, so that no other block has such an object.
 pub(crate) struct Shown(pub(crate) Share);
 
-/// What is dropped next, from the end.
+/// Objects that are due to be dropped, the next one last.
 pub(crate) type Chain = Vec<Link>;
 
 pub(crate) enum Link {
@@ -21,9 +21,8 @@ pub(crate) enum Link {
 }
 
 thread_local! {
-    /// The struct that is being dropped, and the chain that it belongs to. Only the callback of that
-    /// very struct adds to the chain: what a foreign callback or a user's drop releases is released
-    /// when it returns.
+    /// The struct that is being dropped, and its chain. Only the callback of this struct adds to the
+    /// chain: a release inside a foreign callback or a user's drop is complete when it returns.
     static NEXT: Cell<(*const (), *mut Chain)> = const { Cell::new((ptr::null(), ptr::null_mut())) };
 }
 
@@ -44,7 +43,7 @@ pub(crate) fn within<B>(node: *const B, chain: *mut Chain, release: impl FnOnce(
     NEXT.set(outer);
 }
 
-/// Drops the object of a block: what a view shows at the end of `chain`, unless that is NULL.
+/// Drops the object of a block. The object of a view is added to `chain`, unless `chain` is NULL.
 ///
 /// # Safety
 ///
@@ -62,7 +61,7 @@ pub(crate) unsafe fn drop_object<T: 'static>(object: T, chain: *mut Chain) {
     }
 }
 
-/// Drops the links of a chain, and those that this adds.
+/// Drops the links of a chain, and the links that are added meanwhile.
 pub(crate) fn drop_all(mut chain: Chain) {
     while let Some(link) = chain.pop() {
         match link {

@@ -147,7 +147,7 @@ pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Share {
     // SAFETY: the copy takes the place of the original, whose callbacks are replaced.
     let share: Share = Arc::new(HeldBack(unsafe { ptr::read(parent) }));
     *parent.hook().0 = Some(release_children);
-    // SAFETY: the array has a callback of ours now.
+    // SAFETY: the callback and the fields that it reads are valid.
     unsafe { keep_event(parent, Arc::clone(&share)) };
     share
 }

@@ -9,6 +9,7 @@ mod array_builder;
 pub mod arrow;
 #[cfg(feature = "async")]
 mod async_stream;
+mod batch_type;
 mod block;
 mod chain;
 mod columns;

@@ -16,7 +16,7 @@ pub trait Raw: sealed::Raw {}
 /// A struct that has others below it: a schema, an array or a device array. Sealed.
 ///
 /// A bound on it makes the methods of the sealed traits callable, with structs that safe code has
-/// filled. So those that rely on the contents of a struct are unsafe:
+/// filled. Methods that rely on the contents of a struct are unsafe:
 ///
 /// ```compile_fail,E0133
 /// #![forbid(unsafe_code)]

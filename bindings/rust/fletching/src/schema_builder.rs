@@ -254,7 +254,7 @@ impl Clone for SchemaBuilder {
             children: Vec::with_capacity(builder.children.len()),
             dictionary: None,
         };
-        // From the last: what is below a builder is there when the builder moves into its parent.
+        // From the last: a builder is complete before it moves into its parent.
         let mut copies: Vec<_> = found.iter().map(|(builder, _)| alone(builder)).collect();
         for (builder, parent) in found[1..].iter().rev() {
             let Some(mut copy) = copies.pop() else { break };

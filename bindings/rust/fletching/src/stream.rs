@@ -36,7 +36,7 @@ pub(crate) mod sealed {
     }
 
     pub trait RawStream: crate::raw::Raw {
-        type Batch: crate::raw::Raw;
+        type Batch: crate::raw::Nested<Base = ArrowArray>;
         const NAME: &'static str;
         const CALLBACKS_SET: &'static str;
         fn new(

@@ -12,6 +12,7 @@ use arrow_schema::{Field, SchemaRef};
 use super::align::prepare;
 use super::field::{from_field, from_schema, to_field};
 use crate::error::{guarded, Error};
+use crate::options::setters;
 use crate::owner::{Array, Owner, Schema};
 use crate::raw::sealed::Raw as _;
 use crate::raw::Nested;
@@ -49,21 +50,7 @@ pub struct ToArrow {
     pub validate: bool,
 }
 
-impl ToArrow {
-    /// Sets [`alignment`](Self::alignment).
-    #[must_use]
-    pub fn alignment(mut self, alignment: Alignment) -> Self {
-        self.alignment = alignment;
-        self
-    }
-
-    /// Sets [`validate`](Self::validate).
-    #[must_use]
-    pub fn validate(mut self, validate: bool) -> Self {
-        self.validate = validate;
-        self
-    }
-}
+setters! { ToArrow { alignment: Alignment, validate: bool, } }
 
 /// An array of arrow-rs.
 #[derive(Clone, Debug)]

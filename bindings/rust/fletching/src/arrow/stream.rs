@@ -8,6 +8,7 @@ use fletching_abi::ArrowDeviceType;
 
 use super::convert::{batch, convert, from_array, schema_of, ToArrow};
 use super::field::{from_field, from_schema, to_field};
+use crate::batch_type::BatchType;
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, DeviceArrayStream, Schema};
 use crate::stream::{BatchOf, RawStream, StreamReader};
@@ -122,7 +123,9 @@ where
 }
 
 /// Arrays of arrow-rs as a device stream on the CPU. An error of the iterator is what the stream
-/// returns. Errors: as for [`from_field`](super::from_field).
+/// returns, and so is EINVAL for an array of another type: names, metadata and flags do not count.
+///
+/// Errors: as for [`from_field`](super::from_field).
 pub fn from_arrays<I>(field: &Field, arrays: I) -> Result<DeviceArrayStream, Error>
 where
     I: IntoIterator<Item = Result<ArrayRef, ArrowError>, IntoIter: Send + 'static>,
@@ -146,8 +149,12 @@ fn export<I>(schema: Schema, arrays: I) -> Result<DeviceArrayStream, Error>
 where
     I: IntoIterator<Item = Result<ArrayRef, ArrowError>, IntoIter: Send + 'static>,
 {
-    let batches = arrays
-        .into_iter()
-        .map(|array| Ok(from_array(&array?)?.1.into()));
+    let batch_type = BatchType::of(&schema)?;
+    let batches = arrays.into_iter().enumerate().map(move |(number, array)| {
+        let (found, array) = from_array(&array?)?;
+        let refused = |why| Error::invalid(format!("batch {number}: {why}"));
+        batch_type.check_type(&found).map_err(refused)?;
+        Ok(array.into())
+    });
     DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, batches)
 }

@@ -75,8 +75,8 @@ impl Default for AsyncOptions {
 /// release of the handler extracts what is queued, so that no batch is lost. The release waits while
 /// a batch is being extracted, and while batches are requested, on another thread.
 ///
-/// Errors: what the producer reported, or its `extract_data` returned, which has a message when the
-/// producer is an [`AsyncProducer`](crate::AsyncProducer); EIO for a code that is not
+/// Errors: the producer's error, or the code of its `extract_data`, with the message if the producer is
+/// an [`AsyncProducer`](crate::AsyncProducer); EIO for a code that is not
 /// positive, and when the handler was released before the end, as by a producer whose runtime is
 /// gone; EINVAL when the producer broke a rule, which the message names.
 ///

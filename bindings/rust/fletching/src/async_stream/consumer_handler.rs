@@ -156,7 +156,7 @@ impl Core {
             self.ask(AsyncOffer::Schema(schema))?;
         }
         let mut info = Info {
-            promise: Promise::of(schema.as_raw(), producer.device_type),
+            promise: Promise::of(schema, producer.device_type)?,
             metadata: metadata.block().to_vec(),
             // SAFETY: the producer hands it over.
             schema: unsafe { Schema::move_from(raw) },

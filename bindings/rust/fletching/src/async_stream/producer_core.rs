@@ -126,9 +126,9 @@ impl Core {
         std::mem::replace(&mut *locked(&self.stop), Stop::Over)
     }
 
-    pub(super) fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
+    pub(super) fn check(&self, number: u64, batch: &DeviceArray) -> Result<(), Error> {
         let promise = self.promise.get();
-        promise.map_or(Ok(()), |promise| promise.check(batch))
+        promise.map_or(Ok(()), |promise| promise.check_sent(number, batch))
     }
 
     // --- Open tasks -----------------------------------------------------------------------------

@@ -142,10 +142,13 @@ impl<F, St> AsyncSending<F, St> {
     fn send_batch(&mut self, batch: AsyncBatch) -> Step {
         self.sent += 1;
         let (handler, core) = (self.raw(), Arc::as_ptr(&self.core));
+        let number = self.sent - 1;
         // SAFETY: no other call is running, and the arguments live during the call.
-        let code = self.nodes.send(core, batch, |task, metadata| unsafe {
-            Handler::call_on_next_task(handler, task, metadata)
-        });
+        let code = self
+            .nodes
+            .send(core, number, batch, |task, metadata| unsafe {
+                Handler::call_on_next_task(handler, task, metadata)
+            });
         self.called("on_next_task", code)
     }
 
@@ -294,7 +297,7 @@ where
         if schema.is_released() {
             return Err(Error::invalid("schema: released: expected a live schema"));
         }
-        let promise = Promise::of(schema.as_raw(), self.device_type);
+        let promise = Promise::of(&schema, self.device_type)?;
         let _ = self.core.promise.set(promise);
         self.schema = Some(schema);
         Ok(())
@@ -302,7 +305,7 @@ where
 
     fn checked(&self, batch: AsyncBatch) -> Result<AsyncBatch, Error> {
         if let Data::Ready(array) = &batch.data {
-            self.core.check(array)?;
+            self.core.check(self.sent, array)?;
         }
         check_metadata(&batch.metadata)?;
         Ok(batch)

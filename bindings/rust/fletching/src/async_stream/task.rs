@@ -27,6 +27,8 @@ const CLOSED: u8 = 2;
 pub(super) struct Node {
     life: AtomicU8,
     core: *const Core,
+    /// Of the batch, from 0.
+    number: u64,
     data: UnsafeCell<Option<Data>>,
     metadata: Vec<u8>,
 }
@@ -45,10 +47,11 @@ const SPARE: usize = 64;
 impl Nodes {
     /// A closed node, or a new one, with the batch. Tasks are mostly extracted in order, so that the oldest is closed
     /// first; one that is not moves to the back.
-    fn fill(&mut self, core: *const Core, batch: AsyncBatch) -> *mut Node {
+    fn fill(&mut self, core: *const Core, number: u64, batch: AsyncBatch) -> *mut Node {
         let fresh = Node {
             life: AtomicU8::new(OPEN),
             core,
+            number,
             data: UnsafeCell::new(Some(batch.data)),
             metadata: batch.metadata,
         };
@@ -76,10 +79,11 @@ impl Nodes {
     pub(super) fn send(
         &mut self,
         core: *const Core,
+        number: u64,
         batch: AsyncBatch,
         call: impl FnOnce(*mut ArrowAsyncTask, *const c_char) -> Option<c_int>,
     ) -> Option<c_int> {
-        let node = self.fill(core, batch);
+        let node = self.fill(core, number, batch);
         let mut task = ArrowAsyncTask {
             extract_data: Some(extract_data),
             private_data: node.cast(),
@@ -157,7 +161,7 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
             Some(Data::Ready(array)) => Ok(array),
             Some(Data::Made(make)) if !out.is_null() => guarded(|| {
                 let array = make()?;
-                (*core).check(&array).map(|()| array)
+                (*core).check((*node).number, &array).map(|()| array)
             }),
             unused => {
                 discard(unused);

@@ -17,6 +17,7 @@ use super::types::{
 };
 use super::walk::{View, Walk};
 use crate::error::{discard, Error};
+use crate::options::setters;
 use crate::owner::{Array, DeviceArray, Schema};
 
 /// The alignment of `DLTensor.data`.
@@ -24,6 +25,7 @@ const ALIGNMENT: usize = 256;
 
 /// What to do about nulls, which DLPack has none of.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Nulls {
     /// An error when there are any, or when it is not known whether there are.
     #[default]
@@ -34,8 +36,9 @@ pub enum Nulls {
     Ignore,
 }
 
-/// What the consumer may do with the memory.
+/// The consumer's access to the memory.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Access {
     /// Read it: Arrow's buffers are shared and do not change.
     #[default]
@@ -46,10 +49,11 @@ pub enum Access {
     Copied(Exclusive),
 }
 
-/// How a tensor is exported.
+/// How a tensor is exported: `ExportOptions::default().aligned(true)`.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ExportOptions {
-    /// What the consumer may do with the memory.
+    /// The consumer's access to the memory.
     pub access: Access,
     /// Export types that are not DLPack's as what stores them.
     pub as_storage: bool,
@@ -64,6 +68,17 @@ pub struct ExportOptions {
     /// The consumer has been ordered behind `sync_event`, or receives it in another way. DLPack's
     /// structs have no place for an event.
     pub event_handled: Option<EventHandled>,
+}
+
+setters! {
+    ExportOptions {
+        access: Access,
+        as_storage: bool,
+        nulls: Nulls,
+        aligned: bool,
+        stream: Option<ConsumerStream>,
+        event_handled: Option<EventHandled>,
+    }
 }
 
 impl Default for ExportOptions {

@@ -183,7 +183,7 @@ impl Exclusive {
     /// # Safety
     ///
     /// Until the tensor of an export with this is deleted, only its consumer reads or writes the
-    /// memory that it shows: there is no clone of what owns the memory, no view, no other tensor.
+    /// memory: no clone of the owner, no view and no other tensor shows it.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())

@@ -110,6 +110,7 @@ fn arrays() -> Vec<ArrayRef> {
         Arc::new(Int32Array::from(Vec::<i32>::new())),
         Arc::new(StringArray::from(Vec::<&str>::new())),
         Arc::new(Int32Array::from(vec![1, 2, 3, 4]).slice(2, 1)),
+        Arc::new(StringArray::from(vec!["ab", "c"]).slice(1, 0)),
     ]
 }
 
@@ -153,7 +154,7 @@ fn structs_are_moved() {
     assert_eq!((array.buffers()[1], schema.format()), (first, c"i"));
 }
 
-/// A safe function of arrow-rs would read what the child pointed to.
+/// A safe function of arrow-rs would read the freed lists of the child.
 #[test]
 fn array_without_a_child_does_not_move_to_arrow() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
@@ -164,6 +165,32 @@ fn array_without_a_child_does_not_move_to_arrow() {
     let error = refused.unwrap_err();
     let text = "array: the struct or a descendant is released or moved out";
     assert_eq!((error.code(), error.message()), (EINVAL, text));
+}
+
+/// Its first offset is not 0.
+#[test]
+fn empty_slice_of_texts_is_valid() {
+    let texts = ["a", "bc", "d"];
+    let lists = vec![Some(vec![Some(1), None]), None, Some(vec![])];
+    let field = |of: &ArrayRef| Arc::new(Field::new("a", of.data_type().clone(), true));
+    let mut all: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(texts.to_vec())),
+        Arc::new(LargeStringArray::from(texts.to_vec())),
+        Arc::new(BinaryArray::from_iter_values(texts)),
+        Arc::new(LargeBinaryArray::from_iter_values(texts)),
+        Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
+    ];
+    all.push(Arc::new(StructArray::from(vec![(
+        field(&all[0]),
+        Arc::clone(&all[0]),
+    )])));
+    for array in all {
+        let slice = array.slice(1, 0);
+        let (schema, there) = from_array(&slice).unwrap();
+        // SAFETY: the array is arrow-rs' own.
+        let back = unsafe { to_array(&schema, there, checked()) };
+        assert_eq!(&back.unwrap().array, &slice);
+    }
 }
 
 struct Token(Arc<AtomicUsize>);

@@ -7,4 +7,5 @@
 mod alignment;
 mod arrays;
 mod checks;
+mod corpus;
 mod streams;

@@ -19,6 +19,7 @@ mod rules_built;
 mod rules_data;
 mod rules_moves;
 mod rules_stream;
+mod safe_sequences;
 mod schema_builder;
 mod schema_copy;
 mod sealed;
@@ -26,6 +27,8 @@ mod shared;
 mod stream_producer;
 mod take_child;
 
+#[cfg(not(miri))]
+mod corpus;
 #[cfg(not(miri))]
 mod foreign_producer;
 #[cfg(not(miri))]

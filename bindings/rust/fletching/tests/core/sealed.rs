@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Every safe method that generic code can call by a bound on a sealed trait, with structs that safe
-//! code has filled: none reads what a struct points to. The methods of `sealed::Base` are out of
-//! reach, because no public trait has it as a supertrait.
+//! Calls every safe method that a bound on a sealed trait makes callable, with structs that safe code
+//! has filled: no method reads through a pointer. The methods of `sealed::Base` are not callable,
+//! because no public trait has it as a supertrait.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use fletching::abi::{
 };
 use fletching::{Nested, Options, Raw, RawStream};
 
-/// Not NULL, and nothing that may be read.
+/// A pointer that is not NULL and must not be read.
 fn nowhere<T>() -> *mut T {
     ptr::without_provenance_mut(0x1_0000)
 }

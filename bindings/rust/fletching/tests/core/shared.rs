@@ -92,7 +92,7 @@ fn any_number_of_views_of_views_is_released_without_recursion() {
     assert_eq!(view.take_child(0).unwrap().name(), c"a");
 }
 
-/// Each view keeps the one that it shows, because an object is attached to that one.
+/// Each view keeps the view that it shows, which has an attached object.
 #[test]
 fn nested_views_with_attachments_are_released_without_recursion() {
     let log = Log::default();
@@ -118,7 +118,7 @@ fn nested_views_with_attachments_are_released_without_recursion() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
-/// What a user's drop releases is released when it returns, also below the release of a view.
+/// A release inside a user's drop is complete when it returns, also during the release of a view.
 #[test]
 fn views_in_an_attached_object_are_released_with_it() {
     struct Holder(Log, Option<Array>);

@@ -4,7 +4,7 @@
 
 use crate::support::*;
 use fletching::abi::{DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED};
-use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, Access, ExportOptions, Nulls};
+use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, Access, Nulls};
 use fletching::ArrowDeviceType;
 use libc::EINVAL;
 
@@ -26,10 +26,9 @@ fn rule_dlpack_data_null_when_empty() {
 #[test]
 fn rule_dlpack_data_aligned() {
     for offset in 0..20 {
-        let exported = Data::new("i", 4).offset(offset).exported(ExportOptions {
-            aligned: true,
-            ..options()
-        });
+        let exported = Data::new("i", 4)
+            .offset(offset)
+            .exported(options().aligned(true));
         let tensor = exported.tensor().unwrap();
         assert_eq!(tensor.data.addr() % 256, 0);
         assert!(tensor.byte_offset < 256);
@@ -87,10 +86,7 @@ fn rule_dlpack_managed_deleter_frees_self() {
 }
 
 fn flags(access: Access) -> u64 {
-    let exported = Data::new("i", 4).exported(ExportOptions {
-        access,
-        ..options()
-    });
+    let exported = Data::new("i", 4).exported(options().access(access));
     // SAFETY: the struct is live.
     unsafe { (*exported.as_ptr()).flags }
 }
@@ -120,11 +116,9 @@ fn rule_dlpack_managed_versioned_preferred() {
     let mut array = data.array();
     let refused = to_legacy_dlpack(&data.schema(), &mut array, &options());
     assert_eq!(refused.unwrap_err().code(), EINVAL);
-    let writable = ExportOptions {
-        access: Access::Writable(exclusive()),
-        nulls: Nulls::Ignore,
-        ..options()
-    };
+    let writable = options()
+        .access(Access::Writable(exclusive()))
+        .nulls(Nulls::Ignore);
     let legacy = to_legacy_dlpack(&data.schema(), &mut array, &writable).unwrap();
     assert_eq!(legacy.tensor().unwrap().data.cast_const(), values());
     drop(legacy);

@@ -8,7 +8,7 @@ use crate::imported::*;
 use crate::support::*;
 use fletching::abi::DLDataTypeCode as Code;
 use fletching::dlpack::{
-    from_dlpack, to_dlpack, Dimensions, DlpackTensor, ImportOptions, Imported, LegacyDlpackTensor,
+    from_dlpack, to_dlpack, Dimensions, DlpackTensor, Imported, LegacyDlpackTensor,
 };
 use fletching::{Array, ArrowDeviceType};
 use libc::{EINVAL, ENOTSUP};
@@ -224,10 +224,7 @@ fn gaps_are_copied_when_asked() {
     assert_eq!(integers(&result), [4, 2, 0]);
     let columns = Foreign::int32(&[2, 3], &[1, 2]);
     assert_eq!(integers(&imported(&columns, copies())), [0, 2, 4, 1, 3, 5]);
-    let options = ImportOptions {
-        dimensions: Dimensions::FixedSizeLists,
-        ..copies()
-    };
+    let options = copies().dimensions(Dimensions::FixedSizeLists);
     let permuted = imported(&Foreign::int32(&[1, 2, 3], &[6, 1, 2]), options);
     assert_eq!(integers(&permuted), [0, 2, 4, 1, 3, 5]);
     assert_eq!(permuted.schema.children()[0].unwrap().format(), c"+w:3");

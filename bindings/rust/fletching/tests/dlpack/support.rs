@@ -188,10 +188,7 @@ pub fn options() -> ExportOptions {
 }
 
 pub fn as_storage() -> ExportOptions {
-    ExportOptions {
-        as_storage: true,
-        ..options()
-    }
+    options().as_storage(true)
 }
 
 pub fn exclusive() -> Exclusive {
@@ -201,18 +198,12 @@ pub fn exclusive() -> Exclusive {
 
 /// With the promise that the consumer waits: the tests read no memory of such a tensor.
 pub fn event_handled() -> ExportOptions {
-    ExportOptions {
-        // SAFETY: as above.
-        event_handled: Some(unsafe { EventHandled::new() }),
-        ..options()
-    }
+    // SAFETY: as above.
+    options().event_handled(unsafe { EventHandled::new() })
 }
 
 pub fn counting() -> ExportOptions {
-    ExportOptions {
-        nulls: Nulls::Count(readable()),
-        ..options()
-    }
+    options().nulls(Nulls::Count(readable()))
 }
 
 pub fn shape(tensor: &DLTensor) -> Vec<i64> {

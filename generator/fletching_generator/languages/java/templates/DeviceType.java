@@ -84,7 +84,7 @@ public final class DeviceType {
 
   /**
    * The name, such as {@code cuda_host}; {@code unknown(9999)} for a number that is not known, and
-   * {@code unreleased(name, number)} for one that no release of DLPack has.
+   * {@code unreleased(name, number)} for a number that DLPack has not released.
    */
   public String name() {
     return name;

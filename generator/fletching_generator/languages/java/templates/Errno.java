@@ -16,7 +16,7 @@ public final class Errno {
 /*% endfor %*/
   private Errno() {}
 
-  /** The name of a number, "EINVAL"; "errno 4711" for one that has no name here. */
+  /** The name of a number, "EINVAL"; "errno 4711" for an unknown number. */
   public static String name(int errno) {
 /*% for error in errno.errors %*/
     if (errno == /*{ error.name }*/) {

@@ -79,7 +79,7 @@ class DeviceType(int):
 
     def __repr__(self) -> str:
         """The name; "unknown(9999)" for a number that is not known, and "unreleased(name, number)"
-        for one that no release of DLPack has."""
+        for a number that DLPack has not released."""
         device = find_device(self)
         return device.name if device else _other_name(_UNRELEASED_DEVICES, self)
 
@@ -160,7 +160,7 @@ class DataTypeCode(int):
 
     def __repr__(self) -> str:
         """The name; "unknown(99)" for a number that is not known, and "unreleased(name, number)"
-        for one that no release of DLPack has."""
+        for a number that DLPack has not released."""
         code = find_data_type_code(self)
         return code.name if code else _other_name(_UNRELEASED_CODES, self)
 

@@ -24,7 +24,7 @@ impl /*{ device_type }*/ {
 }
 
 /// Prints the name, `cuda_host`; `unknown(9999)` for a number that is not known, and
-/// `unreleased(name, number)` for one that no release of DLPack has.
+/// `unreleased(name, number)` for a number that DLPack has not released.
 impl fmt::Display for /*{ device_type }*/ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {

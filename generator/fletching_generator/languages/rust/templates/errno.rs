@@ -13,7 +13,7 @@ use core::ffi::c_int;
 pub const /*{ error.name }*/: c_int = /*{ error.linux if error.same_everywhere else "of_target(" ~ (error.values | join(", ")) ~ ")" }*/;
 /*% endfor %*/
 
-/// The name of a number, such as `"EINVAL"`; `None` for one that has no name here.
+/// The name of a number, such as `"EINVAL"`; `None` for an unknown number.
 pub const fn name(errno: c_int) -> Option<&'static str> {
     Some(match errno {
 /*% for error in spec.errno.errors %*/

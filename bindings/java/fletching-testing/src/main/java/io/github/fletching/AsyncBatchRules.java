@@ -22,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** The rules about batches and metadata; publishers and executors that fail. */
 public abstract class AsyncBatchRules extends AsyncProducerTest {
@@ -164,6 +165,22 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
     sending.spare = full;
     sending.open(AsyncRows.schema());
     String text = "java.util.concurrent.RejectedExecutionException: full";
+    assertEquals("error 5 " + text + ", release", peer.calls());
+    assertResult(5, text);
+  }
+
+  /** As ThreadPoolExecutor.DiscardPolicy and shutdownNow do. */
+  @Test
+  @Timeout(60)
+  void executorThatDropsJobFailsTheStream() {
+    sending =
+        new AsyncSending<>(peer.handler, DeviceType.CPU, metadata, job -> {}, Function.identity());
+    sending.spare = Runnable::run;
+    sending.open(AsyncRows.schema());
+    while (!sending.done.isDone() && !Thread.interrupted()) {
+      System.gc();
+    }
+    String text = "send: job dropped by the executor: expected a run or a refusal";
     assertEquals("error 5 " + text + ", release", peer.calls());
     assertResult(5, text);
   }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
@@ -163,6 +164,32 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
     assertEquals(22, AsyncForeign.callOnSchema(peer.handler, released.address));
     released.free();
     assertFailed(22, "on_schema: schema is NULL or released: expected a schema");
+  }
+
+  @Test
+  void releaseHandlerEndsHandlerWithoutProducer() {
+    int before = Handles.count();
+    for (boolean closesFirst : new boolean[] {true, false}) {
+      AsyncDeviceStream stream = new AsyncDeviceStream();
+      stream.releaseHandler(); // there is none
+      stream.handlerAddress();
+      if (closesFirst) {
+        stream.close();
+      }
+      stream.releaseHandler();
+      stream.releaseHandler();
+      boolean failed = stream.schema().toCompletableFuture().isCompletedExceptionally();
+      stream.close();
+      assertTrue(failed);
+      assertEquals(before, Handles.count());
+    }
+    AsyncDeviceStream used = new AsyncDeviceStream();
+    create(used, 1);
+    peer.schema();
+    assertEquals(
+        "releaseHandler: a producer has the handler: expected none",
+        assertThrows(IllegalStateException.class, used::releaseHandler).getMessage());
+    peer.release();
   }
 
   @Test

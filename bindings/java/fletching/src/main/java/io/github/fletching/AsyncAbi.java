@@ -19,7 +19,7 @@ final class AsyncAbi {
 
   private AsyncAbi() {}
 
-  /** A zeroed block of C, which is used again and never freed. Errors: ENOMEM. */
+  /** A zeroed block of C, which is used again. Errors: ENOMEM. */
   static long takeBlock() {
     Long block = FREE.poll();
     return block != null ? block : Native.allocate(ZEROS.length, "async stream");
@@ -28,6 +28,13 @@ final class AsyncAbi {
   static void putBlock(long block) {
     C.write(block, ZEROS);
     FREE.add(block);
+  }
+
+  /** Frees the blocks that are not in use. */
+  static void freeBlocks() {
+    for (Long block = FREE.poll(); block != null; block = FREE.poll()) {
+      C.free(block);
+    }
   }
 
   /** A block of C with these bytes, to be freed. Errors: ENOMEM. */

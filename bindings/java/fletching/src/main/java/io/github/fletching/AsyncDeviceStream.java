@@ -48,7 +48,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    */
   public AsyncDeviceStream(int window) {
     subscription = new AsyncSubscription(core, window);
-    Slot.CLEANER.register(this, subscription::collected);
+    Slot.onCollected(this, subscription::collected);
   }
 
   /**
@@ -82,6 +82,18 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
     long address = core.expose();
     Reference.reachabilityFence(this);
     return address;
+  }
+
+  /**
+   * Releases the handler in place of a producer that never will: one that refused the handler, or
+   * failed before it took it. Without a release the memory of the handler is never freed. Nothing
+   * may use the handler afterwards. The stream fails with EIO, unless it is closed.
+   *
+   * @throws IllegalStateException when a producer has sent the schema
+   */
+  public void releaseHandler() {
+    core.releaseUnused();
+    Reference.reachabilityFence(this);
   }
 
   /**

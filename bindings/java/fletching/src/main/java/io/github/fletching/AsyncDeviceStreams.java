@@ -17,9 +17,9 @@ import java.util.function.Function;
  * <p>The schema and the batches are moved in. Jobs on the executor make all calls of the handler
  * and of the publisher, one at a time: never inside {@code request} and {@code cancel} of the
  * consumer, so the executor must not run them on the thread that submits them. An executor that
- * refuses a job fails the stream, whose last calls are made on the {@linkplain
- * CompletableFuture#defaultExecutor() default executor}, or on the thread that submitted the job if
- * that refuses too.
+ * refuses a job fails the stream, and so does one that drops an accepted job, when that is
+ * collected; the last calls are made on the {@linkplain CompletableFuture#defaultExecutor() default
+ * executor}, or on the thread that found out if that refuses too.
  *
  * <p>What the consumer requests is requested of the publisher's subscription. A cancel cancels it,
  * and so does a request that is not positive, which is an error of the stream. What the publisher,

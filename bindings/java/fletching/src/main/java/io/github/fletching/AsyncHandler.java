@@ -43,6 +43,22 @@ final class AsyncHandler extends AsyncConsumer {
         });
   }
 
+  /** The release of a handler that no producer has. */
+  void releaseUnused() {
+    boolean isUnused =
+        peer.locked(
+            () -> {
+              if (peer.producer != 0) {
+                throw new IllegalStateException(
+                    "releaseHandler: a producer has the handler: expected none");
+              }
+              return handler != 0;
+            });
+    if (isUnused) {
+      onRelease();
+    }
+  }
+
   private void leave() {
     if (users.decrementAndGet() == 0 && handler != 0) {
       Handles.remove(C.getAddress(handler + Fields.HANDLER_PRIVATE_DATA));

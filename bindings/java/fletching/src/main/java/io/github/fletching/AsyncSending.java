@@ -6,13 +6,15 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
+import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
@@ -124,19 +126,69 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   }
 
   private void schedule() {
-    if (due.getAndIncrement() != 0) {
-      return;
-    }
-    Runnable job = new FutureTask<>(this::run, null); // runs once, also if it is kept and refused
-    try {
-      executor.execute(job);
-    } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
-      stop(FletchingException.of(e));
+    if (due.getAndIncrement() == 0) {
+      Turn turn = new Turn(this);
       try {
-        spare.execute(job);
-      } catch (RuntimeException | Error alsoRefused) {
-        job.run(); // on a thread of the caller's: without it the stream would never end
+        executor.execute(new Job(turn));
+      } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
+        runElsewhere(turn, FletchingException.of(e));
       }
+    }
+  }
+
+  /** Fails the stream, and makes its last calls without the executor. */
+  private void runElsewhere(Turn turn, FletchingException error) {
+    stop(error);
+    try {
+      spare.execute(turn::take);
+    } catch (RuntimeException | Error alsoRefused) {
+      turn.take(); // on this thread: without it the stream would never end
+    }
+  }
+
+  /** A run that is due; one that is kept by an executor and refused happens once. */
+  private static final class Turn implements Runnable {
+    private final AsyncSending<?> sending;
+    private final AtomicBoolean taken = new AtomicBoolean();
+
+    Turn(AsyncSending<?> sending) {
+      this.sending = sending;
+    }
+
+    void take() {
+      if (taken.compareAndSet(false, true)) {
+        sending.run();
+      }
+    }
+
+    /** The job was collected: the executor has dropped it, unless it has run. */
+    @Override
+    public void run() {
+      if (!taken.get()) {
+        sending.runElsewhere(
+            this,
+            new FletchingException(
+                FletchingException.EIO,
+                "send: job dropped by the executor: expected a run or a refusal"));
+      }
+    }
+  }
+
+  /** What an executor gets. */
+  private static final class Job implements Runnable {
+    private final Turn turn;
+    private final Cleaner.Cleanable cleanable;
+
+    Job(Turn turn) {
+      this.turn = turn;
+      cleanable = Slot.onCollected(this, turn);
+    }
+
+    @Override
+    public void run() {
+      turn.take();
+      cleanable.clean();
+      Reference.reachabilityFence(this);
     }
   }
 

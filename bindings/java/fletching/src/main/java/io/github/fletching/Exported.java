@@ -13,15 +13,24 @@ import java.util.concurrent.atomic.AtomicLong;
 /** What private_data of a struct of ours refers to, by a handle. */
 abstract class Exported {
   static final AtomicLong LATE = new AtomicLong(); // releases during shutdown
+  private static final Thread HOOK =
+      new Thread(null, () -> shutdown = true, "fletching-shutdown", 0, false);
   private static volatile boolean shutdown;
 
   static {
     try {
-      Thread hook = new Thread(null, () -> shutdown = true, "fletching-shutdown", 0, false);
-      hook.setContextClassLoader(null); // of whatever called first
-      Runtime.getRuntime().addShutdownHook(hook);
+      HOOK.setContextClassLoader(null); // of whatever called first
+      Runtime.getRuntime().addShutdownHook(HOOK);
     } catch (IllegalStateException e) {
       shutdown = true;
+    }
+  }
+
+  static void removeHook() {
+    try {
+      Runtime.getRuntime().removeShutdownHook(HOOK);
+    } catch (IllegalStateException e) {
+      // The JVM shuts down.
     }
   }
 

@@ -2,6 +2,9 @@
 
 package io.github.fletching;
 
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.engine.Handles;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
@@ -141,6 +144,36 @@ public abstract class Owner implements AutoCloseable {
    */
   public static long lateReleases() {
     return Exported.LATE.get();
+  }
+
+  /**
+   * Frees what keeps the class loader of this library reachable: the functions that C calls, the
+   * memory of closed owners, the cleaner and the shutdown hook. For an application that is unloaded
+   * from a JVM that goes on. Nothing else of the library may run, now or later.
+   *
+   * <p>The functions of the raw layer, which live as long as the process, are not freed, and JNA
+   * frees no function: its engine keeps the class loader. The threads of {@link
+   * DeviceArray#releaseAfter} end a second after the last release.
+   *
+   * @throws IllegalStateException when an owner is open, a struct is exported, or this was called
+   *     before; then nothing was freed
+   */
+  public static void shutdown() {
+    Slot.checkUsable();
+    int open = Slot.countOpen();
+    int exported = Handles.count();
+    if (open + exported > 0) {
+      throw new IllegalStateException(
+          "shutdown: "
+              + open
+              + " owners are open, and C may release "
+              + exported
+              + " objects: expected none");
+    }
+    Slot.shutdown();
+    AsyncAbi.freeBlocks();
+    Exported.removeHook();
+    C.close();
   }
 
   /** Moves a struct below this one out. */

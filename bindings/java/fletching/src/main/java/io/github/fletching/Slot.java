@@ -2,10 +2,14 @@
 
 package io.github.fletching;
 
+import static io.github.fletching.Native.C;
+
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Cleaner;
 import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -15,9 +19,11 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Slot {
   private static final int SLAB = 64; // slots
+  private static final int MOST_EMPTY = 16; // slabs of a kind that wait to be used again
+  private static final int MOST_WARNINGS = 100;
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
-  static final Cleaner CLEANER = Cleaner.create();
   static final AtomicLong LEAKS = new AtomicLong(); // owners that were not closed
+  private static volatile Cleaner cleaner = Cleaner.create(); // null after the shutdown
 
   final long address;
   private final Content content;
@@ -25,7 +31,20 @@ final class Slot {
   private Slot(Content content) {
     this.content = content;
     address = content.address;
-    CLEANER.register(this, content);
+    content.cleanable = onCollected(this, content);
+  }
+
+  /** Runs the action when the object is collected; it must not refer to the object. */
+  static Cleaner.Cleanable onCollected(Object object, Runnable action) {
+    return checkUsable().register(object, action);
+  }
+
+  static Cleaner checkUsable() {
+    Cleaner current = cleaner;
+    if (current == null) {
+      throw new IllegalStateException("shutdown: called before: expected no further use");
+    }
+    return current;
   }
 
   /** A zeroed slot. Errors: ENOMEM. */
@@ -50,34 +69,93 @@ final class Slot {
     content.kind.pool.put(this);
   }
 
+  /** Counts a leak, and logs it unless there were many. Throws nothing. */
   static void reportLeak(String title, Throwable created) {
-    LEAKS.incrementAndGet();
-    System.getLogger("io.github.fletching")
-        .log(System.Logger.Level.WARNING, title + ": collected and not closed", created);
+    long count = LEAKS.incrementAndGet();
+    if (count > MOST_WARNINGS) {
+      return;
+    }
+    String last = count < MOST_WARNINGS ? "" : "; later leaks are counted and not logged";
+    try {
+      System.getLogger("io.github.fletching")
+          .log(System.Logger.Level.WARNING, title + ": collected and not closed" + last, created);
+    } catch (Throwable ignored) {
+      // The logger is the user's, and the count has the leak.
+    }
+  }
+
+  /** How many slots are in use. */
+  static int countOpen() {
+    int open = 0;
+    for (Kind kind : Kind.values()) {
+      open += kind.pool.countOpen();
+    }
+    return open;
+  }
+
+  /** Frees the memory of all slots, none of which is in use, and ends the cleaner. */
+  static void shutdown() {
+    cleaner = null;
+    for (Kind kind : Kind.values()) {
+      kind.pool.freeAll();
+    }
+  }
+
+  /** The memory of several slots. */
+  private static final class Slab {
+    final long memory;
+    final ArrayDeque<Slot> free = new ArrayDeque<>();
+    final ArrayDeque<Long> addresses = new ArrayDeque<>(SLAB); // that have no slot
+    int used;
+
+    Slab(Kind kind, int step) {
+      memory = Native.allocate((long) SLAB * step, kind.title);
+      for (int i = SLAB - 1; i >= 0; i--) {
+        addresses.addLast(memory + (long) i * step);
+      }
+    }
+
+    void freeMemory() {
+      for (Slot slot : free) {
+        slot.content.dropped = true;
+        slot.content.cleanable.clean();
+      }
+      C.free(memory);
+    }
   }
 
   /** What stays of a slot that was collected. */
   private static final class Content implements Runnable {
     final Kind kind;
+    final Slab slab;
     final long address;
+    Cleaner.Cleanable cleanable;
+    boolean dropped; // with its slab
     volatile Throwable created;
 
-    Content(Kind kind, long address) {
+    Content(Kind kind, Slab slab, long address) {
       this.kind = kind;
+      this.slab = slab;
       this.address = address;
     }
 
     @Override
     public void run() {
-      if (!kind.isReleased(address)) {
-        reportLeak(kind.title, created);
+      if (dropped) {
+        return;
+      }
+      boolean leaks = !kind.isReleased(address);
+      if (leaks) {
         kind.releaseOnce(address);
       }
-      kind.pool.recycle(address);
+      kind.pool.recycle(this);
+      if (leaks) {
+        reportLeak(kind.title, created);
+      }
     }
   }
 
-  /** The slots of a kind. Their memory is never freed. */
+  /** The slots of a kind. Memory without a slot in use is freed, except for a reserve. */
   static final class Pool {
     private static final VarHandle SPARE =
         Native.field(MethodHandles.lookup(), "spare", Slot.class);
@@ -85,8 +163,9 @@ final class Slot {
     private final Kind kind;
     private final int step;
     private volatile Slot spare; // the one that is used again and again, without a lock
-    private final ArrayDeque<Slot> free = new ArrayDeque<>();
-    private final ArrayDeque<Long> addresses = new ArrayDeque<>();
+    private final Set<Slab> roomy = new LinkedHashSet<>(); // those with a slot that is not in use
+    private int slots; // in use, with the spare one
+    private int empty; // slabs
 
     Pool(Kind kind) {
       this.kind = kind;
@@ -94,22 +173,31 @@ final class Slot {
     }
 
     Slot take() {
-      Slot slot = spare == null ? null : (Slot) SPARE.getAndSet(this, null);
+      Slot slot = spare == null ? null : takeSpare();
       return slot != null ? slot : takeFree();
     }
 
+    private Slot takeSpare() {
+      return (Slot) SPARE.getAndSet(this, null);
+    }
+
     private synchronized Slot takeFree() {
-      Slot slot = free.pollLast();
-      if (slot != null) {
-        return slot;
+      if (roomy.isEmpty()) {
+        roomy.add(new Slab(kind, step));
+        empty++;
       }
-      if (addresses.isEmpty()) {
-        long slab = Native.allocate((long) SLAB * step, kind.title);
-        for (int i = SLAB - 1; i >= 0; i--) {
-          addresses.addLast(slab + (long) i * step);
-        }
+      Slab slab = roomy.iterator().next();
+      Slot slot = slab.free.pollLast();
+      if (slot == null) {
+        slot = new Slot(new Content(kind, slab, slab.addresses.getLast()));
+        slab.addresses.removeLast();
       }
-      return new Slot(new Content(kind, addresses.pollLast()));
+      slots++;
+      empty -= slab.used == 0 ? 1 : 0;
+      if (++slab.used == SLAB) {
+        roomy.remove(slab);
+      }
+      return slot;
     }
 
     void put(Slot slot) {
@@ -119,11 +207,40 @@ final class Slot {
     }
 
     private synchronized void putFree(Slot slot) {
-      free.addLast(slot);
+      slot.content.slab.free.addLast(slot);
+      give(slot.content.slab);
     }
 
-    synchronized void recycle(long address) {
-      addresses.addLast(address);
+    synchronized void recycle(Content content) {
+      content.slab.addresses.addLast(content.address);
+      give(content.slab);
+    }
+
+    private void give(Slab slab) {
+      slots--;
+      roomy.add(slab);
+      if (--slab.used > 0) {
+        return;
+      }
+      if (empty < MOST_EMPTY) {
+        empty++;
+      } else {
+        roomy.remove(slab);
+        slab.freeMemory();
+      }
+    }
+
+    synchronized int countOpen() {
+      return slots - (spare == null ? 0 : 1);
+    }
+
+    synchronized void freeAll() {
+      Slot last = takeSpare();
+      if (last != null) {
+        putFree(last);
+      }
+      roomy.forEach(Slab::freeMemory);
+      roomy.clear();
     }
   }
 }

@@ -156,7 +156,7 @@ public final class DataTypeCode {
 
   /**
    * The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known, and
-   * {@code unreleased(name, number)} for one that no release of DLPack has.
+   * {@code unreleased(name, number)} for a number that DLPack has not released.
    */
   public String name() {
     return name;

@@ -61,7 +61,7 @@ public final class Errno {
   /** The other side broke the protocol. */
   public static final int EPROTO = ofSystem(71, 100, 134);
 
-  /** Data is not what was expected. */
+  /** The data is malformed. */
   public static final int EBADMSG = ofSystem(74, 94, 104);
 
   /** A size does not fit into its type. */
@@ -78,7 +78,7 @@ public final class Errno {
 
   private Errno() {}
 
-  /** The name of a number, "EINVAL"; "errno 4711" for one that has no name here. */
+  /** The name of a number, "EINVAL"; "errno 4711" for an unknown number. */
   public static String name(int errno) {
     if (errno == EPERM) {
       return "EPERM";

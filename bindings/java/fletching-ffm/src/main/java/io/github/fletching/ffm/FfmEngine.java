@@ -11,7 +11,6 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.Guarded;
-import io.github.fletching.abi.engine.Handles;
 import java.io.File;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -43,6 +42,8 @@ final class FfmEngine implements Engine {
   private static final MethodHandle FREE = standard("free", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   private final Map<String, MethodHandle> calls = new ConcurrentHashMap<>();
+  private final Map<Long, SymbolLookup> libraries = new ConcurrentHashMap<>();
+  private final Arena stubs = Arena.ofShared();
 
   FfmEngine() {
     if (pointerSize() != 8) {
@@ -191,7 +192,7 @@ final class FfmEngine implements Engine {
                       long.class, long.class, long.class, long.class, long.class));
       run = MethodHandles.insertArguments(run, 4 - unused, zeros);
       run = MethodHandles.explicitCastArguments(run, descriptor.toMethodType());
-      return LINKER.upcallStub(run, descriptor, Arena.global()).address();
+      return LINKER.upcallStub(run, descriptor, stubs).address();
     } catch (ReflectiveOperationException e) {
       throw new LinkageError("Guarded.run cannot be found", e);
     }
@@ -219,7 +220,11 @@ final class FfmEngine implements Engine {
   public long load(String library) {
     try {
       String path = library.replace('/', File.separatorChar);
-      return Handles.add(SymbolLookup.libraryLookup(path, Arena.global()));
+      SymbolLookup found = SymbolLookup.libraryLookup(path, Arena.global());
+      synchronized (libraries) {
+        libraries.put(libraries.size() + 1L, found);
+        return libraries.size();
+      }
     } catch (IllegalArgumentException e) {
       return 0;
     }
@@ -227,9 +232,13 @@ final class FfmEngine implements Engine {
 
   @Override
   public long symbol(long library, String name) {
-    SymbolLookup lookup =
-        library == 0 ? LINKER.defaultLookup() : Handles.find(SymbolLookup.class, library);
+    SymbolLookup lookup = library == 0 ? LINKER.defaultLookup() : libraries.get(library);
     return lookup.find(name).map(MemorySegment::address).orElse(0L);
+  }
+
+  @Override
+  public void close() {
+    stubs.close();
   }
 
   /** Throws it. The handle of a C function declares Throwable, but C throws nothing. */

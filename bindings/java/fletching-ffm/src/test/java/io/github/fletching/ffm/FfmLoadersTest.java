@@ -2,6 +2,23 @@
 
 package io.github.fletching.ffm;
 
-import io.github.fletching.testing.suite.LoadersSuite;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
-class FfmLoadersTest extends LoadersSuite {}
+import io.github.fletching.testing.suite.LoadersSuite;
+import java.lang.ref.WeakReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+class FfmLoadersTest extends LoadersSuite {
+  @Test
+  @Timeout(60)
+  void classLoaderIsUnloadedAfterShutdown() throws Exception {
+    for (int i = 0; i < 3; i++) {
+      WeakReference<ClassLoader> loader = useAndShutDown();
+      while (loader.get() != null && !Thread.interrupted()) {
+        System.gc();
+      }
+      assertNull(loader.get());
+    }
+  }
+}

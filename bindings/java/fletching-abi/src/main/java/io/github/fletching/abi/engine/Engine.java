@@ -73,7 +73,7 @@ public interface Engine {
   long call(String signature, long function, long... arguments);
 
   /**
-   * Makes a function for C, which lives as long as the process: make one for each kind of callback.
+   * Makes a function for C, which lives until {@link #close}: make one for each kind of callback.
    * What the callback throws is logged under the name, and C gets {@code failure}.
    */
   long stub(String name, String signature, long failure, Callback callback);
@@ -90,6 +90,9 @@ public interface Engine {
    * library of C, on systems other than Windows.
    */
   long symbol(long library, String name);
+
+  /** Frees the functions for C, which are not called any more. The engine is not used afterwards. */
+  void close();
 
   /** What runs when C calls a stub. Arguments that the signature does not have are 0. */
   interface Callback {

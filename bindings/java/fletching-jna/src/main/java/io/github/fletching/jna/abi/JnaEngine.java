@@ -7,7 +7,6 @@ import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
-import io.github.fletching.abi.engine.Handles;
 import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.util.Map;
@@ -30,6 +29,7 @@ final class JnaEngine implements Engine {
   }
 
   private final Map<String, NativeCall> calls = new ConcurrentHashMap<>();
+  private final Map<Long, NativeLibrary> libraries = new ConcurrentHashMap<>();
 
   @Override
   public LayoutClass target() {
@@ -140,7 +140,11 @@ final class JnaEngine implements Engine {
   @Override
   public long load(String library) {
     try {
-      return Handles.add(NativeLibrary.getInstance(library));
+      NativeLibrary found = NativeLibrary.getInstance(library);
+      synchronized (libraries) {
+        libraries.put(libraries.size() + 1L, found);
+        return libraries.size();
+      }
     } catch (UnsatisfiedLinkError e) {
       return 0;
     }
@@ -150,12 +154,15 @@ final class JnaEngine implements Engine {
   public long symbol(long library, String name) {
     try {
       NativeLibrary found =
-          library == 0 ? NativeLibrary.getProcess() : Handles.find(NativeLibrary.class, library);
+          library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
       return Pointer.nativeValue(found.getGlobalVariableAddress(name));
     } catch (UnsatisfiedLinkError e) {
       return 0;
     }
   }
+
+  @Override
+  public void close() {} // JNA keeps every function, and the class loader of its body
 
   private static Class<?> type(char kind) {
     return TYPES[NativeCall.indexOf(kind)];

@@ -3,24 +3,28 @@
 package io.github.fletching.testing.suite;
 
 import io.github.fletching.ArrayBuilder;
+import io.github.fletching.Owner;
 
-/** A program that forgets to close an array. */
+/** A program that forgets to close arrays. */
 public final class Forgotten {
-  private static volatile boolean released;
-
   private Forgotten() {}
 
-  /** Returns when the array was released, after the warning. */
+  /** Returns when the arrays were released, after the warnings. The property forgotten is their number. */
   public static void main(String[] arguments) {
-    make();
-    while (!released) {
-      System.gc();
+    int count = Integer.getInteger("forgotten", 1);
+    for (int i = 0; i < count; i++) {
+      make();
+    }
+    for (int leaks = count; leaks <= count + 1; leaks++) { // the next one after the last warning
+      while (Owner.leaks() < leaks) {
+        System.gc();
+      }
+      make();
     }
     System.out.println("released");
   }
 
   private static void make() {
-    AutoCloseable object = () -> released = true;
-    new ArrayBuilder(1).build(object);
+    new ArrayBuilder(1).build(null);
   }
 }

@@ -28,6 +28,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -252,6 +255,39 @@ public abstract class LifetimeSuite {
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");
+  }
+
+  @Test
+  @Timeout(60)
+  void forgottenOwnerIsReleasedAlsoWhenLoggerThrows() {
+    long leaks = Owner.leaks();
+    Handler thrower =
+        new Handler() {
+          @Override
+          public void publish(LogRecord entry) {
+            throw new IllegalStateException("on purpose");
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    Logger logger = Logger.getLogger("io.github.fletching");
+    logger.addHandler(thrower);
+    try {
+      for (int round = 1; round <= 2; round++) { // the cleaner goes on
+        Consumer<Array> forget = Array::length;
+        forget.accept(table());
+        while ((Owner.leaks() < leaks + round || closed.isEmpty()) && !Thread.interrupted()) {
+          System.gc();
+        }
+        assertClosed(closed, "table");
+      }
+    } finally {
+      logger.removeHandler(thrower);
+    }
   }
 
   @Test

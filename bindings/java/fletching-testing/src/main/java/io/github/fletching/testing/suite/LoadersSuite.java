@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.Array;
 import io.github.fletching.abi.engine.Failures;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -84,6 +85,34 @@ public abstract class LoadersSuite {
 
   private static URL locationOf(Class<?> type) {
     return type.getProtectionDomain().getCodeSource().getLocation();
+  }
+
+  @Test
+  void shutdownRefusesOpenOwnersAndEndsTheLibrary() throws Exception {
+    useAndShutDown();
+  }
+
+  /** Returns the class loader of a library that was used and shut down. */
+  protected static WeakReference<ClassLoader> useAndShutDown() throws Exception {
+    try (Copy copy = new Copy()) {
+      Class<?> application = copy.loadClass(Unloaded.class.getName());
+      String used = "shutdown: called before: expected no further use";
+      assertEquals(
+          List.of(
+              "shutdown: 1 owners are open, and C may release 1 objects: expected none",
+              used,
+              used),
+          application.getMethod("run").invoke(null));
+      return new WeakReference<>(copy);
+    }
+  }
+
+  @Test
+  void warningsOfLeaksAreLimited() {
+    String output = Child.runMain(Forgotten.class, "-Dforgotten=150");
+    String warning = "WARNING: array: collected and not closed";
+    assertEquals(100, output.split(warning, -1).length - 1, output);
+    assertTrue(output.contains(warning + "; later leaks are counted and not logged"), output);
   }
 
   @Test

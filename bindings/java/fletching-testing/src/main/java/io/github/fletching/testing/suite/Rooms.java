@@ -38,8 +38,14 @@ public final class Rooms {
 
   static String report() {
     return String.format(
-        "not used again %s, owners in a slab %d, forgotten %b, bytes %s, at the limit %s",
-        notUsedAgain(), ownersInASlab(), areForgottenOnesUsedAgain(), bytes(), atTheLimit());
+        "not used again %s, owners in a slab %d, forgotten %b, reserve %d, bytes %s,"
+            + " at the limit %s",
+        notUsedAgain(),
+        ownersInASlab(),
+        areForgottenOnesUsedAgain(),
+        slabsOfClosedOwners(),
+        bytes(),
+        atTheLimit());
   }
 
   /** What takes more memory each time, although it releases all. */
@@ -129,6 +135,18 @@ public final class Rooms {
     while (Counting.live() == before) {
       open.add(maker.get());
     }
+  }
+
+  /** How many slabs are kept for a kind of which many owners were open. */
+  private static int slabsOfClosedOwners() {
+    int before = Counting.live();
+    List<Owner> open = new ArrayList<>();
+    for (int i = 0; i < 10_000; i++) {
+      open.add(schema()); // each has a block of texts
+    }
+    int most = Counting.live() - before;
+    open.forEach(Owner::close);
+    return most < 10_100 ? -1 : Counting.live() - before;
   }
 
   /** Several slabs of owners are collected one after the other. */
