@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -49,8 +50,8 @@ type asyncConsumer struct {
 	woken   func()                             // for the replay of the traces: called when there is news
 
 	mutex    sync.Mutex
-	quiet    sync.Cond     // a call to the producer has returned
-	news     chan struct{} // closed to wake waiting calls; nil when none waits
+	quiet    sync.Cond       // a call to the producer has returned
+	waiting  []chan struct{} // of calls that wait, the first one first; each has room for one wake
 	state    asyncState
 	schema   *Shared[*Schema] // nil until there is one
 	metadata Metadata
@@ -94,9 +95,8 @@ func newAsyncConsumer(options AsyncOptions) *asyncConsumer {
 // wake wakes the calls that wait. Without the lock.
 func (c *asyncConsumer) wake() {
 	c.mutex.Lock()
-	if c.news != nil {
-		close(c.news)
-		c.news = nil
+	for len(c.waiting) > 0 {
+		c.wakeFirst()
 	}
 	c.mutex.Unlock()
 	if c.woken != nil {
@@ -104,17 +104,34 @@ func (c *asyncConsumer) wake() {
 	}
 }
 
+// wakeOne is wake for one batch, which one call takes. Without the lock.
+func (c *asyncConsumer) wakeOne() {
+	c.mutex.Lock()
+	c.wakeFirst()
+	c.mutex.Unlock()
+	if c.woken != nil {
+		c.woken()
+	}
+}
+
+func (c *asyncConsumer) wakeFirst() {
+	if len(c.waiting) > 0 {
+		popFirst(&c.waiting) <- struct{}{}
+	}
+}
+
 // wait returns with the lock when there is news, or the context is done.
 func (c *asyncConsumer) wait(ctx context.Context) {
-	if c.news == nil {
-		c.news = make(chan struct{})
-	}
-	news := c.news
+	news := make(chan struct{}, 1)
+	c.waiting = append(c.waiting, news)
 	c.mutex.Unlock()
-	defer c.mutex.Lock()
 	select {
 	case <-news:
 	case <-ctx.Done():
+	}
+	c.mutex.Lock()
+	if at := slices.Index(c.waiting, news); at >= 0 {
+		c.waiting = slices.Delete(c.waiting, at, at+1)
 	}
 }
 
@@ -173,7 +190,7 @@ func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKno
 	}
 	err := c.promise.check(slot.raw)
 	batch := &DeviceArray{}
-	batch.slot.Store(slot)
+	batch.hold(slot)
 	if err == nil {
 		c.unlocked(func() { err = c.options.checkBatch(slot.raw, c.promise.deviceType) })
 	}
@@ -238,6 +255,7 @@ func (c *asyncConsumer) next(ctx context.Context) (*DeviceArray, Metadata, error
 	defer c.mutex.Unlock()
 	for {
 		if ctx.Err() != nil {
+			c.wakeFirst() // a wake that came together with the end of the context is for another call
 			return nil, nil, canceled("async stream", ctx)
 		}
 		if c.isQueued() {

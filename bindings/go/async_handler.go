@@ -96,7 +96,7 @@ func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) er
 
 // giveBack leaves the schema with the producer.
 func giveBack(schema *Schema, raw *abi.ArrowSchema, err error) error {
-	if slot := schema.slot.Swap(nil); slot != nil {
+	if slot := schema.leave(); slot != nil {
 		slot.free()
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *asyncConsumer) receiveTask(task abi.ArrowAsyncTask, address uintptr) er
 		return nil
 	}
 	c.queue = append(c.queue, queuedTask{task, metadata})
-	c.unlocked(c.wake)
+	c.unlocked(c.wakeOne)
 	return nil
 }
 

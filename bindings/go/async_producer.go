@@ -97,9 +97,7 @@ func SendAsyncChannel(ctx context.Context, schema *Schema, deviceType abi.Device
 }
 
 func sendAsync(ctx context.Context, schema *Schema, deviceType abi.DeviceType, handler unsafe.Pointer, batches func(context.Context, func(AsyncBatch, error) bool)) error {
-	if handler != nil {
-		defer discard(schema) // which does nothing when it was sent
-	}
+	defer discard(schema) // which does nothing when it was sent
 	open := func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
 		return schema, func(yield func(AsyncBatch, error) bool) { batches(ctx, yield) }, nil
 	}

@@ -33,7 +33,7 @@ func start[T any](body func() T) <-chan T {
 func untilSomeoneWaits(core *asyncConsumer) {
 	for waits := false; !waits; runtime.Gosched() {
 		core.mutex.Lock()
-		waits = core.news != nil
+		waits = len(core.waiting) > 0
 		core.mutex.Unlock()
 	}
 }
@@ -379,5 +379,48 @@ func TestEachCallerHasItsBatch(t *testing.T) {
 		}
 		expectRows(t, allRows(stream), -71)
 		p.release()
+	}
+}
+
+// A batch wakes one call, and none is lost when the context of the woken one ends at that moment.
+func TestTaskWakesOneReader(t *testing.T) {
+	p, stream := opened(t, 100)
+	core := stream.core
+	core.mutex.Lock()
+	for range 50 {
+		core.waiting = append(core.waiting, make(chan struct{}, 1))
+	}
+	core.mutex.Unlock()
+	p.task(1)
+	core.mutex.Lock()
+	if waiting := len(core.waiting); waiting != 49 {
+		t.Errorf("expected that 49 of 50 calls wait, got %d", waiting)
+	}
+	core.waiting = nil
+	core.mutex.Unlock()
+	expectRows(t, []int64{nextRow(stream)}, 1)
+}
+
+func TestCancelledReaderPassesItsWakeOn(t *testing.T) {
+	for range raceRuns {
+		p, stream := opened(t, 4)
+		ctx, cancel := context.WithCancel(context.Background())
+		first := start(func() error {
+			batch, _, err := stream.Next(ctx)
+			if err == nil {
+				batch.Close()
+			}
+			return err
+		})
+		untilSomeoneWaits(stream.core)
+		second := start(func() int64 { return nextRow(stream) })
+		cancelled := start(func() bool { cancel(); return true })
+		p.task(1)
+		if <-cancelled; <-first == nil {
+			p.task(2)
+			<-second
+		} else if row := <-second; row != 1 {
+			t.Fatal(row)
+		}
 	}
 }

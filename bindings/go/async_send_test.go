@@ -107,7 +107,7 @@ func TestOpenThatFails(t *testing.T) {
 		stream.Close()
 	}
 	schema := intSchema()
-	if err := SendAsync(context.Background(), schema, abi.DeviceCPU, nil, nil); !errors.Is(err, syscall.EINVAL) || schema.IsReleased() {
+	if err := SendAsync(context.Background(), schema, abi.DeviceCPU, nil, nil); !errors.Is(err, syscall.EINVAL) || !schema.IsReleased() {
 		t.Error(err)
 	}
 	schema.Close()

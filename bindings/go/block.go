@@ -8,6 +8,7 @@ package fletching
 import "C"
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -50,16 +51,18 @@ type block[B base] struct {
 // the handle and a use of the share; either may be 0. ok is false when there is no memory.
 func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintptr) (b block[B], ok bool) {
 	var node B
-	sizes := [...]uintptr{
-		C.sizeof_struct_FletchingBlock,
-		uintptr(structs) * unsafe.Sizeof(node),
-		uintptr(structs-1) * addressSize,
-		uintptr(addresses) * addressSize,
-		uintptr(bytes),
-	}
+	parts := [...]struct {
+		count int
+		size  uintptr
+	}{{1, C.sizeof_struct_FletchingBlock}, {structs, unsafe.Sizeof(node)}, {structs - 1, addressSize}, {addresses, addressSize}, {bytes, 1}}
+	var sizes [len(parts)]uintptr
 	var size uintptr
-	for _, part := range sizes {
-		size += part
+	for i, part := range parts {
+		if uintptr(part.count) > (math.MaxInt-size)/part.size {
+			return b, false
+		}
+		sizes[i] = uintptr(part.count) * part.size
+		size += sizes[i]
 	}
 	start := unsafe.Pointer(C.fletching_block_new(C.size_t(size), C.size_t(structs), C.uintptr_t(handle), C.uintptr_t(share)))
 	if start == nil {

@@ -114,7 +114,8 @@ func (e SyncEvent) handle() (uintptr, error) {
 // Synchronize blocks until the event has happened: then the host may read what it can read of the
 // buffers. NULL is nothing to wait for.
 //
-// Where the context ends first, it returns ctx.Err() and the array is as it was. No runtime can be
+// Where the context ends first, the error is ECANCELED with its cause, or the errno value of that, and the array is
+// as it was. No runtime can be
 // interrupted: its wait goes on, on a goroutine that ends when the event has happened, and the event
 // lives until then, also when the array is closed or exported in between; then the last of them
 // releases it. Release and private_data of the array change for that. A context that cannot end adds
@@ -154,8 +155,8 @@ func (a *DeviceArray) Synchronize(ctx context.Context) error {
 // waitUntil runs a wait that cannot be interrupted, on another goroutine where the context may end.
 func (a *DeviceArray) waitUntil(ctx context.Context, wait func() error) error {
 	defer runtime.KeepAlive(a)
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return canceled("synchronize", ctx)
 	}
 	if ctx.Done() == nil {
 		return wait()
@@ -177,7 +178,7 @@ func (a *DeviceArray) waitUntil(ctx context.Context, wait func() error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return canceled("synchronize", ctx)
 	}
 }
 

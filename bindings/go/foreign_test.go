@@ -29,6 +29,12 @@ func (l *log) add(line string) {
 	l.lines = append(l.lines, line)
 }
 
+func (l *log) contains(line string) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.Contains(l.lines, line)
+}
+
 // expect compares the lines since the last call.
 func (l *log) expect(t *testing.T, lines ...string) {
 	t.Helper()

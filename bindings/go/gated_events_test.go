@@ -6,6 +6,7 @@ package fletching_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -148,7 +149,7 @@ func waitsBehindTheGate(t *testing.T, g *gate) {
 	expectReady(t, g.array, false)
 	ctx, cancel := context.WithCancel(background)
 	go cancel()
-	if err := g.array.Synchronize(ctx); err != context.Canceled {
+	if err := g.array.Synchronize(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ECANCELED) {
 		t.Errorf("expected context.Canceled, got %v", err)
 	}
 	g.open()
@@ -297,7 +298,7 @@ func TestGatedVulkan(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(background)
 		go cancel()
-		if err := g.array.SynchronizeVulkan(ctx, of); err != context.Canceled {
+		if err := g.array.SynchronizeVulkan(ctx, of); !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ECANCELED) {
 			t.Errorf("expected context.Canceled, got %v", err)
 		}
 		g.open()

@@ -74,13 +74,38 @@ func (s *slot[R]) free() {
 
 // owner owns a struct, or nothing when it has no slot. It never gets a second slot, so nothing that
 // refers to the owner reaches a slot that is used again.
+//
+// A copy of an owner, which go vet reports because of the atomic field, owns nothing: its self is another one.
 type owner[R raw] struct {
 	slot atomic.Pointer[slot[R]]
+	self *owner[R]
+}
+
+// hold gives a new owner its slot.
+func (o *owner[R]) hold(s *slot[R]) {
+	o.self = o
+	o.slot.Store(s)
+}
+
+// held is nil for an owner that was closed, and for a copy.
+func (o *owner[R]) held() *slot[R] {
+	if o.self != o {
+		return nil
+	}
+	return o.slot.Load()
+}
+
+// leave takes the slot out.
+func (o *owner[R]) leave() *slot[R] {
+	if o.self != o {
+		return nil
+	}
+	return o.slot.Swap(nil)
 }
 
 // get is the struct, and nil for an owner that was closed.
 func (o *owner[R]) get() *R {
-	if s := o.slot.Load(); s != nil {
+	if s := o.held(); s != nil {
 		return s.raw
 	}
 	return nil
@@ -88,7 +113,7 @@ func (o *owner[R]) get() *R {
 
 // IsReleased reports whether there is nothing to release: closed, exported or moved.
 func (o *owner[R]) IsReleased() bool {
-	s := o.slot.Load()
+	s := o.held()
 	return s == nil || s.kind.isReleased(s.raw)
 }
 
@@ -97,7 +122,7 @@ func (o *owner[R]) IsReleased() bool {
 //
 // Several goroutines may call it at once. No other method may run at the same time.
 func (o *owner[R]) Close() {
-	if s := o.slot.Swap(nil); s != nil {
+	if s := o.leave(); s != nil {
 		s.kind.release(s.raw)
 		s.free()
 	}
@@ -125,7 +150,7 @@ func (o *owner[R]) take(operation string) (*slot[R], error) {
 	if o.IsReleased() {
 		return nil, closed(operation)
 	}
-	if s := o.slot.Swap(nil); s != nil {
+	if s := o.leave(); s != nil {
 		return s, nil
 	}
 	return nil, closed(operation)
@@ -135,7 +160,7 @@ func (o *owner[R]) take(operation string) (*slot[R], error) {
 func (o *owner[R]) fill(kind *kind[R], value R) {
 	s := newSlot(kind)
 	*s.raw = value
-	o.slot.Store(s)
+	o.hold(s)
 }
 
 // importInto moves the struct at the address into a new owner.
@@ -149,7 +174,7 @@ func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error
 	}
 	s := newSlot(kind)
 	*s.raw = *source // in place: every leaf pays for a copy
-	o.slot.Store(s)
+	o.hold(s)
 	markReleased(source)
 	return nil
 }

@@ -163,7 +163,12 @@ func TestALeakIsReleasedAndCounted(t *testing.T) {
 	var log log
 	reported := make(chan fletching.Leak, 4)
 	fletching.OnLeak(func(leak fletching.Leak) {
-		reported <- leak
+		if leak.Struct == "device array" { // other tests have leaks too
+			select {
+			case reported <- leak:
+			default:
+			}
+		}
 		panic("goes no further")
 	})
 	defer fletching.OnLeak(nil)
@@ -181,11 +186,11 @@ func TestALeakIsReleasedAndCounted(t *testing.T) {
 		runtime.GC()
 		select {
 		case leak = <-reported:
-			found = true
+			found = log.contains("event")
 		case <-time.After(time.Millisecond):
 		}
 	}
-	if leak.Struct != "device array" || fletching.Leaks() != before+1 {
+	if leak.Struct != "device array" || fletching.Leaks() <= before {
 		t.Errorf("%+v, %d leaks", leak, fletching.Leaks()-before)
 	}
 	log.expect(t, "a0", "a", "event")

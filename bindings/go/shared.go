@@ -66,7 +66,7 @@ func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 	if err := makeShared(held); err != nil {
 		return err
 	}
-	shared.slot.Store(source.slot.Swap(nil))
+	shared.hold(source.leave())
 	return nil
 }
 

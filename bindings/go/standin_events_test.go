@@ -295,10 +295,10 @@ func TestStandinContextEndsDuringAWait(t *testing.T) {
 			}
 			cancel()
 		}()
-		if err := array.Synchronize(ctx); err != context.Canceled {
+		if err := array.Synchronize(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ECANCELED) {
 			t.Errorf("expected context.Canceled, got %v", err)
 		}
-		if err := array.Synchronize(ctx); err != context.Canceled || api.Calls(api.Synchronize) != waits+1 {
+		if err := array.Synchronize(ctx); !errors.Is(err, context.Canceled) || api.Calls(api.Synchronize) != waits+1 {
 			t.Errorf("expected context.Canceled without a call, got %v", err)
 		}
 		expectReady(t, array, false)

@@ -178,7 +178,7 @@ var errLeft error = NewError(syscall.EIO, "stream: a call ended by runtime.Goexi
 
 // call runs a callback of the stream, unless it is dead. An error of the body is its death.
 func (s *stream[S, B]) call(body func(raw *S) error) (err error) {
-	slot := s.slot.Swap(nil)
+	slot := s.leave()
 	if slot == nil && s.open.Load() {
 		return NewError(syscall.EBUSY, "stream: in use: expected one call at a time", nil)
 	}
@@ -207,7 +207,7 @@ func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*
 	slot := newSlot(kind)
 	code, called := callback(raw, slot.raw)
 	if code == 0 && called {
-		out.slot.Store(slot)
+		out.hold(slot)
 		return nil
 	}
 	slot.free()

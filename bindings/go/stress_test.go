@@ -108,3 +108,56 @@ func stress(t *testing.T, round int) {
 	}
 	stream.Close()
 }
+
+// The structs of one block, and the users of one share, are counted down by two threads of C at once.
+func TestReleaseOnTwoThreadsClosesOwnerOnce(t *testing.T) {
+	const children = 2000
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	raw := peer.New[abi.ArrowArray](children)
+	defer peer.Free(raw)
+	builder := fletching.ArrayBuilder{Children: make([]fletching.ArrayBuilder, children)}
+	for round := range rounds {
+		var log log
+		array := must(builder.Build(&note{&log, "owner"}))
+		var part func(int) (*fletching.Array, error)
+		var end func()
+		if part, end = array.TakeChild, array.Close; round%2 == 0 {
+			shared := must(array.Share())
+			part, end = shared.Column, shared.Close
+		}
+		for i := range raw {
+			if err := must(part(i)).Export(unsafe.Pointer(&raw[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end()
+		log.expect(t)
+		if !peer.ReleaseOnThreads(raw) {
+			t.Skip("no thread")
+		}
+		if log.expect(t, "owner"); t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+// A consumer puts a struct of another block in the place of a child that it moved out.
+func TestReplacedChildIsReleasedWithItsOwnBlock(t *testing.T) {
+	var log log
+	raw := peer.New[abi.ArrowArray](3)
+	defer peer.Free(raw)
+	for i, owner := range []string{"parent", "other"} {
+		if err := must(batch(2).Build(&note{&log, owner})).Export(unsafe.Pointer(&raw[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw[0].Child(0).MoveTo(&raw[2])
+	raw[1].MoveTo(raw[0].Child(0))
+	peer.Release(&raw[0], 1)
+	log.expect(t, "other")
+	peer.Release(&raw[2], 1)
+	log.expect(t, "parent")
+}

@@ -177,7 +177,7 @@ func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
 	go func() {
 		sent <- fletching.AsyncProducer{
 			DeviceType: abi.DeviceCPU,
-			Open: func(context.Context) (*fletching.Schema, iter.Seq2[fletching.AsyncBatch, error], error) {
+			Open: func(ctx context.Context) (*fletching.Schema, iter.Seq2[fletching.AsyncBatch, error], error) {
 				return must(each.schema.Build()), func(yield func(fletching.AsyncBatch, error) bool) {
 					for _, batch := range []func() *fletching.Array{
 						func() *fletching.Array { return fits(each.schema) },
@@ -187,6 +187,7 @@ func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
 							return
 						}
 					}
+					<-ctx.Done() // so that the end does not overtake the failure
 				}, nil
 			},
 		}.Send(context.Background(), consumer.Handler())

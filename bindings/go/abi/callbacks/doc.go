@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 // Package callbacks calls the callbacks of the structs of package abi, and lets C call Go. It needs
 // cgo.
 //

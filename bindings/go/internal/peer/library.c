@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define FUNCTIONS FLETCHING_GO_PEER_FUNCTIONS
@@ -49,6 +51,31 @@ int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
   if (pthread_create(&thread, NULL, next, &call) != 0) return -1;
   pthread_join(thread, NULL);
   return call.result;
+}
+
+struct Half {
+  struct ArrowArray* arrays;
+  size_t count;
+  atomic_int* ready;
+};
+
+static void* release_half(void* argument) {
+  const struct Half* half = argument;
+  atomic_fetch_add(half->ready, 1);
+  while (atomic_load(half->ready) < 2) sched_yield();
+  for (size_t i = 0; i < half->count; ++i) half->arrays[i].release(&half->arrays[i]);
+  return NULL;
+}
+
+int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count) {
+  atomic_int ready = 0;
+  struct Half halves[] = {{arrays, count / 2, &ready},
+                          {arrays + count / 2, count - count / 2, &ready}};
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, release_half, &halves[0]) != 0) return -1;
+  release_half(&halves[1]);
+  pthread_join(thread, NULL);
+  return 0;
 }
 
 void fletching_go_peer_nothing(void) {}

@@ -157,6 +157,12 @@ func Release(array *abi.ArrowArray, count int) {
 	C.fletching_go_peer_release((*C.struct_ArrowArray)(unsafe.Pointer(array)), C.int(count))
 }
 
+// ReleaseOnThreads releases the arrays, in memory of C, on two threads at once. It is false without a thread.
+func ReleaseOnThreads(arrays []abi.ArrowArray) bool {
+	first := (*C.struct_ArrowArray)(unsafe.Pointer(unsafe.SliceData(arrays)))
+	return C.fletching_go_peer_release_on_threads(first, C.size_t(len(arrays))) == 0
+}
+
 // NextOnThread calls get_next from a thread of C.
 func NextOnThread(stream *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray) int32 {
 	return int32(C.fletching_go_peer_next_on_thread((*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(stream)),
