@@ -10,7 +10,7 @@ public abstract class ArrayOwner extends Owner {
 
   /** The array itself as a view, for code that walks through views. */
   public final ArrayView view() {
-    return new ArrayView(this, null, live("read").address);
+    return new ArrayView(this, null, open("read"));
   }
 
   /** The number of values. */

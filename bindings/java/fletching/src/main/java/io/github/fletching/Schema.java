@@ -19,7 +19,7 @@ public final class Schema extends Owner {
 
   /** The schema itself as a view, for code that walks through views. */
   public SchemaView view() {
-    return new SchemaView(this, null, live("read").address);
+    return new SchemaView(this, null, open("read"));
   }
 
   /** See {@link SchemaView#format}. */
