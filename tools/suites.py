@@ -21,7 +21,14 @@ def _pytest(folder: str, tests: str = "", beside: bool = False) -> Step:
 # Each alone: modules in two of them have the same name. Those of a language are in its suite.
 TYPED = (
     *("benchmarks", "docs/site", "generator/extract", "generator/fletching_generator"),
-    *("tests/abi_header", "tests/faults", "tests/gpu", "tests/mutants", "tests/mutants_code"),
+    *(
+        "tests/abi_header",
+        "tests/corpus",
+        "tests/faults",
+        "tests/gpu",
+        "tests/mutants",
+        "tests/mutants_code",
+    ),
     *("tests/new_language", "tests/peers/dlpack", "tests/published", "tests/roundtrip"),
     *("tests/runtimes", "tests/targets", "tools"),
 )
@@ -52,6 +59,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         _pytest("generator", "-n 2 tests"),
+        _pytest("tests/corpus"),
         # Each file alone: those of one share what they have fetched.
         _pytest("tests/published", "-n 2 --dist loadfile"),
         Step(

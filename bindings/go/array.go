@@ -71,7 +71,13 @@ func newDeviceArray(value abi.ArrowDeviceArray) *DeviceArray {
 // arrayOwner is what both owners have. A device array begins with its array.
 type arrayOwner[R abi.ArrowArray | abi.ArrowDeviceArray] struct {
 	owner[R]
+	known typeOf // nil for an array of unknown type, which is every imported one
 }
+
+// DeclareType says what the array is of, for the streams that compare it with their schema: the function is
+// called when one does. FromValues declares the type of its array, and so does package arrowgo; the type of
+// an imported array is unknown.
+func (a *arrayOwner[R]) DeclareType(typeOf func() (*SchemaBuilder, error)) { a.known = typeOf }
 
 // base is nil for a closed owner.
 func (a *arrayOwner[R]) base() *abi.ArrowArray {
@@ -217,7 +223,9 @@ func (a *Array) ToDevice() (*DeviceArray, error) {
 		return nil, err
 	}
 	defer source.free()
-	return newDeviceArray(abi.ArrowDeviceArray{Array: *source.raw, DeviceID: -1, DeviceType: abi.DeviceCPU}), nil
+	moved := newDeviceArray(abi.ArrowDeviceArray{Array: *source.raw, DeviceID: -1, DeviceType: abi.DeviceCPU})
+	moved.known = a.known
+	return moved, nil
 }
 
 // ToHost moves the array of a device array on the CPU out. Errors: EINVAL for a closed array, for
@@ -234,7 +242,9 @@ func (a *DeviceArray) ToHost() (*Array, error) {
 		return nil, err
 	}
 	defer source.free()
-	return newArray(source.raw.Array), nil
+	moved := newArray(source.raw.Array)
+	moved.known = a.known
+	return moved, nil
 }
 
 // --- Children -----------------------------------------------------------------------------------
@@ -245,20 +255,21 @@ func (a *DeviceArray) ToHost() (*Array, error) {
 // Errors: EINVAL when there is no such child, or it was moved out before.
 func (a *Array) TakeChild(index int) (*Array, error) {
 	child, err := childToTake(a.base(), index)
-	return a.takeBelow(child, err)
+	return a.takeBelow(child, index, err)
 }
 
 // TakeDictionary is TakeChild for the dictionary.
 func (a *Array) TakeDictionary() (*Array, error) {
 	dictionary, err := dictionaryToTake(a.base())
-	return a.takeBelow(dictionary, err)
+	return a.takeBelow(dictionary, ofDictionary, err)
 }
 
-func (a *Array) takeBelow(below *abi.ArrowArray, err error) (*Array, error) {
+func (a *Array) takeBelow(below *abi.ArrowArray, index int, err error) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
 	taken := newArray(*below)
+	taken.known = a.known.below(index)
 	below.Release = 0
 	runtime.KeepAlive(a)
 	return taken, nil
@@ -269,21 +280,22 @@ func (a *Array) takeBelow(below *abi.ArrowArray, err error) (*Array, error) {
 // of both change. See Array.TakeChild.
 func (a *DeviceArray) TakeChild(index int) (*DeviceArray, error) {
 	child, err := childToTake(a.base(), index)
-	return a.takeBelow(child, err)
+	return a.takeBelow(child, index, err)
 }
 
 // TakeDictionary is TakeChild for the dictionary.
 func (a *DeviceArray) TakeDictionary() (*DeviceArray, error) {
 	dictionary, err := dictionaryToTake(a.base())
-	return a.takeBelow(dictionary, err)
+	return a.takeBelow(dictionary, ofDictionary, err)
 }
 
-func (a *DeviceArray) takeBelow(below *abi.ArrowArray, err error) (*DeviceArray, error) {
+func (a *DeviceArray) takeBelow(below *abi.ArrowArray, index int, err error) (*DeviceArray, error) {
 	if err != nil {
 		return nil, err
 	}
 	raw := a.get()
 	taken := newDeviceArray(around(raw, abi.ArrowArray{}))
+	taken.known = a.known.below(index)
 	if raw.SyncEvent == 0 {
 		taken.get().Array = *below
 		below.Release = 0

@@ -26,6 +26,10 @@ type AsyncOptions struct {
 	// below 0 only Request requests batches.
 	Window int
 
+	// DropWithNull drops a batch by extracting it to NULL, as the text has it: then the producer need not make its
+	// data. Otherwise its data is extracted and released, because a NULL ends the process in arrow-go's producer.
+	DropWithNull bool
+
 	// OnSchema and OnTask may refuse the schema, and a batch that is not extracted yet: the error ends
 	// the stream, and its code is what the producer gets. They are called on the producer's thread, one
 	// call at a time, and may be nil. The schema is lent.
@@ -35,7 +39,7 @@ type AsyncOptions struct {
 
 // AsyncStream is a handler for a producer of another library, and the batches that it passes. Close it.
 //
-// Every task of the producer is extracted once: into a batch, or dropped. After the end the release of
+// Every task of the producer is extracted once: into a batch, or to be dropped. After the end the release of
 // the handler extracts what is queued, so that no batch is lost. The release waits while a batch is
 // extracted, and while batches are requested, on another thread.
 //
@@ -128,7 +132,7 @@ func (s *AsyncStream) Request(n int64) error {
 	return nil
 }
 
-// Skip drops the oldest batch that has arrived, without its data. False when there is none.
+// Skip drops the oldest batch that has arrived; see AsyncOptions.DropWithNull. False when there is none.
 func (s *AsyncStream) Skip() bool {
 	defer runtime.KeepAlive(s)
 	return s.core.skip()
@@ -159,7 +163,7 @@ type asyncPromise struct {
 	hasDictionary bool
 }
 
-func promiseOf(schema *abi.ArrowSchema, deviceType abi.DeviceType) asyncPromise {
+func asyncPromiseOf(schema *abi.ArrowSchema, deviceType abi.DeviceType) asyncPromise {
 	return asyncPromise{deviceType, schema.NChildren, schema.Dictionary != 0}
 }
 

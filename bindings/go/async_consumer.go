@@ -184,9 +184,20 @@ func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKno
 	return received{batch, queued.metadata, nil}, false
 }
 
+// drop is an extraction with NULL, which ends the process in arrow-go's producer, or one whose result is released.
 func (c *asyncConsumer) drop(task abi.ArrowAsyncTask) {
 	c.out(C.kFletchingToTask, func(stream C.uintptr_t) {
-		C.fletching_async_extract(stream, C.uintptr_t(task.ExtractData), C.uintptr_t(task.PrivateData), nil)
+		if c.options.DropWithNull {
+			C.fletching_async_extract(stream, C.uintptr_t(task.ExtractData), C.uintptr_t(task.PrivateData), nil)
+			return
+		}
+		slot := newSlot(&deviceArrayKind)
+		code := C.fletching_async_extract(stream, C.uintptr_t(task.ExtractData), C.uintptr_t(task.PrivateData),
+			(*C.uint8_t)(unsafe.Pointer(slot.raw)))
+		if code == 0 {
+			slot.kind.release(slot.raw)
+		}
+		slot.free()
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -231,5 +232,35 @@ func TestRuleAsyncProducerPrivateDataUntouched(t *testing.T) {
 	expectText(t, p.take(), "request 1, cancel")
 	if p.objects[0].PrivateData != before {
 		t.Error("changed")
+	}
+}
+
+// A batch that is dropped without NULL is extracted and released, once.
+func TestSkipReleasesExtractedBatch(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		var live live
+		stream := NewAsyncStream(context.Background(), AsyncOptions{})
+		made := make(chan struct{}, 3)
+		produce := func() (*DeviceArray, error) {
+			made <- struct{}{}
+			if fails {
+				return nil, syscall.ENOSPC
+			}
+			return live.batch(1), nil
+		}
+		sent := start(func() error {
+			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
+				return intSchema(), func(yield func(AsyncBatch, error) bool) { yield(AsyncBatch{Make: produce}, nil) }, nil
+			}}.Send(context.Background(), stream.Handler())
+		})
+		for !stream.Skip() {
+			runtime.Gosched()
+		}
+		<-made
+		if err := <-sent; err != nil && !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+		expectNone(t, &live)
+		stream.Close()
 	}
 }

@@ -100,7 +100,7 @@ func TestContextsOfAnAsyncStream(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	cancel(syscall.ETIMEDOUT)
-	if _, err := stream.Schema(ctx); codeOf(err) != syscall.ETIMEDOUT {
+	if _, err := stream.Schema(ctx); codeOf(err) != abi.ETIMEDOUT {
 		t.Error(err)
 	}
 	stream.Close()

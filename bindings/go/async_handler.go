@@ -29,7 +29,7 @@ func (c *asyncConsumer) receive(body func() error) int32 {
 		return 0
 	}
 	c.end(asyncRefused, err)
-	return int32(codeOf(err))
+	return codeOf(err)
 }
 
 // OnSchema takes the schema, or refuses it.
@@ -77,7 +77,7 @@ func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) er
 	if err != nil {
 		return err
 	}
-	promise := promiseOf(raw, object.DeviceType)
+	promise := asyncPromiseOf(raw, object.DeviceType)
 	schema := newSchema(*raw) // moved back when the application refuses it
 	if c.options.OnSchema != nil && state == asyncCreated {
 		if err := guarded(func() error { return c.options.OnSchema(schema, metadata) }); err != nil {

@@ -45,7 +45,9 @@ type AsyncProducer struct {
 // Send makes all calls of the handler at the address, on the calling goroutine. It returns when the
 // handler is released, which is after the last task is extracted, and the batches have ended: nil after
 // the end, and when the consumer has cancelled; else the error that the consumer got, or the one with
-// which it refused something. The handler is released in any case.
+// which it refused something. The handler is released in any case. When the context is done and the consumer has not
+// extracted a batch, it returns, and a goroutine releases the handler once the consumer has: arrow-go's consumer
+// never does after its own context was done.
 //
 // An error of Open or of the batches is what on_error gets, with its errno value or EIO; so is a panic,
 // with EIO and its message, and the cause of a context that is done before the end, with its errno value
@@ -58,16 +60,11 @@ func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 		return invalid("send: handler is nil: expected an address")
 	}
 	s := newAsyncSending(ctx, p, handler)
-	defer s.free()
 	s.start(p.Open)
-	for {
-		switch s.step() {
-		case asyncReleases:
-			return s.result
-		case asyncWaits:
-			s.wait()
-		}
+	if !s.run(s.wait) {
+		return s.abandon()
 	}
+	return s.result
 }
 
 // SendAsync sends the batches of an iterator to the handler of a consumer: see AsyncProducer.Send. The

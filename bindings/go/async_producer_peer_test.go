@@ -74,6 +74,7 @@ func (p *producerPeer) Cancel(*abi.ArrowAsyncProducer) { p.called("cancel") }
 
 // created is a stream whose schema is not known.
 func created(t *testing.T, options AsyncOptions) (*producerPeer, *AsyncStream) {
+	options.DropWithNull = true
 	stream := NewAsyncStream(context.Background(), options)
 	p := &producerPeer{
 		handler: (*abi.ArrowAsyncDeviceStreamHandler)(stream.Handler()), objects: peer.New[abi.ArrowAsyncProducer](1),

@@ -101,7 +101,7 @@ func TestRuleAsyncHandlerFailureEndsStream(t *testing.T) {
 		<-h.sourceEnd
 		expectNone(t, &live)
 		expectText(t, h.result.Error(), fmt.Sprintf("on_next_task: refused by the consumer: expected 0, got %d", code))
-		if found := codeOf(h.result); found != syscall.ENOMEM && (code > 0 || found != syscall.EIO) {
+		if found := codeOf(h.result); found != abi.ENOMEM && (code > 0 || found != abi.EIO) {
 			t.Error(found)
 		}
 	}

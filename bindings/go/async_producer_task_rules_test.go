@@ -294,7 +294,7 @@ func TestRuleAsyncNextSameSchema(t *testing.T) {
 	open := func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
 		return must(record.Build()), func(yield func(AsyncBatch, error) bool) { yield(AsyncBatch{Array: rowsOf(1)}, nil) }, nil
 	}
-	expectSent(t, "schema, error 22 batch: children or dictionary differ from the stream's schema (rule async-next.same-schema), release",
+	expectSent(t, "schema, error 22 batch 0: expected 1 children, got 0 (rule async-next.same-schema), release",
 		AsyncProducer{Open: open})
 	closed := rowsOf(1)
 	closed.Close()

@@ -78,7 +78,8 @@ func playConsumer(trace *trace) string {
 		return p.refusal
 	}
 	p.stream = NewAsyncStream(context.Background(), AsyncOptions{
-		Window: -1, OnSchema: func(*Schema, Metadata) error { return refuse() }, OnTask: func(Metadata) error { return refuse() },
+		DropWithNull: true,
+		Window:       -1, OnSchema: func(*Schema, Metadata) error { return refuse() }, OnTask: func(Metadata) error { return refuse() },
 	})
 	defer p.stream.Close()
 	p.core = p.stream.core

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
@@ -243,8 +244,13 @@ func (f freedArray) Release(self *abi.ArrowArray) {
 }
 
 func (t *thing) schema() abi.ArrowSchema {
-	return abi.ArrowSchema{Release: callbacks.ArrowSchemaReleaseStub(), PrivateData: callbacks.NewHandle(freedSchema{t})}
+	return abi.ArrowSchema{
+		Format:  uintptr(unsafe.Pointer(&formatOfThings)),
+		Release: callbacks.ArrowSchemaReleaseStub(), PrivateData: callbacks.NewHandle(freedSchema{t}),
+	}
 }
+
+var formatOfThings = [2]byte{'i'}
 
 func (t *thing) array(value callbacks.ArrowArrayCallbacks) abi.ArrowDeviceArray {
 	array := abi.ArrowArray{Release: callbacks.ArrowArrayReleaseStub(), PrivateData: callbacks.NewHandle(value)}

@@ -202,34 +202,39 @@ func TestTheLastTaskWakesTheProducer(t *testing.T) {
 	}
 }
 
-// What is done already is not waited for again and again.
-func TestAContextThatIsDoneWakesOnce(t *testing.T) {
-	p := newConsumerPeer(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	h := &hand{asyncSending: newAsyncSending(ctx, AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())}
-	h.start(opens(intSchema(), &h.idle, items(rowsOf(1), endless)))
-	h.run()
-	p.request(1)
-	h.run()
-	cancel()
-	<-h.sourceEnd
-	h.run()
-	for h.isWoken() {
+// A consumer that never extracts a batch holds Send until its context is done; the handler is released later.
+func TestSendReturnsWhenContextIsDoneAndBatchIsHeld(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		p := newConsumerPeer(t)
+		called := make(chan string, 10)
+		p.inside = func(call string) { called <- call }
+		await := func(expected string) {
+			for call := range called {
+				if call == expected {
+					return
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		sent := start(func() error {
+			return SendAsync(ctx, intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+				yield(rowsOf(1), nil)
+				<-ctx.Done()
+			}, p.handler())
+		})
+		await("schema")
+		p.request(1)
+		await("task")
+		if cancelled {
+			p.cancel()
+		}
+		cancel()
+		if err := <-sent; !errors.Is(err, syscall.ECANCELED) {
+			t.Errorf("cancelled by the consumer %v: %v", cancelled, err)
+		}
+		p.drop()
+		await("release")
 	}
-	waited := start(func() bool { h.wait(); return true })
-	for range 1000 {
-		runtime.Gosched()
-	}
-	select {
-	case <-waited:
-		t.Error("woken without a reason")
-	default:
-	}
-	p.drop()
-	if <-waited; !h.run() {
-		t.Error("not released")
-	}
-	h.free()
 }
 
 func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"syscall"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -44,7 +43,9 @@ type asyncSending struct {
 	producer *abi.ArrowAsyncProducer // in memory of C
 	handler  *abi.ArrowAsyncDeviceStreamHandler
 	promise  asyncPromise
-	news     chan struct{} // there is something to do
+	types    *SchemaBuilder // of the schema
+	number   int            // of the next batch, for the goroutine that reads
+	news     chan struct{}  // there is something to do
 
 	user      context.Context // of the caller of Send
 	source    context.Context // of the batches
@@ -120,17 +121,48 @@ func (s *asyncSending) wake() {
 	}
 }
 
-// wait returns when there is something to do. A context that is done stops the stream.
-func (s *asyncSending) wait() {
-	done := s.user.Done()
-	if s.over {
-		done = nil
-	}
+// wait returns when there is something to do. A context that is done stops the stream. It is false when only the
+// consumer's extractions are missing and nobody waits for them any more.
+func (s *asyncSending) wait() bool {
 	select {
 	case <-s.news:
-	case <-done:
+	case <-s.user.Done():
 		s.stop(asyncByFailure, canceled("producer", s.user))
+		if s.over {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			return s.open == 0
+		}
 	}
+	return true
+}
+
+// run makes the calls of the handler until it is released, or until wait is false.
+func (s *asyncSending) run(wait func() bool) (released bool) {
+	for {
+		switch s.step() {
+		case asyncReleases:
+			s.free()
+			return true
+		case asyncWaits:
+			if !wait() {
+				return false
+			}
+		}
+	}
+}
+
+// abandon leaves the release of the handler to a goroutine, which waits for the consumer's extractions.
+func (s *asyncSending) abandon() error {
+	err := s.result
+	if err == nil {
+		err = canceled("producer: the consumer has not extracted every batch", s.user)
+	}
+	go s.run(func() bool {
+		<-s.news
+		return true
+	})
+	return err
 }
 
 // --- The consumer's calls -------------------------------------------------------------------------
@@ -245,7 +277,7 @@ func (s *asyncSending) sendStop() asyncStep {
 		return nil
 	})
 	message := C.CString(text)
-	callbacks.CallArrowAsyncDeviceStreamHandlerOnError(s.handler, int32(code), uintptr(unsafe.Pointer(message)), 0)
+	callbacks.CallArrowAsyncDeviceStreamHandlerOnError(s.handler, code, uintptr(unsafe.Pointer(message)), 0)
 	C.free(unsafe.Pointer(message))
 	s.result = s.failure
 	return asyncCalls
@@ -257,7 +289,7 @@ func (s *asyncSending) called(call string, code int32, called bool) asyncStep {
 	case !called:
 		s.result = invalid("handler.%s: NULL: expected a callback", call)
 	case code != 0:
-		s.result = NewError(syscall.Errno(max(code, 0)), fmt.Sprintf("%s: refused by the consumer: expected 0, got %d", call, code), nil)
+		s.result = NewError(abi.SystemError(max(code, 0)), fmt.Sprintf("%s: refused by the consumer: expected 0, got %d", call, code), nil)
 	default:
 		return asyncCalls
 	}

@@ -56,7 +56,11 @@ func (s *asyncSending) read(open openBatches) (err error) {
 	if schema == nil || schema.IsReleased() {
 		return invalid("schema: released: expected a live schema")
 	}
-	s.promise = promiseOf(schema.get(), s.promise.deviceType)
+	if s.types, err = typesOf("schema", schema); err != nil {
+		discard(schema)
+		return err
+	}
+	s.promise = asyncPromiseOf(schema.get(), s.promise.deviceType)
 	if !s.offer(func() { s.schema = schema }) {
 		schema.Close()
 		return nil
@@ -93,10 +97,11 @@ func (s *asyncSending) offer(set func()) bool {
 // pass returns when the batch was sent, or the stream is over.
 func (s *asyncSending) pass(batch AsyncBatch) error {
 	task := asyncTasks.Get().(*asyncTask)
-	task.sending = s
+	task.sending, task.number = s, s.number
+	s.number++
 	var err error
 	if task.metadata, err = encoded(batch.Metadata); err == nil && batch.Make == nil {
-		task.slot, err = s.take(batch.Array)
+		task.slot, err = s.take(batch.Array, task.number)
 	}
 	if err != nil {
 		discard(batch.Array)
@@ -120,7 +125,7 @@ func (s *asyncSending) waitTaken() {
 }
 
 // take moves an array in. It is closed when the stream may not have it.
-func (s *asyncSending) take(array *DeviceArray) (*slot[abi.ArrowDeviceArray], error) {
+func (s *asyncSending) take(array *DeviceArray, number int) (*slot[abi.ArrowDeviceArray], error) {
 	if array == nil {
 		return nil, invalid("batch: nil: expected an array")
 	}
@@ -128,7 +133,10 @@ func (s *asyncSending) take(array *DeviceArray) (*slot[abi.ArrowDeviceArray], er
 	if err != nil {
 		return nil, err
 	}
-	if err := s.promise.check(taken.raw); err != nil {
+	if err = s.types.checkBatch("async-next.same-schema", number, &taken.raw.Array, array.known); err == nil {
+		err = s.promise.check(taken.raw)
+	}
+	if err != nil {
 		releaseSlot(taken)
 		return nil, err
 	}
@@ -146,6 +154,7 @@ func releaseSlot(taken *slot[abi.ArrowDeviceArray]) {
 type asyncTask struct {
 	sending  *asyncSending
 	slot     *slot[abi.ArrowDeviceArray] // nil when the array is not made yet
+	number   int                         // in the stream, from 0
 	make     func() (*DeviceArray, error)
 	metadata []byte
 }
@@ -156,7 +165,7 @@ var asyncTasks = sync.Pool{New: func() any { return new(asyncTask) }}
 type spentTask struct{}
 
 func (spentTask) ExtractData(*abi.ArrowAsyncTask, *abi.ArrowDeviceArray) int32 {
-	return int32(syscall.EINVAL)
+	return abi.EINVAL
 }
 
 var spent = callbacks.NewHandle(spentTask{})
@@ -166,7 +175,7 @@ func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceAr
 	_, ours := callbacks.DeleteHandle(self.PrivateData)
 	self.PrivateData = spent
 	if !ours {
-		return int32(syscall.EINVAL)
+		return abi.EINVAL
 	}
 	err := guarded(func() error { return t.move(out) })
 	if err != nil {
@@ -174,7 +183,7 @@ func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceAr
 	}
 	t.close()
 	if err != nil {
-		return int32(codeOf(err))
+		return codeOf(err)
 	}
 	return 0
 }
@@ -189,7 +198,7 @@ func (t *asyncTask) move(out *abi.ArrowDeviceArray) (err error) {
 			discard(array)
 			return err
 		}
-		if t.slot, err = t.sending.take(array); err != nil {
+		if t.slot, err = t.sending.take(array, t.number); err != nil {
 			return err
 		}
 	}

@@ -83,24 +83,19 @@ func foreign(code int32, text string) *Error {
 	if code < 1 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s (code %d)", text, code), " ")
 	}
-	return NewError(syscall.Errno(max(code, 0)), text, nil)
+	return NewError(abi.SystemError(max(code, 0)), text, nil)
 }
 
-// codeOf is the errno value that C gets for an error of the user's, whose methods may panic: those of an
-// *Error that is nil do.
-func codeOf(err error) syscall.Errno {
-	code := syscall.EIO
+// codeOf is the number that C gets for an error of the user's, whose methods may panic: those of an *Error that
+// is nil do.
+func codeOf(err error) int32 {
+	code := abi.EIO
 	_ = guarded(func() error {
-		var ours *Error
-		if errors.As(err, &ours) {
-			code = ours.Code
-		} else {
-			errors.As(err, &code)
-		}
+		code = abi.ErrorNumberOf(err)
 		return nil
 	})
-	if int32(code) < 1 {
-		return syscall.EIO
+	if code < 1 {
+		return abi.EIO
 	}
 	return code
 }

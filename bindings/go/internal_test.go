@@ -7,6 +7,7 @@ package fletching
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,13 +61,16 @@ func TestACodeThatIsNotAnErrnoIsInTheText(t *testing.T) {
 func TestTheCodeOfAnError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
-		code syscall.Errno
+		code int32
 	}{
-		{errors.New("x"), syscall.EIO},
-		{fmt.Errorf("x: %w", syscall.ENOSPC), syscall.ENOSPC},
-		{fmt.Errorf("x: %w", NewError(syscall.EPERM, "", syscall.ENOSPC)), syscall.EPERM},
-		{&Error{}, syscall.EIO},
-		{syscall.Errno(0), syscall.EIO},
+		{errors.New("x"), abi.EIO},
+		{fmt.Errorf("x: %w", errors.ErrUnsupported), abi.ENOSYS},
+		{NewError(0, "x", errors.ErrUnsupported), abi.EIO},
+		{os.ErrInvalid, abi.EINVAL},
+		{fmt.Errorf("x: %w", syscall.ENOSPC), abi.ENOSPC},
+		{fmt.Errorf("x: %w", NewError(syscall.EPERM, "", syscall.ENOSPC)), abi.EPERM},
+		{&Error{}, abi.EIO},
+		{syscall.Errno(0), abi.EIO},
 	} {
 		if code := codeOf(c.err); code != c.code {
 			t.Errorf("%v: expected %d, got %d", c.err, c.code, code)
@@ -84,7 +88,7 @@ func TestAPanicBecomesItsText(t *testing.T) {
 		"panic: number 7": "number 7", "panic: cause": cause, "panic: no message": unprintable{},
 	} {
 		err := guarded(func() error { panic(problem) })
-		if !strings.HasPrefix(err.Error(), text) || codeOf(err) != syscall.EIO {
+		if !strings.HasPrefix(err.Error(), text) || codeOf(err) != abi.EIO {
 			t.Errorf("%v: %v", problem, err)
 		}
 	}

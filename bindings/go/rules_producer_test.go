@@ -333,7 +333,7 @@ func releasesLikeAnArray(t *testing.T, export exportedStream) {
 }
 
 func TestRuleDeviceStreamDeviceTypeSet(t *testing.T) {
-	for _, deviceType := range []abi.DeviceType{abi.DeviceCUDA, 21} {
+	for _, deviceType := range []abi.DeviceType{abi.DeviceCUDA, 9999} {
 		stream := must(fletching.NewDeviceArrayStream(intSchema(), deviceType, nil))
 		if raw := rawStream(t, stream); raw.DeviceType != deviceType {
 			t.Error(raw.DeviceType)

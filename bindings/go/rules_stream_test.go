@@ -268,7 +268,7 @@ func TestRuleDeviceStreamResultAccessible(t *testing.T) {
 		{abi.DeviceCPU, abi.DeviceCUDAHost, true}, {abi.DeviceCPU, abi.DeviceCUDAManaged, true},
 		{abi.DeviceCPU, abi.DeviceCUDA, false}, {abi.DeviceCUDA, abi.DeviceCPU, false},
 		{abi.DeviceCUDAManaged, abi.DeviceCUDA, false}, {abi.DeviceVPI, abi.DeviceCPU, false},
-		{abi.DeviceCUDA, 21, false}, {21, abi.DeviceCPU, false}, {21, 21, true},
+		{abi.DeviceCUDA, 9999, false}, {9999, abi.DeviceCPU, false}, {9999, 9999, true},
 	} {
 		_, err := readOn(t, c.promised, c.found, false)
 		if c.accessible {

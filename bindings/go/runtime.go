@@ -12,7 +12,6 @@ import "C"
 
 import (
 	"context"
-	"syscall"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -35,7 +34,7 @@ var vendors = map[runtimeKind]*vendor{
 func vendorOf(deviceType abi.DeviceType) *vendor { return vendors[runtimeOf(deviceType)] }
 
 func errorOf(failure *C.struct_failure) error {
-	return NewError(syscall.Errno(failure.code), printable(C.GoString(&failure.text[0])), nil)
+	return NewError(abi.SystemError(int32(failure.code)), printable(C.GoString(&failure.text[0])), nil)
 }
 
 // run runs an operation on an event.

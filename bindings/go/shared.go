@@ -42,7 +42,7 @@ func (s *Schema) Share() (*Shared[*Schema], error) {
 
 // Share moves the array into a Shared. Errors: EINVAL when it is closed, ENOMEM.
 func (a *Array) Share() (*Shared[*Array], error) {
-	shared := &Array{}
+	shared := &Array{arrayOwner[abi.ArrowArray]{known: a.known}}
 	if err := shareInto(&shared.owner, &a.owner, a.base()); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (a *Array) Share() (*Shared[*Array], error) {
 
 // Share moves the array into a Shared. Errors: EINVAL when it is closed, ENOMEM.
 func (a *DeviceArray) Share() (*Shared[*DeviceArray], error) {
-	shared := &DeviceArray{}
+	shared := &DeviceArray{arrayOwner[abi.ArrowDeviceArray]{known: a.known}}
 	if err := shareInto(&shared.owner, &a.owner, a.base()); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,9 @@ func (a *Array) show(index int) (*Array, error) {
 		return nil, err
 	}
 	runtime.KeepAlive(a)
-	return newArray(shown), nil
+	view := newArray(shown)
+	view.known = a.known.below(index)
+	return view, nil
 }
 
 func (a *DeviceArray) show(index int) (*DeviceArray, error) {
@@ -120,7 +122,9 @@ func (a *DeviceArray) show(index int) (*DeviceArray, error) {
 		return nil, err
 	}
 	defer runtime.KeepAlive(a)
-	return newDeviceArray(around(a.get(), shown)), nil
+	view := newDeviceArray(around(a.get(), shown))
+	view.known = a.known.below(index)
+	return view, nil
 }
 
 // copyBelow returns a struct of ours that shows a child, or all, of a struct with a use of a share.

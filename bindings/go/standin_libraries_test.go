@@ -127,7 +127,7 @@ func TestNoRuntimeRecordsEventsOfOtherDevices(t *testing.T) {
 		abi.DeviceVulkan: "set by a command buffer",
 		abi.DeviceOneAPI: "C++ object",
 		abi.DeviceMetal:  "signaled by a command buffer",
-		21:               "on unknown(21): no runtime",
+		9999:             "on unknown(9999): no runtime",
 	} {
 		array, releases, _ := countedArray(t, device)
 		stream := fletching.NewStream(device, 0)

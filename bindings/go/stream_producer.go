@@ -25,10 +25,11 @@ import (
 // between threads, some microseconds: a Reader has none.
 //
 // An error is what get_next returns, with its errno value or EIO, and what get_last_error says; so is a
-// panic, with EIO. After it get_next returns it again. So is a batch on a device whose memory the
-// devices of the type cannot access, and a batch that is nil or closed.
+// panic, with EIO. After it get_next returns it again. EINVAL for a batch on a device whose memory the
+// devices of the type cannot access, for one that is nil or closed, for one whose type is not that of the
+// schema, as far as Array.DeclareType and the structs show, and for a struct with null_count above 0.
 //
-// Errors: EINVAL when the schema is closed or the device type is 0; then nothing was moved.
+// Errors: EINVAL when the schema is closed or malformed, or the device type is 0; then nothing was moved.
 //
 // Text: Arrow C device stream interface.
 func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error]) (*DeviceArrayStream, error) {
@@ -42,11 +43,16 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 		return nil, brokenRule("device-stream.device-type-set",
 			"stream: device_type: 0: expected the device type of the batches")
 	}
-	shared, err := schema.Share()
+	types, shared, err := shareSchema(schema)
 	if err != nil {
 		return nil, err
 	}
-	check := func(batch *DeviceArray) error { return new(Options).checkBatch(batch.get(), deviceType) }
+	check := func(batch *DeviceArray, number int) error {
+		if err := new(Options).checkBatch(batch.get(), deviceType); err != nil {
+			return err
+		}
+		return types.checkBatch("", number, batch.base(), batch.known)
+	}
 	stream := &DeviceArrayStream{deviceType: deviceType}
 	stream.fill(&deviceArrayStreamKind, abi.ArrowDeviceArrayStream{
 		DeviceType:   deviceType,
@@ -60,7 +66,7 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 	return stream, nil
 }
 
-// NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed. Text:
+// NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed or malformed. Text:
 // Arrow C stream interface.
 func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStream, error) {
 	return NewArrayStreamFrom(schema, &iterator[*Array]{batches: batches})
@@ -68,7 +74,7 @@ func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStr
 
 // NewArrayStreamFrom is NewArrayStream for a reader; see NewDeviceArrayStreamFrom.
 func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, error) {
-	shared, err := schema.Share()
+	types, shared, err := shareSchema(schema)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +85,23 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 		GetLastError: callbacks.ArrowArrayStreamGetLastErrorStub(),
 		Release:      callbacks.ArrowArrayStreamReleaseStub(),
 		PrivateData: newProducer[abi.ArrowArrayStream, abi.ArrowArray](shared, batches,
-			func(*Array) error { return nil }),
+			func(batch *Array, number int) error { return types.checkBatch("", number, batch.base(), batch.known) }),
 	})
 	stream.begin(&hostStreams)
 	return stream, nil
+}
+
+// shareSchema moves the schema of a stream in.
+func shareSchema(schema *Schema) (*SchemaBuilder, *Shared[*Schema], error) {
+	if schema.IsReleased() {
+		return nil, nil, closed("stream: schema")
+	}
+	types, err := typesOf("stream: schema", schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	shared, err := schema.Share()
+	return types, shared, err
 }
 
 // producer is the state of an exported stream, and has its callbacks.
@@ -90,7 +109,8 @@ type producer[S, B raw, T batch] struct {
 	handle    uintptr
 	schema    *Shared[*Schema]
 	batches   Reader[T]
-	check     func(T) error
+	check     func(batch T, number int) error
+	number    int            // of the next batch
 	failure   error          // io.EOF after the end
 	lastError unsafe.Pointer // a text of C; nil when the last call did not fail
 }
@@ -103,7 +123,7 @@ type batch interface {
 	Export(address unsafe.Pointer) error
 }
 
-func newProducer[S, B raw, T batch](schema *Shared[*Schema], batches Reader[T], check func(T) error) uintptr {
+func newProducer[S, B raw, T batch](schema *Shared[*Schema], batches Reader[T], check func(T, int) error) uintptr {
 	p := &producer[S, B, T]{schema: schema, batches: batches, check: check}
 	p.handle = callbacks.NewHandle(p)
 	return p.handle
@@ -146,7 +166,8 @@ func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
 		err = invalid("get_next: batch is released: expected a live batch, because a released one is the end")
 	}
 	if err == nil {
-		err = p.check(batch)
+		err = p.check(batch, p.number)
+		p.number++
 	}
 	if err != nil {
 		return err
@@ -177,5 +198,5 @@ func (p *producer[S, B, T]) answer(err error) int32 {
 	if guarded(func() error { text = printable(err.Error()); return nil }) == nil && text != "" {
 		p.lastError = unsafe.Pointer(C.CString(text))
 	}
-	return int32(code)
+	return code
 }

@@ -278,7 +278,7 @@ func TestARudeIterator(t *testing.T) {
 	var log log
 	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
 		for range 3 {
-			yield(must(batch(1).BuildOn(abi.DeviceCUDA, 0, 0, &note{&log, "closed"})), nil)
+			yield(must(batch(0).BuildOn(abi.DeviceCUDA, 0, 0, &note{&log, "closed"})), nil)
 		}
 		panic("at the end")
 	})

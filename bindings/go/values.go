@@ -21,18 +21,19 @@ type Primitive interface {
 // Errors: ENOMEM.
 func FromValues[T Primitive](values []T) (*Array, error) {
 	builder := ArrayBuilder{Length: int64(len(values)), Buffers: []uintptr{0, 0}}
-	if len(values) == 0 {
-		return builder.Build(nil)
-	}
 	var owner pinned
-	first := unsafe.SliceData(values)
-	owner.pinner.Pin(first)
-	builder.Buffers[1] = uintptr(unsafe.Pointer(first))
+	if len(values) > 0 {
+		first := unsafe.SliceData(values)
+		owner.pinner.Pin(first)
+		builder.Buffers[1] = uintptr(unsafe.Pointer(first))
+	}
 	array, err := builder.Build(owner)
 	if err != nil {
 		owner.Close()
+		return nil, err
 	}
-	return array, err
+	array.DeclareType(primitiveType[T])
+	return array, nil
 }
 
 var formats = map[reflect.Kind]string{
@@ -42,6 +43,10 @@ var formats = map[reflect.Kind]string{
 
 // FormatOf returns the format string of the values.
 func FormatOf[T Primitive]() string { return formats[reflect.TypeFor[T]().Kind()] }
+
+func primitiveType[T Primitive]() (*SchemaBuilder, error) {
+	return &SchemaBuilder{Format: FormatOf[T]()}, nil
+}
 
 // pinned has the size of a pointer, so that an interface holds it without an allocation.
 type pinned struct {

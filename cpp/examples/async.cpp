@@ -13,13 +13,14 @@
 
 using namespace fletching;
 
-static DeviceArray batch_of(std::unique_ptr<double[]> values, std::int64_t length) {
-  auto builder = build_array({.buffers = 2}, std::move(values)).value();
-  builder.set(builder.root(), {.length = length}, {nullptr, builder.object().get()});
-  return builder.finish_cpu().value();
+static Result<DeviceArray> batch_of(std::unique_ptr<double[]> values, std::int64_t length) {
+  auto builder = build_array({.buffers = 2}, std::move(values));
+  if (!builder) return std::move(builder).error();
+  builder->set(builder->root(), {.length = length}, {nullptr, builder->object().get()});
+  return builder->finish_cpu();
 }
 
-int main() {
+int main() try {  // value() throws if there is an error
   const std::unique_ptr<WorkerThread> worker = WorkerThread::start().value();
   AsyncReader consumer = AsyncReader::create(/*window=*/4).value();
 
@@ -28,13 +29,16 @@ int main() {
   AsyncProducer producer = AsyncProducer::start(consumer.handler(), *worker).value();
   producer.schema(make_schema({.format = "g"}).value()).value();
   for (const int length : {1, 2, 3}) {
-    producer.push(batch_of(std::make_unique<double[]>(length), length)).value();
+    producer.push(batch_of(std::make_unique<double[]>(length), length).value()).value();
   }
   producer.end().value();
 
   // The consumer's side: a blocking stream.
   DeviceArrayStreamReader reader(std::move(consumer).open().value());
   for (Result<DeviceArray>& batch : reader) {
-    std::cout << "a batch of " << batch.value()->array.length << '\n';
+    std::cout << "a batch of " << batch.value().length() << '\n';
   }
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

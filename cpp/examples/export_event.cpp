@@ -29,7 +29,7 @@ static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
   return builder->finish(ARROW_DEVICE_CUDA, /*device_id=*/0);
 }
 
-extern "C" int produce(CUstream stream, ArrowDeviceArray* out) {
+extern "C" int produce(CUstream stream, ArrowDeviceArray* out) noexcept {
   Result<DeviceArray> array = make_array(1000, stream);
   if (!array) return array.error().code();
   const Status exported = export_with_event(*array, stream);

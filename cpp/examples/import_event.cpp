@@ -14,9 +14,9 @@
 
 using namespace fletching;
 
-extern "C" int produce(CUstream stream, ArrowDeviceArray* out);  // export_event.cpp
+extern "C" int produce(CUstream stream, ArrowDeviceArray* out) noexcept;  // export_event.cpp
 
-int main() {
+int main() try {
   CUcontext context = nullptr;
   CUstream theirs = nullptr, ours = nullptr;
   cuInit(0);
@@ -30,10 +30,12 @@ int main() {
   std::vector<std::int8_t> values(static_cast<std::size_t>(array->array.length));
   const auto address = reinterpret_cast<CUdeviceptr>(array->array.buffers[1]);
 
-  SyncEvent(array).wait_on(ours).value();  // throws what went wrong
+  SyncEvent(array).wait_on(ours).value();  // throws if there is an error
   cuMemcpyDtoHAsync(values.data(), address, values.size(), ours);
   release_after(array, ours).value();  // not before the copy is done
   cuStreamSynchronize(ours);
   std::cout << values.size() << " values, the last is " << int{values.back()} << '\n';
-  return 0;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

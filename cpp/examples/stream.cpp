@@ -23,7 +23,7 @@ static Result<DeviceArray> batch_of(std::vector<std::int32_t> values) {
   return builder->finish_cpu();
 }
 
-int main() {
+int main() try {  // value() throws if there is an error
   Schema schema = make_schema({.format = "i", .name = "values"}).value();
   auto next = [n = 0]() mutable -> std::optional<Result<DeviceArray>> {
     if (n == 3) return std::nullopt;  // the end
@@ -37,4 +37,7 @@ int main() {
     if (!batch->ok()) return std::cerr << batch->error().message() << '\n', 1;
     std::cout << "a batch of " << batch->value().length() << '\n';
   }
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

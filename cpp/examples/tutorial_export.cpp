@@ -41,25 +41,28 @@ static Buffer start_filling(cl_command_queue queue, std::int32_t value) {
 }
 
 static Result<DeviceArray> make_batch(const Schema& schema, std::array<Buffer, 2> buffers) {
-  auto builder = build_array_for(*schema.get(), std::move(buffers)).value();
-  builder.set(builder.root(), {.length = kRows}, {nullptr});  // no validity bitmap: no nulls
-  const AddedChildren columns = builder.add_children(builder.root(), 2);
-  builder.set(columns[0], {.length = kRows}, {nullptr, builder.object()[0].get()});
-  builder.set(columns[1], {.length = kRows}, {nullptr, builder.object()[1].get()});
-  return builder.finish(ARROW_DEVICE_OPENCL, /*device_id=*/0);
+  auto builder = build_array_for(*schema, std::move(buffers));
+  if (!builder) return std::move(builder).error();
+  builder->set(builder->root(), {.length = kRows}, {nullptr});  // no validity bitmap: no nulls
+  const AddedChildren columns = builder->add_children(builder->root(), 2);
+  builder->set(columns[0], {.length = kRows}, {nullptr, builder->object()[0].get()});
+  builder->set(columns[1], {.length = kRows}, {nullptr, builder->object()[1].get()});
+  return builder->finish(ARROW_DEVICE_OPENCL, /*device_id=*/0);
 }
 
-extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out) {
+extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out) noexcept {
   cl_command_queue queue = open_queue();
   if (queue == nullptr) return ENODEV;
   const std::vector<SchemaNode> columns{{"i", "id"}, {"i", "price"}};
-  Schema schema = make_schema({.format = "+s", .children = columns}).value();
-  DeviceArray batch =
-      make_batch(schema, {start_filling(queue, 7), start_filling(queue, 99)}).value();
+  Result<Schema> schema = make_schema({.format = "+s", .children = columns});
+  if (!schema) return schema.error().code();
+  Result<DeviceArray> batch =
+      make_batch(*schema, {start_filling(queue, 7), start_filling(queue, 99)});
+  if (!batch) return batch.error().code();
 
-  const Status exported = export_with_event(batch, queue);  // sets batch->sync_event
+  const Status exported = export_with_event(*batch, queue);  // sets sync_event of the batch
   if (!exported) return exported.error().code();
-  schema.move_to(out_schema);
-  batch.move_to(out);
+  schema->move_to(out_schema);
+  batch->move_to(out);
   return 0;
 }

@@ -15,7 +15,8 @@
 
 using namespace fletching;
 
-extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out);  // tutorial_export.cpp
+// tutorial_export.cpp
+extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out) noexcept;
 
 static cl_command_queue make_queue_for(cl_mem buffer) {
   cl_context context = nullptr;
@@ -25,14 +26,14 @@ static cl_command_queue make_queue_for(cl_mem buffer) {
   return clCreateCommandQueue(context, device, 0, nullptr);
 }
 
-int main() {
+int main() try {  // value() throws if there is an error
   Schema schema;
   DeviceArray batch;
   if (const int code = export_batch(schema.out(), batch.out()); code != 0) {
     std::cerr << "export_batch returned " << code << ": is there an OpenCL device?\n";
     return 1;
   }
-  verify_array(schema, batch).value();
+  verify_array(*schema, *batch).value();
   std::cout << schema->n_children << " columns of " << batch.length() << " rows on "
             << device_name(batch->device_type) << '\n';
 
@@ -48,4 +49,7 @@ int main() {
   release_after(batch, queue).value();  // returns at once; the release follows the read
   clFinish(queue);
   std::cout << "the last price is " << prices.back() << '\n';
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

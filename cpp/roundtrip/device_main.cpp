@@ -77,7 +77,7 @@ struct Run {
 /// Before any release is hooked: a hook is another private_data.
 void require_dumps(const Run& run, const Schema& schema, std::span<const DeviceArray> batches) {
   for (const DeviceArray& batch : batches) {
-    require_dump(run.asserter, *schema.get(), *batch.get());
+    require_dump(run.asserter, *schema, *batch.get());
   }
 }
 

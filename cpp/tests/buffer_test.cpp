@@ -63,10 +63,10 @@ TEST(Buffer, DevicesThatTheHostCannotReadAreRefused) {
     EXPECT_EQ(code_of(buffer<std::int32_t>(array, 1)), readable ? 0 : ENOTSUP) << device.name;
     EXPECT_EQ(code_of(validity(array)), readable ? 0 : ENOTSUP) << device.name;
   }
-  const DeviceArray unknown = array_of({.length = 1}, {nullptr, kValues.data()}, 21);
+  const DeviceArray unknown = array_of({.length = 1}, {nullptr, kValues.data()}, 9999);
   EXPECT_EQ(message(buffer<std::int32_t>(unknown, 1)),
             "buffer: memory not readable by the host: expected cpu, cuda_host, rocm_host, "
-            "cuda_managed, got unknown(21)");
+            "cuda_managed, got unknown(9999)");
 }
 
 TEST(Buffer, WhatIsNotThereIsRefused) {

@@ -67,8 +67,8 @@ class Restored {
 /// A schema, and an array of three values that fits it.
 struct Pair {
   explicit Pair(const SchemaNode& node, int64_t variadic = 0) : schema(make_schema(node).value()) {
-    auto builder = build_array_for(*schema.get(), std::make_unique<int>(0), 64 * variadic).value();
-    fill(builder, *schema.get(), builder.root(), 3, variadic);
+    auto builder = build_array_for(*schema, std::make_unique<int>(0), 64 * variadic).value();
+    fill(builder, *schema, builder.root(), 3, variadic);
     array = builder.finish_cpu().value();
     kept_schema.emplace(schema);
     kept_array.emplace(array);
@@ -76,15 +76,15 @@ struct Pair {
 
   /// "array.children[1]: array.length-set", one line for each finding.
   [[nodiscard]] std::string faults() const {
-    const ArrayFindings found = check_array(schema, array).value();
+    const ArrayFindings found = check_array(*schema, *array).value();
     std::string text;
     for (const ArrayFinding& finding : found.list) {
       text.append(finding.path).append(": ").append(finding.rule).append("\n");
       EXPECT_NE(finding.message, "");
     }
     // The other forms say the same.
-    EXPECT_EQ(code_of(verify_array(schema, array)), found.empty() ? 0 : EINVAL);
-    EXPECT_EQ(check_array(schema.get(), &array->array).value().list.size(), found.list.size());
+    EXPECT_EQ(code_of(verify_array(*schema, *array)), found.empty() ? 0 : EINVAL);
+    EXPECT_EQ(check_array(*schema, array->array).value().list.size(), found.list.size());
     return text;
   }
   ArrowArray& root() { return array->array; }
@@ -168,8 +168,8 @@ TEST(CheckArray, AnEmptyArrayMayHaveNullBuffers) {
 TEST(CheckArray, NothingIsAllocatedWhenNothingIsWrong) {
   const Pair pair(batch_of({.format = "+s", .children = every_type()}));
   const int64_t before = testing::allocations();
-  EXPECT_TRUE(check_array(pair.schema, pair.array).value().empty());
-  EXPECT_TRUE(verify_array(pair.schema, pair.array));
+  EXPECT_TRUE(check_array(*pair.schema, *pair.array).value().empty());
+  EXPECT_TRUE(verify_array(*pair.schema, *pair.array));
   EXPECT_EQ(testing::allocations(), before);
 }
 
@@ -276,14 +276,67 @@ TEST(CheckArray, ChildrenThatAreNotThere) {
   EXPECT_EQ(faults([](Pair& pair) { pair.schema.release(); }), "schema: schema.release-set\n");
 }
 
-TEST(CheckArray, NullForSchemaOrArray) {
-  const Pair pair(kInt);
-  const auto rule = [](const ArrowSchema* schema, const ArrowDeviceArray* array) {
-    return std::string(check_array(schema, array).value().list.at(0).rule);
+// Map of int32 to int32: entries, keys, values.
+TEST(CheckArray, NullsInAMap) {
+  const auto faults = [](int64_t entries, int64_t keys, int64_t values) {
+    Pair pair({.format = "+m", .children = {{.format = "+s", .children = {kInt, kInt}}}});
+    pair.child(0).null_count = entries;
+    pair.child(0).children[0]->null_count = keys;
+    pair.child(0).children[1]->null_count = values;
+    return pair.faults();
   };
-  EXPECT_EQ(rule(nullptr, pair.array.get()), "schema.release-set");
-  EXPECT_EQ(rule(pair.schema.get(), nullptr), "array.release-set");
-  EXPECT_EQ(check_array(nullptr, static_cast<const ArrowArray*>(nullptr)).value().list.size(), 2U);
+  EXPECT_EQ(faults(0, 0, 3), "");
+  EXPECT_EQ(faults(-1, -1, -1), "");
+  EXPECT_EQ(faults(1, 0, 0), "array.children[0]: format.map-child\n");
+  EXPECT_EQ(faults(0, 1, 0), "array.children[0].children[0]: format.map-child\n");
+  // A key that is a struct may have children with nulls.
+  Pair nested(
+      {.format = "+m",
+       .children = {{.format = "+s", .children = {{.format = "+s", .children = {kInt}}, kInt}}}});
+  nested.child(0).children[0]->children[0]->null_count = 1;
+  EXPECT_EQ(nested.faults(), "");
+}
+
+TEST(CheckArray, NullsInRunEnds) {
+  const auto faults = [](int64_t parent, int64_t ends, int64_t values) {
+    Pair pair({.format = "+r", .children = {{.format = "s"}, kInt}});
+    pair.root().null_count = parent;
+    pair.child(0).null_count = ends;
+    pair.child(1).null_count = values;
+    return pair.faults();
+  };
+  EXPECT_EQ(faults(-1, -1, 3), "");
+  EXPECT_EQ(faults(0, 0, 0), "");
+  EXPECT_EQ(faults(3, 0, 0), "array: array.null-count-correct\n");
+  EXPECT_EQ(faults(0, 1, 0), "array.children[0]: format.run-end-children\n");
+}
+
+TEST(CheckArray, NullsOfUnions) {
+  for (const char* format : {"+ud:5", "+us:5"}) {
+    Pair pair({.format = format, .children = {kInt}});
+    pair.child(0).null_count = 2;
+    for (const int64_t null_count : {-1, 0}) {
+      pair.root().null_count = null_count;
+      EXPECT_EQ(pair.faults(), "") << format;
+    }
+    pair.root().null_count = 1;
+    EXPECT_EQ(pair.faults(), "array: array.null-count-correct\n") << format;
+  }
+  Pair null({.format = "n"});
+  null.root().null_count = 3;
+  EXPECT_EQ(null.faults(), "");
+}
+
+TEST(CheckArray, NamesTheUnionLayoutBeforeArrow1) {
+  for (const auto& [format, n] : {std::pair{"+ud:5", 3}, {"+us:5", 2}}) {
+    Pair pair({.format = format, .children = {kInt}});
+    pair.root().n_buffers = n;
+    EXPECT_NE(verify_array(*pair.schema, *pair.array)
+                  .error()
+                  .message()
+                  .find("union layout before Arrow 1.0"),
+              std::string::npos);
+  }
 }
 
 TEST(CheckArray, FormatsThatAreNone) {
@@ -338,11 +391,11 @@ TEST(CheckArray, EveryFindingIsListedUpToTheMaximum) {
   Pair pair({.format = "+s", .children = std::vector<SchemaNode>(100, kInt)});
   for (const int64_t i : {0, 1, 2}) pair.child(i).n_buffers = 3;
   pair.child(1).length = -1;
-  EXPECT_EQ(code_of(verify_array(pair.schema, pair.array)), EINVAL);
-  EXPECT_EQ(verify_array(pair.schema, pair.array).error().message(),
+  EXPECT_EQ(code_of(verify_array(*pair.schema, *pair.array)), EINVAL);
+  EXPECT_EQ(verify_array(*pair.schema, *pair.array).error().message(),
             "array.children[0]: n_buffers is wrong: expected 2, got 3 (rule "
             "array.n-buffers-of-type); and more");
-  const ArrayFindings found = check_array(pair.schema, pair.array).value();
+  const ArrayFindings found = check_array(*pair.schema, *pair.array).value();
   EXPECT_EQ(found.list.size(), 4U);
   EXPECT_FALSE(found.more);
   EXPECT_EQ(found.status().error().message(),
@@ -353,10 +406,10 @@ TEST(CheckArray, EveryFindingIsListedUpToTheMaximum) {
             "2, got 3 (rule array.n-buffers-of-type)");
 
   for (int64_t i = 0; i < 100; ++i) pair.child(i).n_buffers = 3;
-  const ArrayFindings many = check_array(pair.schema, pair.array).value();
+  const ArrayFindings many = check_array(*pair.schema, *pair.array).value();
   EXPECT_EQ(many.list.size(), kMostFindings);
   EXPECT_TRUE(many.more);
-  EXPECT_FALSE(check_array(pair.schema, pair.array, 0).value().empty());
+  EXPECT_FALSE(check_array(*pair.schema, *pair.array, 0).value().empty());
 }
 
 // A schema and an array that are their own child, again and again.
@@ -364,7 +417,7 @@ TEST(CheckArray, DepthHasALimit) {
   Pair deep({.format = "+l", .children = {kInt}});
   deep.schema->children[0] = deep.schema.get();
   deep.root().children[0] = &deep.root();
-  const ArrayFindings found = check_array(deep.schema, deep.array).value();
+  const ArrayFindings found = check_array(*deep.schema, *deep.array).value();
   ASSERT_EQ(found.list.size(), 1U);
   EXPECT_EQ(found.list[0].rule, "limit.depth");
   Pair wide({.format = "+s", .children = {kInt, kInt}});
@@ -372,7 +425,7 @@ TEST(CheckArray, DepthHasALimit) {
     wide.schema->children[i] = wide.schema.get();
     wide.root().children[i] = &wide.root();
   }
-  EXPECT_TRUE(check_array(wide.schema, wide.array, kMostFindings + 1).value().more);
+  EXPECT_TRUE(check_array(*wide.schema, *wide.array, kMostFindings + 1).value().more);
 }
 
 // Three levels of 200 structs, each level the same struct 200 times: 8 million in all.
@@ -391,7 +444,7 @@ TEST(CheckArray, TheNumberOfStructsHasALimit) {
     schema = next_schema;
     array = next_array;
   }
-  const ArrayFindings found = check_array(many.schema, many.array).value();
+  const ArrayFindings found = check_array(*many.schema, *many.array).value();
   ASSERT_EQ(found.list.size(), 1U);
   EXPECT_EQ(found.list[0].rule, "limit.structs");
   EXPECT_TRUE(found.more);
@@ -402,7 +455,7 @@ TEST(CheckArray, MemoryRunsOutForTheText) {
   pair.root().length = -1;
   pair.schema->format = "?";
   const int64_t failed = fail_each_allocation([&](Injection& inject) {
-    const Status status = inject([&] { return verify_array(pair.schema, pair.array); });
+    const Status status = inject([&] { return verify_array(*pair.schema, *pair.array); });
     EXPECT_EQ(code_of(status), inject.fired() ? ENOMEM : EINVAL);
   });
   EXPECT_GT(failed, 2);
@@ -415,7 +468,7 @@ TEST(CapacityFor, CountsWhatEveryTypeNeeds) {
     for (const int64_t variadic : {0, 2}) {
       // Pair fills it, so that it is enough; here, that it is not more.
       const Schema schema = make_schema(node).value();
-      const ArrayCapacity capacity = capacity_for(*schema.get(), variadic).value();
+      const ArrayCapacity capacity = capacity_for(*schema, variadic).value();
       const Pair pair(node);
       int64_t arrays = -1;
       int64_t buffers = variadic;
@@ -435,11 +488,11 @@ TEST(CapacityFor, CountsWhatEveryTypeNeeds) {
 TEST(CapacityFor, RefusesASchemaThatCannotBeCounted) {
   const auto message = [](const auto& spoil) {
     Schema schema = make_schema(batch_of(kInt)).value();
-    spoil(*schema.get());
-    const Result<ArrayCapacity> capacity = capacity_for(*schema.get());
+    spoil(*schema);
+    const Result<ArrayCapacity> capacity = capacity_for(*schema);
     EXPECT_EQ(code_of(capacity), EINVAL);
     auto object = std::make_unique<int>(0);
-    EXPECT_EQ(code_of(build_array_for(*schema.get(), std::move(object))), EINVAL);
+    EXPECT_EQ(code_of(build_array_for(*schema, std::move(object))), EINVAL);
     EXPECT_NE(object, nullptr);  // still the caller's
     return capacity.error().message();
   };
@@ -451,8 +504,8 @@ TEST(CapacityFor, RefusesASchemaThatCannotBeCounted) {
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.release(&schema); }),
             "capacity_for: the struct or a descendant is released");
   const Schema schema = make_schema(kInt).value();
-  EXPECT_EQ(code_of(capacity_for(*schema.get(), -1)), EINVAL);
-  EXPECT_EQ(code_of(capacity_for(*schema.get(), kMost)), EINVAL);
+  EXPECT_EQ(code_of(capacity_for(*schema, -1)), EINVAL);
+  EXPECT_EQ(code_of(capacity_for(*schema, kMost)), EINVAL);
 }
 
 // --- Rules ---

@@ -34,7 +34,7 @@ void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
 int code_of_export(Data& data, const DlpackExportOptions& options = {}) {
   const Schema schema = data.schema();
   DeviceArray array = data.array();
-  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  const Result<DlpackTensor> tensor = to_dlpack(*schema, array, options);
   return tensor.ok() ? 0 : tensor.error().code();
 }
 
@@ -90,7 +90,7 @@ TEST(Rules, schema_extension_keys) {
   Schema schema = bytes.schema();
   schema->metadata = other.data();
   DeviceArray array = bytes.array();
-  EXPECT_EQ(to_dlpack(*schema.get(), array).value()->dl_tensor.dtype.code, kDLInt);
+  EXPECT_EQ(to_dlpack(*schema, array).value()->dl_tensor.dtype.code, kDLInt);
 }
 
 // --- What an array has to have ---
@@ -150,11 +150,11 @@ TEST(Rules, array_data_immutable) {
   Data data("i", 3, kValues.data());
   const Schema schema = data.schema();
   DeviceArray array = data.array();
-  EXPECT_EQ(to_dlpack(*schema.get(), array).value()->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  EXPECT_EQ(to_dlpack(*schema, array).value()->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
   Data other("i", 3, kValues.data());
   array = other.array();
-  EXPECT_EQ(to_legacy_dlpack(*schema.get(), array, {}).error().code(), EINVAL);
-  EXPECT_TRUE(to_legacy_dlpack(*schema.get(), array, {.read_only = false}));
+  EXPECT_EQ(to_legacy_dlpack(*schema, array, {}).error().code(), EINVAL);
+  EXPECT_TRUE(to_legacy_dlpack(*schema, array, {.read_only = false}));
 }
 
 // --- Who allocates, who frees ---

@@ -147,9 +147,7 @@ struct Foreign {
   ~Foreign() = default;
 
   DLTensor* operator->() { return &managed.dl_tensor; }
-  std::unique_ptr<Managed, detail::CallDeleter> take() {
-    return std::unique_ptr<Managed, detail::CallDeleter>(&managed);
-  }
+  TensorOwner<Managed> take() { return TensorOwner<Managed>(&managed); }
 };
 
 using ForeignTensor = Foreign<DLManagedTensorVersioned>;

@@ -31,7 +31,7 @@ TEST(DlpackExport, SharesTheMemory) {
   EXPECT_EQ(extents(tensor->dl_tensor), Sizes{6});
   EXPECT_EQ(strides(tensor->dl_tensor), Sizes{1});
   EXPECT_EQ(data.releases(), 0);
-  tensor.reset();
+  tensor.release();
   EXPECT_EQ(data.releases(), 1);
 }
 
@@ -53,7 +53,7 @@ TEST(DlpackExport, NeedsNoByteOffsetUnlessAsked) {
 }
 
 TEST(DlpackExport, KeepsHandlesApartFromOffsets) {
-  for (const ArrowDeviceType device : {ARROW_DEVICE_OPENCL, ARROW_DEVICE_VULKAN, 21}) {
+  for (const ArrowDeviceType device : {ARROW_DEVICE_OPENCL, ARROW_DEVICE_VULKAN, 9999}) {
     Data data("i", 4, kValues.data());
     DlpackTensor tensor = exported(data.offset(5).on(device, 3));
     EXPECT_EQ(tensor->dl_tensor.data, kValues.data()) << device;
@@ -200,27 +200,27 @@ TEST(DlpackExport, KeepsMeaningsUnlessAsked) {
   Data extension("i", 2, kValues.data());
   extension.extension("example.degrees");
   expect_mentions(refused(extension), "example.degrees");
-  EXPECT_NE(exported(extension, {.as_storage = true}), nullptr);
+  EXPECT_TRUE(exported(extension, {.as_storage = true}));
   Data encoded("i", 2, kValues.data());
   expect_mentions(refused(encoded.dictionary()), "dictionary");
-  EXPECT_NE(exported(encoded, {.as_storage = true}), nullptr);
+  EXPECT_TRUE(exported(encoded, {.as_storage = true}));
 }
 
 TEST(DlpackExport, RefusesAnEventThatIsNotHandled) {
   Data data("i", 3, kValues.data());
   data.on(ARROW_DEVICE_CUDA, 1).event(&data);
   expect_mentions(refused(data), "sync_event");
-  EXPECT_NE(exported(data, {.event_handled = true}), nullptr);
+  EXPECT_TRUE(exported(data, {.event_handled = true}));
 }
 
 TEST(DlpackExport, RefusesWhatIsReleased) {
   Data data("i", 3, kValues.data());
   Schema schema = data.schema();
   DeviceArray released;
-  EXPECT_EQ(to_dlpack(*schema.get(), released).error().code(), EINVAL);
+  EXPECT_EQ(to_dlpack(*schema, released).error().code(), EINVAL);
   schema.release();
   DeviceArray array = data.array();
-  EXPECT_EQ(to_dlpack(*schema.get(), array).error().code(), EINVAL);
+  EXPECT_EQ(to_dlpack(*schema, array).error().code(), EINVAL);
 }
 
 TEST(DlpackExport, RefusesMalformedArrays) {
@@ -253,8 +253,8 @@ TEST(DlpackExport, RefusesAListWithoutExactlyOneChild) {
     DeviceArray array = lists.array();
     const ArrowArray whole = array->array;
     ArrowArray* const child = whole.children[0];
-    spoil(*schema.get(), array->array);
-    const auto exported = to_dlpack(*schema.get(), array);
+    spoil(*schema, array->array);
+    const auto exported = to_dlpack(*schema, array);
     if (exported.ok()) return 0;
     array->array = whole;  // for its release
     whole.children[0] = child;
@@ -323,7 +323,7 @@ TEST(DlpackExport, RefusesNegativeCountsInMetadata) {
   const std::int32_t count = -1;
   schema->metadata = reinterpret_cast<const char*>(&count);
   DeviceArray array = data.array();
-  EXPECT_EQ(to_dlpack(*schema.get(), array).error().code(), EINVAL);
+  EXPECT_EQ(to_dlpack(*schema, array).error().code(), EINVAL);
 }
 
 TEST(DlpackExport, SurvivesEveryFailedAllocation) {
@@ -334,7 +334,7 @@ TEST(DlpackExport, SurvivesEveryFailedAllocation) {
   const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
     Schema schema = tensors.schema();
     DeviceArray array = tensors.array();
-    const Result<DlpackTensor> tensor = inject([&] { return to_dlpack(*schema.get(), array); });
+    const Result<DlpackTensor> tensor = inject([&] { return to_dlpack(*schema, array); });
     EXPECT_EQ(code_of(tensor), inject.fired() ? ENOMEM : 0);
     EXPECT_EQ(array.is_released(), tensor.ok());
     ++exports;
@@ -402,10 +402,48 @@ TEST(Rules, dlpack_type_code_known) {
   }
 }
 
+TEST(DlpackTensor, ReleaseCallsTheDeleterAndDetachDoesNot) {
+  ForeignTensor first(kInt32, kValues.data(), {2});
+  DlpackTensor owner = first.take();
+  EXPECT_EQ(owner.detach(), &first.managed);
+  EXPECT_FALSE(owner);
+  EXPECT_EQ(owner.detach(), nullptr);
+  owner.release();
+  EXPECT_EQ(first.deleted, 0);
+  owner = first.take();
+  owner.release();
+  owner.release();
+  EXPECT_EQ(first.deleted, 1);
+}
+
+TEST(DlpackTensor, AssignmentCallsTheDeleterOfTheOldTensorOnly) {
+  ForeignTensor first(kInt32, kValues.data(), {2});
+  ForeignTensor second(kInt32, kValues.data(), {2});
+  {
+    DlpackTensor owner = first.take();
+    owner = second.take();
+    EXPECT_EQ(first.deleted, 1);
+    DlpackTensor* const same = &owner;
+    owner = std::move(*same);
+    EXPECT_EQ(owner.get(), &second.managed);
+    DlpackTensor moved = std::move(owner);
+    EXPECT_EQ(&*moved, &second.managed);
+    EXPECT_EQ(second.deleted, 0);
+  }
+  EXPECT_EQ(second.deleted, 1);
+}
+
+TEST(DlpackTensor, ANullDeleterIsNotCalled) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2});
+  tensor.managed.deleter = nullptr;
+  tensor.take().release();
+  EXPECT_EQ(tensor.deleted, 0);
+}
+
 TEST(Rules, dlpack_managed_deleter_frees_self) {
   // The sanitizer's leak check is what fails when it does not.
   Data data("i", 4, kValues.data());
-  DLManagedTensorVersioned* raw = exported(data).release();
+  DLManagedTensorVersioned* raw = exported(data).detach();
   raw->deleter(raw);
   EXPECT_EQ(data.releases(), 1);
 }
@@ -431,11 +469,11 @@ TEST(Rules, dlpack_managed_versioned_preferred) {
   // without.
   Schema schema = data.schema();
   DeviceArray array = data.array();
-  EXPECT_EQ(to_legacy_dlpack(*schema.get(), array, {}).error().code(), EINVAL);
-  Result<LegacyDlpackTensor> legacy = to_legacy_dlpack(*schema.get(), array, {.read_only = false});
+  EXPECT_EQ(to_legacy_dlpack(*schema, array, {}).error().code(), EINVAL);
+  Result<LegacyDlpackTensor> legacy = to_legacy_dlpack(*schema, array, {.read_only = false});
   ASSERT_TRUE(legacy);
   EXPECT_EQ((*legacy)->dl_tensor.data, kValues.data());
-  legacy->reset();
+  legacy->release();
   EXPECT_EQ(data.releases(), 1);
 }
 

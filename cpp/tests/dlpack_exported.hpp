@@ -26,17 +26,17 @@ inline Sizes strides(const DLTensor& tensor) {
 inline DlpackTensor exported(Data& data, const DlpackExportOptions& options = {}) {
   Schema schema = data.schema();
   DeviceArray array = data.array();
-  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  Result<DlpackTensor> tensor = to_dlpack(*schema, array, options);
   if (!tensor) ADD_FAILURE() << tensor.error().message();
   EXPECT_TRUE(array.is_released());
-  return tensor ? *std::move(tensor) : nullptr;
+  return std::move(tensor).value_or(DlpackTensor());
 }
 
 /// The error, and proof that the array is still the caller's.
 inline Error refused(Data& data, const DlpackExportOptions& options = {}) {
   Schema schema = data.schema();
   DeviceArray array = data.array();
-  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  Result<DlpackTensor> tensor = to_dlpack(*schema, array, options);
   EXPECT_FALSE(array.is_released());
   EXPECT_EQ(data.releases(), 0);
   if (tensor) ADD_FAILURE() << "exported";

@@ -23,16 +23,16 @@ TEST(DlpackNulls, AreRefused) {
   expect_mentions(refused(some.nulls(1, "\5")), "nulls");
   Data uncounted("i", 3, kValues.data());
   expect_mentions(refused(uncounted.nulls(-1, "\5")), "nulls");
-  EXPECT_NE(exported(uncounted, {.nulls = Nulls::kIgnore}), nullptr);
+  EXPECT_TRUE(exported(uncounted, {.nulls = Nulls::kIgnore}));
 }
 
 TEST(DlpackNulls, CountInTheRangeAlone) {
   Data none("i", 3, kValues.data());
-  EXPECT_NE(exported(none.nulls(-1, "\x7f\x1f").offset(8)), nullptr);
+  EXPECT_TRUE(exported(none.nulls(-1, "\x7f\x1f").offset(8)));
   Data later("i", 4, kValues.data());
   EXPECT_EQ(refused(later.nulls(-1, "\xff\x17").offset(8)).code(), ENOTSUP);
   Data absent("i", 3, kValues.data());
-  EXPECT_NE(exported(absent.nulls(-1, nullptr)), nullptr);
+  EXPECT_TRUE(exported(absent.nulls(-1, nullptr)));
   Data malformed("i", 3, kValues.data());
   EXPECT_EQ(refused(malformed.nulls(1, nullptr)).code(), EINVAL);
 }
@@ -83,7 +83,7 @@ TEST(DlpackNulls, OfASlicedListAreThoseOfItsElements) {
           Data lists("+w:2", 3);
           lists.child(values).offset(lists_offset);
           if (null < first || null > last) {
-            EXPECT_NE(exported(lists), nullptr);
+            EXPECT_TRUE(exported(lists));
           } else {
             expect_mentions(refused(lists), "has nulls");
           }

@@ -116,7 +116,7 @@ class Tree {
 /// What the export says, and proof that the array is still the caller's.
 template <class Export>
 void expect_refused(Export to, const Schema& schema, DeviceArray& array, std::string_view where) {
-  const auto result = to(*schema.get(), array);
+  const auto result = to(*schema, array);
   ASSERT_FALSE(result) << where;
   EXPECT_EQ(result.error().code(), EINVAL) << message(result);
   expect_mentions(result.error(), where);
@@ -145,7 +145,7 @@ TEST(DlpackReleased, AWholeTreeIsExported) {
   Tree tree;
   Schema schema = tree.schema();
   DeviceArray array = tree.array();
-  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, {.as_storage = true});
+  const Result<DlpackTensor> tensor = to_dlpack(*schema, array, {.as_storage = true});
   ASSERT_TRUE(tensor) << message(tensor);
   EXPECT_EQ((*tensor)->dl_tensor.ndim, 3);
 }
@@ -180,11 +180,11 @@ TEST(DlpackReleased, ArraysHaveNoEvent) {
   array.release();
   for (const Ordering ordering : {Ordering::kNone, Ordering::kHost, Ordering::kStream}) {
     const ConsumerStream stream{ordering, 1};
-    EXPECT_EQ(to_dlpack(*schema.get(), array, stream).error().code(), EINVAL);
-    EXPECT_EQ(to_legacy_dlpack(*schema.get(), array, stream, {.read_only = false}).error().code(),
+    EXPECT_EQ(to_dlpack(*schema, array, stream).error().code(), EINVAL);
+    EXPECT_EQ(to_legacy_dlpack(*schema, array, stream, {.read_only = false}).error().code(),
               EINVAL);
   }
-  EXPECT_EQ(to_cuda_array(*schema.get(), array, legacy_stream()).error().code(), EINVAL);
+  EXPECT_EQ(to_cuda_array(*schema, array, legacy_stream()).error().code(), EINVAL);
 }
 
 }  // namespace

@@ -23,12 +23,12 @@ void import_owner(const cuda_array_interface::Interface& says) {
 }
 
 void export_array(const Schema& schema, DeviceArray& array, const ConsumerStream& stream) {
-  (void)to_dlpack(*schema.get(), array, {.as_storage = true});
-  (void)to_dlpack(*schema.get(), array, stream, {.as_storage = true});
+  (void)to_dlpack(*schema, array, {.as_storage = true});
+  (void)to_dlpack(*schema, array, stream, {.as_storage = true});
   // error: to_dlpack: array: expected a DeviceArray that is a variable
-  (void)to_dlpack(*schema.get(), std::move(array), {.as_storage = true});
+  (void)to_dlpack(*schema, std::move(array), {.as_storage = true});
   // error: to_dlpack: stream: expected a ConsumerStream
-  (void)to_dlpack(*schema.get(), array, 1);
+  (void)to_dlpack(*schema, array, 1);
 }
 
 void export_owner(const Schema& schema, DeviceArray& array) {

@@ -83,7 +83,7 @@ TEST(HostileTensors, GoThroughAndBack) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
     Result<ImportedTensor> imported = from_dlpack(open<DlpackTensor>(played));
     if (imported.ok()) {
-      Result<DlpackTensor> again = to_dlpack(*imported->schema.get(), imported->array);
+      Result<DlpackTensor> again = to_dlpack(*imported->schema, imported->array);
       ASSERT_TRUE(again) << played.name << ": " << again.error().message();
       const Result<ImportedTensor> twice = from_dlpack(*std::move(again));
       ASSERT_TRUE(twice) << played.name << ": " << twice.error().message();
@@ -96,8 +96,8 @@ TEST(HostileTensors, GoThroughAndBack) {
 
 TEST(HostileTensors, NotImportedAreDeleted) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
-    open<DlpackTensor>(played).reset();
-    open<LegacyDlpackTensor>(played).reset();
+    open<DlpackTensor>(played).release();
+    open<LegacyDlpackTensor>(played).release();
     finish(played);
   }
 }

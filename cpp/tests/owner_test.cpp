@@ -89,6 +89,15 @@ TEST(Owner, AssignmentReleasesWhatWasThere) {
   EXPECT_EQ(log, (Log{"a", "b"}));
 }
 
+TEST(Owner, MoveToTheOwnAddressChangesNothing) {
+  Log log;
+  DeviceArray array = own(foreign_device_array(&log, "a", 0));
+  array.move_to(array.get());
+  EXPECT_FALSE(array.is_released());
+  array.release();
+  EXPECT_EQ(log, (Log{"a", "event"}));
+}
+
 TEST(Owner, AReleasedOneReadsAsEmpty) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
@@ -114,9 +123,9 @@ TEST(Owner, TheMetadataOfAReleasedSchemaAreRefused) {
   };
   Schema schema(&raw);
   EXPECT_TRUE(schema.metadata().ok());
-  EXPECT_TRUE(find_extension(*schema.get()).ok());
+  EXPECT_TRUE(find_extension(*schema).ok());
   schema.release();
-  EXPECT_EQ(code_of(find_extension(*schema.get())), EINVAL);
+  EXPECT_EQ(code_of(find_extension(*schema)), EINVAL);
   EXPECT_EQ(code_of(schema.metadata()), EINVAL);
 }
 

@@ -192,7 +192,7 @@ inline std::int64_t length_of(const DeviceArray& array) { return array->array.le
 /// The batch fits the schema, and its values are those of a batch of its length.
 template <class Raw>
 void expect_whole(const Schema& schema, const Owner<Raw>& batch) {
-  const Status fits = verify_array(schema, batch);
+  const Status fits = verify_array(*schema, *batch);
   ASSERT_TRUE(fits) << fits.error().message();
   const ArrowArray& array = detail::base(*batch.get());
   const auto* values = static_cast<const std::int32_t*>(array.buffers[1]);

@@ -325,7 +325,7 @@ TEST_F(OpenCl, DlpackLetsTheHostWait) {
                                  return real(count, events);
                                }));
     real = opening.real();
-    const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, none);
+    const Result<DlpackTensor> tensor = to_dlpack(*schema, array, none);
     ASSERT_TRUE(tensor) << message(tensor);
     EXPECT_TRUE(is_open_) << "nothing was waited for";
     EXPECT_TRUE(event().ready().value());
@@ -335,7 +335,7 @@ TEST_F(OpenCl, DlpackLetsTheHostWait) {
   cl_event lost = nullptr;
   array = make();
   array->sync_event = static_cast<void*>(&lost);
-  EXPECT_EQ(to_dlpack(*schema.get(), array, none).error().code(), EINVAL);
+  EXPECT_EQ(to_dlpack(*schema, array, none).error().code(), EINVAL);
   EXPECT_FALSE(array.is_released());
 }
 

@@ -14,7 +14,7 @@ namespace fletching::testing {
 namespace {
 
 constexpr std::string_view kDevicePrefix = "ARROW_DEVICE_";
-constexpr ArrowDeviceType kUnknown = 21;
+constexpr ArrowDeviceType kUnknown = 9999;
 
 TEST(DeviceTable, HasTheNumbersOfUpstream) {
   Verdict verdict;
@@ -59,8 +59,14 @@ TEST(DeviceTable, FindsEachDeviceByItsNumber) {
 
 TEST(DeviceTable, LeavesUnknownNumbersOpen) {
   EXPECT_EQ(find_device(kUnknown), nullptr);
-  EXPECT_EQ(device_name(kUnknown), "unknown(21)");
+  EXPECT_EQ(device_name(kUnknown), "unknown(9999)");
   EXPECT_EQ(device_name(-1), "unknown(-1)");
+}
+
+TEST(DeviceTable, NamesReservedNumbersWithoutAnEntry) {
+  EXPECT_EQ(find_device(20), nullptr);
+  EXPECT_EQ(device_name(20), "unreleased(tpu_host, 20)");
+  EXPECT_EQ(data_type_code_name(18), "unreleased(bcomplex, 18)");
 }
 
 TEST(DeviceTable, NamesAnEventTypeWhereThereIsAnEvent) {

@@ -29,13 +29,19 @@ class Page(HTMLParser):
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)  # followed by a reader
     fetched: list[str] = field(default_factory=list)  # fetched by the browser
+    nested: list[str] = field(default_factory=list)  # links with an anchor inside, which ends them
     has_code: bool = False
+    open_link: str | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.has_code |= tag == "pre"
+        if tag == "a":
+            if self.open_link is not None:
+                self.nested.append(self.open_link)
+            self.open_link = dict(attrs).get("href") or ""
         for name, value in attrs:
             if value is None:
                 continue
@@ -47,6 +53,10 @@ class Page(HTMLParser):
                 self.fetched.append(value)
             elif name == "style":
                 self.fetched += IN_CSS.findall(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a":
+            self.open_link = None
 
 
 def main(arguments: list[str]) -> int:
@@ -82,6 +92,7 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
     for path, page in pages.items():
         wrong = [(link, _wrong_link(path, link, pages)) for link in page.links]
         wrong += [(address, _wrong_fetch(path, address)) for address in page.fetched]
+        wrong += [(link, "has an anchor inside, and is dead") for link in page.nested]
         name = path.relative_to(root.resolve()).as_posix()
         found += [f"{name}: {link}: {problem}" for link, problem in wrong if problem]
         if page.has_code and not _wraps_code(path, page):

@@ -22,7 +22,11 @@ from sphinx.util.matching import patfilter
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = yaml.safe_load((ROOT / "spec" / "project.yaml").read_text(encoding="utf-8"))
-DEVICES = yaml.safe_load((ROOT / "spec" / "devices.yaml").read_text(encoding="utf-8"))["devices"]
+DEVICES = [
+    device
+    for device in yaml.safe_load((ROOT / "spec" / "devices.yaml").read_text("utf-8"))["devices"]
+    if "unreleased" not in device
+]
 BLOB = f"https://{PROJECT['repository']}/blob/main"
 
 project = PROJECT["name"]

@@ -29,6 +29,7 @@ BAD = [
     ("index.html", '<a href="#gone">', "#gone: no such anchor"),
     ("sub/other.html", '<a href="index.html">', "sub/other.html: index.html: no such file"),
     ("index.html", '<a href="https://nowhere">', "https://nowhere: no address"),
+    ("index.html", '<a href="#top"><a id="x"></a>x</a>', "#top: has an anchor inside"),
     ("index.html", '<a href="http://example.org/">', "http://example.org/: no address"),
     ("index.html", '<img src="none.svg">', "none.svg: no such file"),
     ("index.html", '<script src="https://a.org/x.js"></script>', "is fetched from elsewhere"),

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import generate
 from .async_stream import trace_files
-from .errors import Mistake, SpecError, TemplateError, UsageError
+from .errors import CANNOT_RUN, FINE, FOUND, Mistake, SpecError, TemplateError, UsageError
 from .files import replace_file
-from .headers.check_header import compare
-from .headers.facts import TARGETS, read_header
-from .headers.report import as_json, as_text
-from .headers.sync import sync
+from .headers.commands import run_check_header, run_sync
 from .render import render_module
 from .rules import texts
 from .rules.rulebook import load_rulebook
 from .spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
 from .spec.load import load_declarations, load_spec
 
-FINE, FOUND, CANNOT_RUN = 0, 1, 2
-
 
 def main(arguments: list[str] | None = None) -> int:
     words, flags = _split_flags(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(words, argparse.Namespace(flags=flags))
     try:
+        options = _parser().parse_args(words, argparse.Namespace(flags=flags))
         root = options.root or find_root(Path.cwd())
-        return int(options.run(root, options))
+        code = int(options.run(root, options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader has left, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (SpecError, TemplateError) as error:
         print(error, file=sys.stderr)
     except UsageError as error:
@@ -57,28 +59,38 @@ def _split_flags(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:split], arguments[split + 1 :]
 
 
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, options: Any, *_: Any) -> None:
+        root = options.root or find_root(Path.cwd())
+        print(f"{parser.prog} {load_declarations(root).project.version}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fletching", description="Generates and checks Fletching's declarations."
     )
-    parser.add_argument(
-        "--root", type=Path, help="the repository (default: the first parent folder that is one)"
-    )
+    text = "the repository (default: the first parent folder that is one)"
+    parser.add_argument("--root", type=Path, help=text)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    everywhere = argparse.ArgumentParser(add_help=False)
+    everywhere.add_argument("--root", type=Path, help=text, default=argparse.SUPPRESS)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add = functools.partial(commands.add_parser, parents=[everywhere])
 
-    command = commands.add_parser("generate", help="write every generated file from the spec")
+    command = add("generate", help="write every generated file from the spec")
     command.add_argument(
         "--check", action="store_true", help="write nothing; print the differences"
     )
     command.set_defaults(run=_generate)
 
-    command = commands.add_parser(
+    command = add(
         "traces", help="write the traces of the async stream for the tests of every language"
     )
     command.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     command.set_defaults(run=_traces)
 
-    command = commands.add_parser("check-spec", help="check the spec and print a summary")
+    command = add("check-spec", help="check the spec and print a summary")
     command.add_argument(
         "--texts",
         type=Path,
@@ -92,14 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=_check_spec)
 
-    command = commands.add_parser("layout", help="print sizes, alignments and offsets")
+    command = add("layout", help="print sizes, alignments and offsets")
     command.add_argument("struct", nargs="*", help="a struct (default: all)")
     names = ", ".join(target.name for target in LAYOUT_CLASSES)
     command.add_argument("--target", metavar="CLASS", help=f"one of {names} (default: all)")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_layout)
 
-    command = commands.add_parser("check-header", help="compare any C or C++ header with the spec")
+    command = add("check-header", help="compare any C or C++ header with the spec")
     command.add_argument("header", type=Path, help="the header; clang's flags follow after --")
     command.add_argument(
         "--as",
@@ -117,18 +129,14 @@ def _parser() -> argparse.ArgumentParser:
         help="compare only this interface, which has to be declared (repeatable)",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
-    command.set_defaults(run=_check_header)
+    command.set_defaults(run=run_check_header)
 
-    command = commands.add_parser(
-        "sync", help="add the devices and data-type codes of a dlpack.h to the spec"
-    )
+    command = add("sync", help="add the devices and data-type codes of a dlpack.h to the spec")
     command.add_argument("header", type=Path, help="the header; clang's flags follow after --")
     command.add_argument("--dry-run", action="store_true", help="write nothing; print what is new")
-    command.set_defaults(run=_sync)
+    command.set_defaults(run=run_sync)
 
-    command = commands.add_parser(
-        "devices", help="list the devices of this machine, and why others are absent"
-    )
+    command = add("devices", help="list the devices of this machine, and why others are absent")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_devices)
     return parser
@@ -161,8 +169,12 @@ def _traces(root: Path, options: argparse.Namespace) -> int:
 
 
 def _check_spec(root: Path, options: argparse.Namespace) -> int:
-    spec = load_spec(root)
-    book = load_rulebook(root, spec)
+    try:
+        spec = load_spec(root)
+        book = load_rulebook(root, spec)
+    except SpecError as error:
+        print(error, file=sys.stderr)
+        return FOUND
     if options.texts:
         report = texts.check_texts(book, options.texts, spec)
         print(texts.as_skeleton(report) if options.skeleton else texts.as_text(report), end="")
@@ -223,55 +235,6 @@ def _as_text(target: LayoutClass, layouts: list[StructLayout]) -> str:
         lines.append(f"  {layout.struct}: size {layout.size}, align {layout.align}")
         lines.extend(f"    {f.offset:4} {f.size:4}  {f.name}" for f in layout.fields)
     return "\n".join(lines) + "\n"
-
-
-def _check_header(root: Path, options: argparse.Namespace) -> int:
-    spec = load_declarations(root)
-    known = [interface.id for interface in spec.interfaces]
-    for name in options.interface:
-        if name not in known:
-            raise UsageError(f"no interface '{name}'; use one of {', '.join(known)}")
-    targets = TARGETS if options.targets == "all" else tuple(options.targets.split(","))
-    runs = read_header(options.header, options.languages, targets, options.flags)
-    report = compare(spec, runs, options.interface)
-    if options.json:
-        print(json.dumps(as_json(options.header, report, runs), indent=2))
-    else:
-        print(as_text(options.header, report, runs), end="")
-    return FOUND if report.wrong else FINE
-
-
-# What no header can say, by what is new.
-_DECISIONS = {
-    "device": (
-        "In spec/devices.yaml: is the name right; what is it in a sentence; does Arrow have a "
-        "macro for it\n(then 'arrow:' instead of 'dlpack_only:'); what is 'device_id'; what are "
-        "its buffers, what can access\nthem and which handles are needed; which event and which "
-        "runtime does it have."
-    ),
-    "data-type code": "In spec/dlpack.yaml: is the label right; what is it in a sentence.",
-}
-
-
-def _sync(root: Path, options: argparse.Namespace) -> int:
-    result = sync(root, options.header, options.flags, options.dry_run)
-    for enum in result.absent:
-        print(f"{options.header} declares no enum {enum}: nothing of it was compared")
-    if not result.added:
-        print(f"the spec has every device and every data-type code of {options.header}")
-        return FINE
-    done = "would be added to" if options.dry_run else "added to"
-    for new in result.added:
-        print(f"{new.name} = {new.value} {done} {new.registry.file} as '{new.label}'")
-    print("\nTo be decided by a person:")
-    for noun, questions in _DECISIONS.items():
-        if any(new.registry.noun == noun for new in result.added):
-            print(questions)
-    print(
-        "Whether 'since' is the right version of DLPack, and whether DLPACK_MINOR_VERSION in "
-        "spec/dlpack.yaml follows.\nThen: make generate && make test"
-    )
-    return FINE
 
 
 def _devices(root: Path, options: argparse.Namespace) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The exit codes of every command: fine or done, found something wrong, could not run.
+FINE, FOUND, CANNOT_RUN = 0, 1, 2
+
 
 @dataclass(frozen=True)
 class Mistake:

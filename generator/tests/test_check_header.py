@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -230,13 +231,117 @@ def test_a_guard_counts_in_its_own_file_and_around_an_include(check: Check, tmp_
     assert "'ArrowArrayStream' is not inside this canonical guard" in text
 
 
-def test_absent_interfaces_are_no_mistake(check: Check, tmp_path: Path) -> None:
+STREAM = """\
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+};
+"""
+DEFINE = "#define G\n"
+
+GUARDED = {
+    "ifndef": f"#ifndef G\n{DEFINE}{STREAM}#endif\n",
+    "if not defined": f"#if !defined(G)\n{DEFINE}{STREAM}#endif\n",
+    "without parentheses": f"#if !defined G\n{DEFINE}{STREAM}#endif\n",
+    "not around defined": f"#if !(defined G)\n{DEFINE}{STREAM}#endif\n",
+    "and a macro of the project": f"#if !defined(G) && !defined(OWN)\n{DEFINE}{STREAM}#endif\n",
+    "else of ifdef": f"#ifdef G\n#else\n{DEFINE}{STREAM}#endif\n",
+    "elif": f"#if defined(OWN)\n#elif !defined(G)\n{DEFINE}{STREAM}#endif\n",
+    "compared with 0": f"#if defined(G) == 0\n{DEFINE}{STREAM}#endif\n",
+    "defined at the end": f"#ifndef G\n{STREAM}{DEFINE}#endif\n",
+    "defined after a declaration": f"#ifndef G\nstruct Other;\n{DEFINE}{STREAM}#endif\n",
+    "defined behind the guard": f"#ifndef G\n{STREAM}#endif\n#ifndef G\n{DEFINE}#endif\n",
+    "in a guard of the project": f"#ifndef OWN\n#define OWN\n#ifndef G\n{DEFINE}{STREAM}#endif\n"
+    "#endif\n",
+    "by a macro that is derived": f"#ifdef G\n#define HAS 1\n#else\n#define HAS 0\n#endif\n"
+    f"#if !HAS\n{DEFINE}{STREAM}#endif\n",
+}
+AGAIN = "'ArrowArrayStream' is not inside this canonical guard"
+UNDEFINED = "'ArrowArrayStream' is inside this canonical guard, which nothing defines"
+UNGUARDED = {
+    "no guard": (STREAM, AGAIN),
+    "defined without a test": (f"{DEFINE}{STREAM}", AGAIN),
+    "a guard of the project alone": (f"#ifndef OWN\n#define OWN\n{DEFINE}{STREAM}#endif\n", AGAIN),
+    "or a macro of the project": (
+        f"#if !defined(G) || !defined(OWN)\n{DEFINE}{STREAM}#endif\n",
+        AGAIN,
+    ),
+    "tested and closed again": (f"#ifndef G\n{DEFINE}#endif\n{STREAM}", AGAIN),
+    "never defined": (f"#ifndef G\n{STREAM}#endif\n", UNDEFINED),
+    "undefined again": (f"#ifndef G\n{DEFINE}{STREAM}#endif\n#undef G\n", UNDEFINED),
+}
+
+
+def check_stream(check: Check, header: Path, text: str) -> tuple[int, str]:
+    """One target is enough, and makes the tests short."""
+    header.write_text(re.sub(r"\bG\b", "ARROW_C_STREAM_INTERFACE", text), encoding="utf-8")
+    return check(header, "--interface", "c-stream", "--targets", "x86_64-linux-gnu")
+
+
+@pytest.mark.parametrize("style", GUARDED)
+def test_guard_in_any_style_is_accepted(style: str, check: Check, tmp_path: Path) -> None:
+    code, text = check_stream(check, tmp_path / "copy.h", GUARDED[style])
+    assert (code, text.count("c-stream: agrees\n")) == (0, 1), text
+
+
+@pytest.mark.parametrize("style", UNGUARDED)
+def test_copy_without_a_working_guard_is_an_error(style: str, check: Check, tmp_path: Path) -> None:
+    body, expected = UNGUARDED[style]
+    code, text = check_stream(check, tmp_path / "copy.h", body)
+    assert code == 1
+    assert f"ARROW_C_STREAM_INTERFACE {expected}" in text
+
+
+def test_copy_in_a_namespace_names_it(check: Check, tmp_path: Path) -> None:
+    inner = "struct ArrowSchema;\nstruct ArrowArray;\n"
+    body = f"namespace their {{ namespace abi {{\n{inner}{GUARDED['ifndef']}}} }}\n"
+    code, text = check_stream(check, tmp_path / "copy.hpp", body)
+    assert code == 1
+    assert (
+        "ArrowArrayStream is in the namespace 'their::abi', and another type than the one of C; "
+        "declare it outside of every namespace" in text
+    )
+    assert text.count("error: ") == 1, text
+    wrong = body.replace("void* private_data;", "int private_data;")
+    text = check_stream(check, tmp_path / "copy.hpp", wrong)[1]
+    assert "ArrowArrayStream.private_data has type 'int'" in text
+
+
+@pytest.mark.parametrize(
+    "content", ["", "struct Other { int a; };\n", "struct MyArrowArray { int64_t length; };\n"]
+)
+def test_header_with_nothing_to_compare_is_an_error(
+    content: str, check: Check, tmp_path: Path
+) -> None:
     header = tmp_path / "nothing.h"
-    header.write_text("struct Other { int a; };\n", encoding="utf-8")
-    code, text = check(header)
-    assert code == 0
+    header.write_text(f"#include <stdint.h>\n{content}", encoding="utf-8")
+    code, text = check(header, "--targets", "x86_64-linux-gnu")
+    assert code == 1
     assert text.count(": not declared\n") == 6
     assert "nothing was compared: is it the right file" in text
+    assert json.loads(check(header, "--targets", "x86_64-linux-gnu", "--json")[1])["ok"] is False
+
+
+@pytest.mark.parametrize(
+    ("macro", "code", "expected"),
+    [
+        ("ARROW_DEVICE_NOVA 2", 1, "ARROW_DEVICE_NOVA is 2, the number of 'cuda'"),
+        ("ARROW_DEVICE_NOVA 20", 0, "is 20; the specification has it on DLPack's main branch only"),
+        ("ARROW_DEVICE_NOVA 90", 0, "is 90; the specification does not know this device"),
+    ],
+)
+def test_device_macro_alone_is_compared(
+    macro: str, code: int, expected: str, check: Check, tmp_path: Path
+) -> None:
+    header = tmp_path / "nova.h"
+    header.write_text(f"#define {macro}\n", encoding="utf-8")
+    found, text = check(header, "--targets", "x86_64-linux-gnu")
+    assert found == code
+    assert expected in text
+    assert "is not declared, though" not in text
 
 
 def test_an_absent_interface_that_was_asked_for_is_one(check: Check, tmp_path: Path) -> None:
@@ -270,7 +375,30 @@ def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_
     assert "kDLC is 99; the specification does not know it" in text
     code, text = check(copy((CPU, f"#define ARROW_DEVICE_MAIA 17\n{CPU}")))
     assert code == 0
-    assert "ARROW_DEVICE_MAIA is 17; the specification has it in DLPack only" in text
+    assert "ARROW_DEVICE_MAIA is 17; the specification has it in DLPack only, as 'maia'" in text
+    code, text = check(copy((CPU, f"#define ARROW_DEVICE_TPU 19\n{CPU}")))
+    assert code == 0
+    assert "ARROW_DEVICE_TPU is 19; the specification has it on DLPack's main branch only" in text
+
+
+def test_numbers_of_dlpacks_main_branch_and_of_forks(check: Check, tmp_path: Path) -> None:
+    header = tmp_path / "dlpack.h"
+    text = DLPACK.read_text(encoding="utf-8")
+    header.write_text(text.replace("  kDLTrn = 18,", "  kDLTrn = 18, kDLTPUHost = 20,"), "utf-8")
+    code, said = check(header)
+    assert code == 0, said
+    note = "note: dlpack.h:115: kDLTPUHost is 20; DLPack's main branch has it, and no release does"
+    assert note in re.sub(r":\d+:", ":115:", said)
+    more = "  kDLTrn = 18, kDLMACA = 19, kDLMACAHost = 22, kDLTPUHost = 23,"
+    header.write_text(text.replace("  kDLTrn = 18,", more), "utf-8")
+    code, said = check(header)
+    assert code == 1
+    assert (
+        "kDLMACA is 19, the number of kDLTPU on DLPack's main branch, which no release has yet; "
+        "MetaX's fork of DLPack has it so" in said
+    )
+    assert "kDLMACAHost is 22; the specification does not know it\n" in said
+    assert "kDLTPUHost is 23; DLPack's main branch has it as 20, and no release does" in said
 
 
 def test_json(check: Check, copy: Callable[..., Path]) -> None:

@@ -55,9 +55,10 @@ def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, st
     devices = {
         device.value: f"[{device.name}](devices/{device.name}.md)" for device in spec.devices
     }
-    unassigned = {number.value: "*never assigned*" for number in spec.unassigned}
-    assert [int(value) for value, _ in rows] == sorted({**devices, **unassigned})
-    assert {int(value): name for value, name in rows} == {**devices, **unassigned}
+    other = {number.value: "*never assigned*" for number in spec.unassigned}
+    other |= {device.value: f"*reserved: {device.name}*" for device in spec.unreleased_devices}
+    assert [int(value) for value, _ in rows] == sorted({**devices, **other})
+    assert {int(value): name for value, name in rows} == {**devices, **other}
 
 
 def test_every_erratum_has_an_anchor(spec: Spec, pages: dict[str, str]) -> None:
@@ -95,3 +96,28 @@ def test_links_between_pages_lead_somewhere(pages: dict[str, str]) -> None:
             if wanted not in pages or (anchor and anchor not in anchors(pages[wanted])):
                 dead.append(f"{path}: {target}")
     assert dead == []
+
+
+# What a template makes of a text that already ends in a full stop, and of a verb behind "does".
+WRONG = re.compile(
+    r"(?<=[a-z)])\.\.(?=[\s|]|$)|\b(?:does|did|do) not [a-z]*[^\Ws]s (?:it|the|a|an)\b"
+)
+TEXTS = ("docs/**/*.md", "spec/**/*.yaml", "*.md", "cpp/**/*.md", "bindings/**/README.md")
+HEADERS = ("cpp/include/**/*.h", "cpp/include/**/*.hpp", "generator/fletching_generator/**/*.md")
+
+
+def test_wrong_sentences_are_recognized() -> None:
+    assert WRONG.search("The text says nothing.. Then")
+    assert WRONG.search("The caller does not reads it.")
+    assert not WRONG.search("See ../README.md, 1..9, and so on... It does not pass the test.")
+
+
+def test_no_text_has_a_double_full_stop_or_a_verb_in_the_wrong_form() -> None:
+    found = [
+        f"{path.relative_to(REPOSITORY)}: {line}"
+        for pattern in (*TEXTS, *HEADERS)
+        for path in REPOSITORY.glob(pattern)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if WRONG.search(line)
+    ]
+    assert found == []

@@ -28,7 +28,10 @@ def test_a_device_is_added_as_the_guide_shows(
     page = DOCS / "adding-a-device.md"
     header = scratch.root / "dlpack.h"
     text = DLPACK.read_text(encoding="utf-8")
-    header.write_text(text.replace("kDLTrn = 18,", "kDLTrn = 18, kDLNova = 90,"), encoding="utf-8")
+    for old, new in ("kDLTrn = 18,", "kDLTrn = 18, kDLNova = 90,"), ("_VERSION 3", "_VERSION 4"):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    header.write_text(text, encoding="utf-8")
     root = ["--root", str(scratch.root), "sync", str(header)]
     assert cli.main([*root, "--dry-run"]) == 0
     printed = capsys.readouterr().out

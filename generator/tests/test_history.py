@@ -52,9 +52,13 @@ def replayed(scratch: Scratch, spec: Spec, capsys: pytest.CaptureFixture[str]) -
     path = scratch.root / "spec" / "devices.yaml"
     text = path.read_text(encoding="utf-8")
     first = text.index(f"  - name: {new_devices(spec)[0].name}\n")
-    path.write_text(text[:first].rstrip("\n") + "\n", encoding="utf-8")
+    reserved = text.index(f"  - name: {spec.unreleased_devices[0].name}\n")
+    path.write_text(text[:first] + text[reserved:], encoding="utf-8")
+    version = "name: DLPACK_MINOR_VERSION\n    value: "
+    scratch.replace("dlpack.yaml", f"{version}3", f"{version}0")
     assert [d.value for d in scratch.load().devices] == [1, 2, 3, 4, *range(7, 14)]
     assert main(["--root", str(scratch.root), "sync", str(DLPACK)]) == 0
+    scratch.replace("dlpack.yaml", f"{version}0", f"{version}3")
     said = capsys.readouterr().out
     for device in new_devices(spec):
         assert f"{device.dlpack} = {device.value} added to spec/devices.yaml" in said

@@ -132,7 +132,7 @@ def test_refused_with_nothing_written(
     path = header(*extra, replace=replace)
     before = devices(scratch)
     code, text = sync(path)
-    assert code == 2
+    assert code == 1
     assert expected in text
     assert devices(scratch) == before
 
@@ -144,7 +144,7 @@ def test_a_value_outside_int32_is_refused(
     path.write_text(path.read_text(encoding="utf-8").replace(": int32_t", ": int64_t"))
     before = devices(scratch)
     code, text = sync(path)
-    assert code == 2
+    assert code == 1
     assert "4294967296 does not fit; hint: a device is of type int32" in text
     assert devices(scratch) == before
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_taken_is_refused(
 ) -> None:
     before = devices(scratch)
     code, text = sync(header("kDLCuda = 42,"))
-    assert code == 2
+    assert code == 1
     assert "'cuda' is already the name of 'cuda'" in text
     assert devices(scratch) == before
 
@@ -200,16 +200,26 @@ def spec_texts(scratch: Scratch) -> dict[str, str]:
 
 
 LAST_CODE = "kDLFloat4_e2m1fn = 17U,"
+MINOR = "#define DLPACK_MINOR_VERSION 3"
+
+
+def newer(header: Path) -> Path:
+    """The header of the next release."""
+    text = header.read_text(encoding="utf-8")
+    assert MINOR in text
+    header.write_text(text.replace(MINOR, MINOR.replace("3", "4")), encoding="utf-8")
+    return header
 
 
 def test_new_codes_are_added_in_place_and_idempotent(
     sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
 ) -> None:
     before = spec_texts(scratch)
-    new = upstream_with(LAST_CODE, f"{LAST_CODE} kDLWideFloat, kDLPosit = (1 << 5) + kDLFloat,")
+    codes = "kDLWideFloat = 19, kDLPosit = (1 << 5) + kDLFloat,"
+    new = newer(upstream_with(LAST_CODE, f"{LAST_CODE} {codes}"))
     code, text = sync(new)
     assert code == 0, text
-    assert "kDLWideFloat = 18 added to spec/dlpack.yaml as 'wide_float'" in text
+    assert "kDLWideFloat = 19 added to spec/dlpack.yaml as 'wide_float', since DLPack 1.4" in text
     assert "kDLPosit = 34 added to spec/dlpack.yaml as 'posit'" in text
     assert "In spec/dlpack.yaml: is the label right" in text
     assert "In spec/devices.yaml" not in text
@@ -219,24 +229,24 @@ def test_new_codes_are_added_in_place_and_idempotent(
     added = [line for line in after["dlpack.yaml"].splitlines() if "DLPack calls" in line]
     lines = after["dlpack.yaml"].splitlines()
     assert [line for line in lines if line not in added] == before["dlpack.yaml"].splitlines()
-    assert 'since: "1.4"' in added[0], "the header still says 1.3, which had no such code"
+    assert all('since: "1.4"' in line for line in added)
     assert sync(new)[0] == 0
     assert spec_texts(scratch) == after
-    codes = scratch.load().data_type_codes.enumerators
-    assert [(c.label, c.value) for c in codes[-2:]] == [("wide_float", 18), ("posit", 34)]
+    known = scratch.load().data_type_codes.enumerators
+    assert [(c.label, c.value) for c in known[-2:]] == [("wide_float", 19), ("posit", 34)]
 
 
 def test_new_codes_reach_every_language(
     sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
 ) -> None:
-    assert sync(upstream_with(LAST_CODE, f"{LAST_CODE} kDLWideFloat,"))[0] == 0
+    assert sync(newer(upstream_with(LAST_CODE, f"{LAST_CODE} kDLWideFloat = 19,")))[0] == 0
     texts = generate.render_all(scratch.load())
     tables = re.compile(r"(data_type_codes\.(go|rs)|DataTypeCode\.java|tables\.hpp|abi\.py)$")
     found = [path for path, text in texts.items() if tables.search(path) and "wide_float" in text]
     assert len(found) == 5, found
-    assert "kDLWideFloat = 18," in texts["cpp/include/fletching/dlpack.h"]
+    assert "kDLWideFloat = 19," in texts["cpp/include/fletching/dlpack.h"]
     assert (
-        "#if DLPACK_MINOR_VERSION >= 4\nFLETCHING_ASSERT_VALUE(kDLWideFloat, 18);\n#endif"
+        "#if DLPACK_MINOR_VERSION >= 4\nFLETCHING_ASSERT_VALUE(kDLWideFloat, 19);\n#endif"
         in (texts["cpp/include/fletching/dlpack.h"])
     )
 
@@ -249,7 +259,7 @@ def test_a_code_between_others_keeps_the_order(sync: Sync, scratch: Scratch) -> 
     cut = re.sub(r"      - {name: kDLBool,.*\n", "", cut)
     path.write_text(cut, encoding="utf-8")
     assert sync(DLPACK)[0] == 0
-    values = [code.value for code in scratch.load().data_type_codes.enumerators]
+    values = sorted(code.value for code in scratch.load().data_type_codes.known)
     assert values == list(range(len(values)))
     labels = re.findall(r"label: (\w+)", path.read_text(encoding="utf-8"))
     assert labels == re.findall(r"label: (\w+)", whole)
@@ -265,7 +275,7 @@ REFUSED_CODES = {
         f"{LAST_CODE} kDLA = 256,",
         "256 does not fit; hint: a data-type code",
     ),
-    "a label that is taken": (LAST_CODE, f"{LAST_CODE} kDLBOOL,", "'bool' is a duplicate"),
+    "a label that is taken": (LAST_CODE, f"{LAST_CODE} kDLBOOL = 19,", "'bool' is a duplicate"),
 }
 
 
@@ -280,6 +290,89 @@ def test_a_refused_code_writes_nothing(
     text = header.read_text(encoding="utf-8").replace("kDLTrn = 18,", "kDLTrn = 18, kDLNext = 42,")
     header.write_text(text, encoding="utf-8")
     code, said = sync(header)
-    assert code == 2
+    assert code == 1
     assert expected in said
+    assert spec_texts(scratch) == before
+
+
+# --- DLPack's main branch ------------------------------------------------------------------------
+
+MAIN = {
+    "kDLTrn = 18,": "kDLTrn = 18, kDLTPU = 19, kDLTPUHost = 20, kDLAscend = 21,",
+    LAST_CODE: f"{LAST_CODE} kDLBcomplex = 18U,",
+}
+
+
+@pytest.fixture
+def main_header(tmp_path: Path) -> Callable[..., Path]:
+    """The header of DLPack's main branch: it has the version of the last release, and more."""
+
+    def make(**replaced: str) -> Path:
+        text = DLPACK.read_text(encoding="utf-8")
+        for old, new in (MAIN | replaced).items():
+            assert old in text, old
+            text = text.replace(old, new)
+        path = tmp_path / "main.h"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return make
+
+
+def test_main_brings_nothing_new(
+    sync: Sync, scratch: Scratch, main_header: Callable[..., Path]
+) -> None:
+    before = spec_texts(scratch)
+    code, text = sync(main_header())
+    assert (code, spec_texts(scratch)) == (0, before), text
+    assert "every device and every data-type code" in text
+
+
+def test_new_numbers_of_main_are_reserved(
+    sync: Sync, scratch: Scratch, main_header: Callable[..., Path]
+) -> None:
+    before = generate.render_all(scratch.load())
+    header = main_header(kDLAscend="kDLNova = 90, kDLAscend", kDLBcomplex="kDLB = 90, kDLBcomplex")
+    code, text = sync(header)
+    assert code == 0, text
+    assert "kDLNova = 90 added to spec/devices.yaml as 'nova', unreleased\n" in text
+    assert "kDLB = 90 added to spec/dlpack.yaml as 'b', unreleased\n" in text
+    assert "write 'since' in the place of 'unreleased'" in text
+    spec = scratch.load()
+    assert [d.name for d in spec.unreleased_devices] == ["tpu", "tpu_host", "ascend", "nova"]
+    assert not any(device.name == "nova" for device in spec.devices)
+    after = generate.render_all(spec)
+    assert after["cpp/include/fletching/dlpack.h"] == before["cpp/include/fletching/dlpack.h"]
+    assert '"unreleased(nova, 90)"' in after["cpp/include/fletching/tables.hpp"]
+    assert sync(header)[0] == 0
+
+
+def test_a_release_completes_what_was_reserved(
+    sync: Sync, scratch: Scratch, main_header: Callable[..., Path]
+) -> None:
+    code, text = sync(newer(main_header()))
+    assert code == 0, text
+    assert "kDLTPU = 19 completed in spec/devices.yaml as 'tpu', since DLPack 1.4" in text
+    assert "kDLBcomplex = 18 completed in spec/dlpack.yaml as 'bcomplex', since DLPack 1.4" in text
+    spec = scratch.load()
+    assert (spec.unreleased_devices, spec.data_type_codes.unreleased) == ((), ())
+    assert [d.since_dlpack for d in spec.devices[-3:]] == ["1.4"] * 3
+    texts = generate.render_all(spec)
+    assert "kDLAscend = 21,\n" in texts["cpp/include/fletching/dlpack.h"]
+
+
+OTHER_MEANINGS = {
+    "kDLTPU = 40,": "kDLTPU: is 40, but the spec has it as 19; hint: correct the entry",
+    "kDLMACA = 19,": "kDLMACA: has the number 19 of 'tpu' in the spec, which is reserved until",
+}
+
+
+@pytest.mark.parametrize("wrong", OTHER_MEANINGS)
+def test_another_meaning_of_a_reserved_number_is_refused(
+    wrong: str, sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
+) -> None:
+    before = spec_texts(scratch)
+    code, text = sync(upstream_with("kDLTrn = 18,", f"kDLTrn = 18, {wrong}"))
+    assert code == 1
+    assert OTHER_MEANINGS[wrong] in text
     assert spec_texts(scratch) == before

@@ -60,7 +60,7 @@ class Source {
     });
   }
 
-  const ArrowSchema& schema() const { return *schema_.get(); }
+  const ArrowSchema& schema() const { return *schema_; }
   DeviceArray& array() { return array_; }
 
  private:

@@ -168,13 +168,13 @@ void walk(const ArrowSchema& schema, const ArrowArray& array, std::int64_t* stru
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Trees trees(Input(data, size));
   Node& root = trees.root();
-  const auto found = fletching::check_array(&root.schema, &root.array);
+  const auto found = fletching::check_array(root.schema, root.array);
   require(found.ok() && found->list.size() <= fletching::kMostFindings, "the list is bounded");
   for (const fletching::ArrayFinding& finding : found->list) {
     require(!finding.rule.empty() && !finding.message.empty(), "a finding has a rule and a text");
     require(finding.path.starts_with("array") || finding.path.starts_with("schema"), "and a path");
   }
-  const auto verified = fletching::verify_array(&root.schema, &root.array);
+  const auto verified = fletching::verify_array(root.schema, root.array);
   require(verified.ok() == found->empty(), "both forms agree");
   require(found->status().ok() == found->empty(), "the status too");
   if (!found->empty()) return 0;

@@ -41,7 +41,7 @@ void check_to_dlpack(Asserter& asserter) {
   const Schema schema = int32_schema();
   DeviceArray array = gated.array_with_event(asserter);
   gated.require_old_data(asserter);
-  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, ordered_on(gated.consumer()));
+  const Result<DlpackTensor> tensor = to_dlpack(*schema, array, ordered_on(gated.consumer()));
   asserter.require_success("to_dlpack", tensor);
   asserter.require((*tensor)->dl_tensor.data == gated.memory().data(),
                    "the tensor's data is not the buffer");
@@ -52,7 +52,7 @@ void check_from_dlpack(Asserter& asserter) {
   Gated gated;
   const Schema schema = int32_schema();
   DeviceArray array = gated.array();
-  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array);
+  Result<DlpackTensor> tensor = to_dlpack(*schema, array);
   asserter.require_success("to_dlpack", tensor);
   Result<ImportedTensor> imported = from_dlpack(*std::move(tensor), ordered_on(gated.producer()));
   asserter.require_success("from_dlpack", imported);
@@ -64,7 +64,7 @@ void check_to_cuda_array(Asserter& asserter) {
   const Schema schema = int32_schema();
   DeviceArray array = gated.array_with_event(asserter);
   {
-    const Result<CudaArray> described = to_cuda_array(*schema.get(), array);
+    const Result<CudaArray> described = to_cuda_array(*schema, array);
     asserter.require_success("to_cuda_array", described);
     const cuda_array_interface::Interface& says = described->array_interface();
     asserter.require(says.pointer == gated.memory().address(), "the pointer is not the buffer");

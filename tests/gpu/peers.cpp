@@ -169,10 +169,9 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToDlpack(Source* source, const std::i
     *tensor =
         legacy != 0
             ? static_cast<void*>(
-                  require(to_legacy_dlpack(*source->schema.get(), array, ordered, options))
-                      .release())
+                  require(to_legacy_dlpack(*source->schema, array, ordered, options)).release())
             : static_cast<void*>(
-                  require(to_dlpack(*source->schema.get(), array, ordered, options)).release());
+                  require(to_dlpack(*source->schema, array, ordered, options)).detach());
   });
 }
 
@@ -191,8 +190,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint
                                                        FletchingMessage* message) {
   return call(message, [&] {
     DeviceArray array = source->array();
-    CudaArray described =
-        require(to_cuda_array(*source->schema.get(), array, {}, {.read_only = false}));
+    CudaArray described = require(to_cuda_array(*source->schema, array, {}, {.read_only = false}));
     const cuda_array_interface::Interface& says = described.array_interface();
     if (!says.stream) fail(EBADMSG, "no stream is named, and there is an event");
     *pointer = says.pointer;

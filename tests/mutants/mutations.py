@@ -238,6 +238,8 @@ def _dropped_macros(good: Documents) -> Iterator[Mutant]:
 def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
     """Another number, another name, none at all; the numbers of Arrow's devices are done above."""
     for index, device in enumerate(good["devices"]["devices"]):
+        if "unreleased" in device:
+            continue
         about = f"DLDeviceType.{device['dlpack']}"
         if "arrow" not in device:
             yield _with_device(good, f"value:{device['dlpack']}", about, index, "value", 112)
@@ -245,6 +247,8 @@ def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
         yield _with_device(good, f"name:{device['dlpack']}", f"{about}X", index, "dlpack", wrong)
     codes = _codes(good)
     for index, code in enumerate(codes):
+        if "unreleased" in code:
+            continue
         about = f"DLDataTypeCode.{code['name']}"
         documents = copy.deepcopy(good)
         _codes(documents)[index]["value"] += _UNUSED_NUMBER

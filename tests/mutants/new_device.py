@@ -1,15 +1,16 @@
 """Proves that a made-up device reaches every language from a dlpack.h alone.
 
 Two devices, one with a value and one without, and a data-type code are added to the pinned copy of
-DLPack's header. In a scratch copy of the repository, each language first prints their numbers as
-unknown; then `fletching sync` and `fletching generate` run, and it has to print their names and
-pass its tests.
+DLPack's header, as if they were in its next release. In a scratch copy of the repository, each
+language first prints their numbers as unknown; then `fletching sync` and `fletching generate` run,
+and it has to print their names and pass its tests.
 Exit codes: 0 all did, 1 one did not, 2 could not run.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -39,7 +40,7 @@ _BUILT = (
     ROOT / "build" / "bin" / "fletching-extract",
 )
 
-Names = Mapping[str, str]  # {"device:19": "nextchip", "code:18": "nextcode"}
+Names = Mapping[str, str]  # {"device:39": "nextchip", "code:19": "nextcode"}
 
 
 class StepError(Exception):
@@ -55,22 +56,23 @@ class Verdict:
 
 def new_names(spec: Spec) -> Names:
     """Made-up: the device after the last one, one farther away, and a code."""
-    device = max(device.value for device in spec.devices)
-    code = max(code.value for code in spec.data_type_codes.enumerators)
+    device = max(device.value for device in (*spec.devices, *spec.unreleased_devices))
+    code = max(code.value for code in spec.data_type_codes.known)
     return {
-        f"device:{device + 1}": "nextchip",
-        f"device:{device + 22}": "otherchip",
+        f"device:{device + 18}": "nextchip",
+        f"device:{device + 19}": "otherchip",
         f"code:{code + 1}": "nextcode",
     }
 
 
 def header_with(text: str, names: Names) -> str:
-    """DLPack's header with what is new: one device has a value, the others follow from the last."""
-    implicit, explicit, code = names
-    value = explicit.partition(":")[2]
-    devices = f"  kDL{names[implicit].title()},\n  kDL{names[explicit].title()} = {value},\n"
-    text = _with_enumerators(text, _DEVICES, devices)
-    return _with_enumerators(text, _CODES, f"  kDL{names[code].title()},\n")
+    """DLPack's header of the next release: one of the new devices has no value, but follows."""
+    values = [key.partition(":")[2] for key in names]
+    first, second, code = (f"kDL{name.title()}" for name in names.values())
+    text = _with_enumerators(text, _DEVICES, f"  {first} = {values[0]},\n  {second},\n")
+    text = _with_enumerators(text, _CODES, f"  {code} = {values[2]},\n")
+    version = re.compile(r"(#define DLPACK_MINOR_VERSION )(\d+)")
+    return version.sub(lambda found: f"{found[1]}{int(found[2]) + 1}", text)
 
 
 def _with_enumerators(text: str, end: str, added: str) -> str:

@@ -20,21 +20,22 @@ from new_device import (
     report,
 )
 
-NAMES: Names = {"device:19": "nextchip", "device:40": "otherchip", "code:18": "nextcode"}
+NAMES: Names = {"device:39": "nextchip", "device:40": "otherchip", "code:19": "nextcode"}
 
 
-def test_the_header_has_one_value_that_follows_and_one_that_is_written(tmp_path: Path) -> None:
+def test_header_with_made_up_names_is_a_newer_release(tmp_path: Path) -> None:
     assert new_names(load_spec(ROOT)) == NAMES
     text = header_with(UPSTREAM.read_text(encoding="utf-8"), NAMES)
-    assert "  kDLNextchip,\n  kDLOtherchip = 40,\n} DLDeviceType;" in text
+    assert "  kDLNextchip = 39,\n  kDLOtherchip,\n} DLDeviceType;" in text
+    assert "#define DLPACK_MINOR_VERSION 4\n" in text
     path = tmp_path / "dlpack.h"
     path.write_text(text, encoding="utf-8")
     for run in extract(path, ["c", "c++"], ["x86_64-linux-gnu"]):
         enum = next(enum for enum in run.enums if enum.name == "DLDeviceType")
         values = [(e.name, e.value) for e in enum.enumerators]
-        assert values[-3:] == [("kDLTrn", 18), ("kDLNextchip", 19), ("kDLOtherchip", 40)]
+        assert values[-3:] == [("kDLTrn", 18), ("kDLNextchip", 39), ("kDLOtherchip", 40)]
         codes = next(enum for enum in run.enums if enum.name == "DLDataTypeCode").enumerators
-        assert [(e.name, e.value) for e in codes[-1:]] == [("kDLNextcode", 18)]
+        assert [(e.name, e.value) for e in codes[-1:]] == [("kDLNextcode", 19)]
 
 
 @pytest.mark.parametrize("text", ["enum { kDLCPU = 1 } DLDeviceType;", "nothing"])
@@ -48,13 +49,13 @@ def test_another_kind_of_header_is_refused(text: str) -> None:
     [
         ("nextchip\notherchip\nnextcode\n", ""),
         (
-            "unknown(19)\notherchip\nnextcode\n",
-            "device:19 prints as unknown(19), not as nextchip",
+            "unknown(39)\notherchip\nnextcode\n",
+            "device:39 prints as unknown(39), not as nextchip",
         ),
         (
             "nextchip\nnextcode\notherchip\n",
             "device:40 prints as nextcode, not as otherchip; "
-            "code:18 prints as otherchip, not as nextcode",
+            "code:19 prints as otherchip, not as nextcode",
         ),
         ("nextchip\n", "the probe printed 1 lines instead of 3:\nnextchip\n"),
     ],
@@ -70,7 +71,7 @@ def test_a_problem_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [
         f"{LANGUAGES[0]:10}    1 s  FAILED: the probe: exit code 1",
-        f"{LANGUAGES[1]:10}    2 s  passed: unknown(19), then nextchip, unknown(40), then "
-        "otherchip, unknown(18), then nextcode",
+        f"{LANGUAGES[1]:10}    2 s  passed: unknown(39), then nextchip, unknown(40), then "
+        "otherchip, unknown(19), then nextcode",
         "1 passed, 1 failed",
     ]

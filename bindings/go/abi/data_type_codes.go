@@ -137,10 +137,15 @@ func (c DLDataTypeCode) Info() (DataTypeCodeInfo, bool) {
 	return DataTypeCodeInfo{}, false
 }
 
-// String returns the name of the code, "unknown(99)" where its number is not known.
+// String returns the name of the code, "unknown(99)" where its number is not known, and
+// "unreleased(name, number)" where DLPack has not released it.
 func (c DLDataTypeCode) String() string {
 	if code, known := c.Info(); known {
 		return code.Name
+	}
+	switch c {
+	case 18:
+		return "unreleased(bcomplex, 18)"
 	}
 	return "unknown(" + strconv.FormatInt(int64(c), 10) + ")"
 }

@@ -16,7 +16,7 @@ func TestDataTypeCodesPrintTheirNames(t *testing.T) {
 		}
 	}
 	for number, expected := range map[abi.DLDataTypeCode]string{
-		abi.DataTypeInt: "int", abi.DataTypeFloat8E4M3FN: "float8_e4m3fn", 99: "unknown(99)",
+		abi.DataTypeInt: "int", abi.DataTypeFloat8E4M3FN: "float8_e4m3fn", 18: "unreleased(bcomplex, 18)", 99: "unknown(99)",
 	} {
 		if printed := number.String(); printed != expected {
 			t.Errorf("data-type code %d prints as %s, not as %s", uint8(number), printed, expected)

@@ -165,10 +165,19 @@ func (t DeviceType) Info() (DeviceInfo, bool) {
 	return DeviceInfo{}, false
 }
 
-// String returns the name of the device type, "unknown(21)" where its number is not known.
+// String returns the name of the device type, "unknown(9999)" where its number is not known, and
+// "unreleased(name, number)" where DLPack has not released it.
 func (t DeviceType) String() string {
 	if device, known := t.Info(); known {
 		return device.Name
+	}
+	switch t {
+	case 19:
+		return "unreleased(tpu, 19)"
+	case 20:
+		return "unreleased(tpu_host, 20)"
+	case 21:
+		return "unreleased(ascend, 21)"
 	}
 	return "unknown(" + strconv.FormatInt(int64(t), 10) + ")"
 }

@@ -18,7 +18,7 @@ func TestDeviceTypesPrintTheirNames(t *testing.T) {
 	}
 	for number, expected := range map[abi.DeviceType]string{
 		abi.DeviceCPU: "cpu", abi.DeviceCUDAHost: "cuda_host", abi.DeviceTrn: "trn",
-		0: "unknown(0)", 1000: "unknown(1000)", -1: "unknown(-1)",
+		20: "unreleased(tpu_host, 20)", 0: "unknown(0)", 1000: "unknown(1000)", -1: "unknown(-1)",
 	} {
 		if printed := number.String(); printed != expected {
 			t.Errorf("device type %d prints as %s, not as %s", int64(number), printed, expected)

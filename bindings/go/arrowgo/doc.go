@@ -24,8 +24,13 @@
 //
 // # Errors
 //
-// Errors are *fletching.Error: errors.Is(err, syscall.EINVAL). A panic of arrow-go, which it raises for
-// types that it does not know, becomes an error, EIO.
+// Errors are *fletching.Error: errors.Is(err, syscall.EINVAL). A panic of arrow-go becomes an error, EIO.
+//
+// # What arrow-go cannot represent
+//
+// arrow-go's cdata drops the order of a dictionary and the metadata of its values, ends a name at U+0000, and reads
+// unions in the layout before Arrow 1.0 together with the current one. This package reads and writes schemas and
+// arrays itself: it keeps flags, metadata and the order, and refuses with the field what arrow-go has no room for.
 //
 // # Versions
 //

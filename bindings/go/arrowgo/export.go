@@ -9,37 +9,9 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/cdata"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/fletching/fletching/bindings/go"
-	"github.com/fletching/fletching/bindings/go/abi"
 )
-
-// ExportSchema returns the schema as one of a struct.
-//
-// Errors: EIO for a type that arrow-go does not export.
-func ExportSchema(schema *arrow.Schema) (*fletching.Schema, error) {
-	raw := new(abi.ArrowSchema)
-	_, err := guarded("export schema", func() (struct{}, error) {
-		cdata.ExportArrowSchema(schema, (*cdata.CArrowSchema)(unsafe.Pointer(raw)))
-		return struct{}{}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return fletching.ImportSchema(unsafe.Pointer(raw))
-}
-
-// ExportField returns the schema of a column.
-func ExportField(field arrow.Field) (*fletching.Schema, error) {
-	one := arrow.NewSchema([]arrow.Field{field}, nil)
-	table, err := ExportSchema(one)
-	if err != nil {
-		return nil, err
-	}
-	defer table.Close()
-	return table.TakeChild(0)
-}
 
 // ExportArray returns the array, in one allocation of C. The array is retained, and its memory pinned
 // where it is of Go, until the last struct is released.
@@ -48,19 +20,29 @@ func ExportField(field arrow.Field) (*fletching.Schema, error) {
 func ExportArray(source arrow.Array) (*fletching.Array, error) {
 	data := source.Data()
 	data.Retain()
-	return export(data.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder { return builderOf(pins, data) })
+	result, err := export(data.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder { return builderOf(pins, data) })
+	if err == nil {
+		field := arrow.Field{Type: data.DataType()}
+		result.DeclareType(func() (*fletching.SchemaBuilder, error) { return schemaOf(field) })
+	}
+	return result, err
 }
 
 // ExportRecordBatch is ExportArray for a record batch, which becomes a struct.
 func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
 	batch.Retain()
-	return export(batch.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder {
+	result, err := export(batch.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder {
 		builder := fletching.ArrayBuilder{Length: batch.NumRows(), Buffers: []uintptr{0}}
 		for _, column := range batch.Columns() {
 			builder.Children = append(builder.Children, builderOf(pins, column.Data()))
 		}
 		return builder
 	})
+	if err == nil {
+		schema := batch.Schema()
+		result.DeclareType(func() (*fletching.SchemaBuilder, error) { return tableOf(schema) })
+	}
+	return result, err
 }
 
 // exported keeps what the structs point to.
@@ -92,21 +74,26 @@ func export(release func(), build func(*runtime.Pinner) fletching.ArrayBuilder) 
 var zeros [8]uint64
 
 func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilder {
-	is := layoutOf(data.DataType())
+	storage := storageOf(data.DataType())
+	is := layoutOf(storage)
 	builder := fletching.ArrayBuilder{
 		Length: int64(data.Len()), NullCount: int64(data.NullN()), Offset: int64(data.Offset()),
 	}
+	if !is.validity && storage.ID() != arrow.NULL {
+		builder.NullCount = 0
+	}
 	buffers := data.Buffers()
 	first := 0
-	if len(buffers) > 0 && !hasValidity(is.dataType) {
+	if len(buffers) > 0 && !is.validity {
 		first = 1
 	}
 	for i, buffer := range buffers[first:] {
 		builder.Buffers = append(builder.Buffers, addressOf(pins, buffer, i == 0 && first == 0))
 	}
 	if is.views {
-		sizes := make([]int64, len(buffers)-len(is.buffers)+1) // one more, so that there is a first
-		for i, buffer := range buffers[len(is.buffers):] {
+		const first = 2
+		sizes := make([]int64, len(buffers)-first+1) // one more, so that there is a first
+		for i, buffer := range buffers[first:] {
 			sizes[i] = int64(buffer.Len())
 		}
 		pins.Pin(&sizes[0])
@@ -115,7 +102,7 @@ func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilde
 	for _, child := range data.Children() {
 		builder.Children = append(builder.Children, builderOf(pins, child))
 	}
-	if _, ok := is.dataType.(*arrow.DictionaryType); ok {
+	if _, ok := storage.(*arrow.DictionaryType); ok {
 		dictionary := builderOf(pins, data.Dictionary())
 		builder.Dictionary = &dictionary
 	}

@@ -12,36 +12,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/cdata"
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
 )
-
-// ImportSchema returns the schema of record batches, and closes what it is made from.
-//
-// Errors: EINVAL for a schema that is closed or of no struct, and for what arrow-go does not know.
-func ImportSchema(schema *fletching.Schema) (*arrow.Schema, error) {
-	field, err := ImportField(schema)
-	if err != nil {
-		return nil, err
-	}
-	table, ok := field.Type.(*arrow.StructType)
-	if !ok {
-		return nil, invalid("import schema: wrong type: expected a struct, got %v", field.Type)
-	}
-	return arrow.NewSchema(table.Fields(), &field.Metadata), nil
-}
-
-// ImportField is ImportSchema for a schema of any type.
-func ImportField(schema *fletching.Schema) (arrow.Field, error) {
-	raw := new(abi.ArrowSchema)
-	if err := schema.Export(unsafe.Pointer(raw)); err != nil {
-		return arrow.Field{}, err
-	}
-	return guarded("import schema", func() (arrow.Field, error) {
-		return cdata.ImportCArrowField((*cdata.CArrowSchema)(unsafe.Pointer(raw)))
-	})
-}
 
 // ImportArray returns an array of the type, of the memory of the device array, which is consumed. An
 // Array becomes a device array with ToDevice.
@@ -50,8 +23,9 @@ func ImportField(schema *fletching.Schema) (arrow.Field, error) {
 // waited for, with the context, as DeviceArray.Synchronize does; nothing is waited for where there is
 // none.
 //
-// The structs are checked against the type, and the addresses of the buffers as Options.Alignment says.
-// Offsets and the contents of buffers are not checked: they are the producer's promise.
+// Everything that the structs show is compared with the type before arrow-go gets it: the numbers of buffers and
+// children, their lengths, NULL buffers, and their addresses as Options.Alignment says. An array without values may
+// have NULL offsets. The contents of buffers are not checked: they are the producer's promise.
 //
 // Errors: EINVAL for an array that is closed, on another device or not of the type, and for a buffer that is
 // not aligned; those of Synchronize.
@@ -60,17 +34,7 @@ func ImportArray(ctx context.Context, source *fletching.DeviceArray, dataType ar
 	if err != nil {
 		return nil, err
 	}
-	aligned, err := align(host, dataType, options)
-	if err != nil {
-		return nil, err
-	}
-	raw := new(abi.ArrowArray)
-	if err := aligned.Export(unsafe.Pointer(raw)); err != nil {
-		return nil, err
-	}
-	return guarded("import array", func() (arrow.Array, error) {
-		return cdata.ImportCArrayWithType((*cdata.CArrowArray)(unsafe.Pointer(raw)), dataType)
-	})
+	return importArray(host, dataType, options, func(data *array.Data) arrow.Array { return array.MakeFromData(data) })
 }
 
 // ImportRecordBatch is ImportArray for a struct without nulls.
@@ -79,17 +43,31 @@ func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schem
 		source.Close()
 		return nil, invalid("import record batch: %d rows are null: expected nulls in columns only", nulls)
 	}
-	imported, err := ImportArray(ctx, source, arrow.StructOf(schema.Fields()...), options)
+	host, err := onHost(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	defer imported.Release()
-	table := imported.(*array.Struct)
-	columns := make([]arrow.Array, table.NumField())
-	for i := range columns {
-		columns[i] = table.Field(i)
+	return importArray(host, arrow.StructOf(schema.Fields()...), options, func(data *array.Data) arrow.RecordBatch {
+		table := array.NewStructData(data)
+		defer table.Release()
+		columns := make([]arrow.Array, table.NumField())
+		for i := range columns {
+			columns[i] = table.Field(i)
+		}
+		return array.NewRecordBatch(schema, columns, int64(table.Len()))
+	})
+}
+
+// ImportBatch is ImportRecordBatch for a schema that came with the array. Both are consumed.
+//
+// Errors: also those of ImportSchema.
+func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fletching.Schema, options Options) (arrow.RecordBatch, error) {
+	defer source.Close() // which does nothing after the import
+	imported, err := ImportSchema(schema)
+	if err != nil {
+		return nil, err
 	}
-	return array.NewRecordBatch(schema, columns, int64(table.Len())), nil
+	return ImportRecordBatch(ctx, source, imported, options)
 }
 
 // onHost returns the array when its data is there. It consumes the source.

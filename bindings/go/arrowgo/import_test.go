@@ -41,7 +41,7 @@ func TestAlignment(t *testing.T) {
 		found, err = arrowgo.ImportArray(context.Background(), numbers(address, releases), arrow.PrimitiveTypes.Int32, options)
 		return copied, releases, found, err
 	}
-	const named = "ArrowArray.buffers[1]: not aligned for int32: expected a multiple of 4"
+	const named = "ArrowArray.buffers[1]: not aligned: expected a multiple of 4"
 
 	_, releases, _, err := imported(arrowgo.RefuseMisaligned)
 	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), named) || *releases != 1 {
@@ -135,13 +135,13 @@ func TestArraysThatAreRefused(t *testing.T) {
 	}{
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0}}, int32s, "n_buffers: wrong for int32: expected 2, got 1"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, at}}, int32s, "n_buffers: wrong for int32: expected 2, got 3"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0}}, int32s, "buffers[1]: NULL: expected 1 values of int32"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0}}, int32s, "buffers[1]: NULL: expected 4 bytes"},
 		{fletching.ArrayBuilder{Length: 1 << 62, Buffers: []uintptr{0, at}}, int32s, "length or offset out of range"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, list, "n_children: wrong for"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: []fletching.ArrayBuilder{child, child}}, list, "expected 1, got 2"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: []fletching.ArrayBuilder{{}}}, list, "ArrowArray.children[0].n_buffers"},
 		{fletching.ArrayBuilder{Buffers: []uintptr{0, at}}, arrow.BinaryTypes.StringView, "expected one with sizes at the end"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, types[len(types)-1].dataType, "ArrowArray.dictionary: NULL or released"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, types[len(types)-1].dataType, "ArrowArray.dictionary: NULL: expected one"},
 	} {
 		releases := new(counter)
 		source := must(must(each.builder.Build(releases)).ToDevice())

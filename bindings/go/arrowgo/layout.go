@@ -8,75 +8,111 @@ import "github.com/apache/arrow-go/v18/arrow"
 
 // layout is what the C data interface has of an array of a type.
 type layout struct {
-	dataType arrow.DataType // the type of the storage
-	buffers  []buffer
-	views    bool // as many more buffers as there are, and one with their sizes
-	children []arrow.DataType
+	validity bool
+	fixed    int       // the buffers behind the validity that are in every array
+	buffers  [2]buffer // these
+	views    bool      // as many more buffers as there are, and one with their sizes
+	children int
+	known    bool // false for a type that this package does not know
 }
 
 // buffer has a width for values of a known size.
 type buffer struct {
-	width     int
+	bits      int64
 	alignment uintptr
-	end       bool // one value more than rows: offsets
+	offsets   bool // one value more than rows
+	data      bool // what the offsets before it refer to
 }
 
-func layoutOf(dataType arrow.DataType) layout {
+var (
+	offsets32 = buffer{bits: 32, alignment: 4, offsets: true}
+	offsets64 = buffer{bits: 64, alignment: 8, offsets: true}
+	bytes     = buffer{alignment: 1, data: true}
+)
+
+// storageOf is the type of the storage of an extension type, and any other type itself.
+func storageOf(dataType arrow.DataType) arrow.DataType {
 	for {
 		extension, ok := dataType.(arrow.ExtensionType)
 		if !ok {
-			break
+			return dataType
 		}
 		dataType = extension.StorageType()
 	}
-	result := layout{dataType: dataType, views: hasViews(dataType)}
-	for i, spec := range dataType.Layout().Buffers {
-		switch spec.Kind {
-		case arrow.KindAlwaysNull: // which C does not have
-		case arrow.KindFixedWidth:
-			end := i == 1 && hasOffsets(dataType)
-			result.buffers = append(result.buffers, buffer{spec.ByteWidth, alignmentOf(dataType, spec.ByteWidth), end})
-		default:
-			result.buffers = append(result.buffers, buffer{alignment: 1})
-		}
-	}
-	if nested, ok := dataType.(arrow.NestedType); ok {
-		for _, field := range nested.Fields() {
-			result.children = append(result.children, field.Type)
-		}
-	}
-	return result
 }
 
-// hasValidity reports whether the first buffer of arrow-go is one in C.
-func hasValidity(dataType arrow.DataType) bool {
+// layoutOf is for a type of storage.
+func layoutOf(dataType arrow.DataType) layout {
 	switch dataType.ID() {
-	case arrow.NULL, arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED:
-		return false
+	case arrow.NULL:
+		return layout{known: true}
+	case arrow.STRING, arrow.BINARY:
+		return layout{validity: true, fixed: 2, buffers: [2]buffer{offsets32, bytes}, known: true}
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		return layout{validity: true, fixed: 2, buffers: [2]buffer{offsets64, bytes}, known: true}
+	case arrow.STRING_VIEW, arrow.BINARY_VIEW:
+		return layout{validity: true, fixed: 1, buffers: [2]buffer{{bits: 128, alignment: 4}}, views: true, known: true}
+	case arrow.LIST, arrow.MAP:
+		return layout{validity: true, fixed: 1, buffers: [2]buffer{offsets32}, children: 1, known: true}
+	case arrow.LARGE_LIST:
+		return layout{validity: true, fixed: 1, buffers: [2]buffer{offsets64}, children: 1, known: true}
+	case arrow.LIST_VIEW:
+		return layout{validity: true, fixed: 2, buffers: [2]buffer{values(32, 4), values(32, 4)}, children: 1, known: true}
+	case arrow.LARGE_LIST_VIEW:
+		return layout{validity: true, fixed: 2, buffers: [2]buffer{values(64, 8), values(64, 8)}, children: 1, known: true}
+	case arrow.FIXED_SIZE_LIST:
+		return layout{validity: true, children: 1, known: true}
+	case arrow.STRUCT:
+		return layout{validity: true, children: dataType.(*arrow.StructType).NumFields(), known: true}
+	case arrow.RUN_END_ENCODED:
+		return layout{children: 2, known: true}
+	case arrow.SPARSE_UNION:
+		return layout{fixed: 1, buffers: [2]buffer{values(8, 1)}, children: len(dataType.(arrow.UnionType).TypeCodes()), known: true}
+	case arrow.DENSE_UNION:
+		return layout{fixed: 2, buffers: [2]buffer{values(8, 1), values(32, 4)}, children: len(dataType.(arrow.UnionType).TypeCodes()), known: true}
 	}
-	return true
+	fixed, known := dataType.(arrow.FixedWidthDataType)
+	if !known {
+		return layout{}
+	}
+	bits := int64(fixed.BitWidth())
+	return layout{validity: true, fixed: 1, buffers: [2]buffer{values(bits, alignmentOf(dataType, bits))}, known: true}
 }
 
-func hasViews(dataType arrow.DataType) bool {
-	return dataType.ID() == arrow.STRING_VIEW || dataType.ID() == arrow.BINARY_VIEW
-}
-
-// hasOffsets reports whether the second buffer has one offset more than there are rows.
-func hasOffsets(dataType arrow.DataType) bool {
-	switch dataType.ID() {
-	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.LIST, arrow.LARGE_LIST, arrow.MAP:
-		return true
-	}
-	return false
-}
+func values(bits int64, alignment uintptr) buffer { return buffer{bits: bits, alignment: alignment} }
 
 // alignmentOf is that of the type of Go through which arrow-go reads the values.
-func alignmentOf(dataType arrow.DataType, width int) uintptr {
+func alignmentOf(dataType arrow.DataType, bits int64) uintptr {
 	switch dataType.ID() {
-	case arrow.FIXED_SIZE_BINARY:
+	case arrow.FIXED_SIZE_BINARY, arrow.BOOL:
 		return 1
-	case arrow.INTERVAL_DAY_TIME, arrow.STRING_VIEW, arrow.BINARY_VIEW:
+	case arrow.INTERVAL_DAY_TIME:
 		return 4
 	}
-	return uintptr(min(width, 8))
+	return uintptr(max(min(bits/8, 8), 1))
+}
+
+// childOf is the type of a child, and how many values it has for one of the parent; 0 where buffers say that.
+func childOf(dataType arrow.DataType, index int) (child arrow.DataType, perRow int64) {
+	switch dataType := dataType.(type) {
+	case *arrow.StructType:
+		return dataType.Field(index).Type, 1
+	case *arrow.FixedSizeListType:
+		return dataType.Elem(), int64(dataType.Len())
+	case *arrow.MapType:
+		return dataType.Elem(), 0
+	case *arrow.RunEndEncodedType:
+		if index == 0 {
+			return dataType.RunEnds(), 0
+		}
+		return dataType.Encoded(), 0
+	case arrow.UnionType:
+		if dataType.Mode() == arrow.SparseMode {
+			perRow = 1
+		}
+		return dataType.Fields()[index].Type, perRow
+	case arrow.ListLikeType:
+		return dataType.Elem(), 0
+	}
+	return nil, 0
 }

@@ -133,7 +133,7 @@ async def stream_by_fletching(count: int) -> int:
 
     schema, tasks = _leaf().schema, []
 
-    def start(handler: int) -> None:
+    def start(handler: fletching.AsyncHandler) -> None:
         sending = fletching.send_async(schema, 1, _batches(count), handler)
         tasks.append(asyncio.create_task(sending))
 

@@ -13,9 +13,7 @@ PyArray from_arrow(nb::handle object) {
   if (std::optional<PyArray> array = import_array(object)) return *std::move(array);
   std::optional<PyDeviceArray> device = import_device_array(object);
   if (!device) {
-    raise_type_error(
-        "Array: object has no array: expected __arrow_c_array__ or "
-        "__arrow_c_device_array__");
+    raise_without("Array", "array", "__arrow_c_array__ or __arrow_c_device_array__", object);
   }
   DeviceArray view = unwrap(device->shared->view());
   Array array = unwrap(without_gil([&] { return to_array(std::move(view)); }));

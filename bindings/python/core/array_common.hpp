@@ -16,6 +16,7 @@
 
 #include "capsule.hpp"
 #include "core.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/device_type.hpp"
 
 namespace fletching::python {
@@ -74,6 +75,9 @@ PyMethodDef device_array_definition{
     reinterpret_cast<PyCFunction>(
         reinterpret_cast<void (*)()>(&device_array_method<Object, kExport>)),
     METH_FASTCALL | METH_KEYWORDS,
+    "__arrow_c_device_array__($self, /, requested_schema=None, **kwargs)\n"
+    "--\n"
+    "\n"
     "Capsules arrow_schema and arrow_device_array, which own a share of the data and the event:\n"
     "the consumer waits. An Array is on the CPU and has no event. The data keeps its own schema;\n"
     "Error for a requested schema of another kind, NotImplementedError for an unknown keyword "
@@ -90,13 +94,17 @@ Owner<Raw> column_of(const Shared<Raw>& parent, const ArrowSchema& schema, int64
   const ArrowArray& whole = detail::base(*(*parent).get());
   ArrowArray& raw = detail::base(*column.get());
   if (whole.offset == 0 && whole.length == raw.length) return column;
-  if (whole.offset < 0 || whole.length < 0 || raw.length - whole.offset < whole.length) {
+  const detail::Size last =
+      detail::add(detail::size_of(whole.offset), detail::size_of(whole.length));
+  const detail::Size offset =
+      detail::add(detail::size_of(raw.offset), detail::size_of(whole.offset));
+  if (!last || !offset || raw.length < *last) {
     raise(Error(EINVAL, "column: child " + std::to_string(index) +
                             ": too short for its parent: expected at least " +
                             std::to_string(whole.length) + " values from " +
                             std::to_string(whole.offset) + ", got " + std::to_string(raw.length)));
   }
-  raw.offset += whole.offset;
+  raw.offset = *offset;
   raw.length = whole.length;
   if (raw.null_count > 0) raw.null_count = -1;
   return column;

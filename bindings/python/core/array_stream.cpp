@@ -15,9 +15,8 @@ Stream from_arrow(nb::handle object) {
   }
   auto device = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceStreamMethod);
   if (!device) {
-    raise_type_error(
-        "ArrayStream: object has no stream: expected __arrow_c_stream__ or "
-        "__arrow_c_device_stream__");
+    raise_without("ArrayStream", "stream", "__arrow_c_stream__ or __arrow_c_device_stream__",
+                  object);
   }
   return make_stream_object(unwrap(to_array_stream(*std::move(device))));
 }
@@ -25,9 +24,10 @@ Stream from_arrow(nb::handle object) {
 Stream from_batches(const PySchema& schema, nb::iterable batches) {
   const nb::iterator asked = nb::iter(batches);
   const auto iterator = std::make_shared<PyObject*>(asked.ptr());
-  return make_stream_object(unwrap(make_array_stream(unwrap(schema.shared->view()),
-                                                     PythonBatches<ArrowArrayStream>(iterator))),
-                            iterator);
+  return make_stream_object(
+      unwrap(make_array_stream(unwrap(schema.shared->view()),
+                               PythonBatches<ArrowArrayStream>(*schema.shared, iterator))),
+      iterator);
 }
 
 nb::object export_stream(Stream& self, nb::handle requested) {
@@ -62,8 +62,9 @@ void bind_array_stream(nb::module_& module) {
       .def_static(
           "from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
           "A stream of the arrays of an iterable, of any library. The consumer's thread asks it\n"
-          "for the next one. An exception is the error of the stream, with the errno value of an\n"
-          "OSError. The stream keeps the iterator.",
+          "for the next one, and raises its exceptions; for consumers that are not in Python they\n"
+          "are errors with the errno value of an OSError. Error for a batch of another type than\n"
+          "`schema`, and for a record batch with null rows. The stream keeps the iterator.",
           nb::sig("def from_batches(schema: Schema, batches: collections.abc.Iterable[object]) -> "
                   "ArrayStream"))
       .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),

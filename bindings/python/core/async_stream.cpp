@@ -17,6 +17,7 @@
 
 #include "array_common.hpp"
 #include "async_common.hpp"
+#include "batch.hpp"
 #include "fletching/async_consumer.hpp"
 #include "fletching/async_producer.hpp"
 
@@ -181,7 +182,8 @@ std::optional<PySchema> schema_of_stream(const PyConsumer& self) {
 }
 
 void bind_consumer(nb::module_& module) {
-  nb::class_<PyConsumer>(module, "AsyncConsumer", "The raw consumer of an async stream.")
+  nb::class_<PyConsumer>(module, "AsyncConsumer", nb::is_final(),
+                         "The raw consumer of an async stream.")
       .def_static("create", &make_consumer, nb::arg("notify"), nb::arg("gate") = nb::none(),
                   nb::sig("def create(notify: collections.abc.Callable[[], object], gate: Gate | "
                           "None = None) -> AsyncConsumer"))
@@ -275,6 +277,8 @@ class Source final : public AsyncSource {
 
 struct PyProducer {
   OfProcess<AsyncProducer> producer;
+  std::optional<SharedSchema> schema{};
+  int64_t number = 0;  // of the next batch
 };
 
 PyProducer start(uintptr_t handler, ArrowDeviceType device_type, const nb::dict& metadata,
@@ -296,18 +300,17 @@ bool accepted(const Status& status) {
 }
 
 bool push(PyProducer& self, nb::handle batch, const nb::dict& metadata) {
-  nb::object converted = nb::borrow(batch);
-  if (!nb::isinstance<PyDeviceArray>(batch)) {
-    converted = nb::type<PyDeviceArray>().attr("from_arrow")(batch);
-  }
-  DeviceArray view = unwrap(nb::cast<PyDeviceArray&>(converted).shared->view());
+  if (!self.schema) raise(Error(EINVAL, "push: no schema: expected a call of schema before"));
+  DeviceArray view =
+      view_of_batch<PyDeviceArray>(batch, *(*self.schema)->get(), self.number++, "send_async");
   std::string block = encode(metadata);
   AsyncProducer& producer = self.producer.get();
   return accepted(without_gil([&] { return producer.push(std::move(view), std::move(block)); }));
 }
 
 void bind_producer(nb::module_& module) {
-  nb::class_<PyProducer>(module, "AsyncProducer", "The raw producer of an async stream.")
+  nb::class_<PyProducer>(module, "AsyncProducer", nb::is_final(),
+                         "The raw producer of an async stream.")
       .def_static("start", &start, nb::arg("handler"), nb::arg("device_type"), nb::arg("metadata"),
                   nb::arg("on_demand"), nb::arg("on_stop"), nb::arg("on_release"),
                   nb::arg("gate") = nb::none(),
@@ -321,6 +324,7 @@ void bind_producer(nb::module_& module) {
           "schema",
           [](PyProducer& self, const PySchema& schema) {
             Schema view = unwrap(schema.shared->view());
+            self.schema = *schema.shared;
             AsyncProducer& producer = self.producer.get();
             return accepted(without_gil([&] { return producer.schema(std::move(view)); }));
           },
@@ -355,7 +359,7 @@ void bind_producer(nb::module_& module) {
 }  // namespace
 
 void bind_async_stream(nb::module_& module) {
-  nb::class_<Gate>(module, "Gate", "Whether the next notification calls Python.")
+  nb::class_<Gate>(module, "Gate", nb::is_final(), "Whether the next notification calls Python.")
       .def(nb::init<>())
       .def("open", [](Gate& self) { self.is_closed->exchange(false); });
   bind_consumer(module);

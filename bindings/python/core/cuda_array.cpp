@@ -137,7 +137,7 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array) {
 }
 
 void bind_cuda_array(nb::module_& module) {
-  nb::class_<CudaArrayMask>(module, "CudaArrayMask",
+  nb::class_<CudaArrayMask>(module, "CudaArrayMask", nb::is_final(),
                             "The mask of an array in __cuda_array_interface__.")
       .def_prop_ro(
           "__cuda_array_interface__", [](const CudaArrayMask& self) { return self.interface; },

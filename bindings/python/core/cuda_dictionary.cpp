@@ -35,6 +35,30 @@ std::string ascii(nb::handle text) {
   return {data, static_cast<size_t>(size)};
 }
 
+std::string name_of(nb::handle type) {
+  const nb::object name = nb::steal(PyType_GetName(reinterpret_cast<PyTypeObject*>(type.ptr())));
+  if (!name.is_valid()) throw nb::python_error();
+  return ascii(name);
+}
+
+/// Without asking the metaclass.
+bool is_numpy_type(nb::handle type) {
+  const auto get = reinterpret_cast<getattrofunc>(PyType_GetSlot(&PyType_Type, Py_tp_getattro));
+  const nb::str key("__module__");
+  const nb::object module = nb::steal(get(type.ptr(), key.ptr()));
+  if (!module.is_valid()) return swallow(), false;
+  return PyUnicode_Check(module.ptr()) &&
+         PyUnicode_CompareWithASCIIString(module.ptr(), "numpy") == 0;
+}
+
+/// A bool of Python or NumPy.
+bool is_boolean(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return true;
+  if (!is_numpy_type(value.type())) return false;
+  const std::string name = name_of(value.type());  // bool_ before NumPy 2
+  return name == "bool" || name == "bool_";
+}
+
 /// A value in words, without asking it.
 std::string show(nb::handle value) {
   if (value.is_none()) return "None";
@@ -46,10 +70,17 @@ std::string show(nb::handle value) {
     return overflow == 0 ? std::to_string(number) : "a number of more than 64 bits";
   }
   if (PyUnicode_Check(value.ptr())) return cai::detail::quote(ascii(value));
-  const nb::object name =
-      nb::steal(PyType_GetName(reinterpret_cast<PyTypeObject*>(value.type().ptr())));
-  if (!name.is_valid()) throw nb::python_error();
-  return "a value of type " + cai::detail::quote(ascii(name));
+  const std::string module = is_numpy_type(value.type()) ? "numpy." : "";
+  return "a value of type " + cai::detail::quote(module + name_of(value.type()));
+}
+
+/// A number that may have more than 64 bits, without asking a subclass of int.
+std::string show_number(nb::handle number) {
+  const nb::object digits = nb::steal(PyNumber_ToBase(number.ptr(), 10));
+  if (!digits.is_valid()) swallow();  // there are too many
+  constexpr size_t kMostDigits = 24;
+  std::string text = digits.is_valid() ? ascii(digits) : std::string();
+  return text.empty() || text.size() > kMostDigits ? show(number) : text;
 }
 
 nb::object item(nb::handle tuple, Py_ssize_t index) {
@@ -155,6 +186,7 @@ class Reader {
     if (PyErr_Occurred() != nullptr) {
       swallow();
       out_.says.stream = -1;
+      out_.no_handle = show_number(number);
       return {};
     }
     constexpr auto kMost = static_cast<unsigned long long>(kLargest);
@@ -178,7 +210,7 @@ class Reader {
     if (!PyTuple_Check(given.ptr()) || PyTuple_Size(given.ptr()) != 2) return show(given);
     const nb::object first = item(given, 0), second = item(given, 1);
     const nb::object number = index_of(first);
-    if (!number.is_valid() || !PyBool_Check(second.ptr())) {
+    if (!number.is_valid() || !is_boolean(second)) {
       return "(" + show(first) + ", " + show(second) + ")";
     }
     out_.says.pointer = PyLong_AsUnsignedLongLong(number.ptr());
@@ -187,7 +219,12 @@ class Reader {
       out_.says.pointer = UINT64_MAX;
       out_.no_address = true;
     }
-    out_.says.read_only = second.ptr() == Py_True;
+    const int read_only = PyObject_IsTrue(second.ptr());
+    if (read_only < 0) {
+      swallow();
+      return show(second);
+    }
+    out_.says.read_only = read_only != 0;
     return out_.no_address ? Wrong(show(number)) : Wrong();
   }
 
@@ -362,6 +399,9 @@ class Checker {
           array.has_elements() && array.type && array.type->item_bytes() > 0 &&
           level.says.pointer != 0 && !found) {
         found = "elements outside of the address space";
+      }
+      if (found && rule.check == cai::Check::kStreamHandle && !level.no_handle.empty()) {
+        found = level.no_handle;
       }
       if (found) {
         found_.push_back({std::string(rule.id), path_ + name, name_of(rule.severity),

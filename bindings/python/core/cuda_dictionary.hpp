@@ -30,6 +30,7 @@ struct CudaDictionary {
   std::optional<std::string> no_dictionary;
   std::string missing;         // the required keys that are not there
   bool no_address = false;     // the pointer is an integer, but not one of 64 bits
+  std::string no_handle;       // the number of a stream that is not one of 64 bits
   bool exceeds_words = false;  // a number was cut to 63 bits
   std::unique_ptr<CudaDictionary> mask;
   int depth = 0;

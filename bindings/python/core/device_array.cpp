@@ -7,6 +7,7 @@
 #include "fletching/device_type.hpp"
 #include "fletching/stream_adapters.hpp"
 #include "fletching/sync_event.hpp"
+#include "interruptible.hpp"
 
 namespace fletching::python {
 namespace {
@@ -21,9 +22,7 @@ PyDeviceArray from_arrow(nb::handle object) {
   if (std::optional<PyDeviceArray> array = import_device_array(object)) return *std::move(array);
   std::optional<PyArray> array = import_array(object);
   if (!array) {
-    raise_type_error(
-        "DeviceArray: object has no array: expected __arrow_c_device_array__ or "
-        "__arrow_c_array__");
+    raise_without("DeviceArray", "array", "__arrow_c_device_array__ or __arrow_c_array__", object);
   }
   DeviceArray device = to_device_array(unwrap(array->shared->view()));
   return make_object<PyDeviceArray>(unwrap(array->schema->view()), std::move(device));
@@ -54,7 +53,12 @@ nb::object cuda_array_interface(nb::handle self) {
 }
 
 void synchronize(const PyDeviceArray& self) {
-  unwrap(without_gil([&] { return event(self).synchronize(); }));
+  const Result<bool> is_ready = without_gil([&] { return event(self).ready(); });
+  if (!is_ready.ok() || *is_ready) {  // no wait, or none that is possible
+    return unwrap(without_gil([&] { return event(self).synchronize(); }));
+  }
+  wait_interruptibly(unwrap(self.shared->view()),
+                     [](const DeviceArray& array) { return SyncEvent(array).synchronize(); });
 }
 
 void wait_on(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
@@ -114,9 +118,11 @@ void bind_device_array(nb::module_& module) {
           },
           "The address of the event, 0 for none. It is valid as long as the array.")
       .def("synchronize", &synchronize,
-           "Blocks until the data may be read by the host, without the GIL. Error, also of the\n"
-           "other waits: EINVAL for an event that cannot be one, ENOTSUP for a device type\n"
-           "without a runtime here (see register_waiter), and what the driver reports.")
+           "Blocks until the data may be read by the host, without the GIL; Ctrl-C interrupts\n"
+           "it. Error, also of the other waits: EINVAL for an event that cannot be one, ENOTSUP "
+           "for\n"
+           "a device type without a runtime here (see register_waiter), and what the driver\n"
+           "reports.")
       .def(
           "wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
           nb::arg("on_capture").noconvert() = OnCapture::kRefuse,

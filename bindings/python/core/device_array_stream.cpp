@@ -17,9 +17,8 @@ Stream from_arrow(nb::handle object) {
   }
   auto plain = import_raw_stream<ArrowArrayStream>(object, kMethod);
   if (!plain) {
-    raise_type_error(
-        "DeviceArrayStream: object has no stream: expected __arrow_c_device_stream__ or "
-        "__arrow_c_stream__");
+    raise_without("DeviceArrayStream", "stream", "__arrow_c_device_stream__ or __arrow_c_stream__",
+                  object);
   }
   return make_stream_object(unwrap(to_device_stream(*std::move(plain))));
 }
@@ -29,7 +28,7 @@ Stream from_batches(const PySchema& schema, ArrowDeviceType device_type, nb::ite
   const auto iterator = std::make_shared<PyObject*>(asked.ptr());
   return make_stream_object(
       unwrap(make_device_stream(unwrap(schema.shared->view()), device_type,
-                                PythonBatches<ArrowDeviceArrayStream>(iterator))),
+                                PythonBatches<ArrowDeviceArrayStream>(*schema.shared, iterator))),
       iterator);
 }
 

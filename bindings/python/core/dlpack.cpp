@@ -36,7 +36,7 @@ Request read_request(const ArrowDeviceArray& array, bool writable,
   const bool elsewhere =
       device && *device != Device(static_cast<int32_t>(own.device_type), own.device_id);
   if (elsewhere && device->first != kDLCPU) {
-    throw nb::buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
+    raise_buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
   }
   Request request;
   request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
@@ -45,12 +45,12 @@ Request read_request(const ArrowDeviceArray& array, bool writable,
   request.copies = copy.value_or(false) || elsewhere || (request.legacy && !writable);
   if (!request.copies) return request;
   if (!copy.value_or(true)) {
-    throw nb::buffer_error(
+    raise_buffer_error(
         "__dlpack__: copy: expected a copy to be allowed, because memory is on another device or "
         "is read-only");
   }
   if (!is_accessible(array.device_type, ARROW_DEVICE_CPU)) {
-    throw nb::buffer_error("__dlpack__: copy: expected memory that the CPU can read");
+    raise_buffer_error("__dlpack__: copy: expected memory that the CPU can read");
   }
   request.stream = {Ordering::kHost, 0, array.device_type};
   return request;
@@ -89,8 +89,9 @@ nb::object export_dlpack(nb::handle object, const std::optional<int64_t>& stream
   const bool varies = array->device_type != ARROW_DEVICE_CPU || array->sync_event != nullptr;
   if (varies || request.copies || request.legacy)
     return export_tensor(schema_of(self), std::move(array), request);
-  std::shared_ptr<const DLManagedTensorVersioned> tensor =
-      or_buffer_error(to_dlpack(schema_of(self), array));
+  const auto owner =
+      std::make_shared<const DlpackTensor>(or_buffer_error(to_dlpack(schema_of(self), array)));
+  std::shared_ptr<const DLManagedTensorVersioned> tensor(owner, owner->get());
   const nb::ft_object_guard guard(object);
   if (!self.tensor) self.tensor.emplace(std::move(tensor));
   PyObject* capsule = capsule_of_same(**self.tensor);
@@ -152,6 +153,9 @@ PyObject* dlpack_method(PyObject* self, PyObject* const* arguments, Py_ssize_t c
 }
 
 constexpr const char* kText =
+    "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
+    "--\n"
+    "\n"
     "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share of "
     "the\n"
     "data; of one dimension and read-only. `stream`, or the host where there are none, is ordered\n"
@@ -174,12 +178,12 @@ struct ReadyTensor {
 template <class Object>
 nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   if (writable && !is_writable(self)) {
-    throw nb::buffer_error(
+    raise_buffer_error(
         "to_numpy: writable: memory is read-only: expected a producer that says otherwise");
   }
   DeviceArray array = device_view(self);
   if (!is_accessible(array->device_type, ARROW_DEVICE_CPU)) {
-    throw nb::buffer_error("to_numpy: expected memory that the CPU can read");
+    raise_buffer_error("to_numpy: expected memory that the CPU can read");
   }
   const ConsumerStream host{Ordering::kHost, 0, array->device_type};
   const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
@@ -200,10 +204,24 @@ Device device_of(const Object& self) {
 
 // --- Import ---
 
+std::string text_of(const Device& device) {
+  return device_name(device.first) + ":" + std::to_string(device.second);
+}
+
+/// Refuses a tensor on another device than the producer has said: its work would be ordered on the
+/// wrong one.
+void check_device(const DLDevice& device, const Device& source) {
+  const Device got(static_cast<int32_t>(device.device_type), device.device_id);
+  if (got == source || (got.first == kDLCPU && source.first == kDLCPU)) return;
+  raise_buffer_error("from_dlpack: device of the tensor: expected " + text_of(source) + ", got " +
+                     text_of(got));
+}
+
 /// The tensor in a capsule, which is renamed so that no other consumer takes it.
 template <class Managed>
-Tensor<Managed> take_tensor(nb::handle capsule) {
+Tensor<Managed> take_tensor(nb::handle capsule, const Device& source) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), Names<Managed>::kNew));
+  if (managed != nullptr) check_device(managed->dl_tensor.device, source);
   if (managed == nullptr || PyCapsule_SetName(capsule.ptr(), Names<Managed>::kUsed) != 0) {
     throw nb::python_error();
   }
@@ -260,10 +278,10 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
   const nb::object capsule =
       call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
-    return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule), consumer, options);
+    return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule, source), consumer, options);
   }
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensor>::kNew)) {
-    return import_tensor(take_tensor<DLManagedTensor>(capsule), consumer, options);
+    return import_tensor(take_tensor<DLManagedTensor>(capsule, source), consumer, options);
   }
   raise_type_error(
       "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that is not "
@@ -307,7 +325,7 @@ DlpackTensor export_by_default(nb::handle object) {
 }
 
 void bind_dlpack(nb::module_& module) {
-  nb::class_<ReadyTensor>(module, "_ReadyTensor")
+  nb::class_<ReadyTensor>(module, "_ReadyTensor", nb::is_final())
       .def(
           "__dlpack__",
           [](const ReadyTensor& self, nb::handle, nb::handle, nb::handle, nb::handle) {
@@ -328,9 +346,11 @@ void bind_dlpack(nb::module_& module) {
       "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing\n"
       "is copied unless the elements are not in one piece, or `copy` is True. `stream` is\n"
       "yours: the producer orders its work before it, and the event of the array is after both.\n"
-      "The tensor is released with the array. TypeError for what Arrow cannot describe and for\n"
-      "a wrong capsule. `as_storage`: complex numbers and other types that Arrow lacks as\n"
-      "lists of what stores them.");
+      "The tensor is released with the array. TypeError for a type that Arrow lacks and for a\n"
+      "wrong capsule, BufferError for a copy that is not allowed, a malformed tensor and one on\n"
+      "another device than `__dlpack_device__` says, Error for a failure of the driver.\n"
+      "`as_storage`: complex numbers and other types that Arrow lacks as lists of what stores\n"
+      "them.");
 }
 
 }  // namespace fletching::python

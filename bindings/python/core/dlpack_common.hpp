@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "array_common.hpp"
@@ -19,14 +20,27 @@ template <class T>
 T or_buffer_error(Result<T> result) {
   if (result.ok()) return *std::move(result);
   if (result.error().code() == ENOMEM) raise(result.error());
-  throw nb::buffer_error(result.error().message().c_str());
+  raise_buffer_error(result.error().message());
 }
-/// And of a consumer that cannot import.
+/// And of a consumer that cannot import the type.
 template <class T>
 T or_type_error(Result<T> result) {
   if (result.ok()) return *std::move(result);
   if (result.error().code() == ENOMEM) raise(result.error());
   raise_type_error(result.error().message());
+}
+/// What from_dlpack raises: TypeError for a type that Arrow lacks, BufferError for memory that is
+/// malformed or would have to be copied, Error for a failure of the driver.
+template <class T>
+T or_import_error(Result<T> result) {
+  if (result.ok()) return *std::move(result);
+  const Error& error = result.error();
+  const auto is_about = [&](std::string_view field) { return error.message().starts_with(field); };
+  if (error.code() != EINVAL && error.code() != ENOTSUP) raise(error);
+  if (error.code() == EINVAL || is_about("DLTensor.strides") || is_about("DLTensor.data")) {
+    raise_buffer_error(error.message());
+  }
+  raise_type_error(error.message());
 }
 
 /// A tensor whose producer was called with `stream`, as an object.
@@ -34,7 +48,7 @@ template <class Tensor>
 PyDeviceArray import_tensor(Tensor tensor, const ConsumerStream& stream,
                             const DlpackImportOptions& options) {
   ImportedTensor imported =
-      or_type_error(without_gil([&] { return from_dlpack(std::move(tensor), stream, options); }));
+      or_import_error(without_gil([&] { return from_dlpack(std::move(tensor), stream, options); }));
   auto array = make_object<PyDeviceArray>(std::move(imported.schema), std::move(imported.array));
   array.writable = !imported.read_only;
   return array;

@@ -107,7 +107,7 @@ int to_result(const Body& body) noexcept {
 
 int from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
   *out = nullptr;
-  return to_result([&] { *out = export_by_default(static_cast<PyObject*>(object)).release(); });
+  return to_result([&] { *out = export_by_default(static_cast<PyObject*>(object)).detach(); });
 }
 
 /// What the caller has put on our work stream, the default one, is before the event of the array.

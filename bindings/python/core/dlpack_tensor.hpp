@@ -30,7 +30,7 @@ struct Names<DLManagedTensorVersioned> {
 };
 
 template <class Managed>
-using Tensor = std::unique_ptr<Managed, detail::CallDeleter>;
+using Tensor = TensorOwner<Managed>;
 
 template <class Managed>
 void destroy_tensor_capsule(PyObject* capsule) noexcept {
@@ -41,7 +41,7 @@ void destroy_tensor_capsule(PyObject* capsule) noexcept {
       static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::kNew)));
   std::optional<nb::gil_scoped_release> released;
   if (tensor->dl_tensor.device.device_type != kDLCPU) released.emplace();
-  tensor.reset();
+  tensor.release();
 }
 
 /// NULL with an exception set.
@@ -49,7 +49,7 @@ template <class Managed>
 PyObject* new_capsule(Tensor<Managed> tensor) noexcept {
   PyObject* capsule =
       PyCapsule_New(tensor.get(), Names<Managed>::kNew, &destroy_tensor_capsule<Managed>);
-  if (capsule != nullptr) tensor.release();
+  if (capsule != nullptr) static_cast<void>(tensor.detach());
   return capsule;
 }
 

@@ -2,6 +2,7 @@
 #include "python.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "fletching/detail/text.hpp"
 
 namespace fletching::python {
 namespace {
@@ -42,6 +45,7 @@ std::string in_python(std::string text) {
       {"OnCapture::kExternalEvent", "OnCapture.EXTERNAL"},
       {"pass pack_mask, which makes bits of it", "pass a mask of bits"},
       {"a vulkan::WaitContext", "it to a VulkanContext"},
+      {", or pass Nulls::kIgnore", ""},
   };
   for (const auto& [name, here] : kNames) {
     if (const size_t at = text.find(name); at != std::string::npos) {
@@ -65,12 +69,10 @@ void leak() noexcept {
 
 }  // namespace
 
-void bind_python() {
-  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-    throw nb::import_error("fletching: expected the main interpreter, got a second one");
-  }
+void bind_python(nb::module_& module) {
   error_type = nb::module_::import_("fletching._error").attr("Error").ptr();
   Py_INCREF(error_type);
+  module.attr("Error") = nb::handle(error_type);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
   // Before nanobind's own function, which would report what was leaked as errors of this module.
   Py_AtExit([] {
@@ -103,7 +105,7 @@ std::string name_of_type(nb::handle type) {
   return to_utf8(name);
 }
 
-void raise(const Error& error, nb::handle metadata) {
+void raise(const Error& error, nb::handle metadata, nb::handle cause) {
   if (error.code() == ENOMEM) {
     PyErr_NoMemory();
     throw nb::python_error();
@@ -111,6 +113,7 @@ void raise(const Error& error, nb::handle metadata) {
   const nb::object raised =
       nb::handle(error_type)(error.code(), to_str(in_python(error.message())));
   if (metadata.is_valid()) nb::setattr(raised, "metadata", metadata);
+  if (cause.is_valid()) PyException_SetCause(raised.ptr(), cause.inc_ref().ptr());
   PyErr_SetObject(error_type, raised.ptr());
   throw nb::python_error();
 }
@@ -149,6 +152,17 @@ void raise_type_error(const std::string& message) {
   throw nb::python_error();
 }
 
+void raise_buffer_error(const std::string& message) {
+  PyErr_SetObject(PyExc_BufferError, to_str(in_python(message)).ptr());
+  throw nb::python_error();
+}
+
+void raise_without(const char* operation, const char* what, const char* expected,
+                   nb::handle object) {
+  raise_type_error(std::string(operation) + ": object has no " + what + ": expected " + expected +
+                   ", got " + name_of_type(object.type()));
+}
+
 namespace {
 
 /// An Error of another stream, with its errno value and text unchanged.
@@ -183,13 +197,44 @@ Error described(const nb::python_error& raised) {
 }  // namespace
 
 Error current_python_error() {
-  const nb::python_error raised;
+  nb::python_error raised;
+  Error error(EIO, "an exception that cannot be read");
   try {
-    return described(raised);
-  } catch (const std::exception&) {
-    return {EIO, "an exception that cannot be read"};
+    error = described(raised);
+  } catch (const std::exception&) {  // of a method of the exception
   }
+  RaisedHere::keep(std::move(raised), error);
+  return error;
 }
+
+namespace {
+
+thread_local RaisedHere* innermost = nullptr;
+
+}  // namespace
+
+RaisedHere::RaisedHere() noexcept : outer_(std::exchange(innermost, this)) {}
+RaisedHere::~RaisedHere() { innermost = outer_; }
+
+void RaisedHere::keep(nb::python_error&& raised, const Error& error) noexcept {
+  if (innermost == nullptr) return;
+  innermost->kept_.reset();
+  (void)detail::guarded([&]() -> Status {  // without memory only the Error is left
+    std::string text = detail::printable(std::string_view(error.message()));
+    innermost->kept_.emplace(Kept{std::move(raised), error.code(), std::move(text)});
+    return {};
+  });
+}
+
+void RaisedHere::raise(const Error& error) {
+  if (!kept_) python::raise(error);
+  const bool is_same = kept_->code == error.code() && kept_->text == error.message();
+  // An iterator that raises StopIteration would end without an error.
+  if (is_same && !kept_->exception.matches(PyExc_StopIteration)) throw std::move(kept_->exception);
+  python::raise(error, {}, kept_->exception.value());
+}
+
+bool is_main_thread() noexcept { return ::syscall(SYS_gettid) == ::getpid(); }
 
 bool python_is_ending() noexcept { return closed; }
 

@@ -18,12 +18,13 @@ namespace fletching::python {
 
 namespace nb = nanobind;
 
-/// Finds fletching.Error, and lets foreign releases know when the interpreter ends.
-void bind_python();
+/// Finds fletching.Error, for all imports of the module, and lets foreign releases know when the
+/// interpreter ends.
+void bind_python(nb::module_& module);
 
-/// Raises fletching.Error with the errno value, the message and, where it is valid, the metadata;
-/// MemoryError for ENOMEM.
-[[noreturn]] void raise(const Error& error, nb::handle metadata = {});
+/// Raises fletching.Error with the errno value, the message and, where they are valid, the metadata
+/// and the cause; MemoryError for ENOMEM.
+[[noreturn]] void raise(const Error& error, nb::handle metadata = {}, nb::handle cause = {});
 
 /// For a class whose objects are made by functions: `Class()`, `Class.__new__(Class)` and a copy
 /// are a TypeError. Without it they make an object that has no value.
@@ -61,8 +62,12 @@ Container empty() {
   return made;
 }
 
-/// Raises a TypeError.
+/// Raises a TypeError or a BufferError.
 [[noreturn]] void raise_type_error(const std::string& message);
+[[noreturn]] void raise_buffer_error(const std::string& message);
+/// Raises the TypeError of an object without the methods of a protocol.
+[[noreturn]] void raise_without(const char* operation, const char* what, const char* expected,
+                                nb::handle object);
 
 template <class T>
 T unwrap(Result<T> result) {
@@ -81,8 +86,34 @@ auto without_gil(const Call& call) {
 }
 
 /// The exception that is set, as an Error: the errno value of an OSError, ENOMEM, or else EIO.
-/// Afterwards none is set. With the GIL.
+/// Afterwards none is set; a RaisedHere of this thread keeps it. With the GIL.
 Error current_python_error();
+
+/// Keeps the exception that a Python producer raises on this thread while a Python consumer calls
+/// it: between the two, C knows only an errno value and a text. With the GIL.
+class RaisedHere {
+ public:
+  RaisedHere() noexcept;
+  ~RaisedHere();
+  RaisedHere(const RaisedHere&) = delete;
+  RaisedHere& operator=(const RaisedHere&) = delete;
+
+  /// Raises the exception with its type and traceback if `error` was made of it and passed on
+  /// unchanged; else fletching.Error, whose cause it is.
+  [[noreturn]] void raise(const Error& error);
+
+  static void keep(nb::python_error&& raised, const Error& error) noexcept;
+
+ private:
+  struct Kept {
+    nb::python_error exception;
+    int code;
+    std::string text;
+  };
+
+  RaisedHere* outer_;
+  std::optional<Kept> kept_;
+};
 
 /// What owns foreign structs, destroyed with an exception kept that is set. Without the GIL where a
 /// release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. Not for
@@ -114,6 +145,9 @@ class Foreign {
   std::optional<T> value_;
   bool may_wait_;
 };
+
+/// Whether this is the main thread of the process, on which Python runs signal handlers.
+bool is_main_thread() noexcept;
 
 /// Whether the interpreter has begun to end: then nothing of Python may be used.
 bool python_is_ending() noexcept;

@@ -53,7 +53,7 @@ constinit Name kMethod("__arrow_c_schema__");
 
 PySchema from_arrow(nb::handle object) {
   std::optional<PySchema> schema = import_schema(object);
-  if (!schema) raise_type_error(std::string("Schema: object without ") + kMethod.text());
+  if (!schema) raise_without("Schema", "schema", kMethod.text(), object);
   return *std::move(schema);
 }
 
@@ -70,7 +70,7 @@ Status check_schema(const ArrowSchema& schema, const char* method) noexcept {
 }
 
 Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept {
-  Status checked = check_schema(*schema.get(), method);
+  Status checked = check_schema(*schema, method);
   if (!checked) return std::move(checked).error();
   return share(std::move(schema));
 }
@@ -94,14 +94,21 @@ nb::dict to_dictionary(const MetadataView& metadata) {
 
 int64_t column_index(const ArrowSchema& schema, nb::handle column) {
   const int64_t count = schema.children == nullptr ? 0 : schema.n_children;
-  if (PyLong_Check(column.ptr())) {
+  if (PyIndex_Check(column.ptr()) != 0) {
+    const nb::object number = nb::steal(PyNumber_Index(column.ptr()));
+    if (!number.is_valid()) throw nb::python_error();
     int overflow = 0;
-    const int64_t index = PyLong_AsLongLongAndOverflow(column.ptr(), &overflow);
-    if (overflow != 0) return count;  // there is none
-    return index < 0 ? index + count : index;
+    const int64_t index = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+    if (overflow == 0 && index >= -count && index < count) {
+      return index < 0 ? index + count : index;
+    }
+    raise(Error(EINVAL, "column: no such index: expected one of " + std::to_string(count) +
+                            " columns, got " + to_utf8(nb::str(number))));
   }
   std::string_view name;
-  if (!nb::try_cast(column, name)) raise_type_error("column: expected an index or a name");
+  if (!nb::try_cast(column, name)) {
+    raise_type_error("column: expected an index or a name, got " + name_of_type(column.type()));
+  }
   for (int64_t i = 0; i < count; ++i) {
     const ArrowSchema* field = schema.children[i];
     if (field != nullptr && field->name != nullptr && name == field->name) return i;

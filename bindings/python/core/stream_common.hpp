@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "array_common.hpp"
+#include "batch.hpp"
 #include "fletching/stream_adapters.hpp"
 #include "stream_lock.hpp"
 
@@ -197,7 +197,10 @@ std::optional<Owner<Raw>> import_raw_stream(nb::handle object, Name& method) {
 
 template <class Raw>
 SharedSchema read_schema(PyStream<Raw>& self) {
-  return unwrap(without_gil([&] { return (*self.state)->schema(); }));
+  RaisedHere raised;
+  Result<SharedSchema> schema = without_gil([&] { return (*self.state)->schema(); });
+  if (!schema.ok()) raised.raise(schema.error());
+  return *std::move(schema);
 }
 
 /// What is left of the stream, for a capsule.
@@ -211,9 +214,11 @@ Owner<Raw> move_out(PyStream<Raw>& self, nb::handle requested, const char* metho
 
 template <class Raw>
 typename StreamTypes<Raw>::Batch next(PyStream<Raw>& self) {
+  RaisedHere raised;
   auto batch = without_gil([&] { return (*self.state)->next(); });
   if (!batch) throw nb::stop_iteration();
-  auto [schema, array] = unwrap(*std::move(batch));
+  if (!batch->ok()) raised.raise(batch->error());
+  auto [schema, array] = **std::move(batch);
   const bool waits = may_wait(array);
   return {Foreign(std::move(schema)), Foreign(unwrap(share(std::move(array))), waits)};
 }
@@ -236,7 +241,8 @@ class PythonBatches {
   using Batch = typename StreamReader<Raw>::batch_type;
 
  public:
-  explicit PythonBatches(const Iterator& iterator) : seen_(iterator), iterator_(*iterator) {}
+  PythonBatches(SharedSchema schema, const Iterator& iterator)
+      : schema_(std::move(schema)), seen_(iterator), iterator_(*iterator) {}
   PythonBatches(PythonBatches&&) noexcept = default;
   PythonBatches& operator=(PythonBatches&&) = delete;
   PythonBatches(const PythonBatches&) = delete;
@@ -252,7 +258,10 @@ class PythonBatches {
     const nb::error_scope pending;
     try {
       const nb::object batch = nb::steal(PyIter_Next(iterator_.get().ptr()));
-      if (batch.is_valid()) return to_batch(batch);
+      if (batch.is_valid()) {
+        using Object = typename StreamTypes<Raw>::Batch;
+        return view_of_batch<Object>(batch, *(*schema_).get(), number_++, "from_batches");
+      }
       if (PyErr_Occurred() == nullptr) return std::nullopt;
     } catch (nb::python_error& error) {
       error.restore();
@@ -261,14 +270,9 @@ class PythonBatches {
   }
 
  private:
-  static Batch to_batch(const nb::object& batch) {
-    using Object = typename StreamTypes<Raw>::Batch;
-    if (nb::isinstance<Object>(batch)) return unwrap(nb::cast<Object&>(batch).shared->view());
-    const nb::object converted = nb::type<Object>().attr("from_arrow")(batch);
-    return unwrap(nb::cast<Object&>(converted).shared->view());
-  }
-
-  Iterator seen_;  // by the collector
+  SharedSchema schema_;
+  int64_t number_ = 0;  // of the next batch
+  Iterator seen_;       // by the collector
   Reference iterator_;
 };
 
@@ -290,6 +294,9 @@ PyMethodDef device_stream_definition{
     reinterpret_cast<PyCFunction>(
         reinterpret_cast<void (*)()>(&device_stream_method<Raw, kExport>)),
     METH_FASTCALL | METH_KEYWORDS,
+    "__arrow_c_device_stream__($self, /, requested_schema=None, **kwargs)\n"
+    "--\n"
+    "\n"
     "A capsule arrow_device_array_stream with what is left of the stream, once: then this object\n"
     "is consumed. Error for a consumed stream and a requested schema of another kind,\n"
     "NotImplementedError for an unknown keyword that is not None."};

@@ -2,8 +2,10 @@
 //
 // Streams of the caller, and what is ordered on them: events on exports, and releases.
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "array_common.hpp"
@@ -58,6 +60,24 @@ void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
   unwrap(without_gil([&] { return release_after(view, handle); }));
 }
 
+nb::object pending() {
+  PendingReleases found = unwrap(pending_releases());
+  return nb::module_::import_("fletching._pending")
+      .attr("PendingReleases")(found.pending, found.refused, to_str(found.last_refusal),
+                               found.inherited_events);
+}
+
+/// Runs as an atexit function: what is released afterwards is leaked if Python owns it.
+void await_releases() {
+  constexpr std::chrono::seconds kLongest{2};
+  constexpr std::chrono::milliseconds kStep{1};
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  const nb::gil_scoped_release released;
+  while (detail::DeferredCount::total() > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
 }  // namespace
 
 void* stream_of(nb::handle stream) {
@@ -92,7 +112,14 @@ void bind_on_capture(nb::module_& module) {
           "event that the\ngraph records counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.");
 }
 
-void bind_streams(nb::module_& /*module*/) {
+void bind_streams(nb::module_& module) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&await_releases));
+  module.def("pending_releases", &pending,
+             nb::sig("def pending_releases() -> fletching._pending.PendingReleases"),
+             "The arrays that wait for a stream before they are released: of release_after, and "
+             "of exchanges\n"
+             "by the CUDA Array Interface. The end of the interpreter waits up to two seconds for "
+             "them.");
   nb::borrow<nb::class_<PyDeviceArray>>(nb::type<PyDeviceArray>())
       .def(
           "export_with_event", &export_with_event_on, nb::arg("stream").none(), nb::kw_only(),

@@ -1,4 +1,40 @@
 # What the stub has instead of what nanobind finds.
+# Protocols, so that from_arrow has the type that it returns.
+^fletching\._core\.__prefix__$:
+    \from typing import Any, Protocol, final
+    from fletching._error import Error as Error
+
+    class _HasDeviceArray(Protocol):
+        def __arrow_c_device_array__(self, requested_schema: Any = ..., **kwargs: Any) -> tuple[Any, Any]: ...
+
+    class _HasArray(Protocol):
+        def __arrow_c_array__(self, requested_schema: Any = ...) -> tuple[Any, Any]: ...
+
+    class _HasDeviceStream(Protocol):
+        def __arrow_c_device_stream__(self, requested_schema: Any = ..., **kwargs: Any) -> Any: ...
+
+    class _HasStream(Protocol):
+        def __arrow_c_stream__(self, requested_schema: Any = ...) -> Any: ...
+
+    class _HasSchema(Protocol):
+        def __arrow_c_schema__(self) -> Any: ...
+
+_core\.from_arrow$:
+    \from typing import overload
+    @overload
+    def from_arrow(object: _HasDeviceArray) -> DeviceArray:
+        """What an object has by the Arrow PyCapsule protocols."""
+    @overload
+    def from_arrow(object: _HasArray) -> Array: ...
+    @overload
+    def from_arrow(object: _HasDeviceStream) -> DeviceArrayStream: ...
+    @overload
+    def from_arrow(object: _HasStream) -> ArrayStream: ...
+    @overload
+    def from_arrow(object: _HasSchema) -> Schema: ...
+
+_core\.Error$:
+
 DeviceArray.__arrow_c_array__$:
     \from typing_extensions import CapsuleType
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[CapsuleType, CapsuleType]:

@@ -9,6 +9,7 @@
 #include "core.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/vulkan_event.hpp"
+#include "interruptible.hpp"
 
 namespace fletching::python {
 namespace {
@@ -77,7 +78,7 @@ const ArrowDeviceArray& raw(const PyDeviceArray& array) { return *(**array.share
 
 void bind_vulkan(nb::module_& module) {
   using Context = vulkan::WaitContext;
-  nb::class_<Context>(module, "VulkanContext",
+  nb::class_<Context>(module, "VulkanContext", nb::is_final(),
                       "What a wait for an event of Vulkan needs; the arguments are addresses.")
       .def(
           "__init__",
@@ -94,7 +95,10 @@ void bind_vulkan(nb::module_& module) {
       .def(
           "synchronize",
           [](const Context& self, const PyDeviceArray& array) {
-            unwrap(without_gil([&] { return SyncEvent(raw(array)).synchronize(self); }));
+            wait_interruptibly(unwrap(array.shared->view()),
+                               [context = self](const DeviceArray& waited) {
+                                 return SyncEvent(waited).synchronize(context);
+                               });
           },
           nb::arg("array"), "Blocks until the data may be read by the host.")
       .def(

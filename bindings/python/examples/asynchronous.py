@@ -7,9 +7,10 @@ import asyncio
 from array import array
 from collections.abc import AsyncIterator
 
-from fletching import Array, AsyncDeviceArrayStream, from_buffer, send_async
+import fletching
+from fletching import Array, AsyncDeviceArrayStream, AsyncHandler, from_buffer
 
-CPU = 1
+CPU = fletching.DeviceType.CPU
 
 
 async def batches() -> AsyncIterator[Array]:
@@ -21,9 +22,9 @@ async def main() -> None:
     schema = from_buffer(array("q"), name="key").schema
     senders: list[asyncio.Task[None]] = []
 
-    def produce(handler: int) -> None:
+    def produce(handler: AsyncHandler) -> None:
         """What a producer does with the handler of a consumer."""
-        senders.append(asyncio.create_task(send_async(schema, CPU, batches(), handler)))
+        senders.append(asyncio.create_task(fletching.send_async(schema, CPU, batches(), handler)))
 
     # At most two batches are on their way.
     stream = AsyncDeviceArrayStream.connect(produce, window=2)

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import reexport
-from fletching import AsyncDeviceArrayStream, DeviceArray, DeviceArrayStream, Error, Schema, abi
+from fletching import (
+    AsyncDeviceArrayStream,
+    AsyncHandler,
+    DeviceArray,
+    DeviceArrayStream,
+    Error,
+    Schema,
+    abi,
+)
 from fletching.abi import ArrowDeviceArray, ArrowSchema
 from gates import NEW, OLD, Gate, Queue, run_async
 from main import BATCHES, FAIL_AT, verify_dump
@@ -66,13 +74,13 @@ def pass_async(run: Run) -> None:
     gated = Gate(backend, run.case, export=False) if run.device.has_queues else nullcontext()
     with gated as gate:
 
-        def start(handler: int) -> None:
-            run_async(backend, gate, run.case, (BATCHES, _fail_at(run)), handler)
+        def start(handler: AsyncHandler) -> None:
+            run_async(backend, gate, run.case, (BATCHES, _fail_at(run)), handler.take())
 
         require_content(run, gate, asyncio.run(_receive(start)))
 
 
-async def _receive(start: Callable[[int], None]) -> Content:
+async def _receive(start: Callable[[AsyncHandler], None]) -> Content:
     stream = AsyncDeviceArrayStream.connect(start, window=1)  # an error drops what is queued
     content = Content(await stream.schema(), stream.device_type)
     try:

@@ -140,7 +140,7 @@ def test_an_attribute_error_within_a_method_raises() -> None:
     """It does not say that the object lacks the method."""
 
     class Raising:
-        def __arrow_c_device_array__(self) -> object:
+        def __arrow_c_device_array__(self, requested_schema: Any = None, **_: Any) -> Any:
             raise AttributeError("no field today")
 
     for call in (DeviceArray.from_arrow, fletching.from_arrow):
@@ -234,12 +234,12 @@ def test_a_device_that_the_cpu_can_read() -> None:
 
 
 def test_an_unknown_device_passes() -> None:
-    source = ProducedOnDevice(device_type=21, device_id=7)
+    source = ProducedOnDevice(device_type=9999, device_id=7)
     array = DeviceArray.from_arrow(source)
-    assert (array.device_type, array.device_id, array.sync_event) == (21, 7, 0)
-    assert repr(array) == "<fletching.DeviceArray int32, length 3, unknown(21):7, no event>"
+    assert (array.device_type, array.device_id, array.sync_event) == (9999, 7, 0)
+    assert repr(array) == "<fletching.DeviceArray int32, length 3, unknown(9999):7, no event>"
     out = struct_in(ArrowDeviceArray, array.__arrow_c_device_array__()[1])
-    assert (out.device_type, out.device_id, list(out.reserved)) == (21, 7, [0, 0, 0])
+    assert (out.device_type, out.device_id, list(out.reserved)) == (9999, 7, [0, 0, 0])
 
 
 def test_an_event_without_a_way_to_wait_is_an_error() -> None:

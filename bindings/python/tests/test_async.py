@@ -15,7 +15,15 @@ import pytest
 
 import gates
 from capsules import ProducedOnDevice
-from fletching import AsyncDeviceArrayStream, DeviceArray, Error, Schema, abi, send_async
+from fletching import (
+    AsyncDeviceArrayStream,
+    AsyncHandler,
+    DeviceArray,
+    Error,
+    Schema,
+    abi,
+    send_async,
+)
 from fletching._async import _Wake
 from producer import Producer
 
@@ -38,7 +46,7 @@ def producer() -> Iterator[Producer]:
 def received(batches: int, fail_at: int = -1, window: int = 1) -> AsyncDeviceArrayStream:
     """A stream of the reference producer."""
     return AsyncDeviceArrayStream.connect(
-        lambda handler: gates.run_async("cpu", None, "int32", (batches, fail_at), handler),
+        lambda handler: gates.run_async("cpu", None, "int32", (batches, fail_at), handler.take()),
         window=window,
     )
 
@@ -146,7 +154,7 @@ def test_a_cancelled_wait_loses_no_batch() -> None:
 
 def test_a_start_that_raises_releases_the_handler() -> None:
     async def run() -> None:
-        def start(_: int) -> None:
+        def start(_: AsyncHandler) -> None:
             raise ValueError("no producer")
 
         with pytest.raises(ValueError, match="no producer"):
@@ -181,7 +189,7 @@ def connected(
 ) -> tuple[AsyncDeviceArrayStream, asyncio.Task[None]]:
     tasks: list[asyncio.Task[None]] = []
 
-    def start(handler: int) -> None:
+    def start(handler: AsyncHandler) -> None:
         tasks.append(asyncio.ensure_future(send_async(SCHEMA, 1, batches, handler)))
 
     return AsyncDeviceArrayStream.connect(start, window), tasks[0]
@@ -321,7 +329,7 @@ def test_metadata_of_the_stream_and_of_batches() -> None:
     async def run() -> None:
         tasks: list[asyncio.Task[None]] = []
 
-        def start(handler: int) -> None:
+        def start(handler: AsyncHandler) -> None:
             sending = send_async(SCHEMA, 1, batches(), handler, metadata={"a": b"b"})
             tasks.append(asyncio.ensure_future(sending))
 
@@ -366,8 +374,8 @@ def test_metadata_of_an_error() -> None:
 
 def test_metadata_of_the_error_of_a_foreign_producer() -> None:
     async def run() -> Any:
-        def start(address: int) -> None:
-            handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+        def start(taken: AsyncHandler) -> None:
+            handler = abi.ArrowAsyncDeviceStreamHandler.from_address(taken.take())
             block = struct.pack("=ii1si2s", 1, 1, b"k", 2, b"v\xff")
             handler.on_error(handler, errno.EPROTO, b"failed", block)
             handler.release(handler)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from capsules import ProducedOnDevice
-from fletching import AsyncDeviceArrayStream, DeviceArray, Error, abi, send_async
+from fletching import AsyncDeviceArrayStream, AsyncHandler, DeviceArray, Error, abi, send_async
 from fletching._async import _Wake
 from fletching._callbacks import _implemented
 from fletching._core import AsyncConsumer
@@ -31,8 +31,8 @@ class Peer:
         self.producer = abi.ArrowAsyncProducer(device_type=1)
         abi.implement(self.producer, self)
 
-    def start(self, address: int) -> None:
-        self.handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+    def start(self, handler: AsyncHandler) -> None:
+        self.handler = abi.ArrowAsyncDeviceStreamHandler.from_address(handler.take())
         self.handler.producer = ctypes.pointer(self.producer)
         source = ProducedOnDevice()
         assert self.handler.on_schema(self.handler, source.schema) == 0
@@ -113,11 +113,8 @@ class StopError(BaseException):
 
 
 @pytest.mark.parametrize("error", [ValueError, StopError])
-def test_a_start_that_raises_anything_releases_the_handler(error: type[BaseException]) -> None:
-    peer = Peer()
-
-    def start(address: int) -> None:
-        peer.start(address)
+def test_connect_start_raises_releases_handler(error: type[BaseException]) -> None:
+    def start(_: AsyncHandler) -> None:
         raise error
 
     async def run() -> None:
@@ -126,8 +123,26 @@ def test_a_start_that_raises_anything_releases_the_handler(error: type[BaseExcep
 
     before = alive()
     asyncio.run(run())
-    assert peer.calls[-1] == "cancel"
     assert alive() == before  # the handler holds one until it is released
+
+
+@pytest.mark.parametrize("error", [ValueError, StopError])
+def test_connect_start_raises_leaves_taken_handler(error: type[BaseException]) -> None:
+    peer = Peer()
+
+    def start(handler: AsyncHandler) -> None:
+        peer.start(handler)
+        raise error
+
+    async def run() -> None:
+        with pytest.raises(error):
+            AsyncDeviceArrayStream.connect(start)
+        assert peer.calls[-1] == "cancel"
+        peer.fail()
+
+    before = alive()
+    asyncio.run(run())
+    assert alive() == before
 
 
 def alive() -> int:

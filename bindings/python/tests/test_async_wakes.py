@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fletching import AsyncDeviceArrayStream, Error, abi
+from fletching import AsyncDeviceArrayStream, AsyncHandler, Error, abi
 from fletching._async import _Wake, _Woken
 from fletching._core import AsyncConsumer, Gate
 from test_async import batch_of, connected
@@ -187,8 +187,8 @@ def test_an_error_after_the_gate_was_closed() -> None:
     async def run() -> None:
         handlers: list[Any] = []
 
-        def start(address: int) -> None:
-            handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+        def start(taken: AsyncHandler) -> None:
+            handler = abi.ArrowAsyncDeviceStreamHandler.from_address(taken.take())
             handlers.append(handler)
 
         stream = AsyncDeviceArrayStream.connect(start)

@@ -31,12 +31,12 @@ def changed(array: Any, **fields: int) -> Given:
 def test_columns(kind: Any) -> None:
     array = kind.from_arrow(BATCH)
     for index, name in enumerate(BATCH.schema.names):
-        for which in (index, name, index - len(BATCH.schema.names)):
+        for which in (index, name, index - len(BATCH.schema.names), numpy.int8(index)):
             column = array.column(which)
             assert type(column) is kind
             assert pyarrow.array(column).equals(BATCH.column(index))
     for wrong in (4, -5):
-        with pytest.raises(Error, match="no such child: expected an index below 4"):
+        with pytest.raises(Error, match=f"no such index: expected one of 4 columns, got {wrong}"):
             array.column(wrong)
     with pytest.raises(Error, match="column: no such name: got x"):
         array.column("x")

@@ -127,5 +127,12 @@ def test_integers_of_numpy_are_integers() -> None:
     assert [v.rule for v in check(interface)] == ["cuda-array-interface.stream-integer"]
     interface["stream"] = np.array([1, 2])
     assert [v.rule for v in check(interface)] == ["cuda-array-interface.stream-integer"]
-    interface.update(stream=None, data=(4096, np.bool_(False)))
-    assert [v.rule for v in check(interface)] == ["cuda-array-interface.data-pair"]
+
+
+def test_data_numpy_bool_is_accepted() -> None:
+    interface = interface_of(np.zeros((2, 3)))
+    interface.update(data=(4096, np.bool_(False)))
+    assert check(interface) == []
+    interface.update(data=(4096, np.int8(0)))
+    assert "got" not in str(check(interface)[0])
+    assert "(4096, a value of type 'numpy.int8')" in str(check(interface)[0])

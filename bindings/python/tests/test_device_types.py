@@ -17,9 +17,15 @@ def test_known_types_print_their_name() -> None:
 
 
 def test_unknown_types_print_their_number() -> None:
-    assert str(DeviceType(21)) == "unknown(21)"
+    assert str(DeviceType(9999)) == "unknown(9999)"
     assert repr(DeviceType(-1)) == "unknown(-1)"
     assert str(DeviceType(6)) == "unknown(6)"
+
+
+def test_reserved_numbers_print_their_name() -> None:
+    assert str(DeviceType(20)) == "unreleased(tpu_host, 20)"
+    assert find_device(20) is None
+    assert str(abi.DataTypeCode(18)) == "unreleased(bcomplex, 18)"
 
 
 @pytest.mark.parametrize("value", [21, 0, -1, 5, 2**31 - 1, -(2**31)])
@@ -51,7 +57,7 @@ def test_every_device_is_found_by_its_number() -> None:
         assert getattr(DeviceType, device.name.upper()) == device.type
         if device.arrow_macro:
             assert getattr(abi, device.arrow_macro) == device.type
-    assert find_device(21) is None
+    assert find_device(9999) is None
 
 
 def test_events() -> None:

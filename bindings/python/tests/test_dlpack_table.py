@@ -346,7 +346,7 @@ def test_a_stream_is_for_the_method() -> None:
     with standin.gpu() as gpu:
         kind, table = foreign(lambda: None)
         kind.__dlpack_device__ = lambda _: (2, 0)
-        with pytest.raises(TypeError):  # its tensor is on the CPU
+        with pytest.raises(BufferError, match="expected cuda:0, got cpu:0"):
             from_dlpack(kind(), stream=gpu.stream().number)
         assert kind.asked == ["__dlpack__"]
         del table

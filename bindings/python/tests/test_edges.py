@@ -98,8 +98,10 @@ def test_a_long_text_of_a_waiter_is_cut() -> None:
 
 
 def test_names_of_the_module() -> None:
-    assert {*fletching._NATIVE, *fletching._ASYNC, "Error", "__version__"} <= set(dir(fletching))
+    public = {name for name in dir(fletching) if not name.startswith("__")}
+    assert public == {*fletching.__all__, "abi"} - {"__version__"}
     assert dir(fletching) == sorted(dir(fletching))
+    assert all(getattr(fletching, name) is not None for name in fletching.__all__)
     assert _core.__doc__ == "What fletching has over C++: see fletching."
 
 

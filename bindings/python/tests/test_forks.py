@@ -84,8 +84,8 @@ def test_an_async_stream_of_the_parent() -> None:
     producer, handlers = abi.ArrowAsyncProducer(device_type=1), []
     abi.implement(producer, Methods())
 
-    def start(address):
-        handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+    def start(taken):
+        handler = abi.ArrowAsyncDeviceStreamHandler.from_address(taken.take())
         handler.producer = abi.ctypes.pointer(producer)
         capsule = array.schema.__arrow_c_schema__()
         schema = abi.ArrowSchema.from_address(get(capsule, b"arrow_schema"))

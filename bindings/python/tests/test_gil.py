@@ -17,6 +17,7 @@ from capsules import Produced, ProducedOnDevice, capsule_of
 from fletching import (
     ArrayStream,
     AsyncDeviceArrayStream,
+    AsyncHandler,
     DeviceArray,
     DeviceArrayStream,
     Schema,
@@ -130,7 +131,7 @@ def test_batches_of_an_async_stream_are_released_without_the_gil() -> None:
     async def run() -> DeviceArray:
         tasks: list[asyncio.Task[None]] = []
 
-        def start(handler: int) -> None:
+        def start(handler: AsyncHandler) -> None:
             tasks.append(asyncio.ensure_future(send_async(schema, 2, batches(), handler)))
 
         stream = AsyncDeviceArrayStream.connect(start)

@@ -268,29 +268,72 @@ def test_a_stream_of_batches(kind: Any) -> None:
     assert pyarrow.table(from_batches(kind, [])).schema == TABLE.schema
 
 
+EXCEPTIONS = [ValueError("no more"), OSError(errno.EPIPE, "gone"), KeyboardInterrupt("stop")]
+
+
 @each_kind
-@pytest.mark.parametrize(
-    ("error", "code", "text"),
-    [
-        (ValueError("no more"), errno.EIO, "ValueError: no more"),
-        (OSError(errno.EPIPE, "gone"), errno.EPIPE, "gone"),
-        (KeyboardInterrupt(), errno.EINTR, "KeyboardInterrupt"),
-    ],
-)
-def test_an_exception_is_the_error_of_the_stream(
-    kind: Any, error: BaseException, code: int, text: str
-) -> None:
+@pytest.mark.parametrize("error", EXCEPTIONS)
+def test_from_batches_exception_is_error_of_other_consumers(kind: Any, error: Any) -> None:
     def batches() -> Iterator[Any]:
         yield BATCHES[0]
         raise error
 
-    stream = from_batches(kind, batches())
-    next(stream)
-    with pytest.raises(fletching.Error, match=text) as raised:
-        next(stream)
-    assert raised.value.errno == code
-    with pytest.raises((OSError, pyarrow.ArrowException), match=text):
+    with pytest.raises((OSError, pyarrow.ArrowException), match=str(error.args[-1])):
         pyarrow.table(from_batches(kind, batches()))
+    error.__traceback__ = None
+
+
+@each_kind
+@pytest.mark.parametrize("error", [*EXCEPTIONS, SystemExit(3), MemoryError("full")])
+@pytest.mark.parametrize("exports", [0, 1, 2])
+def test_next_exception_of_iterable_keeps_type_and_traceback(
+    kind: Any, error: BaseException, exports: int
+) -> None:
+    def batches() -> Iterator[Any]:
+        yield BATCHES[0]
+        try:
+            raise LookupError("the cause")
+        except LookupError as cause:
+            raise error from cause
+
+    stream = from_batches(kind, batches())
+    for _ in range(exports):
+        stream = DeviceArrayStream.from_arrow(stream)
+    next(stream)
+    with pytest.raises(type(error)) as raised:
+        next(stream)
+    assert raised.value is error
+    assert isinstance(error.__cause__, LookupError)
+    assert "batches" in [entry.name for entry in raised.traceback]
+    assert next(stream, None) is None
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+
+
+@each_kind
+def test_next_stop_iteration_of_a_batch_is_not_the_end(kind: Any) -> None:
+    class Stopping:
+        def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+            raise StopIteration("not the end")
+
+    with pytest.raises(fletching.Error, match="StopIteration: not the end") as raised:
+        next(from_batches(kind, [Stopping()]))
+    assert isinstance(raised.value.__cause__, StopIteration)
+
+
+@each_kind
+def test_next_error_with_another_text_has_the_exception_as_its_cause(kind: Any) -> None:
+    """Of a stream in Python that is behind another library's stream."""
+
+    def batches() -> Iterator[Any]:
+        yield BATCHES[0]
+        raise ValueError("no more")
+
+    reader = pyarrow.RecordBatchReader.from_stream(from_batches(kind, batches()))
+    stream = kind.from_arrow(reader)
+    next(stream)
+    with pytest.raises(fletching.Error, match="no more") as raised:
+        next(stream)
+    assert isinstance(raised.value.__cause__, ValueError)
 
 
 @each_kind
@@ -308,7 +351,7 @@ def test_an_error_of_another_stream_is_unchanged(kind: Any) -> None:
 
 @each_kind
 def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
-    with pytest.raises(fletching.Error, match="object has no array"):
+    with pytest.raises(TypeError, match=r"object has no array: .*, got int"):
         next(from_batches(kind, [5]))
     with pytest.raises(TypeError):
         from_batches(kind, 5)

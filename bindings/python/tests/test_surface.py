@@ -92,7 +92,9 @@ def test_an_object_without_a_tensor() -> None:
 
 @pytest.mark.parametrize("index", [2**70, -(2**70), 1, -2])
 def test_an_index_that_is_no_column(index: int) -> None:
-    with pytest.raises(fletching.Error, match="no such child"):
+    with pytest.raises(
+        fletching.Error, match=f"no such index: expected one of 1 columns, got {index}"
+    ):
         BATCH.column(index)
 
 

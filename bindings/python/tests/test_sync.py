@@ -4,8 +4,10 @@ gate. With the GIL held that thread could not run, and the test would hang."""
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 from collections.abc import Callable, Iterator
+from signal import SIGINT
 from typing import Any
 
 import pytest
@@ -141,3 +143,20 @@ def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
     assert stream.is_idle()
     assert found.to_numpy().tolist() == [1, 3]
     opener.join()
+
+
+def test_synchronize_ctrl_c_interrupts(gpu: Gpu) -> None:
+    """The wait itself goes on, and keeps the array until the gate is open."""
+    source = ProducedOnDevice(device_type=PINNED, device_id=0)
+    array = DeviceArray.from_arrow(source).export_with_event(gpu.gated())
+    waiting = threading.Event()
+    interrupt = threading.Thread(target=after, args=(waiting, lambda: signal.raise_signal(SIGINT)))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        waiting.set()
+        array.synchronize()
+    interrupt.join()
+    assert not array.ready()
+    gpu.open()
+    array.synchronize()
+    assert array.ready()

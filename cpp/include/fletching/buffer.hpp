@@ -22,10 +22,6 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// An owner of an array or of a device array.
-template <class Raw>
-concept ArrayStruct = std::same_as<BaseOf<Raw>, ArrowArray>;
-
 constexpr ArrowDeviceType memory_of(const ArrowArray& /*array*/) noexcept {
   return ARROW_DEVICE_CPU;
 }
@@ -89,7 +85,7 @@ Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept
 /// 0, one that is not aligned for T, and for counts and offsets out of range; ENOMEM.
 ///
 /// Source: Arrow C data interface, "ArrowArray.offset", "ArrowArray.buffers".
-template <class T, detail::ArrayStruct Raw>
+template <class T, RawArray Raw>
 Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index, int64_t count) noexcept {
   static_assert(
       std::is_trivially_copyable_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool>,
@@ -116,7 +112,7 @@ Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index, int64_
 }
 
 /// The same with the array's length as count.
-template <class T, detail::ArrayStruct Raw>
+template <class T, RawArray Raw>
 Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index) noexcept {
   return buffer<T>(array, index, array.length());
 }
@@ -146,7 +142,7 @@ class Validity {
 /// The validity of an array whose type has a bitmap: every type but null, unions and run-end
 /// encoded ones. Without a bitmap, or with a null_count of 0, all values are valid. Ownership,
 /// waiting and errors as of buffer(); EINVAL too when there are nulls and no bitmap.
-template <detail::ArrayStruct Raw>
+template <RawArray Raw>
 Result<Validity> validity(const Owner<Raw>& array) noexcept {
   return detail::guarded([&]() -> Result<Validity> {
     const Result<const void*> address = detail::host_buffer(array, 0);

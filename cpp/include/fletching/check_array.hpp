@@ -69,6 +69,7 @@ class ArrayCheck {
     if (!format) return bad_format(*schema, format.error(), at);
     if (!fits_parent(*schema, *format, at)) return;
     const Size values = check_values(*array, at);
+    check_nulls(*format, *array, at);
     check_buffers(*format, *array, values, at);
     check_children(*schema, *format, *array, values, at);
     check_dictionary(*schema, *format, *array, at);
@@ -109,15 +110,16 @@ class ArrayCheck {
       findings_.more = true;
       return false;
     }
-    if (schema == nullptr || schema->release == nullptr) {
-      const bool listed = schema == nullptr && at.parent != nullptr;
-      const char* rule = listed ? "schema.children-count" : "schema.release-set";
-      in_schema(rule, at, schema == nullptr ? "is NULL" : "is released");
+    // Only an entry of a list of children is NULL here.
+    if (schema == nullptr) {
+      in_schema("schema.children-count", at, "is NULL");
+    } else if (schema->release == nullptr) {
+      in_schema("schema.release-set", at, "is released");
     }
-    if (array == nullptr || array->release == nullptr) {
-      const bool listed = array == nullptr && at.parent != nullptr;
-      const char* rule = listed ? "array.children-count" : "array.release-set";
-      in_array(rule, at, array == nullptr ? "is NULL" : "is released, or was moved out");
+    if (array == nullptr) {
+      in_array("array.children-count", at, "is NULL");
+    } else if (array->release == nullptr) {
+      in_array("array.release-set", at, "is released, or was moved out");
     }
     return schema != nullptr && schema->release != nullptr && array != nullptr &&
            array->release != nullptr;
@@ -169,6 +171,25 @@ class ArrayCheck {
     return values;
   }
 
+  /// Types and places without nulls. A null_count of -1 stays unchecked: it would take the bitmap.
+  void check_nulls(const Format& format, const ArrowArray& array, const TreePlace& at) {
+    using enum TypeId;
+    if (array.null_count <= 0 || array.null_count > array.length) return;
+    const bool in_map = at.parent_type == kMap;
+    if (in_map || (at.index == 0 && at.parent != nullptr && at.parent->parent_type == kMap)) {
+      in_array("format.map-child", at,
+               expected(in_map ? "null_count of a map's entries" : "null_count of a map's keys",
+                        "0", array.null_count));
+    } else if (at.parent_type == kRunEndEncoded && at.index == 0) {
+      in_array("format.run-end-children", at,
+               expected("null_count of run ends", "0", array.null_count));
+    } else if (format.has_no_nulls()) {
+      in_array(
+          "array.null-count-correct", at,
+          expected("null_count of a type without a validity bitmap", "0 or -1", array.null_count));
+    }
+  }
+
   FLETCHING_DETAIL_COLD void too_large(const ArrowArray& array, const TreePlace& at) {
     in_array("array.buffers-large-enough", at,
              "offset + length are more than memory can hold: got " + std::to_string(array.offset) +
@@ -182,8 +203,10 @@ class ArrayCheck {
     const bool counted = format.is_view() ? n > fixed && n <= kMaxStructs : n == fixed;
     if (!counted) {
       const bool no_sizes = format.is_view() && n == fixed;
+      const bool old_union = format.is_union() && n == fixed + 1;
       return in_array(no_sizes ? "array.view-sizes-buffer" : "array.n-buffers-of-type", at,
-                      expected("n_buffers is wrong",
+                      expected(old_union ? "n_buffers is that of the union layout before Arrow 1.0"
+                                         : "n_buffers is wrong",
                                format.is_view() ? "at least " + std::to_string(fixed + 1)
                                                 : std::to_string(fixed),
                                n));
@@ -285,14 +308,6 @@ class ArrayCheck {
   ArrayFindings findings_;
 };
 
-inline const ArrowArray* array_in(const ArrowArray* array) noexcept { return array; }
-inline const ArrowArray* array_in(const ArrowDeviceArray* array) noexcept {
-  return array == nullptr ? nullptr : &array->array;
-}
-
-template <class Raw>
-concept RawArray = std::same_as<Raw, ArrowArray> || std::same_as<Raw, ArrowDeviceArray>;
-
 }  // namespace detail
 
 /// The most findings that check_array reports.
@@ -305,6 +320,9 @@ inline constexpr size_t kMostFindings = 64;
 /// - the format is a published one, with the children that it asks for;
 /// - n_buffers, n_children and the dictionary are those of the type; lists are not NULL;
 /// - length, offset and null_count are in range, and buffers of that size are possible;
+/// - null_count is 0 or -1 for unions, run-end encoded arrays, run ends, and the entries and keys
+/// of
+///   a map;
 /// - no buffer is NULL but an empty one, or the validity bitmap of an array without nulls;
 /// - the children of a struct, a sparse union, a fixed-size list and a run-end encoded array are
 ///   long enough for their parent.
@@ -320,30 +338,21 @@ inline constexpr size_t kMostFindings = 64;
 /// format.
 ///
 /// A result with findings is ok() too: ask the findings, with empty() or status().
-template <detail::RawArray Raw>
-Result<ArrayFindings> check_array(const ArrowSchema* schema, const Raw* array,
+template <RawArray Raw>
+Result<ArrayFindings> check_array(const ArrowSchema& schema, const Raw& array,
                                   size_t most = kMostFindings) noexcept {
   return detail::guarded([&]() -> Result<ArrayFindings> {
     detail::ArrayCheck check((std::min)(most, kMostFindings));
-    check.visit(schema, detail::array_in(array), {});
+    check.visit(&schema, &detail::base(array), {});
     return std::move(check).take();
   });
 }
-template <detail::RawArray Raw>
-Result<ArrayFindings> check_array(const Schema& schema, const Owner<Raw>& array,
-                                  size_t most = kMostFindings) noexcept {
-  return check_array(schema.get(), array.get(), most);
-}
 
 /// The same for callers who need no list: EINVAL with the first finding. ENOMEM.
-template <detail::RawArray Raw>
-Status verify_array(const ArrowSchema* schema, const Raw* array) noexcept {
+template <RawArray Raw>
+Status verify_array(const ArrowSchema& schema, const Raw& array) noexcept {
   const Result<ArrayFindings> found = check_array(schema, array, 1);
   return found.ok() ? found->status() : Status(found.error());
-}
-template <detail::RawArray Raw>
-Status verify_array(const Schema& schema, const Owner<Raw>& array) noexcept {
-  return verify_array(schema.get(), array.get());
 }
 
 namespace detail {
@@ -352,7 +361,7 @@ namespace detail {
 /// every finding; ENOMEM.
 template <RawArray Raw>
 Status check_schema(const Schema& schema, const Raw& batch, std::string_view rule) noexcept {
-  const Result<ArrayFindings> found = check_array(schema.get(), &batch);
+  const Result<ArrayFindings> found = check_array(*schema, batch);
   const Status status = found.ok() ? found->status() : Status(found.error());
   if (status) return {};
   return error_with(status.error().code(), [&] {

@@ -13,7 +13,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// A device type of the C Device Data Interface: any number that ArrowDeviceArray::device_type can
-/// hold. Unknown numbers are valid; they print as "unknown(21)".
+/// hold. Unknown numbers are valid; they print as "unknown(9999)".
 class DeviceType {
  public:
   /// 0, which no device has.
@@ -27,7 +27,7 @@ class DeviceType {
   [[nodiscard]] constexpr const DeviceInfo* info() const noexcept { return find_device(value_); }
   [[nodiscard]] constexpr bool is_known() const noexcept { return info() != nullptr; }
 
-  /// "cuda_host"; "unknown(21)" for a number that is not known.
+  /// "cuda_host"; "unknown(9999)" for a number that is not known.
   [[nodiscard]] std::string name() const { return device_name(value_); }
 
   /// What a non-NULL sync_event of this type is. Of a number that is not known only its producer

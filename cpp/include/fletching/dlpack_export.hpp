@@ -126,10 +126,9 @@ inline Status check_exportable(const ArrowSchema& schema, const DeviceArray& arr
 
 /// `host_has_waited` for sync_event: else an array that has one is not read here.
 template <class Managed>
-Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& schema,
-                                                            DeviceArray& array,
-                                                            const DlpackExportOptions& options,
-                                                            bool host_has_waited = false) {
+Result<TensorOwner<Managed>> export_tensor(const ArrowSchema& schema, DeviceArray& array,
+                                           const DlpackExportOptions& options,
+                                           bool host_has_waited = false) {
   Status exportable = check_exportable(schema, array, options);
   if (!exportable) return std::move(exportable).error();
   const ArrowDeviceType device = array->device_type;
@@ -156,13 +155,8 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& s
   exported->managed.manager_ctx = exported.get();
   exported->managed.deleter = &ExportedTensor<Managed>::destroy;
   exported->array = std::move(array);
-  return std::unique_ptr<Managed, CallDeleter>(&exported.release()->managed);
+  return TensorOwner<Managed>(&exported.release()->managed);
 }
-
-/// Whether to_dlpack accepts arguments of these types.
-template <class Schema, class Array>
-concept DlpackArguments =
-    std::is_convertible_v<Schema, const ArrowSchema&> && std::is_convertible_v<Array, DeviceArray&>;
 
 /// What a compiler says of a call with others, in one line.
 template <class Schema, class Array>
@@ -170,7 +164,7 @@ Result<DlpackTensor> refuse_arguments() noexcept {
   static_assert(
       std::is_convertible_v<Schema, const ArrowSchema&>,
       "to_dlpack: schema: expected const ArrowSchema&; hint: of a fletching::Schema it is "
-      "*schema.get()");
+      "*schema");
   static_assert(
       std::is_convertible_v<Array, DeviceArray&>,
       "to_dlpack: array: expected a DeviceArray that is a variable and not const, because "
@@ -207,7 +201,8 @@ inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& ar
 
 /// Not to be called: it is chosen, and does not compile, when the schema or the array does not fit.
 template <class Schema, class Array>
-  requires(!detail::DlpackArguments<Schema, Array>)
+  requires(!std::is_convertible_v<Schema, const ArrowSchema&> ||
+           !std::is_convertible_v<Array, DeviceArray&>)
 Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
                                const DlpackExportOptions& /*options*/ = {}) noexcept {
   return detail::refuse_arguments<Schema, Array>();

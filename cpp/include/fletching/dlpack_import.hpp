@@ -201,8 +201,7 @@ Result<ImportedTensor> import_layout(Tensor managed, const DlpackImportOptions& 
 template <class Wait>
 Result<ImportedTensor> import_tensor(DlpackTensor tensor, const DlpackImportOptions& options,
                                      Wait wait) {
-  if (tensor == nullptr)
-    return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
+  if (!tensor) return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
     return Error{
         ENOTSUP,
@@ -213,11 +212,12 @@ Result<ImportedTensor> import_tensor(DlpackTensor tensor, const DlpackImportOpti
   const std::uint64_t flags = tensor->flags;
   constexpr std::uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
                                   DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
-  if ((flags & ~known) != 0) {
+  // A later minor version may add bits, but none that changes the meaning of the other fields.
+  if ((flags & ~known) != 0 && tensor->version.minor <= DLPACK_MINOR_VERSION) {
     return Error{
         ENOTSUP,
         "DLManagedTensorVersioned.flags: unknown bit: expected those of version 1.3, got " +
-            std::to_string(flags) + "; hint: pass max_version to the producer"};
+            std::to_string(flags) + "; hint: fix the producer"};
   }
   Result<ImportedTensor> imported = import_layout(std::move(tensor), options, wait);
   if (imported && !imported->copied) {
@@ -230,8 +230,7 @@ Result<ImportedTensor> import_tensor(DlpackTensor tensor, const DlpackImportOpti
 template <class Wait>
 Result<ImportedTensor> import_tensor(LegacyDlpackTensor tensor, const DlpackImportOptions& options,
                                      Wait wait) {
-  if (tensor == nullptr)
-    return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
+  if (!tensor) return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
   return import_layout(std::move(tensor), options, wait);
 }
 

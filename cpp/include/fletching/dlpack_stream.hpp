@@ -118,10 +118,9 @@ inline Status wait_for_stream(DLDevice device, const ConsumerStream& consumer) {
 }
 
 template <class Managed>
-Result<std::unique_ptr<Managed, CallDeleter>> export_behind(const ArrowSchema& schema,
-                                                            DeviceArray& array,
-                                                            const ConsumerStream& stream,
-                                                            DlpackExportOptions options) {
+Result<TensorOwner<Managed>> export_behind(const ArrowSchema& schema, DeviceArray& array,
+                                           const ConsumerStream& stream,
+                                           DlpackExportOptions options) {
   options.event_handled = true;
   // A released array has no event.
   Status ordered = check_exportable(schema, array, options);
@@ -167,7 +166,8 @@ inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& ar
 }
 /// Not to be called: chosen, and not compiled, when the schema or the array does not fit.
 template <class Schema, class Array>
-  requires(!detail::DlpackArguments<Schema, Array>)
+  requires(!std::is_convertible_v<Schema, const ArrowSchema&> ||
+           !std::is_convertible_v<Array, DeviceArray&>)
 Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
                                const ConsumerStream& /*stream*/,
                                const DlpackExportOptions& /*options*/ = {}) noexcept {

@@ -4,29 +4,58 @@
 #ifndef FLETCHING_DLPACK_TENSOR_HPP
 #define FLETCHING_DLPACK_TENSOR_HPP
 
-#include <memory>
+#include <utility>
 
 #include "fletching/dlpack.h"
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
-namespace detail {
+/// Owns a DLPack tensor: the destructor calls its deleter once, unless that is NULL.
+///
+/// Threads: one thread at a time; the deleter may run on any thread.
+template <class Managed>
+class TensorOwner {
+ public:
+  using raw_type = Managed;
 
-struct CallDeleter {
-  template <class Managed>
-  void operator()(Managed* managed) const noexcept {
-    if (managed->deleter != nullptr) managed->deleter(managed);
+  TensorOwner() noexcept = default;
+  /// Takes over `tensor`, which may be NULL.
+  explicit TensorOwner(Managed* tensor) noexcept : tensor_(tensor) {}
+
+  TensorOwner(TensorOwner&& other) noexcept : tensor_(other.detach()) {}
+  TensorOwner& operator=(TensorOwner&& other) noexcept {
+    TensorOwner(std::move(other)).swap(*this);
+    return *this;
   }
+  TensorOwner(const TensorOwner&) = delete;
+  TensorOwner& operator=(const TensorOwner&) = delete;
+  ~TensorOwner() { release(); }
+
+  /// Calls the deleter, unless the owner is empty. Afterwards it is empty.
+  void release() noexcept {
+    Managed* const last = detach();
+    if (last != nullptr && last->deleter != nullptr) last->deleter(last);
+  }
+
+  /// Gives the tensor up: the caller, such as a capsule, calls the deleter. Afterwards the owner is
+  /// empty. NULL for an empty owner.
+  [[nodiscard]] Managed* detach() noexcept { return std::exchange(tensor_, nullptr); }
+
+  void swap(TensorOwner& other) noexcept { std::swap(tensor_, other.tensor_); }
+
+  [[nodiscard]] Managed* get() const noexcept { return tensor_; }
+  Managed& operator*() const noexcept { return *tensor_; }
+  Managed* operator->() const noexcept { return tensor_; }
+  explicit operator bool() const noexcept { return tensor_ != nullptr; }
+
+ private:
+  Managed* tensor_ = nullptr;
 };
 
-}  // namespace detail
+using DlpackTensor = TensorOwner<DLManagedTensorVersioned>;
 
-/// Owns a tensor: calls its deleter, once, unless that is NULL. `release()` returns the pointer to
-/// somebody else who calls the deleter then, such as a capsule.
-using DlpackTensor = std::unique_ptr<DLManagedTensorVersioned, detail::CallDeleter>;
-
-/// The same for the struct from before DLPack 1.0, which has no version and no flags.
-using LegacyDlpackTensor = std::unique_ptr<DLManagedTensor, detail::CallDeleter>;
+/// The struct from before DLPack 1.0, which has no version and no flags.
+using LegacyDlpackTensor = TensorOwner<DLManagedTensor>;
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 

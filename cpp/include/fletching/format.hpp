@@ -91,6 +91,13 @@ struct Format {
   [[nodiscard]] constexpr bool is_view() const noexcept {
     return id == TypeId::kBinaryView || id == TypeId::kStringView;
   }
+  [[nodiscard]] constexpr bool is_union() const noexcept {
+    return id == TypeId::kDenseUnion || id == TypeId::kSparseUnion;
+  }
+  /// Whether its arrays have neither a validity bitmap nor nulls: unions and run-end encoded types.
+  [[nodiscard]] constexpr bool has_no_nulls() const noexcept {
+    return is_union() || id == TypeId::kRunEndEncoded;
+  }
   /// Whether it is an integer of 8 to 64 bits, which is what dictionary indices have to be.
   [[nodiscard]] constexpr bool is_integer() const noexcept {
     return id >= TypeId::kInt8 && id <= TypeId::kUInt64;

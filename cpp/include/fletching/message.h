@@ -6,7 +6,7 @@
 
 /// One line of UTF-8, NUL-terminated, cut at a character boundary when it is too long. Empty when
 /// there was no error. Owned by the caller; wherever a function accepts one, NULL means that the
-/// caller does not reads it.
+/// caller does not read it.
 struct FletchingMessage {
   char text[1024];
 };

@@ -36,10 +36,6 @@ constexpr Raw& base(Raw& raw) noexcept {
 template <class Raw>
 using BaseOf = std::remove_cvref_t<decltype(base(std::declval<Raw&>()))>;
 
-/// A struct that has others below it: a schema, an array, a device array.
-template <class Raw>
-concept Nested = std::same_as<BaseOf<Raw>, ArrowSchema> || std::same_as<BaseOf<Raw>, ArrowArray>;
-
 /// Zeroes every byte, padding too. In two pieces, because a compiler zeroes what is longer than 64
 /// bytes with a string instruction, which is slow to start.
 template <class Raw>
@@ -50,10 +46,15 @@ void zero(Raw* raw) noexcept {
   if constexpr (kFirst < sizeof(Raw)) std::memset(bytes + kFirst, 0, sizeof(Raw) - kFirst);
 }
 
-template <class Raw>
-concept OnDevice = std::same_as<Raw, ArrowDeviceArray>;
-
 }  // namespace detail
+
+/// ArrowArray or ArrowDeviceArray.
+template <class Raw>
+concept RawArray = std::same_as<Raw, ArrowArray> || std::same_as<Raw, ArrowDeviceArray>;
+
+/// A struct with children: ArrowSchema, ArrowArray or ArrowDeviceArray.
+template <class Raw>
+concept NestedStruct = std::same_as<Raw, ArrowSchema> || RawArray<Raw>;
 
 /// Owns one struct of the C interfaces: ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowArrayStream
 /// or ArrowDeviceArrayStream.
@@ -119,6 +120,8 @@ class Owner {
   /// The struct, still owned here. Valid until the owner is moved or destroyed.
   [[nodiscard]] Raw* get() noexcept { return &raw_; }
   [[nodiscard]] const Raw* get() const noexcept { return &raw_; }
+  Raw& operator*() noexcept { return raw_; }
+  const Raw& operator*() const noexcept { return raw_; }
   Raw* operator->() noexcept { return &raw_; }
   const Raw* operator->() const noexcept { return &raw_; }
 
@@ -131,9 +134,10 @@ class Owner {
     return &raw_;
   }
 
-  /// Moves the struct to *target, which is overwritten, is the caller's to release, and is not
-  /// the owner's own struct. Afterwards the owner is released.
+  /// Moves the struct to *target, which is overwritten and is the caller's to release. Afterwards
+  /// the owner is released, unless `target` is get(): then nothing happens.
   void move_to(Raw* target) noexcept {
+    if (target == &raw_) return;
     std::memcpy(target, &raw_, sizeof raw_);
     detail::base(raw_).release = nullptr;
   }
@@ -167,14 +171,14 @@ class Owner {
 
   /// The number of values.
   [[nodiscard]] int64_t length() const noexcept
-    requires std::same_as<base_type, ArrowArray>
+    requires RawArray<Raw>
   {
     return is_released() ? 0 : detail::base(raw_).length;
   }
 
   /// The number of nulls, -1 when the producer has not counted.
   [[nodiscard]] int64_t null_count() const noexcept
-    requires std::same_as<base_type, ArrowArray>
+    requires RawArray<Raw>
   {
     return is_released() ? 0 : detail::base(raw_).null_count;
   }
@@ -186,7 +190,7 @@ class Owner {
   }
 
   [[nodiscard]] int64_t device_id() const noexcept
-    requires detail::OnDevice<Raw>
+    requires std::same_as<Raw, ArrowDeviceArray>
   {
     return is_released() ? -1 : raw_.device_id;
   }
@@ -197,7 +201,7 @@ class Owner {
   /// a list that is NULL, and for a count that is negative or above 2^22. The structs stay with the
   /// parent: only the parent calls their release.
   [[nodiscard]] std::span<const base_type* const> children() const noexcept
-    requires detail::Nested<Raw>
+    requires NestedStruct<Raw>
   {
     if (is_released()) return {};
     return detail::children_of(detail::base(raw_));
@@ -214,11 +218,11 @@ class Owner {
   /// Errors: EINVAL, when there is no such child, or it was moved out before; ENOMEM. Then nothing
   /// has changed.
   Result<Owner> take_child(int64_t index) noexcept
-    requires detail::Nested<Raw>;
+    requires NestedStruct<Raw>;
 
   /// The same for the dictionary.
   Result<Owner> take_dictionary() noexcept
-    requires detail::Nested<Raw>;
+    requires NestedStruct<Raw>;
 
  private:
   [[nodiscard]] std::string_view text(const char* chars) const noexcept {
@@ -236,7 +240,7 @@ using DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
 
 template <class Raw>
 Result<Owner<Raw>> Owner<Raw>::take_child(int64_t index) noexcept
-  requires detail::Nested<Raw>
+  requires NestedStruct<Raw>
 {
   return detail::guarded([&]() -> Result<Owner> {
     if (is_released())
@@ -259,7 +263,7 @@ Result<Owner<Raw>> Owner<Raw>::take_child(int64_t index) noexcept
 
 template <class Raw>
 Result<Owner<Raw>> Owner<Raw>::take_dictionary() noexcept
-  requires detail::Nested<Raw>
+  requires NestedStruct<Raw>
 {
   return detail::guarded([&]() -> Result<Owner> {
     if (is_released())
@@ -285,7 +289,7 @@ Result<Owner<Raw>> Owner<Raw>::take_dictionary() noexcept
 ///
 /// Errors: EINVAL when `target` is released; ENOMEM. Then nothing has changed.
 template <class Raw, class Object>
-  requires detail::Nested<Raw>
+  requires NestedStruct<Raw>
 Status attach(Owner<Raw>& target, Object&& object) noexcept {
   using Stored = std::remove_cvref_t<Object>;
   static_assert(std::is_nothrow_constructible_v<Stored, Object&&>,

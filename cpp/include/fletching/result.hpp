@@ -13,8 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -68,8 +70,8 @@ namespace detail {
 #endif
 }
 
-/// Values that are themselves asked with `if`: a bool, an optional, or what a type declares by a
-/// member `is_tested`.
+/// Types whose values are tested with `if` too: bool, std::optional, and any type with a member
+/// `is_tested`.
 template <class T>
 inline constexpr bool kIsTested = std::is_same_v<T, bool> || requires { typename T::is_tested; };
 template <class T>
@@ -77,23 +79,121 @@ inline constexpr bool kIsTested<std::optional<T>> = true;
 
 }  // namespace detail
 
+template <class T>
+class Result;
+
+namespace detail {
+
+/// Calls `f` with the value of a result, or without arguments for a Result<void>.
+template <class Self, class F>
+decltype(auto) call_with_value(Self&& self, F&& f) {
+  if constexpr (std::is_void_v<typename std::remove_cvref_t<Self>::value_type>) {
+    return std::invoke(std::forward<F>(f));
+  } else {
+    return std::invoke(std::forward<F>(f), *std::forward<Self>(self));
+  }
+}
+
+/// The members of Result that take a callable, as in C++23's std::expected.
+template <class Self>
+class ResultOperations {
+ public:
+  /// Returns `f(value)`, which is a Result, or the error.
+  template <class F>
+  auto and_then(F&& f) const& {
+    return chain(self(), std::forward<F>(f));
+  }
+  template <class F>
+  auto and_then(F&& f) && {
+    return chain(std::move(*this).self(), std::forward<F>(f));
+  }
+
+  /// Returns a Result of `f(value)`, or the error.
+  template <class F>
+  auto transform(F&& f) const& {
+    return map(self(), std::forward<F>(f));
+  }
+  template <class F>
+  auto transform(F&& f) && {
+    return map(std::move(*this).self(), std::forward<F>(f));
+  }
+
+  /// Returns this result if it has a value, else `f(error)`, which is a Result of the same type.
+  template <class F>
+  Self or_else(F&& f) const& {
+    if (self().has_value()) return self();
+    return std::invoke(std::forward<F>(f), self().error());
+  }
+  template <class F>
+  Self or_else(F&& f) && {
+    if (self().has_value()) return std::move(*this).self();
+    return std::invoke(std::forward<F>(f), std::move(*this).self().error());
+  }
+
+  /// Returns this result if it has a value, else the Error that `f(error)` returns.
+  template <class F>
+  Self transform_error(F&& f) const& {
+    if (self().has_value()) return self();
+    return Error(std::invoke(std::forward<F>(f), self().error()));
+  }
+  template <class F>
+  Self transform_error(F&& f) && {
+    if (self().has_value()) return std::move(*this).self();
+    return Error(std::invoke(std::forward<F>(f), std::move(*this).self().error()));
+  }
+
+ private:
+  const Self& self() const& noexcept { return static_cast<const Self&>(*this); }
+  Self&& self() && noexcept { return static_cast<Self&&>(*this); }
+
+  template <class Source, class F>
+  static auto chain(Source&& source, F&& f) {
+    using Next =
+        std::remove_cvref_t<decltype(call_with_value(std::declval<Source>(), std::declval<F>()))>;
+    if (!source.has_value()) return Next(std::forward<Source>(source).error());
+    return Next(call_with_value(std::forward<Source>(source), std::forward<F>(f)));
+  }
+
+  template <class Source, class F>
+  static auto map(Source&& source, F&& f) {
+    using Value =
+        std::remove_cvref_t<decltype(call_with_value(std::declval<Source>(), std::declval<F>()))>;
+    if (!source.has_value()) return Result<Value>(std::forward<Source>(source).error());
+    if constexpr (std::is_void_v<Value>) {
+      call_with_value(std::forward<Source>(source), std::forward<F>(f));
+      return Result<Value>();
+    } else {
+      return Result<Value>(std::in_place,
+                           call_with_value(std::forward<Source>(source), std::forward<F>(f)));
+    }
+  }
+};
+
+}  // namespace detail
+
 /// A value of type T, or an Error. T may be void.
 ///
-/// `if (result)` means result.ok(). It does not compile for a bool, an optional or ArrayFindings,
-/// where it reads as a question about the value: ask in two steps.
+/// The members are those of C++23's std::expected, except that value() throws std::system_error,
+/// an Error converts without std::unexpected, and and_then, transform, or_else and transform_error
+/// pass a const value or error to the callable unless the result is an rvalue.
+///
+/// `if (result)` means result.has_value(). For a temporary Result of a bool, an optional or
+/// ArrayFindings it does not compile, because it reads as a question about the value:
 ///
 ///     const Result<bool> ready = event.ready();
-///     if (!ready.ok()) return ready.error();
+///     if (!ready) return ready.error();
 ///     if (*ready) read(buffers);
 ///
-/// Functions that return one do not throw: memory that runs out is the error ENOMEM.
+/// Functions of this library that return a Result do not throw: memory that runs out is the error
+/// ENOMEM.
 template <class T>
-class [[nodiscard]] Result {
+class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   // A union, because std::variant compiles four times as long, in every translation unit.
   static constexpr bool kMoves = std::is_nothrow_move_constructible_v<T>;
 
  public:
   using value_type = T;
+  using error_type = Error;
 
   Result(T content) noexcept(kMoves) : value_(std::move(content)), ok_(true) {}
   Result(Error error) noexcept : error_(std::move(error)), ok_(false) {}
@@ -129,27 +229,38 @@ class [[nodiscard]] Result {
   ~Result() { clear(); }
 
   /// Whether there is a value.
+  [[nodiscard]] bool has_value() const noexcept { return ok_; }
   [[nodiscard]] bool ok() const noexcept { return ok_; }
-  explicit operator bool() const noexcept
-    requires(!detail::kIsTested<T>)
-  {
-    return ok();
-  }
+  explicit operator bool() const& noexcept { return ok_; }
+  explicit operator bool() const&&
+    requires(detail::kIsTested<T>)
+  = delete;
 
-  /// The value. Throws std::system_error with the error's code and text when there is none; where
-  /// exceptions are off, prints the text and ends the program.
+  /// The value. Throws std::system_error with the error's code and text if there is none; without
+  /// exceptions, prints the text and aborts. Do not call it where an exception may not pass, such
+  /// as in a C callback.
   T& value() & { return checked(), **this; }
   const T& value() const& { return checked(), **this; }
   T&& value() && { return checked(), *std::move(*this); }
 
-  /// The value; there has to be one.
+  /// The value, or `other` if there is none. Does not throw unless T's constructors do.
+  template <class U>
+  T value_or(U&& other) const& {
+    return ok_ ? **this : static_cast<T>(std::forward<U>(other));
+  }
+  template <class U>
+  T value_or(U&& other) && {
+    return ok_ ? *std::move(*this) : static_cast<T>(std::forward<U>(other));
+  }
+
+  /// The value. Undefined behavior if there is none.
   T& operator*() & noexcept { return known(), value_; }
   const T& operator*() const& noexcept { return known(), value_; }
   T&& operator*() && noexcept { return known(), std::move(value_); }
   T* operator->() noexcept { return &**this; }
   const T* operator->() const noexcept { return &**this; }
 
-  /// The error; there has to be one.
+  /// The error. Undefined behavior if there is none.
   [[nodiscard]] const Error& error() const& noexcept { return error_; }
   [[nodiscard]] Error&& error() && noexcept { return std::move(error_); }
 
@@ -185,19 +296,23 @@ class [[nodiscard]] Result {
 };
 
 template <>
-class [[nodiscard]] Result<void> {
+class [[nodiscard]] Result<void> : public detail::ResultOperations<Result<void>> {
  public:
   using value_type = void;
+  using error_type = Error;
 
   Result() noexcept : content_(Nothing()) {}
   Result(Error error) noexcept : content_(std::move(error)) {}
 
+  explicit Result(std::in_place_t /*tag*/) noexcept : Result() {}
+
+  [[nodiscard]] bool has_value() const noexcept { return content_.ok(); }
   [[nodiscard]] bool ok() const noexcept { return content_.ok(); }
   explicit operator bool() const noexcept { return ok(); }
 
-  /// Throws std::system_error when there is an error; where exceptions are off, prints its text and
-  /// ends the program.
+  /// Throws std::system_error if there is an error; without exceptions, prints its text and aborts.
   void value() const { content_.value(); }
+  void operator*() const noexcept {}
 
   [[nodiscard]] const Error& error() const& noexcept { return content_.error(); }
   [[nodiscard]] Error&& error() && noexcept { return std::move(content_).error(); }
@@ -215,7 +330,17 @@ namespace detail {
 
 FLETCHING_DETAIL_COLD inline Error out_of_memory() noexcept { return {ENOMEM, "out of memory"}; }
 
-/// The running exception as an Error. Its text is left out when there is no memory for it.
+#if defined(__cpp_exceptions)
+FLETCHING_DETAIL_COLD inline Error exception_error(int code, const char* text) noexcept {
+  try {
+    return {code, text};
+  } catch (...) {
+    return out_of_memory();
+  }
+}
+#endif
+
+/// The running exception as an Error: README.md, "Errors", has the table.
 FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -223,18 +348,17 @@ FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::system_error& error) {
-    const bool is_errno = error.code().category() == std::generic_category();
-    try {
-      return {is_errno ? error.code().value() : EIO, error.what()};
-    } catch (...) {
-      return out_of_memory();
-    }
+    const std::error_condition condition = error.code().default_error_condition();
+    return exception_error(
+        condition.category() == std::generic_category() ? condition.value() : EIO, error.what());
+  } catch (const std::invalid_argument& error) {
+    return exception_error(EINVAL, error.what());
   } catch (const std::exception& error) {
-    try {
-      return {EIO, error.what()};
-    } catch (...) {
-      return out_of_memory();
-    }
+    return exception_error(EIO, error.what());
+  } catch (const Error& error) {
+    return exception_error(error.code(), error.message().c_str());
+  } catch (std::errc code) {
+    return {static_cast<int>(code), std::string()};
   } catch (...) {
     return {EIO, "not a standard exception"};  // it has no text
   }

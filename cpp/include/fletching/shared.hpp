@@ -30,7 +30,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 ///
 /// Threads: a Shared may be copied, and views be made, by several threads at once.
 template <class Raw>
-  requires detail::Nested<Raw>
+  requires NestedStruct<Raw>
 class Shared {
  public:
   /// Moves `source` in. One allocation. Errors: EINVAL when it is released, ENOMEM; then it is
@@ -121,7 +121,7 @@ class Shared {
 
     Result<Owner<Raw>> view(std::in_place);
     Raw* raw = view->get();
-    if constexpr (detail::OnDevice<Raw>) {
+    if constexpr (std::same_as<Raw, ArrowDeviceArray>) {
       raw->device_id = (*parent_)->device_id;
       raw->device_type = (*parent_)->device_type;
       raw->sync_event = (*parent_)->sync_event;

@@ -108,10 +108,21 @@ constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
   return nullptr;
 }
 
-/// The name of a device type; "unknown(21)" for a number that is not known.
+/// The name of a device type; "unknown(9999)" for a number that is not known, and
+/// "unreleased(name, number)" for a number that DLPack has not released.
 inline std::string device_name(ArrowDeviceType type) {
   const DeviceInfo* device = find_device(type);
-  return device != nullptr ? std::string(device->name) : "unknown(" + std::to_string(type) + ")";
+  if (device != nullptr) return std::string(device->name);
+  switch (type) {
+    case 19:
+      return "unreleased(tpu, 19)";
+    case 20:
+      return "unreleased(tpu_host, 20)";
+    case 21:
+      return "unreleased(ascend, 21)";
+    default:
+      return "unknown(" + std::to_string(type) + ")";
+  }
 }
 
 /// That memory of one device type can be used, as it is, by the devices of a type.
@@ -202,10 +213,17 @@ constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcep
   return nullptr;
 }
 
-/// The name of a data-type code; "unknown(99)" for a number that is not known.
+/// The name of a data-type code; "unknown(99)" for a number that is not known. As device_name for
+/// a number that DLPack has not released.
 inline std::string data_type_code_name(std::uint8_t code) {
   const DataTypeCodeInfo* entry = find_data_type_code(code);
-  return entry != nullptr ? std::string(entry->name) : "unknown(" + std::to_string(code) + ")";
+  if (entry != nullptr) return std::string(entry->name);
+  switch (code) {
+    case 18:
+      return "unreleased(bcomplex, 18)";
+    default:
+      return "unknown(" + std::to_string(code) + ")";
+  }
 }
 
 }  // namespace FLETCHING_VERSION_NAMESPACE

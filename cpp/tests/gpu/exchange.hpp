@@ -93,7 +93,7 @@ class Exchange : public Gated<CudaApi> {
   CudaArray described(DeviceArray array, std::optional<void*> stream = {},
                       const CudaArrayExportOptions& options = {}, std::string_view format = "i") {
     const Schema schema = make_schema({.format = format}).value();
-    Result<CudaArray> result = to_cuda_array(*schema.get(), array, stream, options);
+    Result<CudaArray> result = to_cuda_array(*schema, array, stream, options);
     EXPECT_TRUE(result) << message(result);
     return result ? *std::move(result) : CudaArray(nullptr);
   }

@@ -286,7 +286,7 @@ TEST_F(Exchange, EveryCallFailsOnce) {
     DeviceArray array = make_with_event();
     const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";
     ASSERT_TRUE(control_.set_fault(fault.c_str()));
-    const Result<CudaArray> result = to_cuda_array(*schema.get(), array);
+    const Result<CudaArray> result = to_cuda_array(*schema, array);
     control_.reset_faults();
     ASSERT_FALSE(result) << function;
     expect_mentions(result.error(), function);

@@ -67,8 +67,8 @@ class ExchangeOutOfMemory : public Exchange {
     const Schema schema = make_schema({.format = wanted.format}).value();
     const std::int64_t failed = fail_each(what, [&](Injection& inject) {
       DeviceArray array = make_array();
-      const Result<CudaArray> result = inject(
-          [&] { return to_cuda_array(*schema.get(), array, wanted.stream, wanted.options); });
+      const Result<CudaArray> result =
+          inject([&] { return to_cuda_array(*schema, array, wanted.stream, wanted.options); });
       expect_code(result, inject.fired(), wanted.code);
       EXPECT_EQ(array.is_released(), result.ok()) << "on failure it is still the caller's";
     });
@@ -77,7 +77,7 @@ class ExchangeOutOfMemory : public Exchange {
     fail_each(std::string(what) + ", release", [&](Injection& inject) {
       DeviceArray array = make_array();
       std::optional<CudaArray> result =
-          to_cuda_array(*schema.get(), array, wanted.stream, wanted.options).value();
+          to_cuda_array(*schema, array, wanted.stream, wanted.options).value();
       inject([&] { result.reset(); });
     });
   }
@@ -210,7 +210,7 @@ TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
     fail_each(fault + ", export", [&](Injection& inject) {
       DeviceArray array = make_with_event();
       ASSERT_TRUE(control_.set_fault(fault.c_str()));
-      const Result<CudaArray> result = inject([&] { return to_cuda_array(*schema.get(), array); });
+      const Result<CudaArray> result = inject([&] { return to_cuda_array(*schema, array); });
       control_.reset_faults();
       EXPECT_EQ(array.is_released(), result.ok());
     });

@@ -160,7 +160,7 @@ TEST_F(Exchange, AMaskHidesNoNullsOfInnerLists) {
   builder->set(builder->add_children(builder->root(), 1)[0], {.length = 1, .null_count = 1},
                {data(), data()});
   DeviceArray array = builder->finish(ARROW_DEVICE_CUDA, 0).value();
-  expect_mentions(to_cuda_array(*schema.get(), array, {}, {.mask = true}).error(), "nulls");
+  expect_mentions(to_cuda_array(*schema, array, {}, {.mask = true}).error(), "nulls");
   DeviceArray flat = make({.length = 1, .null_count = 1});
   const Schema number = make_schema({.format = "i"}).value();
   expect_mentions(to_cuda_array(*number.get(), flat, {}, {.mask = true}).error(),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from ..languages.c import declare_function, type_name
 from ..render import Filters, Output
+from ..spec.errno import ErrorClass
 from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
 from ..spec.model import Access, Buffers, Device, Erratum, Field, Spec, Struct, Unassigned
 from ..spec.pointers import in_words
@@ -30,6 +32,7 @@ def outputs(spec: Spec) -> list[Output]:
         Output(f"{_FOLDER}/README.md", "index.md", "spec/*.yaml", everything),
         *_device_pages(spec, everything),
         _dictionary_page(spec),
+        _errno_page(spec),
     ]
     for interface in spec.interfaces:
         context = {
@@ -53,10 +56,21 @@ def _dictionary_page(spec: Spec) -> Output:
     return Output(path, "cuda_array_interface.md", source, context)
 
 
+def _errno_page(spec: Spec) -> Output:
+    names = sorted(spec.errno.classes[0].exceptions)
+    titles = {name: "C++" if name == "cpp" else name.capitalize() for name in names}
+    context = {"errno": spec.errno, "languages": titles}
+    return Output(f"{_FOLDER}/errno.md", "errno.md", "spec/errno.yaml", context)
+
+
 def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
     """The table of all numbers, and a page for each device."""
     source = "spec/devices.yaml"
-    numbers: list[Device | Unassigned] = [*spec.devices, *spec.unassigned]
+    numbers: list[Device | Unassigned] = [
+        *spec.devices,
+        *spec.unreleased_devices,
+        *spec.unassigned,
+    ]
     table = {
         **everything,
         "numbers": sorted(numbers, key=lambda entry: entry.value),
@@ -149,11 +163,24 @@ def access(found: Access) -> str:
     return ", ".join(f"`{name}`" for name in found.devices) or f"unknown: {found.unknown}"
 
 
+def exceptions(entry: ErrorClass, languages: Iterable[str]) -> str:
+    """The table cells with the exceptions of each language."""
+    cells = (", ".join(f"`{name}`" for name in entry.exceptions[key]) for key in languages)
+    return " | ".join(cells)
+
+
+def clause(sentence: str) -> str:
+    """A sentence as a part of another one: without its full stop."""
+    return sentence.removesuffix(".")
+
+
 FILTERS: Filters = {
     "access": access,
     "buffers": buffers,
     "cell": cell,
+    "clause": clause,
     "declaration": declaration,
+    "exceptions": exceptions,
     "map_name": map_name,
     "owner": owner,
     "places": places,

@@ -9,11 +9,11 @@ from ..render import Filters, Output
 from ..rules.rulebook import Family, Rulebook, rule_errata
 from ..rules.sentences import NORMATIVE
 from ..spec.model import Spec
-from .pages import cell, homes, owner
+from .pages import cell, clause, homes, owner
 
 _FOLDER = "docs/reference/rules"
 _CHECKS = {
-    "validator": "for the validator, which is planned",
+    "validator": "can be checked at run time",
     "compile": "checked when it is compiled",
     "test": "checked by tests",
     "static": "checked by reading the code",
@@ -84,4 +84,4 @@ def prose(text: str) -> str:
     return re.sub(r"(?<![`\w.])[\w.]*_(?:[\w.]*\w)?", r"`\g<0>`", text)
 
 
-FILTERS: Filters = {"cell": cell, "owner": owner, "prose": prose}
+FILTERS: Filters = {"cell": cell, "clause": clause, "owner": owner, "prose": prose}

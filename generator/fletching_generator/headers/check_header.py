@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from ..spec.model import Declarations, Field, Interface, Struct
 from ..spec.types import Callback, Scalar, Type, spell
-from .check_numbers import compare_constants, compare_enum, compare_other_devices
+from .check_numbers import (
+    compare_constants,
+    compare_enum,
+    compare_other_devices,
+    names_devices,
+)
 from .dlpack_version import header_version, parse_version
 from .facts import HeaderField, HeaderRecord, Place, Run
 from .findings import ERROR, LAGS, NOTE, WARNING, Finding, Report
+from .namespaces import without_namespaces
+
+_PREFIXES = ("ARROW_", "DLPACK_")
 
 
-def compare(spec: Declarations, runs: Sequence[Run], interfaces: Sequence[str]) -> Report:
-    """Holds every run against the interfaces of the spec, all of them when none is named."""
+def compare(
+    spec: Declarations,
+    runs: Sequence[Run],
+    interfaces: Sequence[str],
+    read_with_macro: Callable[[str], list[Run]],
+) -> Report:
+    """Holds every run against the interfaces of the spec, all of them when none is named.
+
+    `read_with_macro` reads the header as if the macro had been defined before it: it says whether a
+    guard skips what it guards, however the header spells it.
+    """
     wanted = [i for i in spec.interfaces if not interfaces or i.id in interfaces]
     seen: dict[Finding, list[Run]] = {}
-    declared = [i for i in wanted if any(_declares(spec, i, run) for run in runs)]
-    for run in runs:
-        for interface in declared:
-            for finding in _compare_interface(spec, interface, run):
+    names = {struct.name for struct in spec.structs}
+    moved = [without_namespaces(run, names) for run in runs]
+    declared = [i for i in wanted if any(_declares(spec, i, run) for run, _ in moved)]
+    devices = [i for i in wanted if i not in declared and any(names_devices(i, r) for r in runs)]
+    for interface in declared:
+        guarded = read_with_macro(interface.guard)
+        for run, (flat, spaces), again in zip(runs, moved, guarded, strict=True):
+            findings = _compare_interface(spec, interface, flat, again)
+            for finding in (*_compare_namespaces(interface, flat, spaces), *findings):
                 seen.setdefault(finding, []).append(run)
+    for interface in devices:
+        for run in runs:
+            for finding in compare_other_devices(spec, interface, run):
+                seen.setdefault(finding, []).append(run)
+    declared = [i for i in wanted if i in declared or i in devices]
     absent = tuple(i.id for i in wanted if i not in declared)
     return Report(
         runs=len(runs),
@@ -40,8 +67,10 @@ def _declares(spec: Declarations, interface: Interface, run: Run) -> bool:
     return bool(names & there)
 
 
-def _compare_interface(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
-    yield from _compare_guard(interface, run)
+def _compare_interface(
+    spec: Declarations, interface: Interface, run: Run, guarded: Run
+) -> Iterator[Finding]:
+    yield from _compare_guard(interface, run, guarded)
     for struct in interface.structs:
         yield from _compare_struct(spec, interface, struct, run)
     for typedef in interface.typedefs:
@@ -54,25 +83,34 @@ def _compare_interface(spec: Declarations, interface: Interface, run: Run) -> It
         yield from compare_other_devices(spec, interface, run)
 
 
-def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
+def _compare_namespaces(
+    interface: Interface, run: Run, spaces: Mapping[str, str]
+) -> Iterator[Finding]:
+    for name in (struct.name for struct in interface.structs if struct.name in spaces):
+        text = f"is in the namespace '{spaces[name]}', and another type than the one of C"
+        hint = "; declare it outside of every namespace"
+        yield Finding(ERROR, interface.id, name, text + hint, run.records[name].place)
+
+
+def _compare_guard(interface: Interface, run: Run, guarded: Run) -> Iterator[Finding]:
+    """A copy is guarded if it is skipped when the macro is defined, and defines it itself."""
     for record in (run.records[s.name] for s in interface.structs if s.name in run.records):
-        around = _guards_around(record.place, run)
-        if interface.guard not in around + _guards_elsewhere(record.place, run):
-            inner = [macro for macro in around if macro.startswith(("ARROW_", "DLPACK_"))]
+        if any(name.rpartition("::")[2] == record.name for name in guarded.defined):
+            inner = [m for m in _guards_around(record.place, run) if m.startswith(_PREFIXES)]
             instead = f"; it is under {inner[-1]}" if inner else ""
             text = f"'{record.name}' is not inside this canonical guard{instead}"
             hint = "; two headers with their own copies cannot be included together"
-            yield Finding(ERROR, interface.id, interface.guard, text + hint, record.place)
+        elif interface.guard not in run.macros:
+            text = f"'{record.name}' is inside this canonical guard, which nothing defines"
+            hint = "; a copy that is included later is not skipped"
+        else:
+            continue
+        yield Finding(ERROR, interface.id, interface.guard, text + hint, record.place)
 
 
 def _guards_around(place: Place, run: Run) -> list[str]:
     here = [guard for guard in run.guards if guard.place.file == place.file]
     return [guard.macro for guard in here if guard.place.line < place.line <= guard.end_line]
-
-
-def _guards_elsewhere(place: Place, run: Run) -> list[str]:
-    """The facts do not say from where a file is included: it may be from inside of these."""
-    return [g.macro for g in run.guards if g.place.file != place.file and g.taken]
 
 
 def _compare_struct(

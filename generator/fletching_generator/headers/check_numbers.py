@@ -9,6 +9,7 @@ from .facts import HeaderEnum, HeaderMacro, Run
 from .findings import ERROR, LAGS, NOTE, Finding
 
 _DEVICE_PREFIX = "ARROW_DEVICE_"
+_RESERVED = " on DLPack's main branch, which no release has yet"
 # Another minor version has other enumerators, but the same layouts.
 _MINOR_VERSION = "DLPACK_MINOR_VERSION"
 
@@ -29,6 +30,13 @@ def compare_enum(
         elif there.value != enumerator.value:
             text = f"is {there.value}, the specification says {enumerator.value}"
             yield Finding(ERROR, interface.id, enumerator.name, text, there.place)
+    for enumerator in expected.unreleased:
+        there = found.get(enumerator.name)
+        if there is not None:
+            same = there.value == enumerator.value
+            wrong = "" if same else f" as {enumerator.value}"
+            text = f"is {there.value}; DLPack's main branch has it{wrong}, and no release does"
+            yield Finding(NOTE if same else ERROR, interface.id, there.name, text, there.place)
     yield from _compare_other_enumerators(spec, interface, expected, enum)
 
 
@@ -36,14 +44,18 @@ def _compare_other_enumerators(
     spec: Declarations, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
 ) -> Iterator[Finding]:
     """What the header has more, which may be newer than the spec, or a fork's."""
-    known = {enumerator.name for enumerator in expected.enumerators}
-    owners = {enumerator.value: enumerator.name for enumerator in expected.enumerators}
+    known = {enumerator.name for enumerator in expected.known}
+    owners = {e.value: f"{e.name}{_RESERVED * e.unreleased}" for e in expected.known}
+    forks = {entry: fork.name for fork in spec.forks for entry in fork.devices.items()}
     unassigned = {number.value for number in spec.unassigned} if expected.from_devices else set()
     for enumerator in enum.enumerators:
         if enumerator.name in known:
             continue
         owner = owners.get(enumerator.value)
         severity, text = _verdict(enumerator.value, unassigned, owner, "it")
+        fork = forks.get((enumerator.name, enumerator.value))
+        if expected.from_devices and fork is not None:
+            text += f"; {fork} of DLPack has it so"
         yield Finding(severity, interface.id, enumerator.name, text, enumerator.place)
 
 
@@ -85,16 +97,23 @@ def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
     return f"it is under '{' and '.join(macro.conditions)}', which does not hold"
 
 
+def names_devices(interface: Interface, run: Run) -> bool:
+    """Whether the header has a macro that looks like a device type."""
+    return interface.device_macros and any(name.startswith(_DEVICE_PREFIX) for name in run.macros)
+
+
 def compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
     known = {device.arrow for device in spec.arrow_devices}
-    by_value = {device.value: device for device in spec.devices}
+    by_value = {device.value: device for device in (*spec.devices, *spec.unreleased_devices)}
     unassigned = {number.value for number in spec.unassigned}
     for macro in run.macros.values():
         if not macro.name.startswith(_DEVICE_PREFIX) or macro.name in known or macro.value is None:
             continue
         owner = by_value.get(macro.value)
         if owner is not None and owner.arrow is None:
-            severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
+            where = "on DLPack's main branch" if owner.unreleased else "in DLPack"
+            text = f"is {macro.value}; the specification has it {where} only, as '{owner.name}'"
+            severity = NOTE
         else:
             name = None if owner is None else f"'{owner.name}'"
             severity, text = _verdict(macro.value, unassigned, name, "this device")

@@ -116,6 +116,7 @@ class Run:
     typedefs: dict[str, HeaderTypedef]
     enums: tuple[HeaderEnum, ...]
     records: dict[str, HeaderRecord]
+    defined: frozenset[str]  # the names of all records, also of those that have an error
 
 
 def read_header(
@@ -136,6 +137,17 @@ def read_header(
         place = f"as {first.language} on {first.target}"
         raise UsageError(f"{header} has {count} {place}:{shown}{_hint(first)}")
     return [run for run in runs if run.language in clean]
+
+
+def read_with_macro(
+    header: Path, runs: Sequence[Run], macro: str, flags: Sequence[str]
+) -> list[Run]:
+    """The same runs as if something before the header had defined the macro, errors or not."""
+    languages = tuple(dict.fromkeys(run.language for run in runs))
+    targets = tuple(dict.fromkeys(run.target for run in runs))
+    again = extract(header, languages, targets, ["-D", macro, *flags])
+    by_name = {(run.language, run.target): run for run in again}
+    return [by_name[run.language, run.target] for run in runs]
 
 
 def _hint(run: Run) -> str:
@@ -199,6 +211,7 @@ def _run(entry: dict[str, Any]) -> Run:
         },
         enums=tuple(_enum(e) for e in entry["enums"]),
         records={r["name"]: _record(r) for r in entry["records"] if r["complete"] and r["valid"]},
+        defined=frozenset(r["name"] for r in entry["records"] if r["complete"]),
     )
 
 

@@ -25,10 +25,14 @@ class Report:
 
     runs: int
     declared: tuple[str, ...]  # the interfaces that the header declares
-    absent: tuple[str, ...]  # those that it does not; no mistake unless asked for by name
+    absent: tuple[str, ...]  # those that it does not; a mistake if it is all, or asked for by name
     missed: bool  # one that was asked for by name is absent
     findings: tuple[tuple[Finding, tuple[Run, ...]], ...]
 
     @property
     def wrong(self) -> bool:
-        return self.missed or any(finding.severity == ERROR for finding, _ in self.findings)
+        return (
+            self.missed
+            or not self.declared
+            or any(finding.severity == ERROR for finding, _ in self.findings)
+        )

@@ -26,6 +26,10 @@ _DEVICES = "DLDeviceType"
 _TARGET = "x86_64-linux-gnu"
 
 
+class RefusedError(SpecError):
+    """What the header says contradicts the spec."""
+
+
 @dataclass(frozen=True)
 class Registry:
     """A list of numbers in the spec, and its enum in dlpack.h."""
@@ -50,18 +54,22 @@ class Registry:
 
 
 @dataclass(frozen=True)
-class Addition:
+class Change:
+    """A new entry, or the release of an unreleased one."""
+
     registry: Registry
     name: str  # "kDLNextThing"
     value: int  # 42
     label: str  # "nextthing": how it will print
+    new: bool
 
 
 @dataclass(frozen=True)
 class Result:
     """What a header brings."""
 
-    added: tuple[Addition, ...]  # devices first, each by value
+    changes: tuple[Change, ...]  # devices first, each by value
+    since: str | None  # "1.4": of DLPack; None if the header is of its main branch
     absent: tuple[str, ...]  # enums that the header does not declare
 
 
@@ -74,14 +82,18 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
         raise UsageError(f"{header}: not a dlpack.h: expected enum {_DEVICES}")
     pairs = [(r, enum) for r in _registries(spec) if (enum := found[r.enum]) is not None]
     _refuse(pairs)
-    added = tuple(addition for registry, enum in pairs for addition in _additions(registry, enum))
-    texts = _edited(root, added, _since(spec_version(spec), header_version(runs[0])))
+    since = _since(spec_version(spec), header_version(runs[0]))
+    changes = tuple(change for r, enum in pairs for change in _changes(r, enum, since))
+    texts = _edited(root, changes, since)
     if texts:
-        _check(root, texts)
+        try:
+            _check(root, texts)
+        except SpecError as error:
+            raise RefusedError(*error.mistakes) from error
         if not dry_run:
             for file, text in texts.items():
                 replace_file(root / file, text)
-    return Result(added, tuple(name for name, enum in found.items() if enum is None))
+    return Result(changes, since, tuple(name for name, enum in found.items() if enum is None))
 
 
 def _registries(spec: Spec) -> list[Registry]:
@@ -101,20 +113,19 @@ def _read_enum(header: Path, runs: Sequence[Run], name: str) -> HeaderEnum | Non
     return enums[0] if enums else None
 
 
-def _since(known: Version, found: Version) -> str:
-    """The version that is the first to have what is new: the header's, or the one after the spec's.
+def _since(known: Version, found: Version) -> str | None:
+    """The version of a release that is newer than the spec.
 
-    A header between two versions still has the number of the earlier one, which had nothing new.
+    Between two releases, DLPack's header has the number of the earlier one, which had nothing new.
     """
-    major, minor = max(found, (known[0], known[1] + 1))
-    return f"{major}.{minor}"
+    return "{}.{}".format(*found) if found > known else None
 
 
 # --- What is refused ---------------------------------------------------------------------------
 
 
 def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
-    """Raises SpecError with everything in the header that cannot be taken over."""
+    """Raises RefusedError with everything in the header that cannot be taken over."""
     mistakes = []
     for registry, enum in pairs:
         mistakes += [
@@ -130,14 +141,14 @@ def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
                 place = enum.place
                 mistakes.append(Mistake(place.file, place.line, known.name, problem, hint))
     if mistakes:
-        raise SpecError(*mistakes)
+        raise RefusedError(*mistakes)
 
 
 def _problems(
     registry: Registry, found: HeaderEnum, enumerator: HeaderEnumerator
 ) -> list[tuple[str, str]]:
     value = enumerator.value
-    known = registry.declared.enumerators
+    known = registry.declared.known
     same = next((k for k in known if k.name == enumerator.name), None)
     owner = next((k for k in known if k.value == value), None)
     twin = next(
@@ -149,12 +160,16 @@ def _problems(
         problems.append((f"{value} does not fit", f"a {registry.noun} is of type {scalar}"))
     if same is not None and same.value != value:
         hint = f"a {registry.noun} never changes its number; is this header a fork?"
+        if same.unreleased:
+            hint = "correct the entry in the spec if DLPack has changed it before the release"
         problems.append((f"is {value}, but the spec has it as {same.value}", hint))
     if twin is not None:
         problems.append((f"has the number {value} of {twin.name}", "one number, one name"))
     elif same is None and owner is not None:
         hint = f"one number, one {registry.noun}; is this header a fork?"
-        problems.append((f"has the number {value} of '{owner.label}' in the spec", hint))
+        reserved = ", which is reserved until DLPack releases it" if owner.unreleased else ""
+        problem = f"has the number {value} of '{owner.label}' in the spec{reserved}"
+        problems.append((problem, hint))
     if same is None and value in registry.unassigned:
         hint = "remove it from 'unassigned' in the spec if DLPack has assigned it"
         problems.append((f"has the number {value}, which is never assigned", hint))
@@ -164,10 +179,17 @@ def _problems(
 # --- What is written ---------------------------------------------------------------------------
 
 
-def _additions(registry: Registry, enum: HeaderEnum) -> list[Addition]:
-    known = {enumerator.name for enumerator in registry.declared.enumerators}
-    new = sorted((e for e in enum.enumerators if e.name not in known), key=lambda e: e.value)
-    return [Addition(registry, e.name, e.value, _label(e.name, registry)) for e in new]
+def _changes(registry: Registry, enum: HeaderEnum, since: str | None) -> list[Change]:
+    known = {enumerator.name: enumerator for enumerator in registry.declared.known}
+    changes = []
+    for found in sorted(enum.enumerators, key=lambda e: e.value):
+        there = known.get(found.name)
+        if there is None:
+            label = _label(found.name, registry)
+            changes.append(Change(registry, found.name, found.value, label, new=True))
+        elif there.unreleased and since is not None:
+            changes.append(Change(registry, found.name, found.value, there.label, new=False))
+    return changes
 
 
 def _label(name: str, registry: Registry) -> str:
@@ -178,18 +200,30 @@ def _label(name: str, registry: Registry) -> str:
     return stem.lower()
 
 
-def _edited(root: Path, added: Sequence[Addition], since: str) -> dict[str, str]:
+def _edited(root: Path, changes: Sequence[Change], since: str | None) -> dict[str, str]:
     """The new texts of the files that change."""
     texts: dict[str, str] = {}
-    for addition in added:
-        file = addition.registry.file
+    for change in changes:
+        file = change.registry.file
         text = texts.get(file) or (root / file).read_text(encoding="utf-8")
-        insert = _insert_device if addition.registry.declared.from_devices else _insert_code
-        texts[file] = insert(text, addition, since)
+        of_devices = change.registry.declared.from_devices
+        version = f'{{dlpack: "{since}"}}' if of_devices else f'"{since}"'
+        release = "unreleased: true" if since is None else f"since: {version}"
+        if not change.new:
+            texts[file] = _release(text, change, release)
+        else:
+            texts[file] = (_insert_device if of_devices else _insert_code)(text, change, release)
     return texts
 
 
-def _insert_device(text: str, device: Addition, since: str) -> str:
+def _release(text: str, change: Change, release: str) -> str:
+    """The entry with the version in the place of `unreleased`."""
+    name = f"name: {change.label}\n" if change.registry.declared.from_devices else change.name
+    before, found, rest = text.partition(name)
+    return before + found + rest.replace("unreleased: true", release, 1)
+
+
+def _insert_device(text: str, device: Change, release: str) -> str:
     """The entry before the first one with a greater value, else at the end."""
     stem = device.name.removeprefix("kDL")
     entry = f"""\
@@ -198,14 +232,14 @@ def _insert_device(text: str, device: Addition, since: str) -> str:
     doc: The device that DLPack calls {stem}.
     dlpack_only: Arrow has not taken this device over from DLPack yet.
     dlpack: {device.name}
-    since: {{dlpack: "{since}"}}
+    {release}
     device_id: defined by the runtime of the device
     buffers: {{are: unknown, doc: The header does not say.}}
     accessible_from: {{devices: [], unknown: The header does not say.}}
     handles: {{needed: [], unknown: The header does not say.}}
     event: {{pointer: none, note: not_in_arrow}}
 """
-    known = device.registry.declared.enumerators
+    known = device.registry.declared.known
     after = min((k for k in known if k.value > device.value), key=lambda k: k.value, default=None)
     if after is None:
         return text.rstrip("\n") + "\n\n" + entry
@@ -213,12 +247,12 @@ def _insert_device(text: str, device: Addition, since: str) -> str:
     return text[:start] + entry + "\n" + text[start:]
 
 
-def _insert_code(text: str, code: Addition, since: str) -> str:
+def _insert_code(text: str, code: Change, release: str) -> str:
     """The entry before the first one with a greater value, else behind the last one."""
     stem = code.name.removeprefix("kDL")
     entry = (
         f"      - {{name: {code.name}, label: {code.label}, value: {code.value}, "
-        f'since: "{since}", doc: "The type that DLPack calls {stem}."}}\n'
+        f'{release}, doc: "The type that DLPack calls {stem}."}}\n'
     )
     entries = list(re.finditer(r"^      - .*\n(?:        .*\n)*", text, re.MULTILINE))
     of_code = [(m, _value_of(m[0])) for m in entries if re.search(r"\bname: kDL", m[0])]

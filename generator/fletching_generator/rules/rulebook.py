@@ -25,7 +25,9 @@ class Rule:
     party: Literal["producer", "consumer", "both", "library", "user"]  # who has to keep it
     severity: Literal["error", "warning"]  # the text's "must" or "should", unless stricter
     text: str  # "The producer sets every byte of reserved to zero."
-    check: Literal["validator", "compile", "test", "static", "not_checkable"]  # validator: planned
+    check: Literal[
+        "validator", "compile", "test", "static", "not_checkable"
+    ]  # validator: at run time
     about: str | None = None  # "ArrowDeviceArray.reserved": a name of the spec
     reason: str | None = None  # why it cannot be checked
     stricter: str | None = None  # why it is an error although the text says "should" or "may"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..errors import Mistake, SpecError
 from .documents import Document, Report
-from .model import Declarations, Event, Field, Interface, Struct, TypedefDeclaration
+from .model import Declarations, Event, Field, Interface, Struct
 from .types import Callback, Pointer, Scalar, StructType, Type, Typedef, spell
 
 
@@ -25,6 +25,9 @@ def check_meaning(
     for interface in spec.interfaces:
         report = interfaces[interface.id].reporter(mistakes)
         _check_interface(spec, interface, seen, macros, report)
+        for index, typedef in enumerate(interfaces[interface.id].content["typedefs"]):
+            if typedef.get("enumerators", "devices") != "devices":
+                _check_enumerators(typedef["enumerators"], ["typedefs", index], report)
         seen.add(interface.id)
     _check_devices(devices.content, macros, devices.reporter(mistakes))
     _check_errata(spec, errata.reporter(mistakes))
@@ -68,7 +71,6 @@ def _check_interface(
             report(["constants", index, "name"], f"'{constant.name}' is a duplicate", "remove one")
         macros[constant.name] = interface.id
     for index, typedef in enumerate(interface.typedefs):
-        _check_enumerators(typedef, ["typedefs", index, "enumerators"], report)
         arrow = _device_type(spec)
         if arrow and typedef.from_devices and typedef.type.scalar != arrow.scalar:
             problem = f"the type differs from ArrowDeviceType's: expected {arrow.scalar.name}"
@@ -109,16 +111,23 @@ def _device_type(spec: Declarations) -> Typedef | None:
     return next((home.typedefs[0].type for home in homes), None)
 
 
-def _check_enumerators(typedef: TypedefDeclaration, keys: list[str | int], report: Report) -> None:
-    if typedef.from_devices:
-        return  # the devices have a check of their own
+def _check_enumerators(entries: list[dict], keys: list[str | int], report: Report) -> None:  # type: ignore[type-arg]
+    """Works on the file's own order, so that an error points at the later of two entries."""
     for key in ("name", "label", "value"):
         seen: set[str | int] = set()
-        for index, enumerator in enumerate(typedef.enumerators):
-            if getattr(enumerator, key) in seen:
-                problem = f"'{getattr(enumerator, key)}' is a duplicate"
-                report([*keys, index, key], problem, "every enumerator has its own")
-            seen.add(getattr(enumerator, key))
+        for index, entry in enumerate(entries):
+            if entry[key] in seen:
+                problem = f"'{entry[key]}' is a duplicate"
+                report([*keys, "enumerators", index, key], problem, "every enumerator has its own")
+            seen.add(entry[key])
+    for index, entry in enumerate(entries):
+        _check_release(entry, [*keys, "enumerators", index], report)
+
+
+def _check_release(entry: dict, keys: list[str | int], report: Report) -> None:  # type: ignore[type-arg]
+    if ("since" in entry) == ("unreleased" in entry):
+        problem = "needs either 'since' or 'unreleased: true'"
+        report(keys, problem, "a number is in a release of DLPack, or on its main branch only")
 
 
 def _visible_structs(spec: Declarations, interface: Interface, struct: Struct) -> set[str]:
@@ -209,7 +218,11 @@ def _check_device(device: dict, notes: dict, keys: list[str | int], report: Repo
             "needs either an Arrow macro or a reason why there is none",
             "write 'arrow: ARROW_DEVICE_...' or 'dlpack_only: reason', not both",
         )
-    if ("arrow" in device) != ("arrow" in device["since"]):
+    _check_release(device, keys, report)
+    if "unreleased" in device and "arrow" in device:
+        problem = "an unreleased device has no Arrow macro"
+        report([*keys, "arrow"], problem, "write 'since' for 'unreleased' once it is released")
+    elif ("arrow" in device) != ("arrow" in device.get("since", {})):
         report(
             [*keys, "since"], "'arrow' and 'since.arrow' belong together", "write both or neither"
         )

@@ -13,6 +13,7 @@ def check_memory(spec: Spec, document: Document) -> None:
     """Raises SpecError with every mistake found, in the order of the lines."""
     mistakes: list[Mistake] = []
     devices = {device.name: device for device in spec.devices}
+    every = devices | {device.name: device for device in spec.unreleased_devices}
     types = {
         runtime.name: {type_.name for type_ in runtime.types}
         for runtime in spec.runtimes
@@ -20,7 +21,7 @@ def check_memory(spec: Spec, document: Document) -> None:
     }
     for index, entry in enumerate(document.content["devices"]):
         report = document.reporter(mistakes, "devices", index)
-        device = devices[entry["name"]]
+        device = every[entry["name"]]
         _check_buffers(device, report)
         _check_access(device, devices, report)
         _check_handles(device, types.get(device.runtime or ""), report)

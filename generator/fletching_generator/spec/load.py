@@ -15,6 +15,7 @@ from . import model, pointers, types
 from .check import check_meaning
 from .check_memory import check_memory
 from .documents import Document, KeyPath
+from .errno import read_errors
 from .types import TypeExpressionError, parse_type
 
 Names = dict[str, types.Typedef | types.StructType | types.Callback]
@@ -40,8 +41,8 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "runtimes", "errata", "async", "async-scenarios"}
-        known |= {_CUDA_ARRAY_INTERFACE, *self.interfaces}
+        known = {"project", "devices", "runtimes", "errata", "errno", "async"}
+        known |= {"async-scenarios", _CUDA_ARRAY_INTERFACE, *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 hint = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -68,6 +69,7 @@ def load_spec(root: Path, *, events: bool = True) -> model.Spec:
         runtimes=load_runtimes(runtimes),
         async_table=check_async(files.read("async"), files.read("async-scenarios"), ids),
         cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, dictionary),
+        errno=read_errors(files.read("errno")),
     )
     check_runtimes(spec.runtimes, runtimes, files.devices)
     check_memory(spec, files.devices)
@@ -80,13 +82,16 @@ def _declarations(files: SpecFiles) -> model.Declarations:
     names = _collect_names(files)
     content = files.devices.content
     devices = tuple(sorted(map(_device, content["devices"]), key=lambda d: d.value))
+    released = tuple(device for device in devices if not device.unreleased)
     interfaces = tuple(
         _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
     )
     declarations = model.Declarations(
         project=_project(files.project.content),
         interfaces=interfaces,
-        devices=devices,
+        devices=released,
+        unreleased_devices=tuple(device for device in devices if device.unreleased),
+        forks=tuple(model.Fork(**fork) for fork in content["forks"]),
         unassigned=tuple(model.Unassigned(**entry) for entry in content["unassigned"]),
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
         errata=tuple(_erratum(erratum) for erratum in files.errata.content["errata"]),
@@ -182,12 +187,18 @@ def _declaration(
     listed = entry.get("enumerators", ())
     if listed == "devices":
         enumerators = tuple(
-            model.Enumerator(d.dlpack, d.name, d.value, d.since_dlpack, d.doc) for d in devices
+            model.Enumerator(d.dlpack, d.name, d.value, d.doc, d.since_dlpack, d.unreleased)
+            for d in devices
         )
     else:
         enumerators = tuple(model.Enumerator(**enumerator) for enumerator in listed)
     return model.TypedefDeclaration(
-        typedef, entry["open"], entry["doc"], enumerators, from_devices=listed == "devices"
+        typedef,
+        entry["open"],
+        entry["doc"],
+        tuple(e for e in enumerators if not e.unreleased),
+        from_devices=listed == "devices",
+        unreleased=tuple(e for e in enumerators if e.unreleased),
     )
 
 
@@ -217,6 +228,7 @@ def _field(
 def _device(entry: dict[str, Any]) -> model.Device:
     event, buffers = entry["event"], entry["buffers"]
     access, handles = entry["accessible_from"], entry["handles"]
+    since = entry.get("since", {})
     return model.Device(
         name=entry["name"],
         value=entry["value"],
@@ -224,8 +236,9 @@ def _device(entry: dict[str, Any]) -> model.Device:
         arrow=entry.get("arrow"),
         dlpack_only=entry.get("dlpack_only"),
         dlpack=entry["dlpack"],
-        since_arrow=entry["since"].get("arrow"),
-        since_dlpack=entry["since"]["dlpack"],
+        since_arrow=since.get("arrow"),
+        since_dlpack=since.get("dlpack"),
+        unreleased=entry.get("unreleased", False),
         device_id=entry["device_id"],
         buffers=model.Buffers(buffers["are"], buffers.get("type"), buffers["doc"]),
         accessible_from=model.Access(

@@ -11,6 +11,7 @@ from typing import Literal
 from ..async_stream.table import AsyncTable
 from ..cuda_array_interface.dictionaries import DictionaryInterface
 from ..runtimes.model import Runtime
+from .errno import ErrorTable
 from .types import Callback, Constant, Type, Typedef
 
 # --- Interfaces --------------------------------------------------------------------------------
@@ -21,8 +22,9 @@ class Enumerator:
     name: str  # "kDLInt"
     label: str  # "int": how it prints
     value: int  # 0
-    since: str  # "0.2": of DLPack
     doc: str  # "Signed integer."
+    since: str | None = None  # "0.2": of DLPack
+    unreleased: bool = False  # True: on DLPack's main branch only; then `since` is None
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,12 @@ class TypedefDeclaration:
     doc: str  # "The kind of device on which the buffers were allocated."
     enumerators: tuple[Enumerator, ...] = ()  # not empty: an enum in C
     from_devices: bool = False  # True: the enumerators are the DLPack names of the devices
+    unreleased: tuple[Enumerator, ...] = ()  # no part of the enum in C yet
+
+    @property
+    def known(self) -> tuple[Enumerator, ...]:
+        """The released and the unreleased enumerators."""
+        return self.enumerators + self.unreleased
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,8 @@ class Device:
     dlpack_only: str | None  # the reason why Arrow does not have it
     dlpack: str  # "kDLCUDAHost"
     since_arrow: str | None  # "13.0.0"
-    since_dlpack: str  # "0.5"
+    since_dlpack: str | None  # "0.5"; None when it is unreleased
+    unreleased: bool  # True: on DLPack's main branch, and in no release
     device_id: str  # "CUDA device ordinal"
     buffers: Buffers
     accessible_from: Access
@@ -168,6 +177,14 @@ class Device:
 class Unassigned:
     value: int  # 5
     reason: str
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A dlpack.h with more devices than DLPack's."""
+
+    name: str  # "MetaX's fork"
+    devices: dict[str, int]  # {"kDLMACA": 19}
 
 
 @dataclass(frozen=True)
@@ -206,7 +223,9 @@ class Declarations:
     project: Project
     interfaces: tuple[Interface, ...]  # in the order of the C header
     devices: tuple[Device, ...]  # by value
+    unreleased_devices: tuple[Device, ...]  # by value; reserved numbers, without a constant
     unassigned: tuple[Unassigned, ...]
+    forks: tuple[Fork, ...]
     notes: tuple[Note, ...]
     errata: tuple[Erratum, ...]
 
@@ -264,3 +283,4 @@ class Spec(Declarations):
     runtimes: tuple[Runtime, ...]  # see runtimes.py
     async_table: AsyncTable
     cuda_array_interface: DictionaryInterface
+    errno: ErrorTable

@@ -47,7 +47,7 @@ Table table_of(std::int32_t first) {
 }
 
 Result<DeviceArray> batch_of(const Schema& schema, Table table) {
-  auto builder = build_array_for(*schema.get(), std::move(table));
+  auto builder = build_array_for(*schema, std::move(table));
   if (!builder) return std::move(builder).error();
   const Table& kept = builder->object();
   const ArrayValues rows{.length = static_cast<std::int64_t>(kept.ids.size())};

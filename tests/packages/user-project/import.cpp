@@ -51,7 +51,7 @@ void check_columns(DeviceArray batch, std::int32_t first) {
 // The column as a tensor, and the tensor as a column: the same memory.
 void check_tensor(const Schema& schema, DeviceArray column) {
   const void* const memory = column->array.buffers[1];
-  DlpackTensor tensor = need(to_dlpack(*schema.get(), column), "to_dlpack");
+  DlpackTensor tensor = need(to_dlpack(*schema, column), "to_dlpack");
   expect(column.is_released(), "the column has moved into the tensor");
   expect(tensor->dl_tensor.data == memory, "the tensor is not a copy");
   expect(tensor->dl_tensor.ndim == 1 && tensor->dl_tensor.shape[0] == 3, "the tensor has 3 values");
@@ -60,7 +60,7 @@ void check_tensor(const Schema& schema, DeviceArray column) {
   expect(imported.array->array.buffers[1] == memory, "the imported array is not a copy");
   expect(imported.schema.format() == "g" && imported.read_only && !imported.copied,
          "a read-only array of float64");
-  need(verify_array(imported.schema, imported.array), "verify_array of the tensor");
+  need(verify_array(*imported.schema, *imported.array), "verify_array of the tensor");
   expect(need(buffer<double>(imported.array, 1), "values of the tensor")[2] == 2.5,
          "the last value is 2.5");
 }
@@ -70,7 +70,7 @@ void check_tensor(const Schema& schema, DeviceArray column) {
 extern "C" void import_batch(ArrowSchema* raw_schema, ArrowDeviceArray* raw_batch) {
   Schema schema(raw_schema);
   DeviceArray batch(raw_batch);
-  const ArrayFindings findings = need(check_array(schema, batch), "check_array");
+  const ArrayFindings findings = need(check_array(*schema, *batch), "check_array");
   need(findings.status(), "the batch fits its schema");
   expect(schema.children().size() == 3 && std::string_view(schema.children()[2]->name) == "name",
          "three columns");
@@ -78,7 +78,7 @@ extern "C" void import_batch(ArrowSchema* raw_schema, ArrowDeviceArray* raw_batc
          "the data is there");
 
   DeviceArray prices = need(batch.take_child(1), "take_child(1)");
-  expect(!need(check_array(schema, batch), "check_array").empty(),
+  expect(!need(check_array(*schema, *batch), "check_array").empty(),
          "a column that was moved out is a finding");
   batch.release();  // the column lives on
   check_tensor(need(schema.take_child(1), "take_child of the schema"), std::move(prices));

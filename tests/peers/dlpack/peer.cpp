@@ -24,7 +24,7 @@ int fail(const fletching::Error& error, char* message) {
 template <class Tensor>
 int give(fletching::Result<Tensor> tensor, void** out, char* message) {
   if (!tensor) return fail(tensor.error(), message);
-  *out = tensor->release();
+  *out = tensor->detach();
   return 0;
 }
 

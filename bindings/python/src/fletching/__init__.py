@@ -12,14 +12,14 @@ sends, and `send_async` sends one.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ._error import Error as Error
 from ._version import __version__ as __version__
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._async import AsyncDeviceArrayStream as AsyncDeviceArrayStream
+    from ._async import AsyncHandler as AsyncHandler
     from ._async import send_async as send_async
     from ._core import Array as Array
     from ._core import ArrayStream as ArrayStream
@@ -33,26 +33,52 @@ if TYPE_CHECKING:
     from ._core import from_buffer as from_buffer
     from ._core import from_cuda_array_interface as from_cuda_array_interface
     from ._core import from_dlpack as from_dlpack
+    from ._core import pending_releases as pending_releases
     from ._core import register_waiter as register_waiter
+    from ._error import Error as Error
+    from .abi import DeviceType as DeviceType
 
-_NATIVE = (
-    *("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "OnCapture", "Schema"),
-    *("VulkanContext", "check_cuda_array_interface", "from_arrow", "from_buffer"),
-    *("from_cuda_array_interface", "from_dlpack", "register_waiter"),
-)
-_ASYNC = ("AsyncDeviceArrayStream", "send_async")
-__all__ = ["Error", "__version__", *_NATIVE, *_ASYNC]  # noqa: PLE0604
+__all__ = [
+    "Array",
+    "ArrayStream",
+    "AsyncDeviceArrayStream",
+    "AsyncHandler",
+    "DeviceArray",
+    "DeviceArrayStream",
+    "DeviceType",
+    "Error",
+    "OnCapture",
+    "Schema",
+    "VulkanContext",
+    "__version__",
+    "check_cuda_array_interface",
+    "from_arrow",
+    "from_buffer",
+    "from_cuda_array_interface",
+    "from_dlpack",
+    "pending_releases",
+    "register_waiter",
+    "send_async",
+]
 
+# The modules of the names, where it is not the extension.
+_MODULES = {
+    "AsyncDeviceArrayStream": "_async",
+    "AsyncHandler": "_async",
+    "DeviceType": "abi",
+    "send_async": "_async",
+}
 
-def __getattr__(name: str) -> object:
-    """Loads the extension when it is first used: `fletching.abi` does without."""
-    if name not in (*_NATIVE, *_ASYNC):
-        raise AttributeError(f"module 'fletching' has no attribute '{name}'")
-    names: tuple[str, ...] = _NATIVE if name in _NATIVE else _ASYNC
-    module = importlib.import_module(f"fletching.{'_core' if name in _NATIVE else '_async'}")
-    globals().update({each: getattr(module, each) for each in names})
-    return globals()[name]
+# Type checkers know the names from above, and report others.
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Loads the extension when it is first used: `fletching.abi` does without."""
+        if name not in __all__:
+            raise AttributeError(f"module 'fletching' has no attribute '{name}'")
+        module = _import_module(f"fletching.{_MODULES.get(name, '_core')}")
+        return globals().setdefault(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NATIVE, *_ASYNC})
+    return sorted({"abi", *__all__, *(name for name in globals() if name.startswith("__"))})

@@ -6,25 +6,47 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
+import operator
+import os
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Mapping,
+)
 from contextlib import suppress
-from typing import Self, cast
+from types import TracebackType
+from typing import Any, Self, cast, final
 
 from . import _callbacks, abi
-from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Gate, Schema
-from ._error import Error
+from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Error, Gate, Schema
 
-Metadata = Mapping[bytes | str, bytes | str]
+Metadata = (
+    Mapping[str, bytes | str] | Mapping[bytes, bytes | str] | Mapping[bytes | str, bytes | str]
+)
 _END = object()  # not None, which an iterable may yield by mistake
 _FAIR = 32  # batches, after which an iterable that never waits lets the event loop go on
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "async stream: no event loop of asyncio: expected a running one; hint: run it in "
+            "asyncio, also in a program that uses trio"
+        ) from None
 
 
 class _Wake:
     """Wakes a task from any thread. `lost` is called when the loop is closed."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = _running_loop()
         self._event = asyncio.Event()
         self.gate = Gate()  # closed from a notification until the loop has called `wake`
         self.lost: Callable[[], object] = lambda: None
@@ -61,6 +83,52 @@ class _Woken:
         self._wake.gate.open()
 
 
+@final
+class AsyncHandler:
+    """The handler of a consumer, for one producer: pass it to `send_async`, or `take` its address.
+
+    A handler that no producer has taken fails its stream when the object is destroyed.
+    """
+
+    def __init__(self, address: int) -> None:
+        """Owns the ArrowAsyncDeviceStreamHandler at `address`."""
+        self._addresses: list[int] = []  # none or one: `pop` is atomic
+        if operator.index(address) <= 0:
+            raise Error(errno.EINVAL, f"handler: expected an address, got {address}")
+        self._addresses.append(address)
+        self._process = os.getpid()
+
+    def take(self) -> int:
+        """The address of the ArrowAsyncDeviceStreamHandler, once, for a producer that is not
+        Python's: it calls `on_error` or sends the stream, and releases the handler.
+
+        Error: EINVAL for a handler that was taken before.
+        """
+        with suppress(IndexError):
+            return self._addresses.pop()
+        raise Error(errno.EINVAL, "handler is taken: expected one without a producer")
+
+    def _fail(self, code: int, text: str) -> None:
+        """Fails the stream, unless a producer has taken the handler."""
+        if self._addresses and self._process == os.getpid():
+            _refuse(self.take(), code, text)
+
+    def __del__(self) -> None:
+        self._fail(errno.ECANCELED, "no producer: the handler was dropped before one took it")
+
+    def __repr__(self) -> str:
+        return f"<fletching.AsyncHandler{'' if self._addresses else ', taken'}>"
+
+
+def _refuse(address: int, code: int, text: str) -> None:
+    """Fails a stream that was not started."""
+    raw = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+    if raw.on_error:
+        raw.on_error(raw, code, text.encode(), None)
+    abi.release(raw)
+
+
+@final
 class AsyncDeviceArrayStream:
     """Batches of an async producer, in the running loop.
 
@@ -83,19 +151,18 @@ class AsyncDeviceArrayStream:
         self._wake.lost = lambda: _cancel(self_())
 
     @classmethod
-    def connect(cls, start: Callable[[int], object], window: int = 16) -> Self:
-        """The stream of a producer, to which `start` passes a handler: the address of an
-        ArrowAsyncDeviceStreamHandler. The producer releases it; if `start` raises, it is released
-        here.
+    def connect(cls, start: Callable[[AsyncHandler], object], window: int = 16) -> Self:
+        """The stream of a producer, which `start` gives its handler to.
+
+        If `start` raises, the stream is cancelled. It fails if no producer takes the handler.
         """
         stream = cls(window)
-        handler = stream._consumer.handler()
+        handler = AsyncHandler(stream._consumer.handler())
         try:
             start(handler)
-        except BaseException:
+        except BaseException as error:
             stream.cancel()
-            raw = abi.ArrowAsyncDeviceStreamHandler.from_address(handler)
-            raw.release(raw)
+            handler._fail(*_error_of(error)[:2])
             raise
         return stream
 
@@ -204,35 +271,89 @@ class _Sender:
         self.wake()
 
 
-async def send_async(
+@final
+class _Sending(Coroutine[Any, Any, None]):
+    """The coroutine of `send_async`: it fails the stream when it is ended before its first step."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], handler: AsyncHandler) -> None:
+        self._coroutine = coroutine
+        self._handler = handler
+
+    def send(self, value: Any) -> Any:
+        return self._coroutine.send(value)
+
+    def throw(
+        self,
+        typ: type[BaseException] | BaseException,
+        val: object = None,
+        tb: TracebackType | None = None,
+    ) -> Any:
+        self._cancel()
+        if val is None and tb is None:
+            return self._coroutine.throw(typ)
+        return self._coroutine.throw(cast("Any", typ), val, tb)
+
+    def close(self) -> None:
+        self._cancel()
+        self._coroutine.close()
+
+    def _cancel(self) -> None:
+        self._handler._fail(errno.ECANCELED, _CANCELLED)
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._coroutine.__await__()
+
+
+_CANCELLED = "CancelledError: the task of the producer was cancelled"
+
+
+def send_async(
     schema: Schema,
     device_type: int,
     batches: AsyncIterable[object],
-    handler: int,
+    handler: AsyncHandler | int,
     *,
     metadata: Metadata | None = None,
-) -> None:
+) -> Coroutine[Any, Any, None]:
     """Sends the batches of an async iterable to the consumer of a handler, as it requests them.
 
-    A batch is an object with an array, or a pair of one and its metadata. `metadata` is the
-    metadata of the whole stream.
+    A batch is an object with an array of the type of `schema`, or a pair of one and its metadata.
+    `metadata` is the metadata of the whole stream. `handler` is of a consumer in Python, or the
+    address of an ArrowAsyncDeviceStreamHandler.
 
-    Returns when the handler was released. An exception of `batches` is the error of the stream,
-    and is raised here too. If the consumer cancels, the iterator is closed; if this task is
-    cancelled, the stream fails with ECANCELED. The handler, an ArrowAsyncDeviceStreamHandler by its
-    address, is untouched when this raises at once, and when it never runs because its task is
-    cancelled before the first step: release it then.
+    The call takes the handler, and raises Error with EINVAL for one that has a producer. The
+    coroutine returns when the handler was released. An exception of `batches`, and of a batch of
+    another type, is the error of the stream and is raised here too. If the consumer cancels, the
+    iterator is closed. If the task is cancelled, also before its first step, the stream fails with
+    ECANCELED.
     """
-    sender = _Sender()
-    wakes = (sender.wake, sender.on_stop, sender.released, sender.wake.gate)
-    producer = AsyncProducer.start(handler, device_type, dict(metadata or {}), *wakes)
+    taken = AsyncHandler(handler.take() if isinstance(handler, AsyncHandler) else handler)
+    return _Sending(_send_async(schema, device_type, batches, taken, metadata), taken)
+
+
+async def _send_async(
+    schema: Schema,
+    device_type: int,
+    batches: AsyncIterable[object],
+    handler: AsyncHandler,
+    metadata: Metadata | None,
+) -> None:
+    address = handler.take()
+    try:
+        sender = _Sender()
+        wakes = (sender.wake, sender.on_stop, sender.released, sender.wake.gate)
+        pairs = dict(cast("Mapping[bytes | str, bytes | str]", metadata or {}))
+        producer = AsyncProducer.start(address, device_type, pairs, *wakes)
+    except BaseException as error:
+        _refuse(address, *_error_of(error)[:2])
+        raise
     iterator: AsyncIterator[object] | None = None
     try:
         iterator = aiter(batches)
         producer.schema(schema)
         await _send(producer, sender, iterator)
     except asyncio.CancelledError:
-        producer.fail(errno.ECANCELED, "CancelledError: the task of the producer was cancelled")
+        producer.fail(errno.ECANCELED, _CANCELLED)
         raise
     except BaseException as error:
         producer.fail(*_error_of(error))

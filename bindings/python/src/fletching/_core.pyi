@@ -2,13 +2,33 @@
 
 import enum
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol, final, overload
 
 import numpy.typing
 from typing_extensions import CapsuleType
 
+import fletching._pending
 import fletching._violation
+from fletching._error import Error as Error
 
+class _HasDeviceArray(Protocol):
+    def __arrow_c_device_array__(
+        self, requested_schema: Any = ..., **kwargs: Any
+    ) -> tuple[Any, Any]: ...
+
+class _HasArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: Any = ...) -> tuple[Any, Any]: ...
+
+class _HasDeviceStream(Protocol):
+    def __arrow_c_device_stream__(self, requested_schema: Any = ..., **kwargs: Any) -> Any: ...
+
+class _HasStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: Any = ...) -> Any: ...
+
+class _HasSchema(Protocol):
+    def __arrow_c_schema__(self) -> Any: ...
+
+@final
 class OnCapture(enum.Enum):
     """
     What wait_on and export_with_event do on a stream that is being captured into a graph of CUDA
@@ -25,6 +45,7 @@ class OnCapture(enum.Enum):
     graph records counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.
     """
 
+@final
 class Schema:
     """
     The type of an array, or the schema of a record batch.
@@ -84,6 +105,7 @@ class Schema:
         A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.
         """
 
+@final
 class Array:
     """
     An array, or a record batch, in memory of the CPU. len() is its length.
@@ -176,6 +198,7 @@ class Array:
 
     __dlpack_c_exchange_api__: CapsuleType
 
+@final
 class DeviceArray:
     """
     An array, or a record batch, on any device. len() is its length.
@@ -249,9 +272,10 @@ class DeviceArray:
 
     def synchronize(self) -> None:
         """
-        Blocks until the data may be read by the host, without the GIL. Error, also of the
-        other waits: EINVAL for an event that cannot be one, ENOTSUP for a device type
-        without a runtime here (see register_waiter), and what the driver reports.
+        Blocks until the data may be read by the host, without the GIL; Ctrl-C interrupts
+        it. Error, also of the other waits: EINVAL for an event that cannot be one, ENOTSUP for
+        a device type without a runtime here (see register_waiter), and what the driver
+        reports.
         """
 
     def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None:
@@ -319,6 +343,7 @@ class DeviceArray:
         each launch of the graph reads the data; ENOTSUP as of export_with_event.
         """
 
+@final
 class ArrayStream:
     """
     Batches in memory of the CPU: an iterator of Array, read or exported once.
@@ -352,8 +377,9 @@ class ArrayStream:
     def from_batches(schema: Schema, batches: Iterable[object]) -> ArrayStream:
         """
         A stream of the arrays of an iterable, of any library. The consumer's thread asks it
-        for the next one. An exception is the error of the stream, with the errno value of an
-        OSError. The stream keeps the iterator.
+        for the next one, and raises its exceptions; for consumers that are not in Python they
+        are errors with the errno value of an OSError. Error for a batch of another type than
+        `schema`, and for a record batch with null rows. The stream keeps the iterator.
         """
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
@@ -366,6 +392,7 @@ class ArrayStream:
         self, requested_schema: object | None = None, **kwargs: object
     ) -> CapsuleType: ...
 
+@final
 class DeviceArrayStream:
     """
     Batches on any device: an iterator of DeviceArray, read or exported once.
@@ -434,11 +461,14 @@ def from_dlpack(
     The tensor of an object that has __dlpack__. The first dimension is the length. Nothing
     is copied unless the elements are not in one piece, or `copy` is True. `stream` is
     yours: the producer orders its work before it, and the event of the array is after both.
-    The tensor is released with the array. TypeError for what Arrow cannot describe and for
-    a wrong capsule. `as_storage`: complex numbers and other types that Arrow lacks as
-    lists of what stores them.
+    The tensor is released with the array. TypeError for a type that Arrow lacks and for a
+    wrong capsule, BufferError for a copy that is not allowed, a malformed tensor and one on
+    another device than `__dlpack_device__` says, Error for a failure of the driver.
+    `as_storage`: complex numbers and other types that Arrow lacks as lists of what stores
+    them.
     """
 
+@final
 class CudaArrayMask:
     """The mask of an array in __cuda_array_interface__."""
 
@@ -469,6 +499,13 @@ def check_cuda_array_interface(interface: object) -> list[fletching._violation.V
     whatever the values do, and no device memory is read.
     """
 
+def pending_releases() -> fletching._pending.PendingReleases:
+    """
+    The arrays that wait for a stream before they are released: of release_after, and of exchanges
+    by the CUDA Array Interface. The end of the interpreter waits up to two seconds for them.
+    """
+
+@final
 class VulkanContext:
     """What a wait for an event of Vulkan needs; the arguments are addresses."""
 
@@ -497,12 +534,14 @@ def register_waiter(device_type: int, waiter: object) -> None:
     called on any thread. It lives as long as the process.
     """
 
+@final
 class Gate:
     """Whether the next notification calls Python."""
 
     def __init__(self) -> None: ...
     def open(self) -> None: ...
 
+@final
 class AsyncConsumer:
     """The raw consumer of an async stream."""
 
@@ -528,6 +567,7 @@ class AsyncConsumer:
     @property
     def device_type(self) -> int: ...
 
+@final
 class AsyncProducer:
     """The raw producer of an async stream."""
 
@@ -552,5 +592,15 @@ class AsyncProducer:
     @property
     def demand(self) -> int: ...
 
-def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:
+@overload
+def from_arrow(object: _HasDeviceArray) -> DeviceArray:
     """What an object has by the Arrow PyCapsule protocols."""
+
+@overload
+def from_arrow(object: _HasArray) -> Array: ...
+@overload
+def from_arrow(object: _HasDeviceStream) -> DeviceArrayStream: ...
+@overload
+def from_arrow(object: _HasStream) -> ArrayStream: ...
+@overload
+def from_arrow(object: _HasSchema) -> Schema: ...

@@ -86,6 +86,21 @@ they are packed.
 
 # --- Device types --------------------------------------------------------------------------------
 
+_UNRELEASED_DEVICES: Final = {
+    19: "tpu",
+    20: "tpu_host",
+    21: "ascend",
+}
+_UNRELEASED_CODES: Final = {
+    18: "bcomplex",
+}
+
+
+def _other_name(unreleased: dict[int, str], number: int) -> str:
+    name = unreleased.get(number)
+    return f"unreleased({name}, {int(number)})" if name else f"unknown({int(number)})"
+
+
 ArrowDeviceType: TypeAlias = ctypes.c_int32
 """The kind of device on which the buffers were allocated. An open set of numbers, the same as
 DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
@@ -194,9 +209,10 @@ class DeviceType(int):
         return super().__new__(cls, fitting("DeviceType", ctypes.c_int32, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(21)" for a number that is not known."""
+        """The name; "unknown(9999)" for a number that is not known, and "unreleased(name, number)"
+        for a number that DLPack has not released."""
         device = find_device(self)
-        return device.name if device else f"unknown({int(self)})"
+        return device.name if device else _other_name(_UNRELEASED_DEVICES, self)
 
     __str__ = __repr__
 
@@ -452,9 +468,10 @@ class DataTypeCode(int):
         return super().__new__(cls, fitting("DataTypeCode", ctypes.c_uint8, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(99)" for a number that is not known."""
+        """The name; "unknown(99)" for a number that is not known, and "unreleased(name, number)"
+        for a number that DLPack has not released."""
         code = find_data_type_code(self)
-        return code.name if code else f"unknown({int(self)})"
+        return code.name if code else _other_name(_UNRELEASED_CODES, self)
 
     __str__ = __repr__
 

@@ -69,12 +69,16 @@ impl DLDataTypeCode {
     }
 }
 
-/// Prints the name, `bfloat`; `unknown(99)` for a number that is not known.
+/// Prints the name, `bfloat`; `unknown(99)` for a number that is not known, and
+/// `unreleased(name, number)` for a number that DLPack has not released.
 impl fmt::Display for DLDataTypeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {
             Some(entry) => f.write_str(entry.name),
-            None => write!(f, "unknown({})", self.0),
+            None => match self.0 {
+                18 => f.write_str("unreleased(bcomplex, 18)"),
+                number => write!(f, "unknown({number})"),
+            },
         }
     }
 }

@@ -96,12 +96,18 @@ impl ArrowDeviceType {
     }
 }
 
-/// Prints the name, `cuda_host`; `unknown(21)` for a number that is not known.
+/// Prints the name, `cuda_host`; `unknown(9999)` for a number that is not known, and
+/// `unreleased(name, number)` for a number that DLPack has not released.
 impl fmt::Display for ArrowDeviceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {
             Some(device) => f.write_str(device.name),
-            None => write!(f, "unknown({})", self.0),
+            None => match self.0 {
+                19 => f.write_str("unreleased(tpu, 19)"),
+                20 => f.write_str("unreleased(tpu_host, 20)"),
+                21 => f.write_str("unreleased(ascend, 21)"),
+                number => write!(f, "unknown({number})"),
+            },
         }
     }
 }

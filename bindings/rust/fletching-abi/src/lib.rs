@@ -6,6 +6,7 @@
 mod constants;
 mod data_type_codes;
 mod devices;
+pub mod errno;
 mod layout;
 mod operations;
 mod pointers;

@@ -17,11 +17,20 @@ fn a_known_device_prints_its_name() {
 
 #[test]
 fn an_unknown_device_prints_its_number() {
-    for number in [21, 0, -1, i32::MAX, i32::MIN] {
+    for number in [9999, 0, -1, i32::MAX, i32::MIN] {
         let device = ArrowDeviceType(number);
         assert_eq!(device.to_string(), format!("unknown({number})"));
         assert_eq!(device.info(), None);
     }
+}
+
+#[test]
+fn a_reserved_number_is_named_without_an_entry() {
+    let device = ArrowDeviceType(20);
+    assert_eq!(device.to_string(), "unreleased(tpu_host, 20)");
+    assert_eq!(device.info(), None);
+    let code = fletching_abi::DLDataTypeCode(18);
+    assert_eq!(code.to_string(), "unreleased(bcomplex, 18)");
 }
 
 #[test]

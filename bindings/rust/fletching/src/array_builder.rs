@@ -102,9 +102,20 @@ pub struct ArrayBuilder<T: Send + 'static> {
     arrays_left: usize,
     added: usize,
     set: usize,
+    /// Those of the set arrays that were moved in whole.
+    moved: usize,
     /// The requests for children and dictionaries: there are no more levels below the root.
     levels: usize,
     fault: Option<Fault>,
+}
+
+impl<T: Send> std::fmt::Debug for ArrayBuilder<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArrayBuilder")
+            .field("added", &self.added)
+            .field("set", &self.set)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The first request that could not be met, and the capacity that it needed where that was too
@@ -160,6 +171,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
                 arrays_left: capacity.arrays,
                 added: 1,
                 set: 0,
+                moved: 0,
                 levels: 0,
                 fault: None,
             })
@@ -183,8 +195,9 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         unsafe { &mut *Block::object(self.block) }
     }
 
-    /// Says what is in an array, once for each. The list of buffers is copied: addresses where the
-    /// data is, on the device as a rule, or NULL.
+    /// Sets length, null count, offset and buffers of an array, once for each. The list of buffers is
+    /// copied: addresses where the data is, on the device as a rule, or NULL. Give an array without
+    /// rows one zero offset where its type has offsets: some consumers refuse NULL.
     #[inline]
     pub fn set(&mut self, node: Node, values: ArrayValues, buffers: &[*const c_void]) -> &mut Self {
         let room = self.end_of_buffers as usize - self.next_buffer as usize;
@@ -221,6 +234,42 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             self.at(node).write(filled);
         }
         self.set += 1;
+        self
+    }
+
+    /// Moves an array to the place of a child or a dictionary, instead of [`set`](Self::set). It is
+    /// released with the array that is built, or with the builder.
+    ///
+    /// ```
+    /// use fletching::{Array, ArrayBuilder, ArrayCapacity, ArrayValues, Node};
+    ///
+    /// let keys = vec![0i8, 1, 0];
+    /// let mut builder = ArrayBuilder::new(ArrayCapacity { arrays: 1, buffers: 2 }, keys)?;
+    /// let first = builder.object().as_ptr().cast();
+    /// builder.set(Node::ROOT, ArrayValues::of(3), &[std::ptr::null(), first]);
+    /// let words = builder.add_dictionary(Node::ROOT);
+    /// builder.set_array(words, Array::from_strings(["a", "b"].map(Some))?);
+    /// assert_eq!(builder.finish()?.dictionary().unwrap().length(), 2);
+    /// # Ok::<(), fletching::Error>(())
+    /// ```
+    pub fn set_array(&mut self, node: Node, array: Array) -> &mut Self {
+        if node == Node::ROOT {
+            self.refuse("root set to an array: expected a child or a dictionary");
+        } else if array.is_released() {
+            self.refuse("child or dictionary set to a released array: expected a live one");
+        } else if !self.is_unset(node) {
+            let fault = Fault::of_set(true, node.0 < self.added, true, (0, 0));
+            self.fault.get_or_insert(fault);
+        } else {
+            let array = array.into_raw();
+            if array.n_children != 0 || !array.dictionary.is_null() {
+                self.levels = MAX_DEPTH; // finish counts the levels
+            }
+            // SAFETY: the struct is one of the block, and is not set.
+            unsafe { self.at(node).write(array) };
+            self.set += 1;
+            self.moved += 1;
+        }
         self
     }
 
@@ -273,7 +322,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         }
         // SAFETY: every struct is complete. The root moves out, and the structs own the block.
         unsafe {
-            Block::set_shares(self.block, self.set);
+            Block::set_shares(self.block, self.set - self.moved);
             let root = ptr::read(self.at(Node::ROOT));
             std::mem::forget(self);
             Ok(Owner::from_raw(root))
@@ -295,12 +344,20 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         node.0 < self.added && unsafe { (*self.at(node)).release.is_none() }
     }
 
+    /// Of an array that was set in either way.
+    fn is_moved(&self, node: Node) -> bool {
+        // SAFETY: the caller has looked at the number.
+        unsafe { (*self.at(node)).private_data != self.block.cast() }
+    }
+
     /// The parent, when it was set and there is room for so many below it.
     fn room(&mut self, parent: Node, count: usize) -> Option<*mut ArrowArray> {
         if parent.0 >= self.added || self.is_unset(parent) {
             self.refuse(
                 "children or dictionary added too early: expected the array to be set before",
             );
+        } else if self.is_moved(parent) {
+            self.refuse("children or dictionary added to a moved array: expected one that was set");
         } else if count > self.arrays_left {
             let used = self.added - 1;
             let capacity = Some((used.saturating_add(count), used + self.arrays_left));
@@ -358,11 +415,18 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
 #[cold]
 fn no_memory() -> Error {
-    Error::new(libc::ENOMEM, "array builder: no memory")
+    Error::new(crate::errno::ENOMEM, "array builder: no memory")
 }
 
 impl<T: Send + 'static> Drop for ArrayBuilder<T> {
     fn drop(&mut self) {
+        let nodes = if self.moved > 0 { self.added } else { 0 };
+        for node in (1..nodes).map(Node) {
+            if !self.is_unset(node) && self.is_moved(node) {
+                // SAFETY: the array was moved in.
+                unsafe { ArrowArray::release_once(self.at(node)) };
+            }
+        }
         // SAFETY: finish has not handed the block over, so nothing points to it.
         unsafe { Block::free(self.block) }
     }

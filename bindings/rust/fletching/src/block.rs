@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::discard;
+use crate::chain::{self, Chain};
 use crate::raw::{Base, Release};
 
 /// What all blocks begin with. Each struct whose `private_data` points to a block holds a share.
@@ -21,7 +21,7 @@ struct Head {
 
 /// What depends on the object of a block.
 struct Kind {
-    destroy: unsafe fn(*mut Head),
+    destroy: unsafe fn(*mut Head, *mut Chain),
     object: fn() -> TypeId,
 }
 
@@ -127,17 +127,18 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// `this` points to a block, to which nothing points any more.
     pub(crate) unsafe fn free(this: *mut Self) {
         // SAFETY: the caller vouches for the block; a head is the first field of its block.
-        unsafe { Self::destroy(this.cast()) }
+        unsafe { Self::destroy(this.cast(), ptr::null_mut()) }
     }
 
-    unsafe fn destroy(head: *mut Head) {
+    unsafe fn destroy(head: *mut Head, chain: *mut Chain) {
         let this = head.cast::<Self>();
         // SAFETY: the last share is gone, so the block is not in use, which `new` has allocated
         // with this layout.
         unsafe {
             let layout = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
-            discard(ptr::read(&raw const (*this).object));
+            let object = ptr::read(&raw const (*this).object);
             dealloc(this.cast(), layout);
+            chain::drop_object(object, chain);
         }
     }
 
@@ -155,20 +156,26 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         *node.hook().0 = Some(B::in_block());
     }
 
-    /// The block that a struct has joined, if its object is a `T`.
-    pub(crate) fn of(node: &B) -> Option<*mut Self> {
+    /// The block that a struct has joined, if its object is a `T`. Any struct of this crate may have
+    /// the callback, so `T` has to be private for the answer to mean something.
+    ///
+    /// # Safety
+    ///
+    /// `node` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+    pub(crate) unsafe fn of(node: &B) -> Option<*mut Self> {
         let (Some(release), block) = node.private_data() else {
             return None;
         };
         let is_block = ptr::fn_addr_eq(release, B::in_block());
-        // SAFETY: `join_known` made the struct, whose share keeps the block alive.
+        // SAFETY: only a struct that has joined a block has the callback, and its share keeps the
+        // block alive.
         let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
         (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
     }
 }
 
 /// Returns `count` shares. The thread that returns the last one destroys the block.
-unsafe fn give_back(block: *mut Head, count: usize) {
+unsafe fn give_back(block: *mut Head, count: usize, chain: *mut Chain) {
     // SAFETY: the caller holds `count` shares, so the block is alive.
     unsafe {
         let shares = &(*block).shares;
@@ -176,7 +183,7 @@ unsafe fn give_back(block: *mut Head, count: usize) {
         if shares.load(Ordering::Acquire) == count
             || shares.fetch_sub(count, Ordering::AcqRel) == count
         {
-            ((*block).kind.destroy)(block);
+            ((*block).kind.destroy)(block, chain);
         }
     }
 }
@@ -189,14 +196,14 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
         let (ours @ Some(_), private_data) = (*node).private_data() else {
             return;
         };
-        let block = private_data.cast::<Head>();
+        let (block, chain) = (private_data.cast::<Head>(), chain::of(node));
         *(*node).hook().0 = None;
         let below = if (*node).is_leaf() {
             0
         } else {
             release_below(&*node, block, ours)
         };
-        give_back(block, 1 + below);
+        give_back(block, 1 + below, chain);
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-use libc::EIO;
+use crate::errno::EIO;
 
 /// More of a foreign text is never read.
 const MAX_TEXT: usize = 4096;
@@ -62,7 +62,7 @@ impl Error {
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(libc::EINVAL, message)
+        Self::new(crate::errno::EINVAL, message)
     }
 
     /// A rule that another party broke. The ids are those of docs/reference/rules.
@@ -101,15 +101,24 @@ impl StdError for Error {
     }
 }
 
-/// With the code of the operating system where there is one, else `EIO`.
+/// With the errno value of the operating system where there is one; else `ENOSYS` for `Unsupported`,
+/// `ENOMEM` for `OutOfMemory`, `EINVAL` for `InvalidInput`, and `EIO`.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Self::with_source(
-            error.raw_os_error().unwrap_or(EIO),
-            error.to_string(),
-            error,
-        )
+        Self::with_source(errno_of(&error), error.to_string(), error)
     }
+}
+
+pub(crate) fn errno_of(error: &std::io::Error) -> c_int {
+    use std::io::ErrorKind;
+    // The code of Windows is not an errno value.
+    let code = error.raw_os_error().filter(|_| cfg!(unix));
+    code.unwrap_or_else(|| match error.kind() {
+        ErrorKind::Unsupported => crate::errno::ENOSYS,
+        ErrorKind::OutOfMemory => crate::errno::ENOMEM,
+        ErrorKind::InvalidInput => crate::errno::EINVAL,
+        _ => EIO,
+    })
 }
 
 // --- Panics -------------------------------------------------------------------------------------

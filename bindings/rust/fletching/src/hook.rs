@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use fletching_abi::ArrowArray;
 
+use crate::chain::{self, Chain, Link};
 use crate::error::discard;
 use crate::raw::{Base, Release};
 use crate::tree::children_of;
@@ -15,7 +16,7 @@ use crate::tree::children_of;
 /// A share of what an event lives in.
 pub(crate) type Share = Arc<dyn Send + Sync>;
 
-enum Attached {
+pub(crate) enum Attached {
     Object { _object: Box<dyn Send> },
     Event(Share),
 }
@@ -30,7 +31,11 @@ pub(crate) struct Hook<B> {
 }
 
 /// The hook of a struct that has one.
-fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
+///
+/// # Safety
+///
+/// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+unsafe fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
     let (Some(release), hook) = target.private_data() else {
         return None;
     };
@@ -38,8 +43,12 @@ fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
     ptr::fn_addr_eq(release, B::hooked()).then(|| unsafe { &mut *hook.cast() })
 }
 
-fn set<B: Base>(target: &mut B, attached: Attached) {
-    if let Some(hook) = hook_of(target) {
+/// # Safety
+///
+/// As for [`hook_of`].
+unsafe fn set<B: Base>(target: &mut B, attached: Attached) {
+    // SAFETY: the caller vouches for the struct.
+    if let Some(hook) = unsafe { hook_of(target) } {
         return hook.others.push(attached);
     }
     let (release, private_data) = target.hook();
@@ -60,19 +69,33 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
         let (Some(_), private_data) = (*this).private_data() else {
             return;
         };
-        let hook = Box::from_raw(private_data.cast::<Hook<B>>());
+        let hook = *Box::from_raw(private_data.cast::<Hook<B>>());
         let (release, private_data) = (*this).hook();
         *release = hook.release;
         *private_data = hook.private_data;
-        B::release_once(this);
-        discard(hook.first);
-        hook.others.into_iter().for_each(discard);
+        let mut moved = (*this).move_out();
+        let (node, mut chain) = (&raw mut moved, Chain::new());
+        let attached = std::iter::once(hook.first).chain(hook.others);
+        let outer = chain::of(this);
+        if outer.is_null() {
+            chain::within(node, &raw mut chain, || (*node).release_last());
+            chain::drop_all(chain);
+            attached.for_each(discard);
+        } else {
+            (*outer).extend(attached.rev().map(Link::Attached));
+            chain::within(node, outer, || (*node).release_last());
+        }
     }
 }
 
 /// Drops `object` after the release of `target`, which is not released.
-pub(crate) fn attach<B: Base>(target: &mut B, object: Box<dyn Send>) {
-    set(target, Attached::Object { _object: object });
+///
+/// # Safety
+///
+/// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+pub(crate) unsafe fn attach<B: Base>(target: &mut B, object: Box<dyn Send>) {
+    // SAFETY: the caller vouches for the struct.
+    unsafe { set(target, Attached::Object { _object: object }) }
 }
 
 /// Gives every struct of an array a share of what its event lives in: a consumer may move any of
@@ -108,8 +131,13 @@ pub(crate) unsafe fn attach_event(
 
 /// The share of the event that `parent` keeps alive. A foreign array is held back from now on: its
 /// release runs when the last share is gone, the array's own among them.
-pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {
-    if let Some(hook) = hook_of(parent) {
+///
+/// # Safety
+///
+/// `parent` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Share {
+    // SAFETY: the caller vouches for the array.
+    if let Some(hook) = unsafe { hook_of(parent) } {
         for attached in std::iter::once(&hook.first).chain(&hook.others) {
             if let Attached::Event(share) = attached {
                 return Arc::clone(share);
@@ -119,13 +147,19 @@ pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {
     // SAFETY: the copy takes the place of the original, whose callbacks are replaced.
     let share: Share = Arc::new(HeldBack(unsafe { ptr::read(parent) }));
     *parent.hook().0 = Some(release_children);
-    keep_event(parent, Arc::clone(&share));
+    // SAFETY: the callback and the fields that it reads are valid.
+    unsafe { keep_event(parent, Arc::clone(&share)) };
     share
 }
 
 /// Lets a struct that was moved out of an array keep the event of the array alive.
-pub(crate) fn keep_event(target: &mut ArrowArray, share: Share) {
-    set(target, Attached::Event(share));
+///
+/// # Safety
+///
+/// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+pub(crate) unsafe fn keep_event(target: &mut ArrowArray, share: Share) {
+    // SAFETY: the caller vouches for the array.
+    unsafe { set(target, Attached::Event(share)) }
 }
 
 struct HeldBack(ArrowArray);

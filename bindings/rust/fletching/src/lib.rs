@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![warn(missing_debug_implementations)]
 
 mod array_builder;
 #[cfg(feature = "arrow")]
 pub mod arrow;
 #[cfg(feature = "async")]
 mod async_stream;
+mod batch_type;
 mod block;
+mod chain;
+mod columns;
 mod device_builder;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
+mod errno;
 mod error;
 mod hook;
 mod metadata;
 mod options;
 mod owner;
 mod raw;
+mod reading;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 mod schema_builder;
@@ -36,10 +43,11 @@ pub use async_stream::{
     AsyncStream,
 };
 pub use error::Error;
-pub use metadata::{encode_metadata, Metadata};
+pub use metadata::{encode_metadata, Metadata, MetadataIter};
 pub use options::{Options, Warning};
 pub use owner::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Owner, Schema};
 pub use raw::{Nested, Raw};
+pub use reading::Bits;
 pub use schema_builder::SchemaBuilder;
 pub use shared::Shared;
 pub use stream::{BatchOf, RawStream, StreamReader};

@@ -66,21 +66,72 @@ impl<'a> Metadata<'a> {
     }
 
     /// The keys and values.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        let mut rest = self.0.get(SIZE..).unwrap_or_default();
-        let mut text = move || {
-            let (length, after) = rest.split_first_chunk().expect("the block was checked");
-            let (text, after) = after.split_at(i32::from_ne_bytes(*length) as usize);
-            rest = after;
-            text
-        };
-        (0..self.len()).map(move |_| (text(), text()))
+    #[must_use]
+    pub fn iter(&self) -> MetadataIter<'a> {
+        MetadataIter {
+            rest: self.0.get(SIZE..).unwrap_or_default(),
+            left: self.len(),
+        }
     }
 
     /// The value of the first pair with this key.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<&'a [u8]> {
         self.iter().find(|pair| pair.0 == key).map(|pair| pair.1)
+    }
+}
+
+/// The keys and values of a [`Metadata`], in their order.
+#[derive(Clone, Debug)]
+pub struct MetadataIter<'a> {
+    /// Of a block that has been checked.
+    rest: &'a [u8],
+    left: usize,
+}
+
+impl<'a> MetadataIter<'a> {
+    fn text(&mut self) -> &'a [u8] {
+        let (length, rest) = self
+            .rest
+            .split_first_chunk()
+            .expect("the block was checked");
+        let (text, rest) = rest.split_at(i32::from_ne_bytes(*length) as usize);
+        self.rest = rest;
+        text
+    }
+}
+
+impl<'a> Iterator for MetadataIter<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        Some((self.text(), self.text()))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for MetadataIter<'_> {}
+impl std::iter::FusedIterator for MetadataIter<'_> {}
+
+impl<'a> IntoIterator for Metadata<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+    type IntoIter = MetadataIter<'a>;
+
+    fn into_iter(self) -> MetadataIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &Metadata<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+    type IntoIter = MetadataIter<'a>;
+
+    fn into_iter(self) -> MetadataIter<'a> {
+        self.iter()
     }
 }
 

@@ -8,6 +8,26 @@ use fletching_abi::{ArrowDeviceArray, ArrowDeviceType};
 
 use crate::error::Error;
 
+/// A method for each field, which sets it: outside this crate the options cannot be written as a
+/// struct, so that a later version may add one.
+#[cfg(any(feature = "arrow", feature = "dlpack"))]
+macro_rules! setters {
+    ($options:ident { $($field:ident: $type:ty,)* }) => {
+        impl $options {
+            $(
+                #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+                    self.$field = $field.into();
+                    self
+                }
+            )*
+        }
+    };
+}
+#[cfg(any(feature = "arrow", feature = "dlpack"))]
+pub(crate) use setters;
+
 /// A rule that a foreign producer or consumer did not keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -35,14 +35,27 @@ use crate::tree::children_of;
 pub struct Owner<R: Raw>(R);
 
 /// Owns an [`ArrowSchema`].
+///
+/// For children and moves see [`Owner::children`], [`Owner::take_child`], [`Owner::from_raw`],
+/// [`Owner::into_raw`] and [`Owner::share`].
 pub type Schema = Owner<ArrowSchema>;
 /// Owns an [`ArrowArray`].
+///
+/// It shares with [`DeviceArray`]: [`length`](Owner::length), [`null_count`](Owner::null_count),
+/// [`offset`](Owner::offset), [`buffers`](Owner::buffers). With every owner that has children:
+/// [`children`](Owner::children), [`dictionary`](Owner::dictionary),
+/// [`take_child`](Owner::take_child), [`take_dictionary`](Owner::take_dictionary),
+/// [`attach`](Owner::attach), [`share`](Owner::share). With every owner:
+/// [`from_raw`](Owner::from_raw), [`move_from`](Owner::move_from), [`into_raw`](Owner::into_raw),
+/// [`move_to`](Owner::move_to), [`as_raw`](Owner::as_raw), [`out`](Owner::out),
+/// [`is_released`](Owner::is_released).
 pub type Array = Owner<ArrowArray>;
-/// Owns an [`ArrowDeviceArray`].
+/// Owns an [`ArrowDeviceArray`]. For the methods that it shares see [`Array`].
 pub type DeviceArray = Owner<ArrowDeviceArray>;
-/// Owns an [`ArrowArrayStream`].
+/// Owns an [`ArrowArrayStream`]. It is an iterator by `into_iter`, and by
+/// [`reader`](Owner::reader) with options.
 pub type ArrayStream = Owner<ArrowArrayStream>;
-/// Owns an [`ArrowDeviceArrayStream`].
+/// Owns an [`ArrowDeviceArrayStream`]. It is an iterator as an [`ArrayStream`] is.
 pub type DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
 
 // SAFETY: a release, and every callback of a stream, may be called from any thread, one at a time.
@@ -227,8 +240,7 @@ impl DeviceArray {
     /// The array, whose buffers are on the device.
     #[must_use]
     pub fn as_array(&self) -> &Array {
-        // SAFETY: an owner is laid out as its struct.
-        unsafe { &*std::ptr::from_ref(&self.0.array).cast() }
+        self.base()
     }
 
     /// The event to wait on before a buffer is read, NULL for none.
@@ -275,6 +287,12 @@ impl TryFrom<DeviceArray> for Array {
 // --- What is below ------------------------------------------------------------------------------
 
 impl<R: Nested> Owner<R> {
+    /// The part with the children.
+    pub(crate) fn base(&self) -> &Owner<R::Base> {
+        // SAFETY: an owner is laid out as its struct, whose base is in `self`.
+        unsafe { &*std::ptr::from_ref(self.0.base()).cast() }
+    }
+
     /// The children, `None` for a pointer that is NULL. A child that was moved out is still listed,
     /// as a released struct. Empty too for a list that is NULL, and for a count that is negative or
     /// above 2^22.
@@ -337,7 +355,8 @@ impl<R: Nested> Owner<R> {
             ));
         }
         let mut taken = self.0.around(below.move_out());
-        self.0.keep_event(&mut taken);
+        // SAFETY: see from_raw; the child was the owner's.
+        unsafe { self.0.keep_event(&mut taken) };
         Ok(Self(taken))
     }
 
@@ -353,7 +372,8 @@ impl<R: Nested> Owner<R> {
                 "attach: target is released: expected a live struct",
             ));
         }
-        hook::attach(self.0.base_mut(), Box::new(object));
+        // SAFETY: see from_raw.
+        unsafe { hook::attach(self.0.base_mut(), Box::new(object)) };
         Ok(())
     }
 }

@@ -14,6 +14,16 @@ use crate::{block, hook};
 pub trait Raw: sealed::Raw {}
 
 /// A struct that has others below it: a schema, an array or a device array. Sealed.
+///
+/// A bound on it makes the methods of the sealed traits callable, with structs that safe code has
+/// filled. Methods that rely on the contents of a struct are unsafe:
+///
+/// ```compile_fail,E0133
+/// #![forbid(unsafe_code)]
+/// fn keep<R: fletching::Nested>(parent: &mut R, taken: &mut R) {
+///     parent.keep_event(taken);
+/// }
+/// ```
 pub trait Nested: Raw + sealed::Nested {}
 
 pub(crate) use sealed::Base;
@@ -21,6 +31,7 @@ pub(crate) use sealed::Base;
 /// A release callback.
 pub(crate) type Release<B> = unsafe extern "C" fn(*mut B);
 
+/// What generic code may call by a bound on the public traits: see [`Nested`].
 pub(crate) mod sealed {
     use super::*;
 
@@ -48,7 +59,11 @@ pub(crate) mod sealed {
         /// The struct around `base`, on the same device and with the same event.
         fn around(&self, base: Self::Base) -> Self;
         /// Lets the event of `self` live until `taken` is released, which was below it.
-        fn keep_event(&mut self, _taken: &mut Self) {}
+        ///
+        /// # Safety
+        ///
+        /// Both are as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+        unsafe fn keep_event(&mut self, _taken: &mut Self) {}
     }
 
     /// The part of a struct that has the callback and the children.
@@ -189,9 +204,10 @@ impl sealed::Nested for ArrowDeviceArray {
             ..Self::zeroed()
         }
     }
-    fn keep_event(&mut self, taken: &mut Self) {
+    unsafe fn keep_event(&mut self, taken: &mut Self) {
         if !self.sync_event.is_null() {
-            hook::keep_event(&mut taken.array, hook::event_share(&mut self.array));
+            // SAFETY: the caller vouches for both.
+            unsafe { hook::keep_event(&mut taken.array, hook::event_share(&mut self.array)) };
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A schema with everything below it.
 
 use std::ffi::c_char;
+use std::{fmt, ptr};
 
 use fletching_abi::{ArrowSchema, ARROW_FLAG_NULLABLE};
 
@@ -30,7 +31,6 @@ use crate::tree::{walk, MAX_DEPTH, MAX_STRUCTS};
 /// released. What a format means is not looked at.
 ///
 /// Text: Arrow C data interface, "The ArrowSchema structure".
-#[derive(Clone, Debug)]
 #[must_use]
 pub struct SchemaBuilder {
     format: String,
@@ -142,7 +142,8 @@ impl SchemaBuilder {
             .map_err(|why| Error::invalid(format!("schema builder: {why}")))?;
         let count = collected.len();
         let block = Block::new(count, 0, texts);
-        let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "schema builder: no memory"))?;
+        let block =
+            block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "schema builder: no memory"))?;
         // SAFETY: the block has room for all structs. Each is complete when it is linked, and the
         // root moves out.
         unsafe {
@@ -236,6 +237,74 @@ impl SchemaBuilder {
 }
 
 /// Without recursion: there is no bound to the levels before they are built.
+impl Clone for SchemaBuilder {
+    fn clone(&self) -> Self {
+        let mut found = vec![(self, 0)];
+        let mut next = 0;
+        while let Some((builder, _)) = found.get(next).copied() {
+            let below = builder.children.iter().chain(builder.dictionary.as_deref());
+            found.extend(below.map(|below| (below, next)));
+            next += 1;
+        }
+        let alone = |builder: &Self| Self {
+            format: builder.format.clone(),
+            name: builder.name.clone(),
+            flags: builder.flags,
+            metadata: builder.metadata.clone(),
+            children: Vec::with_capacity(builder.children.len()),
+            dictionary: None,
+        };
+        // From the last: a builder is complete before it moves into its parent.
+        let mut copies: Vec<_> = found.iter().map(|(builder, _)| alone(builder)).collect();
+        for (builder, parent) in found[1..].iter().rev() {
+            let Some(mut copy) = copies.pop() else { break };
+            copy.children.reverse();
+            let dictionary = found[*parent].0.dictionary.as_deref();
+            match dictionary.is_some_and(|values| ptr::eq(values, *builder)) {
+                true => copies[*parent].dictionary = Some(Box::new(copy)),
+                false => copies[*parent].children.push(copy),
+            }
+        }
+        copies[0].children.reverse();
+        copies.swap_remove(0)
+    }
+}
+
+/// As many levels as a schema may have.
+impl fmt::Debug for SchemaBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Levels(self, MAX_DEPTH).fmt(f)
+    }
+}
+
+/// So many levels of a builder.
+struct Levels<'a>(&'a SchemaBuilder, usize);
+
+impl fmt::Debug for Levels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(builder, levels) = *self;
+        let Some(levels) = levels.checked_sub(1) else {
+            return f.write_str("..");
+        };
+        let below = |builder| Levels(builder, levels);
+        let metadata = builder.metadata.iter();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let metadata = metadata.map(|(key, value)| (text(key), text(value)));
+        f.debug_struct("SchemaBuilder")
+            .field("format", &builder.format)
+            .field("name", &builder.name)
+            .field("flags", &builder.flags)
+            .field("metadata", &metadata.collect::<Vec<_>>())
+            .field(
+                "children",
+                &builder.children.iter().map(below).collect::<Vec<_>>(),
+            )
+            .field("dictionary", &builder.dictionary.as_deref().map(below))
+            .finish()
+    }
+}
+
+/// Without recursion, as above.
 impl Drop for SchemaBuilder {
     fn drop(&mut self) {
         let mut below = std::mem::take(&mut self.children);

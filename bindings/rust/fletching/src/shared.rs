@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::block::Block;
+use crate::chain::Shown;
 use crate::error::Error;
 use crate::hook::Share;
 use crate::owner::Owner;
@@ -88,12 +89,13 @@ impl<R: Nested> Shared<R> {
             })?;
             // A view of a view shows the same owner's texts and buffers. It keeps that owner alone,
             // so that the release of nested views needs no recursion.
-            let shared: Share = match Block::of(root).filter(|_| as_made) {
-                Some(view) => Arc::clone(&*Block::object(view)),
+            let view: Option<*mut Block<_, Shown>> = Block::of(root).filter(|_| as_made);
+            let shared: Share = match view {
+                Some(view) => Arc::clone(&(*Block::object(view)).0),
                 None => Arc::<Owner<R>>::clone(&self.0),
             };
-            let block = Block::new(structs - 1, 0, shared);
-            let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "view: no memory"))?;
+            let block = Block::new(structs - 1, 0, Shown(shared));
+            let block = block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "view: no memory"))?;
             Block::set_shares(block, structs);
             let (first, pointers, _) = Block::parts(block);
             let mut used = 0;

@@ -27,6 +27,7 @@ pub(crate) mod sealed {
     pub(crate) type LastError<S> = unsafe extern "C" fn(*mut S) -> *const c_char;
 
     /// What a stream has, beside its type of devices and its release.
+    #[derive(Debug)]
     pub struct Callbacks<S: RawStream> {
         pub get_schema: Option<Pull<S, ArrowSchema>>,
         pub get_next: Option<Pull<S, S::Batch>>,
@@ -35,7 +36,7 @@ pub(crate) mod sealed {
     }
 
     pub trait RawStream: crate::raw::Raw {
-        type Batch: crate::raw::Raw;
+        type Batch: crate::raw::Nested<Base = ArrowArray>;
         const NAME: &'static str;
         const CALLBACKS_SET: &'static str;
         fn new(

@@ -4,9 +4,10 @@
 
 use std::ffi::{c_char, c_int, CString};
 
+use crate::errno::EINVAL;
 use fletching_abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema};
-use libc::EINVAL;
 
+use crate::batch_type::BatchType;
 use crate::error::{discard, guarded, printable, Error};
 use crate::options::Options;
 use crate::owner::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Owner, Schema};
@@ -22,9 +23,10 @@ impl DeviceArrayStream {
     /// The iterator is used by one thread at a time, the one that calls `get_next`. An error is what
     /// `get_next` returns and `get_last_error` says, and so is a panic, with EIO; after it `get_next`
     /// returns it again. So is a batch on a device whose memory the devices of `device_type` cannot
-    /// access, and a batch that is released.
+    /// access, a batch that is released, one whose children or dictionaries differ from those of
+    /// `schema`, and a struct with null rows, which readers of record batches cannot represent.
     ///
-    /// Errors: EINVAL when `schema` is released or `device_type` is 0.
+    /// Errors: EINVAL when `schema` is released or malformed, or `device_type` is 0.
     ///
     /// Text: C device stream interface.
     pub fn from_batches<I>(
@@ -46,7 +48,7 @@ impl DeviceArrayStream {
 }
 
 impl ArrayStream {
-    /// The same on the CPU. Errors: EINVAL when `schema` is released. Text: C stream interface.
+    /// The same on the CPU. Errors: EINVAL when `schema` is released or malformed. Text: C stream interface.
     pub fn from_batches<I>(schema: Schema, batches: I) -> Result<Self, Error>
     where
         I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>,
@@ -57,7 +59,10 @@ impl ArrayStream {
 
 struct Export<I> {
     schema: Shared<ArrowSchema>,
+    batch_type: BatchType,
     batches: I,
+    /// How many batches the iterator has returned.
+    count: u64,
     options: Options,
     ended: bool,
     failure: Option<Error>,
@@ -71,8 +76,10 @@ where
     I: Iterator<Item = Result<BatchOf<S>, Error>> + Send + 'static,
 {
     let state = Box::new(Export {
+        batch_type: BatchType::of(&schema)?,
         schema: schema.share()?,
         batches,
+        count: 0,
         options: Options::default(),
         ended: false,
         failure: None,
@@ -111,6 +118,10 @@ impl<I> Export<I> {
                      the end",
                 ));
             }
+            let number = self.count;
+            self.count += 1;
+            let refused = |why| Error::invalid(format!("batch {number}: {why}"));
+            self.batch_type.check_batch(&batch).map_err(refused)?;
             stream.check_batch(batch.as_raw(), &mut self.options)?;
             Ok(batch)
         });

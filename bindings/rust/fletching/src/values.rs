@@ -8,6 +8,8 @@ use crate::array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
 use crate::owner::Array;
 
 /// A number that Arrow lays out as Rust does. Sealed.
+///
+/// An `i128` is a value of the decimals with 128 bits, "d:38,0": another scale is another format.
 pub trait Primitive: sealed::Sealed + Send + 'static {
     /// Its format string in Arrow.
     const FORMAT: &'static CStr;
@@ -28,7 +30,7 @@ macro_rules! primitive {
 
 primitive! {
     i8: c"c"; u8: c"C"; i16: c"s"; u16: c"S"; i32: c"i"; u32: c"I"; i64: c"l"; u64: c"L";
-    f32: c"f"; f64: c"g";
+    f32: c"f"; f64: c"g"; i128: c"d:38,0";
 }
 
 impl Array {

@@ -101,10 +101,7 @@ fn rule_sync_event_null_means_ready() {
         let tensor = to_dlpack(&schema, &mut on_cuda(), &Default::default()).unwrap();
         // SAFETY: the stream of the gate, which lives longer.
         let stream = unsafe { ConsumerStream::read(ArrowDeviceType::CUDA, stream) };
-        let options = ImportOptions {
-            stream: Some(stream.unwrap()),
-            ..ImportOptions::default()
-        };
+        let options = ImportOptions::default().stream(stream.unwrap());
         from_dlpack(tensor, &options).unwrap().array
     };
     gated.shut();

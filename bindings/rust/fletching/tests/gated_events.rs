@@ -344,18 +344,19 @@ fn vulkan_waits_behind_the_gate() {
             .with_device_functions(handles.get_device_proc_addr.unwrap());
         (handles, context)
     };
+    // SAFETY: the producer made the event with this device.
+    let is_ready = |array: &DeviceArray| unsafe { array.is_ready_vulkan(&context) };
+    // SAFETY: as above.
+    let synchronize = |array: &DeviceArray| unsafe { array.synchronize_vulkan(&context) };
     // Whether libfletching is in the process decides.
-    for result in [
-        gated.array.is_ready_vulkan(&context).map(drop),
-        gated.array.synchronize_vulkan(&context),
-    ] {
+    for result in [is_ready(&gated.array).map(drop), synchronize(&gated.array)] {
         let error = result.unwrap_err();
         assert_eq!(error.code(), libc::ENOENT, "{error}");
         assert!(error.message().contains("libfletching"), "{error}");
     }
     preload("libfletching.so.0.1");
 
-    assert!(!gated.array.is_ready_vulkan(&context).unwrap());
+    assert!(!is_ready(&gated.array).unwrap());
     let command_buffer = gated.stream().as_ptr();
     // SAFETY: the producer's queue is recording.
     let error = unsafe { gated.array.wait_on_vulkan(&context, command_buffer) }.unwrap_err();
@@ -367,7 +368,7 @@ fn vulkan_waits_behind_the_gate() {
     assert!(!gated.is_idle());
     gated.open_gate();
     gated.verify(NEW);
-    gated.array.synchronize_vulkan(&context).unwrap();
-    assert!(gated.array.is_ready_vulkan(&context).unwrap());
+    synchronize(&gated.array).unwrap();
+    assert!(is_ready(&gated.array).unwrap());
     gated.end();
 }

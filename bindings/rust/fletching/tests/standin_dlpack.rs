@@ -37,10 +37,7 @@ fn the_consumers_stream_waits<A: Api>() {
     gated.shut();
     let (schema, mut array) = column(A::TYPE);
     array.export_with_event(&gated.producer()).unwrap();
-    let on = |handle| ExportOptions {
-        stream: read(A::TYPE, handle),
-        ..ExportOptions::default()
-    };
+    let on = |handle| ExportOptions::default().stream(read(A::TYPE, handle));
     let wait = A::QUERY.replace("EventQuery", "StreamWaitEvent");
     gated.control.set_fault(&format!("{wait}:1:{}", A::ERROR));
     let error = to_dlpack(&schema, &mut array, &on(gated.consumer)).unwrap_err();
@@ -69,10 +66,7 @@ fn an_import_records_an_event<A: Api>() {
         let (schema, mut array) = column(A::TYPE);
         to_dlpack(&schema, &mut array, &ExportOptions::default()).unwrap()
     };
-    let options = ImportOptions {
-        stream: read(A::TYPE, gated.producer),
-        ..ImportOptions::default()
-    };
+    let options = ImportOptions::default().stream(read(A::TYPE, gated.producer));
     gated
         .control
         .set_fault(&format!("{}:1:{}", A::RECORD, A::ERROR));
@@ -119,10 +113,7 @@ fn the_host_waits() {
     array.export_with_event(&gated.producer()).unwrap();
     // SAFETY: no handle.
     let stream = unsafe { ConsumerStream::read(ArrowDeviceType::CUDA_HOST, None) };
-    let options = ExportOptions {
-        stream: Some(stream.unwrap()),
-        ..ExportOptions::default()
-    };
+    let options = ExportOptions::default().stream(stream.unwrap());
     let before = gated.control.calls(Cuda::SYNCHRONIZE);
     gated.open();
     let tensor = to_dlpack(&schema, &mut array, &options).unwrap();
@@ -161,11 +152,7 @@ fn nulls_are_counted_when_the_host_has_waited() {
         let mut array = builder.finish_on(device_type, 0).unwrap();
         array.export_with_event(&gated.producer()).unwrap();
         let schema = SchemaBuilder::new("i").build().unwrap();
-        let options = ExportOptions {
-            stream: Some(stream),
-            nulls,
-            ..ExportOptions::default()
-        };
+        let options = ExportOptions::default().stream(stream).nulls(nulls);
         match to_dlpack(&schema, &mut array, &options) {
             Ok(_) => assert!(is_counted),
             Err(error) => {

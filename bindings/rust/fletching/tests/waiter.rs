@@ -121,7 +121,10 @@ fn an_event_without_a_way_to_wait_is_an_error() {
         (ArrowDeviceType::METAL, "hint: register a waiter"),
         (ArrowDeviceType::VULKAN, "VkEvent without its VkDevice"),
         (ArrowDeviceType::CPU, "expected sync_event NULL"),
-        (ArrowDeviceType(21), "unknown(21); hint: register a waiter"),
+        (
+            ArrowDeviceType(9999),
+            "unknown(9999); hint: register a waiter",
+        ),
     ] {
         let error = array(device, EVENT).is_ready().unwrap_err();
         assert_eq!(error.code(), libc::ENOTSUP);
@@ -135,7 +138,8 @@ fn a_vulkan_context_is_for_vulkan() {
     // SAFETY: nothing gets to the device.
     let context = unsafe { VulkanContext::new(QUEUE) };
     let awaited = array(ArrowDeviceType::EXT_DEV, EVENT);
-    let error = awaited.is_ready_vulkan(&context).unwrap_err();
+    // SAFETY: as above.
+    let error = unsafe { awaited.is_ready_vulkan(&context) }.unwrap_err();
     assert_eq!(error.code(), libc::EINVAL);
     assert!(
         error
@@ -144,8 +148,13 @@ fn a_vulkan_context_is_for_vulkan() {
         "{error}"
     );
     let plain = array(ArrowDeviceType::VULKAN, std::ptr::null_mut());
-    assert!(plain.is_ready_vulkan(&context).unwrap());
-    plain.synchronize_vulkan(&context).unwrap();
+    // SAFETY: as above.
+    unsafe {
+        assert!(plain.is_ready_vulkan(&context).unwrap());
+        plain.synchronize_vulkan(&context).unwrap();
+    }
+    fn is_for_any_thread<T: Send + Sync>(_: T) {}
+    is_for_any_thread(context);
 }
 
 #[test]

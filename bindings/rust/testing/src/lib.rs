@@ -5,6 +5,7 @@
 
 pub mod bits;
 pub mod cells;
+pub mod corpus;
 pub mod entries;
 pub mod fields;
 pub mod library;

@@ -45,7 +45,7 @@ struct BufferWidth {
 /// Of buffer `index`, which is less than format.n_buffers.
 constexpr BufferWidth buffer_width(const Format& format, int64_t index) noexcept {
   using enum TypeId;
-  if (format.id == kDenseUnion || format.id == kSparseUnion) return {index == 0 ? 8 : 32};
+  if (format.is_union()) return {index == 0 ? 8 : 32};
   if (index == 0) return {.bits = 1, .is_validity = true};
   switch (format.id) {
     case kBinary:

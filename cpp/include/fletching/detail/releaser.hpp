@@ -18,8 +18,23 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
+/// Counts the arrays that are kept for a deferred release, until the callback has returned.
+class DeferredCount {
+ public:
+  DeferredCount() noexcept { ++total(); }
+  DeferredCount(const DeferredCount&) = delete;
+  DeferredCount& operator=(const DeferredCount&) = delete;
+  ~DeferredCount() { --total(); }
+
+  FLETCHING_DETAIL_LOCAL static std::atomic<std::int64_t>& total() noexcept {
+    static std::atomic<std::int64_t> count{0};
+    return count;
+  }
+};
+
 /// An array that is released when its event has passed.
 struct DeferredRelease {
+  DeferredCount counted;  // first: destroyed after the array
   const RecordFunctions* functions = nullptr;
   RecordedEvent recorded;
   DeviceArray array;

@@ -17,13 +17,16 @@
 #include "fletching/result.hpp"
 
 #if defined(_WIN32)
-#ifndef WIN32_LEAN_AND_MEAN
-#define WIN32_LEAN_AND_MEAN
-#endif
-#ifndef NOMINMAX
-#define NOMINMAX
-#endif
-#include <windows.h>
+// As <windows.h> declares them. That header defines thousands of macros, so it is not included.
+struct HINSTANCE__;
+extern "C" {
+__declspec(dllimport) HINSTANCE__* __stdcall LoadLibraryA(const char* name);
+__declspec(dllimport) int __stdcall GetModuleHandleExA(unsigned long flags, const char* name,
+                                                       HINSTANCE__** module);
+__declspec(dllimport) std::intptr_t(__stdcall* __stdcall GetProcAddress(HINSTANCE__* module,
+                                                                        const char* symbol))();
+__declspec(dllimport) unsigned long __stdcall GetLastError();
+}
 #else
 #include <dlfcn.h>
 #endif
@@ -94,7 +97,7 @@ struct Library {
 #if defined(_WIN32)
 
 inline void* open_library(const char* name, bool already_there) noexcept {
-  HMODULE module = nullptr;
+  HINSTANCE__* module = nullptr;
   if (already_there) return GetModuleHandleExA(0, name, &module) != 0 ? module : nullptr;
   return LoadLibraryA(name);
 }
@@ -104,7 +107,7 @@ inline std::string library_error(const char* name) {
 }
 
 inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
-  return reinterpret_cast<AnyFunction>(GetProcAddress(static_cast<HMODULE>(library), symbol));
+  return reinterpret_cast<AnyFunction>(GetProcAddress(static_cast<HINSTANCE__*>(library), symbol));
 }
 
 #else

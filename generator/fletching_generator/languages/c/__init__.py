@@ -74,7 +74,7 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
     found: dict[int, list[Enumerator]] = {}
     for typedef in (t for i in interfaces for t in i.typedefs):
         for enumerator in typedef.enumerators:
-            since = parse_version(enumerator.since)
+            since = parse_version(enumerator.since or "")
             found.setdefault(since[1] if since > DLPACK_MINIMUM else 0, []).append(enumerator)
     return dict(sorted(found.items()))
 

@@ -49,6 +49,7 @@ def outputs(spec: Spec) -> list[Output]:
             Output(f"bindings/go/{path}", path.rpartition("/")[2], source, context)
             for path, source in files.items()
         ),
+        *_errno(spec),
         _c_structs(spec),
         *runtimes.outputs(spec),
     ]
@@ -59,6 +60,27 @@ def _c_structs(spec: Spec) -> Output:
     interface = next(each for each in spec.interfaces if each.id == "c-data")
     path = "bindings/go/structs.h"
     return Output(path, "structs.h", "spec/c-data.yaml", {"interface": interface})
+
+
+def _errno(spec: Spec) -> list[Output]:
+    """The constants of package syscall, except on Windows, where that package has other values."""
+    table, folder, source = spec.errno, "bindings/go/abi", "spec/errno.yaml"
+    classes = table.of("go")
+    values = [name for names in classes.values() for name in names]  # "io/fs.ErrInvalid"
+    packages = sorted({"errors", "syscall", *(name.rpartition(".")[0] for name in values)})
+    context = {"classes": classes, "packages": packages, "other": table.other}
+    return [
+        Output(f"{folder}/errno.go", "errno.go", source, context),
+        *(
+            Output(
+                f"{folder}/errno_{system}.go",
+                "errno_system.go",
+                source,
+                {"system": system, "errors": table.errors, "other": table.other},
+            )
+            for system in ("unix", "windows")
+        ),
+    ]
 
 
 def _structs(spec: Spec, target: LayoutClass) -> Output:

@@ -85,7 +85,15 @@ def _tables(spec: Spec) -> list[Output]:
         )
         for name, source in sources.items()
     ]
-    return [*_constants(spec, folder), *tables]
+    return [*_constants(spec, folder), _errno(spec, folder), *tables]
+
+
+def _errno(spec: Spec, folder: str) -> Output:
+    classes = spec.errno.of("java")
+    names = sorted(name for names in classes.values() for name in names)
+    imports = [name for name in names if not name.startswith("java.lang.")]
+    context = {"errno": spec.errno, "classes": classes, "imports": imports}
+    return Output(f"{folder}Errno.java", "Errno.java", "spec/errno.yaml", context)
 
 
 def _constants(spec: Spec, folder: str) -> list[Output]:

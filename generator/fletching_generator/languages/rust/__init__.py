@@ -74,6 +74,7 @@ def outputs(spec: Spec) -> list[Output]:
             "spec/dlpack.yaml",
             context,
         ),
+        Output(f"{_SOURCES}/errno.rs", "errno.rs", "spec/errno.yaml", context),
         Output(f"{_SOURCES}/layout.rs", "layout.rs", "spec/*.yaml", context),
         Output(
             "bindings/rust/testing/src/fields.rs",

@@ -94,10 +94,7 @@ fn tensor(
 
 /// What was imported without a copy has the same shape when it is exported again.
 fn export(imported: &mut Imported, original: &DLTensor, options: &ImportOptions) {
-    let options = ExportOptions {
-        as_storage: options.as_storage,
-        ..ExportOptions::default()
-    };
+    let options = ExportOptions::default().as_storage(options.as_storage);
     let again = match to_dlpack(&imported.schema, &mut imported.array, &options) {
         Ok(again) => again,
         // Lanes have become one more dimension.
@@ -118,11 +115,9 @@ fn export(imported: &mut Imported, original: &DLTensor, options: &ImportOptions)
 
 fuzz_target!(|bytes: &[u8]| {
     let plain = ImportOptions::default();
-    let lists = ImportOptions {
-        dimensions: Dimensions::FixedSizeLists,
-        as_storage: true,
-        ..ImportOptions::default()
-    };
+    let lists = ImportOptions::default()
+        .dimensions(Dimensions::FixedSizeLists)
+        .as_storage(true);
     for options in [&plain, &lists] {
         let (mut shape, mut strides) = (Vec::new(), Vec::new());
         let mut raw = tensor(Input(bytes), &mut shape, &mut strides);

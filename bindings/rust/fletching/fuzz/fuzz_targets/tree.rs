@@ -88,10 +88,7 @@ fn read_array(array: Array) {
 
 /// A tensor of both, or an error that leaves the array alone.
 fn export(schema: &Schema, array: &mut DeviceArray, as_storage: bool) {
-    let options = ExportOptions {
-        as_storage,
-        ..ExportOptions::default()
-    };
+    let options = ExportOptions::default().as_storage(as_storage);
     let (live, length) = (!array.is_released(), array.length());
     match to_dlpack(schema, array, &options) {
         Ok(tensor) => {

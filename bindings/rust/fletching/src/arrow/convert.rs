@@ -5,12 +5,14 @@
 use std::ptr;
 use std::sync::Arc;
 
-use arrow_array::ffi::{from_ffi_and_data_type, to_ffi, FFI_ArrowSchema};
+use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray};
 use arrow_array::{make_array, Array as _, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{Field, SchemaRef};
 
-use super::align::align;
+use super::align::prepare;
+use super::field::{from_field, from_schema, to_field};
 use crate::error::{guarded, Error};
+use crate::options::setters;
 use crate::owner::{Array, Owner, Schema};
 use crate::raw::sealed::Raw as _;
 use crate::raw::Nested;
@@ -18,6 +20,7 @@ use crate::tree::walk;
 
 /// What happens with a buffer that is not aligned as arrow-rs needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Alignment {
     /// EINVAL, with the buffer and the type in the message.
     #[default]
@@ -30,7 +33,15 @@ pub enum Alignment {
 }
 
 /// How an array is converted to arrow-rs.
+///
+/// ```
+/// use fletching::arrow::{Alignment, ToArrow};
+///
+/// let options = ToArrow::default().alignment(Alignment::Copy).validate(true);
+/// assert!(options.validate);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToArrow {
     /// What happens with a buffer that is not aligned.
     pub alignment: Alignment,
@@ -38,6 +49,8 @@ pub struct ToArrow {
     /// in any case.
     pub validate: bool,
 }
+
+setters! { ToArrow { alignment: Alignment, validate: bool, } }
 
 /// An array of arrow-rs.
 #[derive(Clone, Debug)]
@@ -51,7 +64,7 @@ pub struct Converted {
 
 /// Errors: EINVAL when the struct or one below it is released or malformed. arrow-rs would panic, or
 /// never return.
-fn check<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
+pub(super) fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
     let root = ptr::from_ref(root.as_raw().base()).cast_mut();
     // SAFETY: see Owner::from_raw; the walk only reads.
     unsafe {
@@ -60,15 +73,6 @@ fn check<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
             false => Ok(()),
         })
     }
-}
-
-/// The field that a schema describes. Errors: EINVAL for a schema that is malformed, and what
-/// arrow-rs says.
-pub(super) fn field(schema: &Schema) -> Result<Field, Error> {
-    check("schema", schema)?;
-    // SAFETY: both are the struct of the interface.
-    let ffi = unsafe { &*ptr::from_ref(schema).cast::<FFI_ArrowSchema>() };
-    guarded(|| Ok(Field::try_from(ffi)?))
 }
 
 /// An array as one of arrow-rs. Of a device array on the CPU, `Array::try_from` first.
@@ -89,7 +93,7 @@ pub unsafe fn to_array(
     options: ToArrow,
 ) -> Result<Converted, Error> {
     // SAFETY: the caller vouches for the buffers.
-    unsafe { convert(array, &field(schema)?, options) }
+    unsafe { convert(array, &to_field(schema)?, options) }
 }
 
 /// # Safety
@@ -100,13 +104,14 @@ pub(super) unsafe fn convert(
     field: &Field,
     options: ToArrow,
 ) -> Result<Converted, Error> {
-    check("array", &array)?;
+    check_alive("array", &array)?;
     let data_type = field.data_type();
     guarded(|| {
         // SAFETY: the caller vouches for the buffers.
-        let (array, copied) = unsafe { align(array, data_type, options.alignment)? };
+        let (array, copied) = unsafe { prepare(array, data_type, options.alignment)? };
         // SAFETY: the caller vouches for the buffers.
-        let mut data = unsafe { from_ffi_and_data_type(array.into(), data_type.clone())? };
+        let mut data =
+            unsafe { from_ffi_and_data_type(super::move_array(array), data_type.clone())? };
         // What is empty may have any address.
         data.align_buffers();
         if options.validate {
@@ -128,7 +133,7 @@ pub unsafe fn to_record_batch(
     array: Array,
     options: ToArrow,
 ) -> Result<RecordBatch, Error> {
-    let field = field(schema)?;
+    let field = to_field(schema)?;
     let columns = schema_of(&field)?;
     // SAFETY: the caller vouches for the buffers.
     let converted = unsafe { convert(array, &field, options)? };
@@ -160,18 +165,20 @@ pub(super) fn batch(array: &ArrayRef, schema: SchemaRef) -> Result<RecordBatch, 
     )?)
 }
 
-/// An array of arrow-rs, which is kept until the result is released. Errors: what arrow-rs says to
-/// the type.
+/// An array of arrow-rs, which is kept until the result is released.
+///
+/// An array has no field: the schema has no name and is nullable. For the name, flags, metadata
+/// and order of a dictionary use [`from_field`] with the array's field.
+///
+/// Errors: as for [`from_field`].
 pub fn from_array(array: &dyn arrow_array::Array) -> Result<(Schema, Array), Error> {
-    guarded(|| {
-        let (array, schema) = to_ffi(&array.to_data())?;
-        Ok((schema.into(), array.into()))
-    })
+    let schema = from_field(&Field::new("", array.data_type().clone(), true))?;
+    guarded(|| Ok((schema, FFI_ArrowArray::new(&array.to_data()).into())))
 }
 
-/// A record batch as a struct array, with the metadata of its schema.
+/// A record batch as a struct array, with the metadata of its schema. Errors: as for
+/// [`from_field`].
 pub fn from_record_batch(batch: &RecordBatch) -> Result<(Schema, Array), Error> {
-    let (_, array) = from_array(&StructArray::from(batch.clone()))?;
-    let schema = FFI_ArrowSchema::try_from(&*batch.schema())?;
-    Ok((schema.into(), array))
+    let schema = from_schema(&batch.schema())?;
+    Ok((schema, from_array(&StructArray::from(batch.clone()))?.1))
 }

@@ -14,12 +14,33 @@
 //! ```
 //!
 //! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` from arrow-rs' `FFI_ArrowSchema`,
-//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one.
+//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one with
+//! `TryFrom`.
 //! [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because of what safe code of arrow-rs does with
 //! a schema that it has not made, and with the buffers of a stream.
 //!
 //! arrow-rs reads host memory and knows no events: an array on another device than the CPU, and one
 //! with a `sync_event`, is the error EINVAL.
+//!
+//! # Checks
+//!
+//! Every import compares the array with its schema before arrow-rs is called: the format, the numbers
+//! of buffers and children, lengths, null counts, NULL buffers and the dictionary. A difference is the
+//! error EINVAL with the place: `ArrowArray.children[0].n_buffers: wrong for Int64: expected 2, got 3`.
+//!
+//! # Fields
+//!
+//! [`to_field`] and [`from_field`] keep names, flags and metadata, or refuse them with the path of the
+//! field. arrow-rs has no place for the metadata and the order of a dictionary's values, for a second
+//! value of a metadata key, and for texts that are not UTF-8: these are refused. arrow-rs 54 also drops
+//! the order of every dictionary that it imports and that of the keys of every map that it exports; the
+//! functions here keep both.
+//!
+//! # Arrays without rows
+//!
+//! An array without rows may have NULL for its offsets. arrow-rs refuses that, so the imports here give
+//! it one zero offset. An array or a stream that is handed on keeps the buffers that it came with, also
+//! NULL offsets.
 //!
 //! # Alignment
 //!
@@ -28,7 +49,9 @@
 //! word. Here the choice is yours: [`Alignment`].
 
 mod align;
+mod check;
 mod convert;
+mod field;
 #[cfg(feature = "arrow-async")]
 mod nonblocking;
 mod stream;
@@ -42,11 +65,13 @@ use arrow_schema::ArrowError;
 pub use convert::{
     from_array, from_record_batch, to_array, to_record_batch, Alignment, Converted, ToArrow,
 };
+pub use field::{from_field, to_field};
 #[cfg(feature = "arrow-async")]
 pub use nonblocking::AsyncRecordBatches;
 pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
-use crate::error::Error;
+use self::convert::check_alive;
+use crate::error::{errno_of, Error};
 use crate::owner::{Array, ArrayStream, Owner, Schema};
 use crate::raw::Raw;
 
@@ -77,11 +102,20 @@ fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
     unsafe { take((&raw mut raw).cast()) }
 }
 
-/// By move.
-impl From<Array> for FFI_ArrowArray {
-    fn from(array: Array) -> Self {
-        move_out(array, Self::from_raw)
+/// By move. Errors: EINVAL for an array of which a part was moved out, and for a malformed one: safe
+/// functions of arrow-rs read the lists of a child that is released.
+impl TryFrom<Array> for FFI_ArrowArray {
+    type Error = Error;
+
+    fn try_from(array: Array) -> Result<Self, Error> {
+        check_alive("array", &array)?;
+        Ok(move_array(array))
     }
+}
+
+/// An array that was checked.
+fn move_array(array: Array) -> FFI_ArrowArray {
+    move_out(array, FFI_ArrowArray::from_raw)
 }
 
 /// A schema for arrow-rs, by move.
@@ -123,10 +157,13 @@ impl From<ArrowError> for Error {
             error => error,
         };
         let code = match &error {
-            ArrowError::NotYetImplemented(_) => libc::ENOSYS,
-            ArrowError::MemoryError(_) => libc::ENOMEM,
-            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(libc::EIO),
-            _ => libc::EINVAL,
+            ArrowError::NotYetImplemented(_) => crate::errno::ENOSYS,
+            ArrowError::MemoryError(_) => crate::errno::ENOMEM,
+            ArrowError::IoError(_, error) => errno_of(error),
+            ArrowError::ExternalError(error) => {
+                error.downcast_ref().map_or(crate::errno::EINVAL, errno_of)
+            }
+            _ => crate::errno::EINVAL,
         };
         Self::with_source(code, error.to_string(), error)
     }

@@ -10,7 +10,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
 use futures_core::Stream;
 
-use super::convert::{batch, convert, field, schema_of, ToArrow};
+use super::convert::{batch, convert, schema_of, ToArrow};
+use super::field::to_field;
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, Schema};
 
@@ -33,7 +34,7 @@ impl<S> AsyncRecordBatches<S> {
     ///
     /// Every array is as for [`to_array`](super::to_array).
     pub unsafe fn new(schema: &Schema, arrays: S, options: ToArrow) -> Result<Self, Error> {
-        let field = field(schema)?;
+        let field = to_field(schema)?;
         Ok(Self {
             arrays: Some(arrays),
             schema: schema_of(&field)?,

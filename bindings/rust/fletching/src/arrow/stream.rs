@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, SchemaRef};
 use fletching_abi::ArrowDeviceType;
 
-use super::convert::{batch, convert, field, from_array, schema_of, ToArrow};
+use super::convert::{batch, convert, from_array, schema_of, ToArrow};
+use super::field::{from_field, from_schema, to_field};
+use crate::batch_type::BatchType;
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, DeviceArrayStream, Schema};
 use crate::stream::{BatchOf, RawStream, StreamReader};
@@ -36,7 +38,7 @@ impl<S: RawStream> Arrays<S> {
             )));
         }
         Ok(Self {
-            field: field(&reader.schema()?)?,
+            field: to_field(&reader.schema()?)?,
             reader,
             options,
             copied: Vec::new(),
@@ -121,32 +123,38 @@ where
 }
 
 /// Arrays of arrow-rs as a device stream on the CPU. An error of the iterator is what the stream
-/// returns. Errors: what arrow-rs says to the type.
+/// returns, and so is EINVAL for an array of another type: names, metadata and flags do not count.
+///
+/// Errors: as for [`from_field`](super::from_field).
 pub fn from_arrays<I>(field: &Field, arrays: I) -> Result<DeviceArrayStream, Error>
 where
     I: IntoIterator<Item = Result<ArrayRef, ArrowError>, IntoIter: Send + 'static>,
 {
-    let schema = arrow_array::ffi::FFI_ArrowSchema::try_from(field)?;
-    export(schema.into(), arrays)
+    export(from_field(field)?, arrays)
 }
 
 /// The record batches of a reader as a device stream on the CPU. As a stream without devices it is
-/// `ArrayStream::from(FFI_ArrowArrayStream::new(reader))`.
+/// `ArrayStream::from(FFI_ArrowArrayStream::new(reader))`. Errors: as for
+/// [`from_field`](super::from_field).
 pub fn from_reader<R>(reader: R) -> Result<DeviceArrayStream, Error>
 where
     R: RecordBatchReader + Send + 'static,
 {
-    let schema = arrow_array::ffi::FFI_ArrowSchema::try_from(&*reader.schema())?;
+    let schema = from_schema(&reader.schema())?;
     let rows = |batch: RecordBatch| -> ArrayRef { std::sync::Arc::new(StructArray::from(batch)) };
-    export(schema.into(), reader.map(move |batch| batch.map(rows)))
+    export(schema, reader.map(move |batch| batch.map(rows)))
 }
 
 fn export<I>(schema: Schema, arrays: I) -> Result<DeviceArrayStream, Error>
 where
     I: IntoIterator<Item = Result<ArrayRef, ArrowError>, IntoIter: Send + 'static>,
 {
-    let batches = arrays
-        .into_iter()
-        .map(|array| Ok(from_array(&array?)?.1.into()));
+    let batch_type = BatchType::of(&schema)?;
+    let batches = arrays.into_iter().enumerate().map(move |(number, array)| {
+        let (found, array) = from_array(&array?)?;
+        let refused = |why| Error::invalid(format!("batch {number}: {why}"));
+        batch_type.check_type(&found).map_err(refused)?;
+        Ok(array.into())
+    });
     DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, batches)
 }

@@ -67,16 +67,16 @@ impl Default for AsyncOptions {
 
 /// The batches that a producer passes to a handler. Works on any executor.
 ///
-/// The stream ends after the last batch, or after the one item that is an error; once the producer
-/// has sent the end, the batches behind one that cannot be extracted follow it. Dropping it cancels
-/// the stream: batches that were queued are dropped, without waiting for the producer. Batches
-/// outlive the stream.
+/// The stream ends after the last batch, or after the one item that is an error. Dropping it cancels
+/// the stream: batches that were queued are dropped, without waiting for the producer; so are those
+/// behind an error. Batches outlive the stream.
 ///
 /// Every task of the producer is extracted once, into an item or with NULL. After the end the
 /// release of the handler extracts what is queued, so that no batch is lost. The release waits while
 /// a batch is being extracted, and while batches are requested, on another thread.
 ///
-/// Errors: what the producer reported, or its `extract_data` returned; EIO for a code that is not
+/// Errors: the producer's error, or the code of its `extract_data`, with the message if the producer is
+/// an [`AsyncProducer`](crate::AsyncProducer); EIO for a code that is not
 /// positive, and when the handler was released before the end, as by a producer whose runtime is
 /// gone; EINVAL when the producer broke a rule, which the message names.
 ///
@@ -105,6 +105,8 @@ impl Default for AsyncOptions {
 pub struct AsyncStream {
     core: Arc<Core>,
     batch_metadata: Vec<u8>,
+    /// The item that is an error was the last one.
+    has_failed: bool,
 }
 
 impl AsyncStream {
@@ -112,14 +114,12 @@ impl AsyncStream {
     #[must_use]
     pub fn new(options: AsyncOptions) -> (AsyncHandler, Self) {
         let (handler, core) = Core::new(options);
-        let batch_metadata = Vec::new();
-        (
-            handler,
-            Self {
-                core,
-                batch_metadata,
-            },
-        )
+        let stream = Self {
+            core,
+            batch_metadata: Vec::new(),
+            has_failed: false,
+        };
+        (handler, stream)
     }
 
     /// The schema of every batch. Waits for the producer; borrows the stream alone, because one waker
@@ -168,8 +168,8 @@ impl AsyncStream {
 
     /// Drops the oldest batch that has arrived, without its data. False when there is none, and when
     /// the next item is an error, which stays.
-    pub fn skip(&mut self) -> bool {
-        self.core.skip()
+    pub fn skip_batch(&mut self) -> bool {
+        !self.has_failed && self.core.skip()
     }
 
     #[cfg(test)]
@@ -189,9 +189,15 @@ impl Stream for AsyncStream {
     type Item = Result<DeviceArray, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.has_failed {
+            return Poll::Ready(None);
+        }
         let batch = ready!(self.core.poll_batch(cx));
         Poll::Ready(batch.map(|batch| {
-            let (batch, metadata) = batch?;
+            let (batch, metadata) = batch.inspect_err(|_| {
+                self.has_failed = true;
+                self.core.cancel();
+            })?;
             self.batch_metadata = metadata;
             Ok(batch)
         }))

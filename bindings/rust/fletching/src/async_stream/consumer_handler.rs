@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use crate::errno::EIO;
 use fletching_abi::{ArrowAsyncDeviceStreamHandler, ArrowAsyncTask, ArrowSchema};
-use libc::EIO;
 
 use super::calls::{each_here, MARK, PRODUCER, TASK};
 use super::consumer::AsyncOffer;
@@ -156,7 +156,7 @@ impl Core {
             self.ask(AsyncOffer::Schema(schema))?;
         }
         let mut info = Info {
-            promise: Promise::of(schema.as_raw(), producer.device_type),
+            promise: Promise::of(schema, producer.device_type)?,
             metadata: metadata.block().to_vec(),
             // SAFETY: the producer hands it over.
             schema: unsafe { Schema::move_from(raw) },

@@ -6,6 +6,7 @@ mod calls;
 mod consumer;
 mod consumer_core;
 mod consumer_handler;
+mod debug;
 mod producer;
 mod producer_core;
 mod queued;
@@ -19,10 +20,11 @@ mod replay;
 use std::ptr::NonNull;
 
 use fletching_abi::ArrowDeviceType;
-use fletching_abi::{ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowSchema};
+use fletching_abi::{ArrowArray, ArrowAsyncDeviceStreamHandler};
 
+use crate::batch_type::BatchType;
 use crate::error::Error;
-use crate::owner::DeviceArray;
+use crate::owner::{DeviceArray, Schema};
 
 pub use consumer::{AsyncOffer, AsyncOptions, AsyncStream};
 pub use producer::{AsyncBatch, AsyncProducer};
@@ -73,25 +75,41 @@ impl Drop for AsyncHandler {
     }
 }
 
-/// What a stream promises of every batch, as far as it is cheap to compare.
-#[derive(Clone, Copy, Debug)]
+/// Properties that every batch of a stream has.
+#[derive(Debug)]
 struct Promise {
     device_type: ArrowDeviceType,
-    n_children: i64,
-    has_dictionary: bool,
+    batch_type: BatchType,
 }
 
 impl Promise {
-    fn of(schema: &ArrowSchema, device_type: ArrowDeviceType) -> Self {
-        Self {
+    /// Errors: EINVAL for a schema that is malformed.
+    fn of(schema: &Schema, device_type: ArrowDeviceType) -> Result<Self, Error> {
+        Ok(Self {
             device_type,
-            n_children: schema.n_children,
-            has_dictionary: !schema.dictionary.is_null(),
-        }
+            batch_type: BatchType::of(schema)?,
+        })
     }
 
     /// Errors: EINVAL for a batch that is released, on another type of device, or of another schema.
     fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
+        self.check_device(batch)?;
+        self.refuse("batch", self.batch_type.check_shape(batch))
+    }
+
+    /// The same for a batch of a producer. Errors: also null rows of a struct.
+    fn check_sent(&self, number: u64, batch: &DeviceArray) -> Result<(), Error> {
+        self.check_device(batch)?;
+        let batch = self.batch_type.check_batch(batch);
+        self.refuse(&format!("batch {number}"), batch)
+    }
+
+    fn refuse(&self, batch: &str, checked: Result<(), String>) -> Result<(), Error> {
+        let rule = "async-next.same-schema";
+        checked.map_err(|why| Error::broken_rule(rule, &format!("{batch}: {why}")))
+    }
+
+    fn check_device(&self, batch: &DeviceArray) -> Result<(), Error> {
         let array: &ArrowArray = &batch.as_raw().array;
         let (found, expected) = (batch.device_type(), self.device_type);
         if array.is_released() {
@@ -104,11 +122,6 @@ impl Promise {
                 rule,
                 &format!("{text} {expected}, got {found}"),
             ));
-        }
-        let shape = (array.n_children, !array.dictionary.is_null());
-        if shape != (self.n_children, self.has_dictionary) {
-            let text = "batch: children or dictionary differ from the stream's schema";
-            return Err(Error::broken_rule("async-next.same-schema", text));
         }
         Ok(())
     }

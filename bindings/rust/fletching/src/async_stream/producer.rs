@@ -93,8 +93,9 @@ impl AsyncBatch {
     /// A batch that is made when the consumer extracts it, on the consumer's thread. `make` should
     /// not block. It is dropped unused when the consumer drops the task.
     ///
-    /// Its error, its panic, and an array that the stream may not have are what `extract_data`
-    /// returns, and end the stream with `on_error`.
+    /// An error, a panic, or an array that does not fit the stream makes `extract_data` return an
+    /// error, ends the stream with `on_error`, and is the result of the producer's future. After the
+    /// end, only an [`AsyncStream`](crate::AsyncStream) gets the message; other consumers get the code.
     #[must_use]
     pub fn made(make: impl FnOnce() -> Result<DeviceArray, Error> + Send + 'static) -> Self {
         Self {

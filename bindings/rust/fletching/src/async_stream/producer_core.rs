@@ -36,6 +36,8 @@ pub(super) struct Core {
     pub requested: AtomicU64,
     pub stopped: AtomicBool,
     stop: Mutex<Stop>,
+    /// Why a batch could not be made: the first reason, also once the stream is over.
+    lost: Mutex<Option<Error>>,
     pub waker: AtomicWaker,
     pub promise: OnceLock<Promise>,
     /// The tasks that release waits for, once the stream is over.
@@ -61,6 +63,7 @@ impl Core {
             requested: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             stop: Mutex::new(Stop::Running),
+            lost: Mutex::new(None),
             waker: AtomicWaker::new(),
             promise: OnceLock::new(),
             open: AtomicIsize::new(0),
@@ -98,6 +101,17 @@ impl Core {
         self.wake();
     }
 
+    /// A batch could not be made, which stops the stream, unless it has stopped.
+    pub(super) fn lose(&self, error: Error) {
+        locked(&self.lost).get_or_insert_with(|| error.clone());
+        self.stop(Stop::Failed(error));
+    }
+
+    /// Why a batch could not be made.
+    pub(super) fn lost(&self) -> Option<Error> {
+        locked(&self.lost).clone()
+    }
+
     /// Wakes the future. Its waker is the user's code: a panic goes no further.
     fn wake(&self) {
         let _ = guarded(|| {
@@ -112,9 +126,9 @@ impl Core {
         std::mem::replace(&mut *locked(&self.stop), Stop::Over)
     }
 
-    pub(super) fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
+    pub(super) fn check(&self, number: u64, batch: &DeviceArray) -> Result<(), Error> {
         let promise = self.promise.get();
-        promise.map_or(Ok(()), |promise| promise.check(batch))
+        promise.map_or(Ok(()), |promise| promise.check_sent(number, batch))
     }
 
     // --- Open tasks -----------------------------------------------------------------------------

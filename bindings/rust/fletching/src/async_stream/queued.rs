@@ -4,11 +4,12 @@
 
 use std::ptr;
 
+use crate::errno::EIO;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
-use libc::EIO;
 
+use super::task::explained;
 use super::Promise;
-use crate::error::Error;
+use crate::error::{discard, Error};
 use crate::owner::DeviceArray;
 
 /// A batch and its metadata, or why there is none.
@@ -32,14 +33,22 @@ impl Queued {
         // SAFETY: the task is extracted once. Of a failed extraction nothing is ours to release;
         // what the producer fills otherwise is as its text asks.
         unsafe {
-            let code = ArrowAsyncTask::call_extract_data(&raw mut self.task, &raw mut raw);
+            let (code, error) =
+                explained(|| ArrowAsyncTask::call_extract_data(&raw mut self.task, &raw mut raw));
             if code == Some(0) {
                 let batch = DeviceArray::from_raw(raw);
                 let checked = promise.check(&batch);
                 return (checked.map(|()| (batch, self.metadata)), false);
             }
             let text = c"extract_data: failed without a message".as_ptr();
-            (Err(Error::foreign(code.unwrap_or(EIO), text)), true)
+            let error = match error {
+                Some(error) if code == Some(error.code()) => error,
+                other => {
+                    discard(other);
+                    Error::foreign(code.unwrap_or(EIO), text)
+                }
+            };
+            (Err(error), true)
         }
     }
 }

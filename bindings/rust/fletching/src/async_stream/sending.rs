@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::errno::{ECANCELED, EINVAL};
 use fletching_abi::{ArrowAsyncDeviceStreamHandler as Handler, ArrowDeviceType};
 use futures_core::Stream;
-use libc::{ECANCELED, EINVAL};
 
 use super::producer::{AsyncBatch, AsyncProducer, Data};
 use super::producer_core::{Core, Stop};
@@ -26,7 +26,7 @@ use crate::owner::Schema;
 ///
 /// It resolves when the handler is released, which is after the last task is extracted: `Ok` after
 /// the end, and when the consumer has cancelled; else the error that the consumer got, or the one
-/// with which it refused something.
+/// with which it refused something. A batch that could not be made is an error in any case.
 ///
 /// The stream is read one batch ahead of the consumer's requests, so that its end is sent without a
 /// request. It is dropped before `on_error` and the release. A panic in it is its error, with EIO
@@ -46,14 +46,14 @@ pub struct AsyncSending<F, St> {
     schema: Option<Schema>,
     /// Read and not sent.
     next: Option<AsyncBatch>,
-    ended: bool,
-    sent: u64,
+    pub(super) ended: bool,
+    pub(super) sent: u64,
     nodes: Nodes,
     /// The last call before the release was made, and the open tasks are counted.
     over: bool,
     result: Result<(), Error>,
     calls_per_poll: u32,
-    device_type: ArrowDeviceType,
+    pub(super) device_type: ArrowDeviceType,
 }
 
 enum Source<F, St> {
@@ -142,10 +142,13 @@ impl<F, St> AsyncSending<F, St> {
     fn send_batch(&mut self, batch: AsyncBatch) -> Step {
         self.sent += 1;
         let (handler, core) = (self.raw(), Arc::as_ptr(&self.core));
+        let number = self.sent - 1;
         // SAFETY: no other call is running, and the arguments live during the call.
-        let code = self.nodes.send(core, batch, |task, metadata| unsafe {
-            Handler::call_on_next_task(handler, task, metadata)
-        });
+        let code = self
+            .nodes
+            .send(core, number, batch, |task, metadata| unsafe {
+                Handler::call_on_next_task(handler, task, metadata)
+            });
         self.called("on_next_task", code)
     }
 
@@ -294,7 +297,7 @@ where
         if schema.is_released() {
             return Err(Error::invalid("schema: released: expected a live schema"));
         }
-        let promise = Promise::of(schema.as_raw(), self.device_type);
+        let promise = Promise::of(&schema, self.device_type)?;
         let _ = self.core.promise.set(promise);
         self.schema = Some(schema);
         Ok(())
@@ -302,7 +305,7 @@ where
 
     fn checked(&self, batch: AsyncBatch) -> Result<AsyncBatch, Error> {
         if let Data::Ready(array) = &batch.data {
-            self.core.check(array)?;
+            self.core.check(self.sent, array)?;
         }
         check_metadata(&batch.metadata)?;
         Ok(batch)
@@ -323,7 +326,10 @@ where
             match self.step(cx) {
                 Step::Called => {}
                 Step::Waits => return Poll::Pending,
-                Step::Released => return Poll::Ready(self.result.clone()),
+                Step::Released => {
+                    let lost = self.core.lost().map_or(Ok(()), Err);
+                    return Poll::Ready(self.result.clone().and(lost));
+                }
             }
         }
         cx.waker().wake_by_ref();

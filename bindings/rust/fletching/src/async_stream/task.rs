@@ -2,17 +2,17 @@
 
 //! One batch of a producer, from its source to the consumer's `extract_data`.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::errno::EINVAL;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
-use libc::EINVAL;
 
 use super::producer::{AsyncBatch, Data};
-use super::producer_core::{Core, Stop};
+use super::producer_core::Core;
 use crate::error::{discard, guarded, Error};
 use crate::owner::DeviceArray;
 
@@ -27,6 +27,8 @@ const CLOSED: u8 = 2;
 pub(super) struct Node {
     life: AtomicU8,
     core: *const Core,
+    /// Of the batch, from 0.
+    number: u64,
     data: UnsafeCell<Option<Data>>,
     metadata: Vec<u8>,
 }
@@ -45,10 +47,11 @@ const SPARE: usize = 64;
 impl Nodes {
     /// A closed node, or a new one, with the batch. Tasks are mostly extracted in order, so that the oldest is closed
     /// first; one that is not moves to the back.
-    fn fill(&mut self, core: *const Core, batch: AsyncBatch) -> *mut Node {
+    fn fill(&mut self, core: *const Core, number: u64, batch: AsyncBatch) -> *mut Node {
         let fresh = Node {
             life: AtomicU8::new(OPEN),
             core,
+            number,
             data: UnsafeCell::new(Some(batch.data)),
             metadata: batch.metadata,
         };
@@ -76,10 +79,11 @@ impl Nodes {
     pub(super) fn send(
         &mut self,
         core: *const Core,
+        number: u64,
         batch: AsyncBatch,
         call: impl FnOnce(*mut ArrowAsyncTask, *const c_char) -> Option<c_int>,
     ) -> Option<c_int> {
-        let node = self.fill(core, batch);
+        let node = self.fill(core, number, batch);
         let mut task = ArrowAsyncTask {
             extract_data: Some(extract_data),
             private_data: node.cast(),
@@ -129,6 +133,21 @@ impl Node {
     }
 }
 
+thread_local! {
+    /// Where the caller of `extract_data` wants the error: the C interface returns the code alone.
+    static EXPLAIN: Cell<*mut Option<Error>> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Runs `extract`, which extracts a task of any producer. The error comes with it if the task is of
+/// this crate. `extract` does not panic.
+pub(super) fn explained<T>(extract: impl FnOnce() -> T) -> (T, Option<Error>) {
+    let mut error = None;
+    let outer = EXPLAIN.replace(&raw mut error);
+    let result = extract();
+    EXPLAIN.set(outer);
+    (result, error)
+}
+
 unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
     // SAFETY: the consumer passes a task and, unless it is NULL, a struct to fill. It extracts the
     // task once, so that until it is closed only this thread uses the data.
@@ -142,7 +161,7 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
             Some(Data::Ready(array)) => Ok(array),
             Some(Data::Made(make)) if !out.is_null() => guarded(|| {
                 let array = make()?;
-                (*core).check(&array).map(|()| array)
+                (*core).check((*node).number, &array).map(|()| array)
             }),
             unused => {
                 discard(unused);
@@ -151,7 +170,13 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
         };
         let code = made.as_ref().map_or_else(Error::code, |_| 0);
         match made {
-            Err(error) => (*core).stop(Stop::Failed(error)),
+            Err(error) => {
+                // The variable of an `explained` that runs further out on this thread.
+                if let Some(explain) = EXPLAIN.get().as_mut() {
+                    discard(explain.replace(error.clone()));
+                }
+                (*core).lose(error);
+            }
             Ok(array) if out.is_null() => discard(array),
             Ok(array) => array.move_to(out),
         }

@@ -12,9 +12,12 @@ use fletching_abi::{
 
 use super::stream::{ConsumerStream, Ordering};
 use super::tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
-use super::types::{dlpack_device, is_address, is_host_readable, HostReadable};
+use super::types::{
+    dlpack_device, is_address, is_host_readable, EventHandled, Exclusive, HostReadable,
+};
 use super::walk::{View, Walk};
 use crate::error::{discard, Error};
+use crate::options::setters;
 use crate::owner::{Array, DeviceArray, Schema};
 
 /// The alignment of `DLTensor.data`.
@@ -22,6 +25,7 @@ const ALIGNMENT: usize = 256;
 
 /// What to do about nulls, which DLPack has none of.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Nulls {
     /// An error when there are any, or when it is not known whether there are.
     #[default]
@@ -32,14 +36,25 @@ pub enum Nulls {
     Ignore,
 }
 
-/// How a tensor is exported.
+/// The consumer's access to the memory.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub enum Access {
+    /// Read it: Arrow's buffers are shared and do not change.
+    #[default]
+    ReadOnly,
+    /// Write to it as well.
+    Writable(Exclusive),
+    /// The same, and the tensor says that it is a copy made for this consumer.
+    Copied(Exclusive),
+}
+
+/// How a tensor is exported: `ExportOptions::default().aligned(true)`.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ExportOptions {
-    /// The memory is read-only. The default: Arrow's buffers are shared and do not change. False
-    /// when the array is the caller's alone.
-    pub read_only: bool,
-    /// The array is a copy that the caller made for this consumer, and lets alone from now on.
-    pub copied: bool,
+    /// The consumer's access to the memory.
+    pub access: Access,
     /// Export types that are not DLPack's as what stores them.
     pub as_storage: bool,
     /// What to do about nulls.
@@ -52,19 +67,29 @@ pub struct ExportOptions {
     pub stream: Option<ConsumerStream>,
     /// The consumer has been ordered behind `sync_event`, or receives it in another way. DLPack's
     /// structs have no place for an event.
-    pub event_handled: bool,
+    pub event_handled: Option<EventHandled>,
+}
+
+setters! {
+    ExportOptions {
+        access: Access,
+        as_storage: bool,
+        nulls: Nulls,
+        aligned: bool,
+        stream: Option<ConsumerStream>,
+        event_handled: Option<EventHandled>,
+    }
 }
 
 impl Default for ExportOptions {
     fn default() -> Self {
         Self {
-            read_only: true,
-            copied: false,
+            access: Access::ReadOnly,
             as_storage: false,
             nulls: Nulls::Refuse,
             aligned: false,
             stream: None,
-            event_handled: false,
+            event_handled: None,
         }
     }
 }
@@ -92,17 +117,17 @@ pub fn to_dlpack(
 }
 
 /// The same as the struct from before DLPack 1.0. It cannot say that memory is read-only or a copy:
-/// EINVAL unless `read_only` is false.
+/// EINVAL unless `access` is [`Access::Writable`].
 pub fn to_legacy_dlpack(
     schema: &Schema,
     array: &mut DeviceArray,
     options: &ExportOptions,
 ) -> Result<LegacyDlpackTensor, Error> {
     ensure!(
-        !options.read_only,
+        !matches!(options.access, Access::ReadOnly),
         EINVAL,
         "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or pass \
-         read_only = false"
+         Access::Writable"
     );
     export::<DLManagedTensor>(schema, array, options)
 }
@@ -141,7 +166,7 @@ fn export<M: ManagedTensor>(
         None => false,
     };
     ensure!(
-        !has_event || options.stream.is_some() || options.event_handled,
+        !has_event || options.stream.is_some() || options.event_handled.is_some(),
         EINVAL,
         "ArrowDeviceArray.sync_event: not NULL: expected NULL, because a tensor has no event; hint: \
          pass the consumer's stream, or wait and pass event_handled"
@@ -166,10 +191,13 @@ fn export<M: ManagedTensor>(
         strides: strides.as_mut_ptr(),
         byte_offset,
     };
-    let read_only = u64::from(options.read_only) * DLPACK_FLAG_BITMASK_READ_ONLY;
-    let copied = u64::from(options.copied) * DLPACK_FLAG_BITMASK_IS_COPIED;
+    let flags = match options.access {
+        Access::ReadOnly => DLPACK_FLAG_BITMASK_READ_ONLY,
+        Access::Writable(_) => 0,
+        Access::Copied(_) => DLPACK_FLAG_BITMASK_IS_COPIED,
+    };
     let exported = Box::into_raw(Box::new(Exported {
-        managed: M::new(tensor, read_only | copied, delete::<M>),
+        managed: M::new(tensor, flags, delete::<M>),
         _kept: (std::mem::take(array), shape, strides),
     }));
     // SAFETY: the tensor is ours; the lists are on the heap.

@@ -16,11 +16,13 @@ use super::tensor::{ManagedTensor, Tensor};
 use super::types::{arrow_type, is_host_readable, ArrowType, HostReadable};
 use crate::array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
 use crate::error::Error;
+use crate::options::setters;
 use crate::owner::{DeviceArray, Schema};
 use crate::schema_builder::SchemaBuilder;
 
 /// What a tensor of several dimensions becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dimensions {
     /// arrow.fixed_shape_tensor: any order of the inner dimensions.
     #[default]
@@ -31,6 +33,7 @@ pub enum Dimensions {
 
 /// What happens with a tensor whose elements do not lie as an Arrow array's do.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Strided {
     /// An error.
     #[default]
@@ -39,8 +42,9 @@ pub enum Strided {
     Copy(HostReadable),
 }
 
-/// How a tensor is imported.
+/// How a tensor is imported: `ImportOptions::default().as_storage(true)`.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct ImportOptions {
     /// What a tensor of several dimensions becomes.
     pub dimensions: Dimensions,
@@ -51,6 +55,15 @@ pub struct ImportOptions {
     /// The stream that the producer was called with: the array gets a `sync_event` that happens
     /// when everything is done that is on that stream now.
     pub stream: Option<ConsumerStream>,
+}
+
+setters! {
+    ImportOptions {
+        dimensions: Dimensions,
+        strided: Strided,
+        as_storage: bool,
+        stream: Option<ConsumerStream>,
+    }
 }
 
 /// A tensor as Arrow has it.
@@ -102,7 +115,7 @@ pub fn from_dlpack<M: ManagedTensor>(
     };
     let is_copied = match (&arranged, options.strided) {
         (Err(error), Strided::Copy(_)) => {
-            error.code() == libc::ENOTSUP && is_host_readable(device_type)
+            error.code() == crate::errno::ENOTSUP && is_host_readable(device_type)
         }
         _ => false,
     };

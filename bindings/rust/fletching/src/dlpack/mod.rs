@@ -36,7 +36,7 @@
 /// Returns the error with this errno value and this message.
 macro_rules! bail {
     ($code:ident, $($message:tt)*) => {
-        return Err(crate::error::Error::new(libc::$code, format!($($message)*)))
+        return Err(crate::error::Error::new(crate::errno::$code, format!($($message)*)))
     };
 }
 
@@ -58,11 +58,11 @@ mod tensor;
 mod types;
 mod walk;
 
-pub use export::{is_legacy_expected, to_dlpack, to_legacy_dlpack, ExportOptions, Nulls};
+pub use export::{is_legacy_expected, to_dlpack, to_legacy_dlpack, Access, ExportOptions, Nulls};
 pub use import::{from_dlpack, Dimensions, ImportOptions, Imported, Strided};
 pub use stream::{ConsumerStream, Ordering};
 pub use tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
-pub use types::{dlpack_device, HostReadable};
+pub use types::{dlpack_device, EventHandled, Exclusive, HostReadable};
 
 /// The most dimensions that a tensor may have here, a bound of ours; NumPy and PyTorch have the
 /// same.

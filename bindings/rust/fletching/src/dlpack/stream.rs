@@ -10,6 +10,7 @@ use crate::owner::DeviceArray;
 
 /// What has to be ordered after the producer's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ordering {
     /// Nothing: it synchronizes itself, or there is nothing to wait for.
     Nothing,

@@ -175,6 +175,36 @@ impl HostReadable {
     }
 }
 
+/// The promise that memory is shared with no other code, as safe code cannot know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Exclusive(());
+
+impl Exclusive {
+    /// # Safety
+    ///
+    /// Until the tensor of an export with this is deleted, only its consumer reads or writes the
+    /// memory: no clone of the owner, no view and no other tensor shows it.
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+/// The promise that a consumer waits for an event, as safe code cannot know it.
+#[derive(Clone, Copy, Debug)]
+pub struct EventHandled(());
+
+impl EventHandled {
+    /// # Safety
+    ///
+    /// The consumer of a tensor that is exported with this reads the memory after `sync_event` has
+    /// happened: it has, or the work of the consumer is ordered behind it.
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
 /// Whether this process can read the memory, once no work on it is pending.
 pub(super) fn is_host_readable(device_type: ArrowDeviceType) -> bool {
     let info = device_type.info();

@@ -168,7 +168,7 @@ impl<A: Api> Capturing<A> {
             "{}: expected a stream whose work runs, got {got}",
             driver.title
         );
-        Err(Error::new(libc::EBUSY, text))
+        Err(Error::new(crate::errno::EBUSY, text))
     }
 
     fn make(

@@ -243,7 +243,7 @@ impl Api for Functions {
             .map(drop)
             .map_err(|error| {
                 let text = format!("{error} (CUDA 11.1) for an event of a captured stream");
-                Error::new(libc::ENOTSUP, text)
+                Error::new(crate::errno::ENOTSUP, text)
             })
     }
 

@@ -80,7 +80,7 @@ impl Api for Functions {
             "{TITLE}: no external events of graphs: expected ROCm 7.0 or later, got version \
              {version}"
         );
-        Err(Error::new(libc::ENOTSUP, text))
+        Err(Error::new(crate::errno::ENOTSUP, text))
     }
 
     fn on_stream<T>(

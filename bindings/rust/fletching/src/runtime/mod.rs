@@ -30,6 +30,8 @@ mod event;
 mod hip;
 mod opencl;
 mod reaper;
+#[doc(hidden)] // Not part of the API: the tests of this repository call the runtimes.
+#[allow(missing_debug_implementations)]
 pub mod tables;
 mod vendor;
 mod vulkan;
@@ -54,6 +56,7 @@ use crate::DeviceArray;
 pub use self::event::SyncEvent;
 pub use self::reaper::{pending_releases, PendingReleases};
 pub use self::tables::Runtime;
+#[doc(hidden)] // As the tables.
 pub use self::vendor::{EventState, Optional, Symbol};
 pub use self::vulkan::VulkanContext;
 pub use self::waiter::{register_waiter, unregister_waiter, Waiter};
@@ -61,6 +64,7 @@ pub use self::waiter::{register_waiter, unregister_waiter, Waiter};
 /// What an operation does on a stream that is being captured into a CUDA or HIP graph. On any other
 /// stream, and with any other runtime, it makes no difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnCapture {
     /// EBUSY, before a call that would invalidate the capture.
     #[default]
@@ -166,16 +170,19 @@ fn recording(operation: &str, array: &DeviceArray) -> Result<&'static dyn Events
             _ => "no runtime that records events",
         };
         let text = format!("{operation} on {}: {why}", raw.device_type);
-        Error::new(libc::ENOTSUP, text)
+        Error::new(crate::errno::ENOTSUP, text)
     })
 }
 
 /// An error of a captured stream says what to do. Any other one is as it was.
 fn with_capture_hint(operation: &str, error: Error, hint: &str) -> Error {
-    if error.code() != libc::EBUSY {
+    if error.code() != crate::errno::EBUSY {
         return error;
     }
-    Error::new(libc::EBUSY, format!("{operation}: {error}; hint: {hint}"))
+    Error::new(
+        crate::errno::EBUSY,
+        format!("{operation}: {error}; hint: {hint}"),
+    )
 }
 
 /// The event, see the [module](crate::runtime). From any thread, several at once.

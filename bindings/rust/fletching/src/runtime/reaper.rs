@@ -119,7 +119,7 @@ impl Reaper {
         });
         if reaper.process != process {
             return Err(Error::new(
-                libc::ECHILD,
+                crate::errno::ECHILD,
                 "release_after: called in a child of fork, which has no thread that releases \
                  arrays; hint: start processes with exec (spawn), or use release_after in one of \
                  parent and child only",
@@ -128,7 +128,7 @@ impl Reaper {
         let mut is_started = lock(&STARTED);
         if !*is_started {
             spawn(|| reaper.run()).map_err(|error| {
-                Error::with_source(libc::EAGAIN, "release_after: no thread", error)
+                Error::with_source(crate::errno::EAGAIN, "release_after: no thread", error)
             })?;
             // SAFETY: the function may be called at any time.
             unsafe { libc::atexit(note_exit) };

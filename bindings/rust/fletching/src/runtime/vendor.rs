@@ -68,7 +68,7 @@ impl Library {
                  search path ({reasons})"
             )
         };
-        Err(Error::new(libc::ENOENT, text))
+        Err(Error::new(crate::errno::ENOENT, text))
     }
 
     /// A function that the library may lack.
@@ -117,7 +117,7 @@ impl<F> Optional<F> {
         let name = self.name;
         self.found().ok_or_else(|| {
             let text = format!("{title}: {library} has no {name}; hint: install a newer version");
-            Error::new(libc::ENOSYS, text)
+            Error::new(crate::errno::ENOSYS, text)
         })
     }
 }
@@ -173,7 +173,7 @@ impl Answer {
         let colon = if text.is_empty() { "" } else { ": " };
         let message = format!("{title}: {function} failed with {number}{colon}{text}");
         if !invalid {
-            return Error::new(libc::EIO, message);
+            return Error::new(crate::errno::EIO, message);
         }
         Error::invalid(
             message

@@ -22,13 +22,20 @@ pub struct VulkanContext {
     get_device_proc_addr: Option<unsafe extern "C" fn()>,
 }
 
+// SAFETY: `new` asks that the device may be used on any thread. Its functions that ask or record an
+// event need no external synchronization of the device (Vulkan specification, "Threading Behavior").
+// The queues are only compared with each other.
+unsafe impl Send for VulkanContext {}
+// SAFETY: as above; nothing changes after it is made.
+unsafe impl Sync for VulkanContext {}
+
 impl VulkanContext {
     /// For `synchronize_vulkan` and `is_ready_vulkan`, with the functions of the loader.
     ///
     /// # Safety
     ///
-    /// `device` is the `VkDevice` with which the producer created the event, and lives as long as
-    /// this value, or a copy, is used, and as long as a command buffer with the wait is pending.
+    /// `device` is a `VkDevice`. It lives as long as this value, or a copy, is used, and as long as a
+    /// command buffer with the wait is pending. It may be used on any thread.
     #[must_use]
     pub const unsafe fn new(device: *mut c_void) -> Self {
         Self {
@@ -117,8 +124,13 @@ impl DeviceArray {
     /// Blocks the calling thread until the event has happened. Vulkan has no host wait for a
     /// `VkEvent`: it is asked again and again, with sleeps of up to a millisecond in between. The
     /// event must not be one that only the device can use.
-    pub fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
-        // SAFETY: as in c_api.h; the array is alive, and so is the device, see VulkanContext::new.
+    ///
+    /// # Safety
+    ///
+    /// The array's event, if it has one, was created with the `VkDevice` of the context.
+    pub unsafe fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
+        // SAFETY: as in c_api.h; the caller vouches for the event. The array is alive, and so is the
+        // device, see VulkanContext::new.
         unsafe {
             let name = c"FletchingDeviceArraySynchronizeVulkan";
             self.in_vulkan(name, |call: Simple, array, message| {
@@ -133,6 +145,7 @@ impl DeviceArray {
     ///
     /// # Safety
     ///
+    /// The array's event, if it has one, was created with the `VkDevice` of the context.
     /// `command_buffer` is a `VkCommandBuffer` in the recording state and outside of a render pass,
     /// used by this thread alone. The array lives until the command buffer is done.
     pub unsafe fn wait_on_vulkan(
@@ -151,7 +164,11 @@ impl DeviceArray {
 
     /// Whether the event has happened. Does not block. The event must not be one that only the
     /// device can use.
-    pub fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
+    ///
+    /// # Safety
+    ///
+    /// The array's event, if it has one, was created with the `VkDevice` of the context.
+    pub unsafe fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
         let mut ready: c_int = 1;
         let pointer = (&raw mut ready).cast();
         // SAFETY: as in synchronize_vulkan.

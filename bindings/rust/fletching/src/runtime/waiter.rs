@@ -37,7 +37,7 @@ pub trait Waiter: Send + Sync {
 
 fn unsupported(operation: &str, event: &SyncEvent) -> Error {
     Error::new(
-        libc::ENOTSUP,
+        crate::errno::ENOTSUP,
         format!(
             "{operation} of an event of {}: not supported by the registered waiter",
             event.device_type
@@ -109,5 +109,8 @@ pub(super) fn waiter_for(operation: &str, event: &SyncEvent) -> Result<Arc<dyn W
              type"
         ),
     };
-    Err(Error::new(libc::ENOTSUP, format!("{operation}: {why}")))
+    Err(Error::new(
+        crate::errno::ENOTSUP,
+        format!("{operation}: {why}"),
+    ))
 }

@@ -50,10 +50,7 @@ fn array(shift: usize, length: i64) -> (Schema, Array) {
 }
 
 fn converted((schema, array): (Schema, Array), alignment: Alignment) -> Result<Converted, Error> {
-    let options = ToArrow {
-        alignment,
-        validate: true,
-    };
+    let options = ToArrow::default().alignment(alignment).validate(true);
     // SAFETY: the buffers are as the builder says.
     unsafe { to_array(&schema, array, options) }
 }
@@ -77,10 +74,7 @@ fn a_stream_names_the_copies_of_its_last_array() {
     let (schema, _) = array(0, 3);
     let items = [8, 0].map(|shift| Ok(array(shift, 3).1.into()));
     let stream = DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, items).unwrap();
-    let options = ToArrow {
-        alignment: Alignment::Copy,
-        validate: true,
-    };
+    let options = ToArrow::default().alignment(Alignment::Copy).validate(true);
     // SAFETY: the buffers are as the builder says.
     let mut back = unsafe { Arrays::new(stream.into_iter(), options) }.unwrap();
     for copies in [1, 0] {
@@ -279,10 +273,10 @@ fn a_view_without_its_sizes_is_refused() {
             0..3 => {
                 let error = there.unwrap_err();
                 let text = format!(
-                    "ArrowArray.n_buffers: too small for Utf8View: expected at least 3, got \
-                     {buffers}"
+                    "ArrowArray.n_buffers: wrong for Utf8View: expected at least 3, got {buffers}"
                 );
-                assert_eq!((error.code(), error.message()), (EINVAL, &*text));
+                assert_eq!(error.code(), EINVAL);
+                assert!(error.message().starts_with(&text), "{error}");
             }
             _ => assert_eq!(there.unwrap().array.len(), 0),
         }

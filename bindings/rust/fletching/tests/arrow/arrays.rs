@@ -14,17 +14,14 @@ use arrow_array::types::{Int32Type, Int8Type};
 use arrow_array::*;
 use arrow_schema::{ArrowError, DataType, Field, UnionFields};
 use fletching::arrow::{
-    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, Alignment, ToArrow,
+    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, ToArrow,
 };
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
 
 /// What is checked where nothing has to be aligned.
 pub fn checked() -> ToArrow {
-    ToArrow {
-        alignment: Alignment::Refuse,
-        validate: true,
-    }
+    ToArrow::default().validate(true)
 }
 
 fn union_of(offsets: Option<Vec<i32>>, ids: Vec<i8>) -> ArrayRef {
@@ -113,6 +110,7 @@ fn arrays() -> Vec<ArrayRef> {
         Arc::new(Int32Array::from(Vec::<i32>::new())),
         Arc::new(StringArray::from(Vec::<&str>::new())),
         Arc::new(Int32Array::from(vec![1, 2, 3, 4]).slice(2, 1)),
+        Arc::new(StringArray::from(vec!["ab", "c"]).slice(1, 0)),
     ]
 }
 
@@ -148,12 +146,51 @@ fn structs_are_moved() {
     let array = Int32Array::from(vec![1, 2, 3]);
     let (schema, array) = from_array(&array).unwrap();
     let first = array.buffers()[1];
-    let ffi = FFI_ArrowArray::from(array);
+    let ffi = FFI_ArrowArray::try_from(array).unwrap();
     // SAFETY: its metadata is not changed.
     let schema = unsafe { to_ffi_schema(schema) };
     assert_eq!((ffi.len(), schema.format()), (3, "i"));
     let (array, schema) = (fletching::Array::from(ffi), fletching::Schema::from(schema));
     assert_eq!((array.buffers()[1], schema.format()), (first, c"i"));
+}
+
+/// A safe function of arrow-rs would read the freed lists of the child.
+#[test]
+fn array_without_a_child_does_not_move_to_arrow() {
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let field = Arc::new(Field::new("a", DataType::Int32, false));
+    let (_, mut array) = from_array(&StructArray::from(vec![(field, column)])).unwrap();
+    drop(array.take_child(0).unwrap());
+    let refused = FFI_ArrowArray::try_from(array).map(|ffi| ffi.child(0).buffer(1));
+    let error = refused.unwrap_err();
+    let text = "array: the struct or a descendant is released or moved out";
+    assert_eq!((error.code(), error.message()), (EINVAL, text));
+}
+
+/// Its first offset is not 0.
+#[test]
+fn empty_slice_of_texts_is_valid() {
+    let texts = ["a", "bc", "d"];
+    let lists = vec![Some(vec![Some(1), None]), None, Some(vec![])];
+    let field = |of: &ArrayRef| Arc::new(Field::new("a", of.data_type().clone(), true));
+    let mut all: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(texts.to_vec())),
+        Arc::new(LargeStringArray::from(texts.to_vec())),
+        Arc::new(BinaryArray::from_iter_values(texts)),
+        Arc::new(LargeBinaryArray::from_iter_values(texts)),
+        Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
+    ];
+    all.push(Arc::new(StructArray::from(vec![(
+        field(&all[0]),
+        Arc::clone(&all[0]),
+    )])));
+    for array in all {
+        let slice = array.slice(1, 0);
+        let (schema, there) = from_array(&slice).unwrap();
+        // SAFETY: the array is arrow-rs' own.
+        let back = unsafe { to_array(&schema, there, checked()) };
+        assert_eq!(&back.unwrap().array, &slice);
+    }
 }
 
 struct Token(Arc<AtomicUsize>);
@@ -326,4 +363,11 @@ fn errors_keep_their_code() {
     assert_eq!(code(ArrowError::IoError(String::new(), io)), libc::ENOSPC);
     let io = std::io::Error::other("x");
     assert_eq!(code(ArrowError::IoError(String::new(), io)), EIO);
+    let unsupported = || std::io::Error::from(std::io::ErrorKind::Unsupported);
+    let io = ArrowError::IoError(String::new(), unsupported());
+    assert_eq!(code(io), ENOSYS);
+    assert_eq!(
+        code(ArrowError::ExternalError(Box::new(unsupported()))),
+        ENOSYS
+    );
 }

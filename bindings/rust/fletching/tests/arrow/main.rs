@@ -6,4 +6,6 @@
 
 mod alignment;
 mod arrays;
+mod checks;
+mod corpus;
 mod streams;

@@ -4,13 +4,16 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array as _, ArrayRef, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
     StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Field};
-use fletching::arrow::{from_arrays, from_reader, to_ffi_stream, Arrays, RecordBatches};
+use fletching::arrow::{
+    from_array, from_arrays, from_reader, to_ffi_stream, Arrays, RecordBatches,
+};
 use fletching::{ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStream, Error, Options};
 use fletching::{SchemaBuilder, StreamReader};
 use libc::{EINVAL, ENOMEM};
@@ -165,14 +168,18 @@ fn other_devices_are_refused() {
 #[test]
 fn a_batch_with_null_rows_ends_the_record_batches() {
     let columns = StructArray::from(batches()[0].clone());
-    let field = Field::new("rows", columns.data_type().clone(), true);
+    let (schema, _) = from_array(&columns).unwrap();
     let rows = |nulls: [bool; 2]| {
         let (fields, arrays, _) = columns.clone().into_parts();
         let array = StructArray::new(fields, arrays, Some(nulls.to_vec().into()));
-        Ok(Arc::new(array) as ArrayRef)
+        // A producer that has counted the nulls is refused earlier.
+        let mut raw = from_array(&array)?.1.into_raw();
+        raw.null_count = raw.null_count.signum().wrapping_neg();
+        // SAFETY: the array from above.
+        Ok(unsafe { fletching::Array::from_raw(raw) })
     };
     let items = [rows([true, true]), rows([true, false]), rows([true, true])];
-    let stream = from_arrays(&field, items).unwrap();
+    let stream = ArrayStream::from_batches(schema, items).unwrap();
     let mut back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
     assert_eq!(back.next().unwrap().unwrap(), batches()[0]);
     let error = Error::from(back.next().unwrap().unwrap_err());
@@ -222,4 +229,48 @@ fn an_async_stream_is_one_of_record_batches() {
     for _ in 0..2 {
         assert!(matches!(next(), Poll::Ready(None)));
     }
+}
+
+fn error_of(stream: Result<DeviceArrayStream, Error>) -> String {
+    let mut reader = stream.unwrap().into_iter();
+    let error = reader.find_map(Result::err).expect("it is refused");
+    assert_eq!(error.code(), EINVAL);
+    error.message().to_owned()
+}
+
+#[test]
+fn array_of_another_type_is_refused() {
+    let number = |first: i32| Arc::new(Int32Array::from(vec![first])) as ArrayRef;
+    let wide = Field::new("number", DataType::Int64, true);
+    let wides = Arc::new(arrow_array::Int64Array::from(vec![1])) as ArrayRef;
+    let stream = from_arrays(&wide, [Ok(wides), Ok(number(2))]);
+    assert_eq!(error_of(stream), r#"batch 1: expected format "l", got "i""#);
+    // Names, metadata and flags may differ.
+    let items = |name: &str| {
+        let item = Field::new(name, DataType::Int32, name == "a");
+        let mut list = ListBuilder::new(Int32Builder::new()).with_field(item);
+        list.append_value([Some(1)]);
+        Arc::new(list.finish()) as ArrayRef
+    };
+    let field = Field::new("list", items("items").data_type().clone(), true);
+    let stream = from_arrays(&field, [Ok(items("items")), Ok(items("a"))]);
+    assert!(stream.unwrap().into_iter().all(|batch| batch.is_ok()));
+}
+
+#[test]
+fn record_batch_of_another_schema_is_refused() {
+    let item = |data_type| Arc::new(Field::new("items", data_type, true));
+    let column = |of: DataType| DataType::List(item(of));
+    let schema = |of| arrow_schema::Schema::new(vec![Field::new("a", column(of), true)]);
+    let empty = RecordBatch::new_empty(Arc::new(schema(DataType::Int64)));
+    let reader = |of| {
+        let schema = Arc::new(schema(of));
+        RecordBatchIterator::new(vec![Ok(empty.clone())], schema)
+    };
+    assert_eq!(
+        error_of(from_reader(reader(DataType::Float64))),
+        r#"batch 0: field "a.items": expected format "g", got "l""#
+    );
+    let mut same = from_reader(reader(DataType::Int64)).unwrap().into_iter();
+    assert!(same.next().unwrap().is_ok());
 }

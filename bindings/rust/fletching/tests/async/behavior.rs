@@ -163,9 +163,9 @@ fn more_batches_can_be_requested_by_hand() {
     stream.request(i64::MAX).unwrap();
     stream.request(i64::MAX).unwrap();
     sending.run();
-    assert!(stream.skip());
+    assert!(stream.skip_batch());
     assert_eq!(rows(&mut stream), [4, 5, 6, 7, 8, 9]);
-    assert!(!stream.skip());
+    assert!(!stream.skip_batch());
     assert!(matches!(poll_next(&mut stream), Poll::Ready(None)));
 }
 

@@ -184,7 +184,7 @@ fn rule_async_error_calls_no_producer() {
     peer.task(1);
     peer.error(71, null(), null());
     stream.request(3).unwrap();
-    assert!(!stream.skip());
+    assert!(!stream.skip_batch());
     assert_eq!(rows(&mut stream), [-71]);
     drop(stream);
     assert_eq!(peer.calls(), "request 2, drop 1");

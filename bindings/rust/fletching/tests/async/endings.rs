@@ -2,6 +2,7 @@
 
 //! How a stream ends early: a panic, a future that is dropped, an abort, a cancel.
 
+use std::error::Error as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -11,7 +12,7 @@ use fletching::{
     Error,
 };
 use futures_core::Stream;
-use libc::{ECANCELED, EINVAL, EIO};
+use libc::{ECANCELED, EINVAL, EIO, ENODATA};
 
 use crate::support::*;
 
@@ -175,19 +176,50 @@ fn dropping_the_stream_cancels() {
 
 /// Whether the application or the release extracts the batches.
 #[test]
-fn after_the_end_one_batch_may_fail_and_others_follow() {
+fn stream_with_failed_batch_ends_after_error() {
     for is_released in [true, false] {
+        let live = Live::default();
         let (peer, mut stream) = open(4);
         for (number, code) in [(1, 0), (2, EIO), (3, 0)] {
-            assert_eq!(peer.give(number, batch(number), code, &[]), 0);
+            assert_eq!(peer.give(number, live.batch(number), code, &[]), 0);
         }
         assert_eq!(peer.end(), 0);
         if is_released {
             peer.release();
         }
-        assert_eq!(rows(&mut stream), [1, -i64::from(EIO), 3]);
+        assert_eq!(rows(&mut stream), [1, -i64::from(EIO)]);
+        assert!(matches!(poll_next(&mut stream), Poll::Ready(None)));
+        assert_eq!(live.count(), 0);
         if !is_released {
             peer.release();
+        }
+    }
+}
+
+/// Before the end and after it, with an error that has a cause, and with a panic.
+#[test]
+fn batch_that_cannot_be_made_fails_both_sides() {
+    type Make = fn() -> Result<DeviceArray, Error>;
+    let fails: Make = || Err(Error::with_source(ENODATA, "page 7 is gone", "torn"));
+    let panics: Make = || panic!("page 7 is gone");
+    for (make, code, text) in [
+        (fails, ENODATA, "page 7 is gone"),
+        (panics, EIO, "panic: page 7 is gone"),
+    ] {
+        for ends in [true, false] {
+            let source = items([Ok(AsyncBatch::made(make)), Ok(batch(2).into())]);
+            let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+            let mut sending = Hand::new(producer(Items { ends, ..source }).send(handler));
+            sending.run();
+            let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+                panic!("no error")
+            };
+            assert_eq!((error.code(), error.message()), (code, text));
+            assert_eq!(error.source().is_some(), code == ENODATA);
+            assert!(!stream.skip_batch());
+            assert!(matches!(poll_next(&mut stream), Poll::Ready(None)));
+            let sent = sending.run().output.take().expect("it is released");
+            assert_eq!(sent.unwrap_err().message(), text);
         }
     }
 }
@@ -200,15 +232,14 @@ fn an_error_is_not_skipped() {
     }
     assert_eq!(peer.end(), 0);
     peer.release();
-    assert!(stream.skip());
-    assert!(!stream.skip());
-    assert!(!stream.skip());
+    assert!(stream.skip_batch());
+    assert!(!stream.skip_batch());
+    assert!(!stream.skip_batch());
     let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
         panic!("no error")
     };
     assert_eq!(error.code(), EIO);
-    assert!(stream.skip());
-    assert!(!stream.skip());
+    assert!(!stream.skip_batch());
 }
 
 /// What panics when it is dropped.

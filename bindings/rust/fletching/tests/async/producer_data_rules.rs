@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use fletching::abi::ArrowAsyncProducer as Producer;
 use fletching::{
-    encode_metadata, ArrowDeviceType, AsyncBatch, AsyncProducer, DeviceArray, Error, Metadata,
-    SchemaBuilder,
+    encode_metadata, ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, AsyncBatch,
+    AsyncProducer, DeviceArray, Error, Metadata, Node, SchemaBuilder,
 };
 use libc::EIO;
 
@@ -48,13 +48,47 @@ fn rule_async_producer_one_device_type() {
 #[test]
 fn rule_async_next_same_schema() {
     let peer = ConsumerPeer::new();
-    let child = SchemaBuilder::new("i");
-    let record = SchemaBuilder::new("+s").child(child).build().unwrap();
+    let child = || SchemaBuilder::new("i");
+    let record = SchemaBuilder::new("+s").child(child()).build().unwrap();
     let source = AsyncProducer::new(record, ArrowDeviceType::CPU, batches(1));
     Hand::new(source.send(peer.owner())).run();
     assert_eq!(
         peer.calls(),
-        "schema, error 22 batch: children or dictionary differ from the stream's schema (rule \
+        "schema, error 22 batch 0: expected 1 children, got 0 (rule async-next.same-schema), release"
+    );
+    // In a column, and in a batch that is made later.
+    let column = |child| SchemaBuilder::new("+l").name("a").child(child);
+    let items_of = column(SchemaBuilder::new("i").name("items").dictionary(child()));
+    let record = SchemaBuilder::new("+s").child(items_of).build().unwrap();
+    let made = || {
+        let capacity = ArrayCapacity {
+            arrays: 2,
+            buffers: 0,
+        };
+        let mut builder = ArrayBuilder::new(capacity, ())?;
+        let mut node = Node::ROOT;
+        for _ in 0..2 {
+            builder.set(node, ArrayValues::of(0), &[]);
+            node = builder.add_children(node, 1);
+        }
+        builder.set(node, ArrayValues::of(0), &[]);
+        builder.finish_on(ArrowDeviceType::CPU, -1)
+    };
+    let peer = ConsumerPeer::new();
+    let source = Items {
+        ends: false,
+        ..items([Ok(AsyncBatch::made(made))])
+    };
+    let source = AsyncProducer::new(record, ArrowDeviceType::CPU, source);
+    let mut sending = Hand::new(source.send(peer.owner()));
+    sending.run();
+    peer.request(1);
+    sending.run();
+    assert_eq!(peer.extract(), -22);
+    sending.run();
+    assert_eq!(
+        peer.calls(),
+        "schema, task, error 22 batch 0: field \"a.items\": expected a dictionary, got none (rule \
          async-next.same-schema), release"
     );
     let peer = ConsumerPeer::new();

@@ -166,7 +166,7 @@ fn release_waits_for_calls_of_other_threads() {
     release_waits("request 1", |stream| stream.request(1).unwrap());
     release_waits("cancel", drop);
     release_waits("extract 1", |mut stream| drop(poll_next(&mut stream)));
-    release_waits("drop 1", |mut stream| assert!(stream.skip()));
+    release_waits("drop 1", |mut stream| assert!(stream.skip_batch()));
 }
 
 #[test]

@@ -132,7 +132,7 @@ async fn consume(mut stream: AsyncStream, plan: Plan, seed: u64) {
     }
     while plan.takes != Some(rows.len() as u64) {
         if plan.skips && random.below(3) == 0 {
-            skipped += i64::from(stream.skip());
+            skipped += i64::from(stream.skip_batch());
         }
         rows.push(next(&mut stream).await);
         if *rows.last().unwrap() <= 0 {

@@ -4,7 +4,7 @@
 
 use std::error::Error as _;
 
-use fletching::{Error, Options, SchemaBuilder};
+use fletching::{ArrayStream, Error, Options, SchemaBuilder};
 
 #[test]
 fn an_error_has_a_code_a_message_and_a_source() {
@@ -35,7 +35,33 @@ fn an_error_of_io_keeps_its_code() {
     let error = Error::from(std::io::Error::from_raw_os_error(libc::ENOENT));
     assert_eq!(error.code(), libc::ENOENT);
     assert_eq!(error.source().unwrap().to_string(), error.message());
-    assert_eq!(Error::from(std::io::Error::other("odd")).code(), libc::EIO);
+}
+
+#[test]
+fn an_error_of_io_without_a_code_has_that_of_its_kind() {
+    use std::io::ErrorKind;
+    let kinds = [
+        (ErrorKind::Unsupported, libc::ENOSYS),
+        (ErrorKind::OutOfMemory, libc::ENOMEM),
+        (ErrorKind::InvalidInput, libc::EINVAL),
+        (ErrorKind::Other, libc::EIO),
+        (ErrorKind::UnexpectedEof, libc::EIO),
+    ];
+    for (kind, code) in kinds {
+        assert_eq!(Error::from(std::io::Error::new(kind, "odd")).code(), code);
+    }
+}
+
+/// As a consumer in C sees it.
+#[test]
+fn an_unsupported_operation_of_an_iterator_is_enosys() {
+    let schema = SchemaBuilder::new("i").build().unwrap();
+    let items = [Err(
+        std::io::Error::from(std::io::ErrorKind::Unsupported).into()
+    )];
+    let stream = ArrayStream::from_batches(schema, items).unwrap();
+    let error = stream.into_iter().next().unwrap().unwrap_err();
+    assert_eq!(error.code(), libc::ENOSYS);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod script;
 
 mod array_builder;
 mod array_requests;
+mod columns;
 mod errors;
 mod metadata;
 mod moved_child;
@@ -18,12 +19,16 @@ mod rules_built;
 mod rules_data;
 mod rules_moves;
 mod rules_stream;
+mod safe_sequences;
 mod schema_builder;
 mod schema_copy;
+mod sealed;
 mod shared;
 mod stream_producer;
 mod take_child;
 
+#[cfg(not(miri))]
+mod corpus;
 #[cfg(not(miri))]
 mod foreign_producer;
 #[cfg(not(miri))]

@@ -29,6 +29,21 @@ fn pairs<'a>(metadata: &Metadata<'a>) -> Vec<(&'a [u8], &'a [u8])> {
 }
 
 #[test]
+fn pairs_are_iterated_by_value_and_by_reference() {
+    let block = encode(&[(b"a", b"1"), (b"b", b"")]);
+    let metadata = Metadata::from_bytes(&block).unwrap();
+    let mut found = Vec::new();
+    for (key, value) in &metadata {
+        found.push((key, value));
+    }
+    assert_eq!(found, pairs(&metadata));
+    let mut rest = metadata.into_iter();
+    assert_eq!((rest.len(), rest.next()), (2, Some((&b"a"[..], &b"1"[..]))));
+    assert_eq!(rest.size_hint(), (1, Some(1)));
+    assert_eq!(rest.last(), Some((&b"b"[..], &b""[..])));
+}
+
+#[test]
 fn null_is_no_pairs() {
     // SAFETY: NULL.
     let metadata = unsafe { Metadata::read(std::ptr::null()) }.unwrap();

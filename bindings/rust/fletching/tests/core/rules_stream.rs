@@ -344,9 +344,9 @@ fn rule_device_stream_result_accessible() {
     assert!(!accessible(CUDA, cpu));
     assert!(!accessible(ArrowDeviceType::CUDA_MANAGED, CUDA));
     assert!(!accessible(ArrowDeviceType::VPI, cpu));
-    assert!(!accessible(CUDA, ArrowDeviceType(21)));
-    assert!(!accessible(ArrowDeviceType(21), cpu));
-    assert!(accessible(ArrowDeviceType(21), ArrowDeviceType(21)));
+    assert!(!accessible(CUDA, ArrowDeviceType(9999)));
+    assert!(!accessible(ArrowDeviceType(9999), cpu));
+    assert!(accessible(ArrowDeviceType(9999), ArrowDeviceType(9999)));
 }
 
 /// A consumer warns of one that is not zero.

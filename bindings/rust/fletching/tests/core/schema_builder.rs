@@ -214,6 +214,45 @@ fn rule_schema_release_set() {
 }
 
 #[test]
+fn clone_copies_every_part_in_order() {
+    let original = field("+s")
+        .name("root")
+        .flags(4)
+        .metadata("k", "v")
+        .child(field("i").name("a").dictionary(field("u").name("values")))
+        .child(field("+s").name("b").child(field("c")).child(field("s")))
+        .child(field("l").name("c"));
+    let copy = original.clone();
+    let text = format!("{copy:?}");
+    assert_eq!(text, format!("{original:?}"));
+    assert!(text.starts_with(
+        r#"SchemaBuilder { format: "+s", name: "root", flags: 4, metadata: [("k", "v")], children: ["#
+    ));
+    let schema = copy.build().unwrap();
+    let names = schema.children().iter().flatten().map(|child| child.name());
+    assert_eq!(names.collect::<Vec<_>>(), [c"a", c"b", c"c"]);
+    let [Some(first), Some(second), _] = schema.children() else {
+        panic!("{text}")
+    };
+    assert_eq!(first.dictionary().unwrap().format(), c"u");
+    assert_eq!(second.children()[1].unwrap().format(), c"s");
+}
+
+#[test]
+fn clone_and_debug_of_any_number_of_levels_return() {
+    let levels = if cfg!(miri) { 300 } else { 1 << 17 };
+    let nested = (1..levels).fold(field("i"), |inner, level| match level % 2 {
+        0 => field("+l").child(inner),
+        _ => field("i").dictionary(inner),
+    });
+    let copy = nested.clone();
+    drop(nested);
+    let text = format!("{copy:?}");
+    assert_eq!(text.matches("SchemaBuilder").count(), 256);
+    assert!(text.contains("[..]") || text.contains("Some(..)"));
+}
+
+#[test]
 fn texts_are_copies() {
     let mut name = String::from("a name that is longer than most");
     let schema = field("i").name(&*name).build().unwrap();

@@ -3,12 +3,15 @@
 //! Views of a struct with several users.
 
 use std::ptr;
+use std::sync::Arc;
 
 use fletching::abi::{ArrowArray, ARROW_FLAG_NULLABLE};
-use fletching::{Array, DeviceArray, Schema, SchemaBuilder};
+use fletching::{
+    Array, ArrayBuilder, ArrayCapacity, ArrayValues, DeviceArray, Node, Schema, SchemaBuilder,
+};
 
 use crate::foreign::{
-    array, bare_schema, child_of, device_array, mark_schema, raw_array, refused, replace, Log,
+    array, bare_schema, child_of, device_array, mark_schema, raw_array, refused, replace, Log, Note,
 };
 
 #[test]
@@ -89,16 +92,62 @@ fn any_number_of_views_of_views_is_released_without_recursion() {
     assert_eq!(view.take_child(0).unwrap().name(), c"a");
 }
 
+/// Each view keeps the view that it shows, which has an attached object.
+#[test]
+fn nested_views_with_attachments_are_released_without_recursion() {
+    let log = Log::default();
+    let mut view = device_array(&log, "a", 0, false);
+    for name in ["first", "second", "third"] {
+        view = view.share().unwrap().view().unwrap();
+        view.attach(Note(log.clone(), name)).unwrap();
+    }
+    drop(view);
+    log.expect(&["a", "event", "first", "second", "third"]);
+
+    let (log, object) = (Log::default(), Arc::new(()));
+    let mut view = array(&log, "a", 1);
+    for _ in 0..crate::ownership::MANY {
+        view = view.share().unwrap().view().unwrap();
+        view.attach(Arc::clone(&object)).unwrap();
+    }
+    let child = view.take_child(0).unwrap();
+    drop(view);
+    log.expect(&[]);
+    drop(child);
+    log.expect(&["a0", "a"]);
+    assert_eq!(Arc::strong_count(&object), 1);
+}
+
+/// A release inside a user's drop is complete when it returns, also during the release of a view.
+#[test]
+fn views_in_an_attached_object_are_released_with_it() {
+    struct Holder(Log, Option<Array>);
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            drop(self.1.take());
+            self.0.push("holder");
+        }
+    }
+    let log = Log::default();
+    let inner = array(&log, "inner", 0).share().unwrap().view().unwrap();
+    let outer = array(&log, "outer", 0).share().unwrap();
+    let mut view = outer.view().unwrap();
+    drop(outer);
+    view.attach(Holder(log.clone(), Some(inner))).unwrap();
+    drop(view.share().unwrap().view().unwrap());
+    log.expect(&["outer", "inner", "holder"]);
+}
+
 /// What was attached to a view, or put into it, is kept by a view of it.
 #[test]
 fn a_view_of_a_changed_view_keeps_the_view() {
-    let (log, object) = (Log::default(), std::sync::Arc::new(()));
+    let (log, object) = (Log::default(), Arc::new(()));
     let mut view = array(&log, "a", 2).share().unwrap().view().unwrap();
-    view.attach(std::sync::Arc::clone(&object)).unwrap();
+    view.attach(Arc::clone(&object)).unwrap();
     let view = view.share().unwrap().view().unwrap();
-    assert_eq!(std::sync::Arc::strong_count(&object), 2);
+    assert_eq!(Arc::strong_count(&object), 2);
     drop(view);
-    assert_eq!(std::sync::Arc::strong_count(&object), 1);
+    assert_eq!(Arc::strong_count(&object), 1);
     log.expect(&["a0", "a1", "a"]);
 
     let log = Log::default();
@@ -364,4 +413,29 @@ fn views_are_made_and_released_on_many_threads() {
     log.expect(&[]);
     drop(shared);
     assert_eq!(log.lines().last().unwrap(), "event");
+}
+
+/// An object of the type that the block of a view once had is not taken for one: the view of an
+/// array over it keeps the array.
+#[test]
+fn view_over_type_erased_object_keeps_array() {
+    type Object = Arc<dyn Send + Sync>;
+    let values = Arc::new([7_i64, 8]);
+    let object: Object = Arc::<[i64; 2]>::clone(&values);
+    let capacity = ArrayCapacity {
+        arrays: 1,
+        buffers: 1,
+    };
+    let mut builder = ArrayBuilder::new(capacity, object).unwrap();
+    builder.set(Node::ROOT, ArrayValues::of(2), &[]);
+    let child = builder.add_children(Node::ROOT, 1);
+    builder.set(child, ArrayValues::of(2), &[values.as_ptr().cast()]);
+    let shared = builder.finish().unwrap().share().unwrap();
+    let view = shared.view().unwrap();
+    assert_eq!(Arc::strong_count(&values), 2);
+    drop(shared);
+    let child = view.children()[0].unwrap();
+    assert_eq!(child.buffers(), [values.as_ptr().cast()]);
+    drop(view);
+    assert_eq!(Arc::strong_count(&values), 1);
 }

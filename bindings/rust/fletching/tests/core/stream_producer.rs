@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use fletching::abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType};
-use fletching::{Array, DeviceArray, DeviceArrayStream, Error, Owner, Schema, SchemaBuilder};
+use fletching::{
+    Array, ArrayBuilder, ArrayCapacity, ArrayValues, DeviceArray, DeviceArrayStream, Error, Node,
+    Owner, Schema, SchemaBuilder,
+};
 
 use crate::kinds::{reader, Kind};
 use crate::rules;
@@ -260,7 +263,7 @@ fn stream_on(
 
 #[test]
 fn rule_device_stream_device_type_set() {
-    for device_type in [ArrowDeviceType::CUDA, ArrowDeviceType(21)] {
+    for device_type in [ArrowDeviceType::CUDA, ArrowDeviceType(9999)] {
         let stream = stream_on(device_type, vec![]).unwrap();
         assert_eq!(
             (stream.device_type(), stream.as_raw().device_type),
@@ -326,4 +329,122 @@ fn an_iterator_that_panics_on_drop_goes_no_further() {
     let mut stream: Plain = raw(&play, Bomb);
     Plain::release(&mut stream);
     expect_released(&play);
+}
+
+/// A record batch of a list and of a dictionary.
+fn nested() -> SchemaBuilder {
+    let list = SchemaBuilder::new("+l").name("a");
+    let words = SchemaBuilder::new("i").name("b");
+    SchemaBuilder::new("+s")
+        .child(list.child(SchemaBuilder::new("l").name("items")))
+        .child(words.dictionary(SchemaBuilder::new("u")))
+}
+
+/// An array of the same shape, or without one of its parts.
+fn shaped(children: usize, items: usize, dictionaries: usize, null_count: i64) -> Array {
+    let capacity = ArrayCapacity {
+        arrays: children + items + dictionaries,
+        buffers: 0,
+    };
+    let mut builder = ArrayBuilder::new(capacity, ()).unwrap();
+    let values = ArrayValues {
+        null_count,
+        ..ArrayValues::of(2)
+    };
+    let set = |builder: &mut ArrayBuilder<()>, node| {
+        builder.set(node, ArrayValues::of(0), &[]);
+    };
+    builder.set(Node::ROOT, values, &[]);
+    let first = builder.add_children(Node::ROOT, children);
+    (0..children).for_each(|index| set(&mut builder, first.sibling(index)));
+    if items > 0 {
+        let first = builder.add_children(first, items);
+        (0..items).for_each(|index| set(&mut builder, first.sibling(index)));
+    }
+    if dictionaries > 0 {
+        let words = builder.add_dictionary(first.sibling(1));
+        set(&mut builder, words);
+    }
+    builder.finish().unwrap()
+}
+
+fn refuses_another_type<S: Kind>() {
+    let fits = || shaped(2, 1, 1, 0);
+    let without_child = || {
+        let mut batch = fits();
+        drop(batch.take_child(1).unwrap());
+        batch
+    };
+    for (schema, batch, why) in [
+        (nested(), shaped(0, 0, 0, 0), "expected 2 children, got 0"),
+        (nested(), shaped(3, 1, 1, 0), "expected 2 children, got 3"),
+        (
+            nested(),
+            shaped(2, 0, 1, 0),
+            r#"field "a": expected 1 children, got 0"#,
+        ),
+        (
+            nested(),
+            shaped(2, 1, 0, 0),
+            r#"field "b": expected a dictionary, got none"#,
+        ),
+        (
+            SchemaBuilder::new("+s")
+                .child(SchemaBuilder::new("+l").child(SchemaBuilder::new("l")))
+                .child(SchemaBuilder::new("i").name("b")),
+            fits(),
+            r#"field "b": expected no dictionary, got one"#,
+        ),
+        (
+            nested(),
+            without_child(),
+            r#"field "b": released or moved out: expected a live struct"#,
+        ),
+        (
+            nested(),
+            shaped(2, 1, 1, 1),
+            "expected null_count 0, got 1: readers of record batches cannot represent rows that \
+             are null",
+        ),
+    ] {
+        // A union and a list may have null values, and not every producer has counted.
+        let first = shaped(2, 1, 1, -1);
+        let items = if why.contains("no dictionary") {
+            vec![Ok(batch)]
+        } else {
+            vec![Ok(first), Ok(batch)]
+        };
+        let number = items.len() - 1;
+        let stream = S::of(schema.build().unwrap(), items).unwrap();
+        let mut reader = stream.into_iter();
+        assert!(reader.by_ref().take(number).all(|batch| batch.is_ok()));
+        let error = reader.next().unwrap().unwrap_err();
+        let text = format!("batch {number}: {why}");
+        assert_eq!((error.code(), error.message()), (libc::EINVAL, &*text));
+    }
+    let list = SchemaBuilder::new("+l").child(SchemaBuilder::new("l"));
+    let mut builder = ArrayBuilder::new(
+        ArrayCapacity {
+            arrays: 1,
+            buffers: 0,
+        },
+        (),
+    )
+    .unwrap();
+    let null = ArrayValues {
+        null_count: 1,
+        ..ArrayValues::of(1)
+    };
+    builder.set(Node::ROOT, null, &[]);
+    let items = builder.add_children(Node::ROOT, 1);
+    builder.set(items, ArrayValues::of(0), &[]);
+    let lists = [Ok(builder.finish().unwrap())].into_iter();
+    let stream = S::of(list.build().unwrap(), lists).unwrap();
+    assert!(stream.into_iter().next().unwrap().is_ok());
+}
+
+#[test]
+fn batch_of_another_type_is_refused() {
+    refuses_another_type::<Plain>();
+    refuses_another_type::<Device>();
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::support::*;
 use fletching::abi::DLDataTypeCode;
-use fletching::dlpack::{to_dlpack, ExportOptions, MAX_DIMENSIONS};
+use fletching::dlpack::{to_dlpack, MAX_DIMENSIONS};
 use fletching::{ArrowDeviceType, DeviceArray, Schema};
 use libc::{EINVAL, ENOTSUP, ERANGE};
 
@@ -41,7 +41,7 @@ fn handles_are_kept_apart_from_offsets() {
     for device in [
         ArrowDeviceType::OPENCL,
         ArrowDeviceType::VULKAN,
-        ArrowDeviceType(21),
+        ArrowDeviceType(9999),
     ] {
         let exported = Data::new("i", 4)
             .offset(5)
@@ -203,10 +203,7 @@ fn meanings_are_kept_unless_asked() {
 fn an_event_has_to_be_handled() {
     let data = Data::new("i", 3).on(ArrowDeviceType::CUDA, 1).event();
     mentions(&data.refused(options()), "sync_event");
-    data.exported(ExportOptions {
-        event_handled: true,
-        ..options()
-    });
+    data.exported(event_handled());
     assert_eq!(data.releases(), 2);
 }
 

@@ -4,7 +4,7 @@
 
 use crate::support::*;
 use fletching::abi::{DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED};
-use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, ExportOptions, Nulls};
+use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, Access, Nulls};
 use fletching::ArrowDeviceType;
 use libc::EINVAL;
 
@@ -26,10 +26,9 @@ fn rule_dlpack_data_null_when_empty() {
 #[test]
 fn rule_dlpack_data_aligned() {
     for offset in 0..20 {
-        let exported = Data::new("i", 4).offset(offset).exported(ExportOptions {
-            aligned: true,
-            ..options()
-        });
+        let exported = Data::new("i", 4)
+            .offset(offset)
+            .exported(options().aligned(true));
         let tensor = exported.tensor().unwrap();
         assert_eq!(tensor.data.addr() % 256, 0);
         assert!(tensor.byte_offset < 256);
@@ -86,24 +85,24 @@ fn rule_dlpack_managed_deleter_frees_self() {
     assert_eq!(data.releases(), 1);
 }
 
-fn flags(read_only: bool, copied: bool) -> u64 {
-    let exported = Data::new("i", 4).exported(ExportOptions {
-        read_only,
-        copied,
-        ..options()
-    });
+fn flags(access: Access) -> u64 {
+    let exported = Data::new("i", 4).exported(options().access(access));
     // SAFETY: the struct is live.
     unsafe { (*exported.as_ptr()).flags }
 }
 
 #[test]
 fn rule_dlpack_managed_flags_zero_by_default() {
-    assert_eq!((flags(false, false), flags(true, false)), (0, 1));
+    let writable = Access::Writable(exclusive());
+    assert_eq!((flags(writable), flags(Access::default())), (0, 1));
 }
 
 #[test]
 fn rule_dlpack_managed_copied_flag() {
-    assert_eq!(flags(false, true), DLPACK_FLAG_BITMASK_IS_COPIED);
+    assert_eq!(
+        flags(Access::Copied(exclusive())),
+        DLPACK_FLAG_BITMASK_IS_COPIED
+    );
 }
 
 #[test]
@@ -117,11 +116,9 @@ fn rule_dlpack_managed_versioned_preferred() {
     let mut array = data.array();
     let refused = to_legacy_dlpack(&data.schema(), &mut array, &options());
     assert_eq!(refused.unwrap_err().code(), EINVAL);
-    let writable = ExportOptions {
-        read_only: false,
-        nulls: Nulls::Ignore,
-        ..options()
-    };
+    let writable = options()
+        .access(Access::Writable(exclusive()))
+        .nulls(Nulls::Ignore);
     let legacy = to_legacy_dlpack(&data.schema(), &mut array, &writable).unwrap();
     assert_eq!(legacy.tensor().unwrap().data.cast_const(), values());
     drop(legacy);

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, CStr, CString};
 use std::ptr;
 
 use fletching::abi::{DLManagedTensor, DLManagedTensorVersioned};
-use fletching::dlpack::{from_dlpack, ImportOptions, ManagedTensor, Tensor};
+use fletching::dlpack::{from_dlpack, ManagedTensor, Tensor};
 
 use crate::imported::*;
 
@@ -34,10 +34,7 @@ const REFUSED: i32 = 2;
 type Export<M> = unsafe extern "C" fn(*const c_char, *mut *mut M, *mut c_char) -> c_int;
 
 fn play<M: ManagedTensor>(peer: &Peer, name: &CStr, outcome: i32, export: Export<M>) {
-    let all = ImportOptions {
-        as_storage: true,
-        ..copies()
-    };
+    let all = copies().as_storage(true);
     for options in [shared(), lists(), copies(), all] {
         let mut raw = ptr::null_mut();
         // SAFETY: the case is one of the catalogue, and the tensor is the test's.

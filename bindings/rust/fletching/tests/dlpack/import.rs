@@ -8,7 +8,7 @@ use crate::imported::*;
 use crate::support::*;
 use fletching::abi::DLDataTypeCode as Code;
 use fletching::dlpack::{
-    from_dlpack, to_dlpack, Dimensions, DlpackTensor, ImportOptions, Imported, LegacyDlpackTensor,
+    from_dlpack, to_dlpack, Dimensions, DlpackTensor, Imported, LegacyDlpackTensor,
 };
 use fletching::{Array, ArrowDeviceType};
 use libc::{EINVAL, ENOTSUP};
@@ -224,10 +224,7 @@ fn gaps_are_copied_when_asked() {
     assert_eq!(integers(&result), [4, 2, 0]);
     let columns = Foreign::int32(&[2, 3], &[1, 2]);
     assert_eq!(integers(&imported(&columns, copies())), [0, 2, 4, 1, 3, 5]);
-    let options = ImportOptions {
-        dimensions: Dimensions::FixedSizeLists,
-        ..copies()
-    };
+    let options = copies().dimensions(Dimensions::FixedSizeLists);
     let permuted = imported(&Foreign::int32(&[1, 2, 3], &[6, 1, 2]), options);
     assert_eq!(integers(&permuted), [0, 2, 4, 1, 3, 5]);
     assert_eq!(permuted.schema.children()[0].unwrap().format(), c"+w:3");
@@ -345,11 +342,11 @@ fn moved_children_keep_the_memory() {
 
 #[test]
 fn unknown_devices_are_kept() {
-    let tensor = Foreign::int32(&[2], &[]).on(21, 4);
+    let tensor = Foreign::int32(&[2], &[]).on(9999, 4);
     let mut result = imported(&tensor, shared());
-    assert_eq!(result.array.device_type(), ArrowDeviceType(21));
+    assert_eq!(result.array.device_type(), ArrowDeviceType(9999));
     assert_eq!(result.array.device_id(), 4);
     let again = to_dlpack(&result.schema, &mut result.array, &options()).unwrap();
     let device = again.tensor().unwrap().device;
-    assert_eq!((device.device_type.0, device.device_id), (21, 4));
+    assert_eq!((device.device_type.0, device.device_id), (9999, 4));
 }

@@ -15,24 +15,15 @@ pub fn shared() -> ImportOptions {
 }
 
 pub fn lists() -> ImportOptions {
-    ImportOptions {
-        dimensions: Dimensions::FixedSizeLists,
-        ..shared()
-    }
+    shared().dimensions(Dimensions::FixedSizeLists)
 }
 
 pub fn copies() -> ImportOptions {
-    ImportOptions {
-        strided: Strided::Copy(readable()),
-        ..shared()
-    }
+    shared().strided(Strided::Copy(readable()))
 }
 
 pub fn storage() -> ImportOptions {
-    ImportOptions {
-        as_storage: true,
-        ..shared()
-    }
+    shared().as_storage(true)
 }
 
 pub fn imported(tensor: &Foreign, options: ImportOptions) -> Imported {

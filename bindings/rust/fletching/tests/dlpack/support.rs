@@ -12,7 +12,8 @@ use fletching::abi::{
     DLPackVersion, DLTensor,
 };
 use fletching::dlpack::{
-    to_dlpack, DlpackTensor, ExportOptions, HostReadable, LegacyDlpackTensor, Nulls,
+    to_dlpack, DlpackTensor, EventHandled, Exclusive, ExportOptions, HostReadable,
+    LegacyDlpackTensor, Nulls,
 };
 use fletching::{
     ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Error, Node, Schema,
@@ -187,17 +188,22 @@ pub fn options() -> ExportOptions {
 }
 
 pub fn as_storage() -> ExportOptions {
-    ExportOptions {
-        as_storage: true,
-        ..options()
-    }
+    options().as_storage(true)
+}
+
+pub fn exclusive() -> Exclusive {
+    // SAFETY: the tests read and write no memory of such a tensor.
+    unsafe { Exclusive::new() }
+}
+
+/// With the promise that the consumer waits: the tests read no memory of such a tensor.
+pub fn event_handled() -> ExportOptions {
+    // SAFETY: as above.
+    options().event_handled(unsafe { EventHandled::new() })
 }
 
 pub fn counting() -> ExportOptions {
-    ExportOptions {
-        nulls: Nulls::Count(readable()),
-        ..options()
-    }
+    options().nulls(Nulls::Count(readable()))
 }
 
 pub fn shape(tensor: &DLTensor) -> Vec<i64> {

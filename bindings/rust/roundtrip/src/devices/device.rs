@@ -74,7 +74,8 @@ impl Device {
 
     pub fn is_ready(&self, array: &DeviceArray) -> Result<bool, Error> {
         match &self.vulkan {
-            Some(context) => array.is_ready_vulkan(context),
+            // SAFETY: the producer made the event with this device.
+            Some(context) => unsafe { array.is_ready_vulkan(context) },
             None => array.is_ready(),
         }
     }
@@ -92,7 +93,8 @@ impl Device {
 
     pub fn synchronize(&self, array: &DeviceArray) -> Result<(), Error> {
         match &self.vulkan {
-            Some(context) => array.synchronize_vulkan(context),
+            // SAFETY: as in is_ready.
+            Some(context) => unsafe { array.synchronize_vulkan(context) },
             None => array.synchronize(),
         }
     }

@@ -73,10 +73,19 @@ constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
   return nullptr;
 }
 
-/// The name of a device type; "unknown(21)" for a number that is not known.
+/// The name of a device type; "unknown(9999)" for a number that is not known, and
+/// "unreleased(name, number)" for a number that DLPack has not released.
 inline std::string device_name(ArrowDeviceType type) {
   const DeviceInfo* device = find_device(type);
-  return device != nullptr ? std::string(device->name) : "unknown(" + std::to_string(type) + ")";
+  if (device != nullptr) return std::string(device->name);
+  switch (type) {
+/*% for device in spec.unreleased_devices %*/
+    case /*{ device.value }*/:
+      return "unreleased(/*{ device.name }*/, /*{ device.value }*/)";
+/*% endfor %*/
+    default:
+      return "unknown(" + std::to_string(type) + ")";
+  }
 }
 
 /// That memory of one device type can be used, as it is, by the devices of a type.
@@ -126,10 +135,19 @@ constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcep
   return nullptr;
 }
 
-/// The name of a data-type code; "unknown(99)" for a number that is not known.
+/// The name of a data-type code; "unknown(99)" for a number that is not known. As device_name for
+/// a number that DLPack has not released.
 inline std::string data_type_code_name(std::uint8_t code) {
   const DataTypeCodeInfo* entry = find_data_type_code(code);
-  return entry != nullptr ? std::string(entry->name) : "unknown(" + std::to_string(code) + ")";
+  if (entry != nullptr) return std::string(entry->name);
+  switch (code) {
+/*% for code in spec.data_type_codes.unreleased %*/
+    case /*{ code.value }*/:
+      return "unreleased(/*{ code.label }*/, /*{ code.value }*/)";
+/*% endfor %*/
+    default:
+      return "unknown(" + std::to_string(code) + ")";
+  }
 }
 
 }  // namespace FLETCHING_VERSION_NAMESPACE

@@ -64,10 +64,17 @@ func (c /*{ type }*/) Info() (DataTypeCodeInfo, bool) {
 	return DataTypeCodeInfo{}, false
 }
 
-// String returns the name of the code, "unknown(99)" where its number is not known.
+// String returns the name of the code, "unknown(99)" where its number is not known, and
+// "unreleased(name, number)" where DLPack has not released it.
 func (c /*{ type }*/) String() string {
 	if code, known := c.Info(); known {
 		return code.Name
+	}
+	switch c {
+/*% for code in codes.unreleased %*/
+	case /*{ code.value }*/:
+		return "unreleased(/*{ code.label }*/, /*{ code.value }*/)"
+/*% endfor %*/
 	}
 	return "unknown(" + strconv.FormatInt(int64(c), 10) + ")"
 }

@@ -91,10 +91,17 @@ func (t /*{ type }*/) Info() (DeviceInfo, bool) {
 	return DeviceInfo{}, false
 }
 
-// String returns the name of the device type, "unknown(21)" where its number is not known.
+// String returns the name of the device type, "unknown(9999)" where its number is not known, and
+// "unreleased(name, number)" where DLPack has not released it.
 func (t /*{ type }*/) String() string {
 	if device, known := t.Info(); known {
 		return device.Name
+	}
+	switch t {
+/*% for device in spec.unreleased_devices %*/
+	case /*{ device.value }*/:
+		return "unreleased(/*{ device.name }*/, /*{ device.value }*/)"
+/*% endfor %*/
 	}
 	return "unknown(" + strconv.FormatInt(int64(t), 10) + ")"
 }

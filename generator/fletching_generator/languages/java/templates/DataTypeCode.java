@@ -51,7 +51,18 @@ public final class DataTypeCode {
         return code;
       }
     }
-    return new DataTypeCode(value, "unknown(" + value + ")", null);
+    return new DataTypeCode(value, nameOfOther(value), null);
+  }
+
+  private static String nameOfOther(int value) {
+    switch (value) {
+/*% for code in spec.data_type_codes.unreleased %*/
+      case /*{ code.value }*/:
+        return "unreleased(/*{ code.label }*/, /*{ code.value }*/)";
+/*% endfor %*/
+      default:
+        return "unknown(" + value + ")";
+    }
   }
 
   /** Every known code, by number. */
@@ -69,7 +80,10 @@ public final class DataTypeCode {
     return dlpackName != null;
   }
 
-  /** The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known. */
+  /**
+   * The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known, and
+   * {@code unreleased(name, number)} for a number that DLPack has not released.
+   */
   public String name() {
     return name;
   }

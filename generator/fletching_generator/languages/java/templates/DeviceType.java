@@ -10,7 +10,7 @@ import java.util.Optional;
  * The kind of device on which buffers were allocated: an open set of numbers, the same as DLPack's.
  *
  * <p>A number that is unknown today is as good a value as any other; it has no names, and prints as
- * {@code unknown(21)}. Instances are immutable and equal when their numbers are.
+ * {@code unknown(9999)}. Instances are immutable and equal when their numbers are.
  */
 public final class DeviceType {
 /*% for device in spec.devices %*/
@@ -53,7 +53,18 @@ public final class DeviceType {
         return type;
       }
     }
-    return new DeviceType(value, "unknown(" + value + ")", null, null, null, null);
+    return new DeviceType(value, nameOfOther(value), null, null, null, null);
+  }
+
+  private static String nameOfOther(int value) {
+    switch (value) {
+/*% for device in spec.unreleased_devices %*/
+      case /*{ device.value }*/:
+        return "unreleased(/*{ device.name }*/, /*{ device.value }*/)";
+/*% endfor %*/
+      default:
+        return "unknown(" + value + ")";
+    }
   }
 
   /** Every known device type, by number. */
@@ -71,7 +82,10 @@ public final class DeviceType {
     return dlpackName != null;
   }
 
-  /** The name, such as {@code cuda_host}; {@code unknown(21)} for a number that is not known. */
+  /**
+   * The name, such as {@code cuda_host}; {@code unknown(9999)} for a number that is not known, and
+   * {@code unreleased(name, number)} for a number that DLPack has not released.
+   */
   public String name() {
     return name;
   }

@@ -42,6 +42,23 @@ from ._structs import values as values
 
 # --- Device types --------------------------------------------------------------------------------
 
+_UNRELEASED_DEVICES: Final = {
+#% for device in spec.unreleased_devices %#
+    {{ device.value }}: "{{ device.name }}",
+#% endfor %#
+}
+_UNRELEASED_CODES: Final = {
+#% for code in spec.data_type_codes.unreleased %#
+    {{ code.value }}: "{{ code.label }}",
+#% endfor %#
+}
+
+
+def _other_name(unreleased: dict[int, str], number: int) -> str:
+    name = unreleased.get(number)
+    return f"unreleased({name}, {int(number)})" if name else f"unknown({int(number)})"
+
+
 #% for typedef in spec.typedefs %#
 {{ typedef.type.name }}: TypeAlias = {{ typedef.type.scalar | ctype }}
 {{ [typedef.doc] | docstring(0) }}
@@ -61,9 +78,10 @@ class DeviceType(int):
         return super().__new__(cls, fitting("DeviceType", ctypes.c_int32, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(21)" for a number that is not known."""
+        """The name; "unknown(9999)" for a number that is not known, and "unreleased(name, number)"
+        for a number that DLPack has not released."""
         device = find_device(self)
-        return device.name if device else f"unknown({int(self)})"
+        return device.name if device else _other_name(_UNRELEASED_DEVICES, self)
 
     __str__ = __repr__
 
@@ -141,9 +159,10 @@ class DataTypeCode(int):
         return super().__new__(cls, fitting("DataTypeCode", ctypes.c_uint8, value))
 
     def __repr__(self) -> str:
-        """The name; "unknown(99)" for a number that is not known."""
+        """The name; "unknown(99)" for a number that is not known, and "unreleased(name, number)"
+        for a number that DLPack has not released."""
         code = find_data_type_code(self)
-        return code.name if code else f"unknown({int(self)})"
+        return code.name if code else _other_name(_UNRELEASED_CODES, self)
 
     __str__ = __repr__
 

@@ -20,12 +20,18 @@ impl DLDataTypeCode {
     }
 }
 
-/// Prints the name, `bfloat`; `unknown(99)` for a number that is not known.
+/// Prints the name, `bfloat`; `unknown(99)` for a number that is not known, and
+/// `unreleased(name, number)` for a number that DLPack has not released.
 impl fmt::Display for DLDataTypeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {
             Some(entry) => f.write_str(entry.name),
-            None => write!(f, "unknown({})", self.0),
+            None => match self.0 {
+/*% for code in spec.data_type_codes.unreleased %*/
+                /*{ code.value }*/ => f.write_str("unreleased(/*{ code.label }*/, /*{ code.value }*/)"),
+/*% endfor %*/
+                number => write!(f, "unknown({number})"),
+            },
         }
     }
 }

@@ -23,12 +23,18 @@ impl /*{ device_type }*/ {
     }
 }
 
-/// Prints the name, `cuda_host`; `unknown(21)` for a number that is not known.
+/// Prints the name, `cuda_host`; `unknown(9999)` for a number that is not known, and
+/// `unreleased(name, number)` for a number that DLPack has not released.
 impl fmt::Display for /*{ device_type }*/ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {
             Some(device) => f.write_str(device.name),
-            None => write!(f, "unknown({})", self.0),
+            None => match self.0 {
+/*% for device in spec.unreleased_devices %*/
+                /*{ device.value }*/ => f.write_str("unreleased(/*{ device.name }*/, /*{ device.value }*/)"),
+/*% endfor %*/
+                number => write!(f, "unknown({number})"),
+            },
         }
     }
 }

@@ -14,6 +14,7 @@ import io.github.fletching.abi.engine.Handles;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.Flow;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -152,10 +153,11 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
   @Test
   void ruleAsyncNextMetadataCopied() {
     List<String> seen = new ArrayList<>();
-    create(new AsyncDeviceStream().onTask(m -> seen.add("task " + m.get("key").orElse("none"))), 2);
+    create(
+        new AsyncDeviceStream().onTask(m -> seen.add("task " + m.text("key").orElse("none"))), 2);
     peer.schema();
     peer.task(1, rowsOf(1), 0, Metadata.EMPTY.with("key", "value").encode());
-    assertEquals("value", stream.batchMetadata().get("key").orElse("none"));
+    assertEquals("value", stream.batchMetadata().text("key").orElse("none"));
     assertEquals(List.of("task value"), seen);
     // Malformed metadata is refused.
     assertEquals(22, peer.task(2, rowsOf(2), 0, new byte[] {-1, -1, -1, -1}));
@@ -286,10 +288,74 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
         assertRows(-22);
       } else {
         assertEquals(0, peer.schema());
-        assertEquals("value", stream.metadata().get("key").orElse("none"));
+        assertEquals("value", stream.metadata().text("key").orElse("none"));
         assertEquals(DeviceType.CPU, stream.deviceType());
       }
       C.free(block);
     }
+  }
+
+  /** Passes the arrays of batches on, and notes their metadata. */
+  private static final class Batches implements Flow.Subscriber<AsyncBatch> {
+    private final AsyncRows rows;
+    private final List<String> seen;
+
+    Batches(AsyncRows rows, List<String> seen) {
+      this.rows = rows;
+      this.seen = seen;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      rows.onSubscribe(subscription);
+    }
+
+    @Override
+    public void onNext(AsyncBatch batch) {
+      seen.add(batch.metadata().text("key").orElse("none"));
+      rows.onNext(batch.array());
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      rows.onError(error);
+    }
+
+    @Override
+    public void onComplete() {
+      rows.onComplete();
+    }
+  }
+
+  private List<String> createBatches(long requests) {
+    List<String> seen = new ArrayList<>();
+    AsyncDeviceStream next = new AsyncDeviceStream();
+    create(next, requests, given -> next.batches().subscribe(new Batches(given, seen)));
+    return seen;
+  }
+
+  @Test
+  void batchesArriveWithTheirMetadata() {
+    List<String> seen = createBatches(3);
+    assertEquals(0, peer.schema());
+    byte[] metadata = Metadata.EMPTY.with("key", "value").encode();
+    assertEquals(0, peer.task(1, rowsOf(1), 0, metadata));
+    assertEquals(0, peer.task(2));
+    assertEquals(List.of("value", "none"), seen);
+    assertEquals(0, peer.end());
+    assertRows(1, 2, 0);
+    createBatches(1);
+    peer.schema();
+    peer.fail(7, "no");
+    assertFailed(7, "no");
+  }
+
+  @Test
+  void batchesHaveOneSubscriberWithTheStream() {
+    createBatches(0);
+    AsyncRows second = new AsyncRows(0, 0);
+    stream.subscribe(second);
+    assertEquals("subscribe: second subscriber: expected one", second.error.getMessage());
+    assertThrows(NullPointerException.class, () -> stream.batches().subscribe(null));
   }
 }

@@ -8,6 +8,7 @@ import io.github.fletching.AsyncRows.Live;
 import io.github.fletching.testing.suite.NothingLeft;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -48,12 +49,16 @@ abstract class AsyncConsumerTest {
 
   /** Opens a stream without a schema, whose subscriber requests {@code requests}. */
   void create(AsyncDeviceStream next, long requests) {
+    create(next, requests, next::subscribe);
+  }
+
+  void create(AsyncDeviceStream next, long requests, Consumer<AsyncRows> subscribe) {
     finish();
     released = false;
     stream = next;
     peer = new AsyncProducerPeer(stream);
     rows = new AsyncRows(requests, 0);
-    stream.subscribe(rows);
+    subscribe.accept(rows);
   }
 
   void create(long requests) {

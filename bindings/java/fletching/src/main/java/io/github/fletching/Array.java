@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
+import java.util.function.LongConsumer;
 
 /** Owns an ArrowArray: data in CPU memory. See {@link Owner}. */
 public final class Array extends ArrayOwner {
@@ -23,6 +24,17 @@ public final class Array extends ArrayOwner {
    */
   public static Array wrap(long address) {
     return new Array(imported(Kind.ARRAY, address));
+  }
+
+  /**
+   * Owns what a function of C writes into an empty struct, such as {@code get_schema(self, out)}.
+   * The function is called once with the address of the zeroed struct. What it throws is passed on,
+   * and the contents are ignored.
+   *
+   * @throws FletchingException EINVAL when the function does not fill the struct; ENOMEM
+   */
+  public static Array filledBy(LongConsumer function) {
+    return new Array(filled(Kind.ARRAY, function));
   }
 
   /**

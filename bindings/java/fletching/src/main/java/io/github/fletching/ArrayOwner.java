@@ -2,6 +2,9 @@
 
 package io.github.fletching;
 
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+
 /** What {@link Array} and {@link DeviceArray} have in common. */
 public abstract class ArrayOwner extends Owner {
   ArrayOwner(Kind kind, Slot slot) {
@@ -33,6 +36,11 @@ public abstract class ArrayOwner extends Owner {
     return view().buffers();
   }
 
+  /** See {@link ArrayView#hostBuffer}. */
+  public final ByteBuffer hostBuffer(int index, long offset, int size) {
+    return view().hostBuffer(index, offset, size);
+  }
+
   /** See {@link View#childCount}. */
   public final int childCount() {
     return view().childCount();
@@ -46,6 +54,24 @@ public abstract class ArrayOwner extends Owner {
   /** See {@link ArrayView#dictionary}. */
   public final ArrayView dictionary() {
     return view().dictionary();
+  }
+
+  /**
+   * Compares the array with its schema, both as a foreign producer may have left them: formats, the
+   * numbers of buffers and children, dictionaries, length, offset and null_count, NULL pointers,
+   * and the lengths of children. It reads the structs and their lists of pointers, never a buffer,
+   * so it works for every device and before the event. A NULL validity bitmap with a null_count of
+   * -1 is accepted.
+   *
+   * <p>Text: Arrow C data interface, "Structure definitions"; columnar format, "Buffer listing for
+   * each layout".
+   *
+   * @throws FletchingException EINVAL with the path of the field and the rule that is broken
+   */
+  public final void check(Schema schema) {
+    ArrayCheck.run(schema.live("check").address, live("check").address);
+    Reference.reachabilityFence(schema);
+    Reference.reachabilityFence(this);
   }
 
   /**

@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import java.util.Iterator;
 import java.util.Objects;
+import java.util.function.LongConsumer;
 
 /**
  * Owns an ArrowArrayStream: batches in CPU memory. See {@link BatchStream}.
@@ -18,6 +19,11 @@ public final class ArrayStream extends BatchStream<Array> {
   /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
   public static ArrayStream wrap(long address) {
     return new ArrayStream(imported(Kind.ARRAY_STREAM, address));
+  }
+
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static ArrayStream filledBy(LongConsumer function) {
+    return new ArrayStream(filled(Kind.ARRAY_STREAM, function));
   }
 
   /** A stream of your batches; see {@link DeviceArrayStream#of}. */

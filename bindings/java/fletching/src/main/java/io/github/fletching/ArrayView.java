@@ -5,6 +5,11 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
+import io.github.fletching.abi.DeviceType;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
 /** Reads an array that an owner keeps alive; see {@link View}. */
 public final class ArrayView extends View {
   ArrayView(Owner owner, View parent, long address) {
@@ -40,6 +45,56 @@ public final class ArrayView extends View {
           }
           return buffers;
         });
+  }
+
+  /**
+   * Bytes of a buffer in memory that the CPU can access: read-only, in native byte order. The array
+   * is not released by the cleaner while the result is reachable. After the owner was closed or
+   * moved, the result must not be read. Call {@link DeviceArray#synchronize} first.
+   *
+   * @param index the index of the buffer
+   * @param offset the first byte
+   * @param size the number of bytes, which the type, length and offset of the array give: an array
+   *     does not say how large its buffers are
+   * @return the bytes
+   * @throws IndexOutOfBoundsException when there is no such buffer
+   * @throws FletchingException EINVAL for memory of another device, for bytes of a buffer that is
+   *     NULL, and for a negative offset or size
+   */
+  public ByteBuffer hostBuffer(int index, long offset, int size) {
+    checkHost();
+    long[] buffers = buffers();
+    if (index < 0 || index >= buffers.length) {
+      throw new IndexOutOfBoundsException(
+          "buffer " + index + ": no such buffer: expected an index below " + buffers.length);
+    }
+    if (offset < 0 || size < 0 || (buffers[index] == 0 && (offset | size) != 0)) {
+      throw FletchingException.invalid(
+          "buffer "
+              + index
+              + ": expected bytes of a buffer that is not NULL, got "
+              + size
+              + " at "
+              + offset
+              + " of "
+              + (buffers[index] == 0 ? "NULL" : "a buffer"));
+    }
+    ByteBuffer bytes =
+        size == 0 ? ByteBuffer.allocateDirect(0) : C.view(buffers[index] + offset, size);
+    Owner kept = owner;
+    Slot.CLEANER.register(bytes, () -> Reference.reachabilityFence(kept));
+    return bytes.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+  }
+
+  private void checkHost() {
+    if (!(owner instanceof DeviceArray)) {
+      return;
+    }
+    DeviceType device = ((DeviceArray) owner).deviceType();
+    if (!device.accessibleFrom().contains(DeviceType.CPU)) {
+      throw FletchingException.invalid(
+          "buffer: expected memory that the CPU can access, got " + device);
+    }
   }
 
   /**

@@ -5,7 +5,10 @@ package io.github.fletching;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 
-/** One batch to send: an array, or what makes it, and metadata. */
+/**
+ * A batch of an async stream: an array, or what makes it, and metadata. Batches to send are made
+ * with {@link #of} and {@link #made}, {@link AsyncDeviceStream#batches} receives them.
+ */
 public final class AsyncBatch {
   final DeviceArray array; // null when it is made later
   final Callable<DeviceArray> maker;
@@ -29,6 +32,16 @@ public final class AsyncBatch {
    */
   public static AsyncBatch made(Callable<DeviceArray> maker) {
     return new AsyncBatch(null, Objects.requireNonNull(maker, "maker"), Metadata.EMPTY);
+  }
+
+  /** The array, which the receiver closes; null when it is made later. */
+  public DeviceArray array() {
+    return array;
+  }
+
+  /** The metadata. */
+  public Metadata metadata() {
+    return metadata;
   }
 
   /** The same batch with metadata, which is passed with the task. */

@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.function.Consumer;
@@ -125,6 +126,46 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   public void subscribe(Flow.Subscriber<? super DeviceArray> subscriber) {
     subscription.subscribe(subscriber);
     Reference.reachabilityFence(this);
+  }
+
+  /**
+   * The same batches, each with its metadata. Subscribe to this or to the stream, not to both: one
+   * of them has the one subscriber.
+   *
+   * @return a publisher for one subscriber, which closes the array of each batch
+   */
+  public Flow.Publisher<AsyncBatch> batches() {
+    return subscriber -> subscribe(new WithMetadata(subscription, subscriber));
+  }
+
+  private static final class WithMetadata implements Flow.Subscriber<DeviceArray> {
+    private final AsyncSubscription source;
+    private final Flow.Subscriber<? super AsyncBatch> next;
+
+    WithMetadata(AsyncSubscription source, Flow.Subscriber<? super AsyncBatch> next) {
+      this.source = source;
+      this.next = Objects.requireNonNull(next, "subscriber");
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      next.onSubscribe(subscription);
+    }
+
+    @Override
+    public void onNext(DeviceArray array) {
+      next.onNext(AsyncBatch.of(array).with(source.batchMetadata));
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      next.onError(error);
+    }
+
+    @Override
+    public void onComplete() {
+      next.onComplete();
+    }
   }
 
   /**

@@ -6,6 +6,7 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
 
 /**
  * Owns an ArrowDeviceArray, with the event that it has. See {@link Owner}.
@@ -23,6 +24,11 @@ public final class DeviceArray extends ArrayOwner {
    */
   public static DeviceArray wrap(long address) {
     return new DeviceArray(imported(Kind.DEVICE_ARRAY, address));
+  }
+
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static DeviceArray filledBy(LongConsumer function) {
+    return new DeviceArray(filled(Kind.DEVICE_ARRAY, function));
   }
 
   /** The type of the device that the buffers are on. */

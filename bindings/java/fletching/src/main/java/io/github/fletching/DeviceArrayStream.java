@@ -8,6 +8,7 @@ import io.github.fletching.abi.DeviceType;
 import java.util.Iterator;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 
 /**
  * Owns an ArrowDeviceArrayStream. See {@link BatchStream}.
@@ -31,6 +32,11 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
   public static DeviceArrayStream wrap(long address) {
     return new DeviceArrayStream(imported(Kind.DEVICE_ARRAY_STREAM, address));
+  }
+
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static DeviceArrayStream filledBy(LongConsumer function) {
+    return new DeviceArrayStream(filled(Kind.DEVICE_ARRAY_STREAM, function));
   }
 
   /**

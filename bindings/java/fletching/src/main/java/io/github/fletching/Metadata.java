@@ -6,6 +6,7 @@ import static io.github.fletching.Native.C;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -68,13 +69,30 @@ public final class Metadata {
     return texts.get(2 * pair + 1).clone();
   }
 
-  /** The value of the first pair with this key, with U+FFFD for what is not UTF-8. */
-  public Optional<String> get(String key) {
+  /** A copy of the value of the first pair with this key. */
+  public Optional<byte[]> get(String key) {
     byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
     return IntStream.range(0, isUnicode(key) ? size() : 0)
         .filter(pair -> Arrays.equals(texts.get(2 * pair), wanted))
-        .mapToObj(pair -> new String(texts.get(2 * pair + 1), StandardCharsets.UTF_8))
+        .mapToObj(this::value)
         .findFirst();
+  }
+
+  /**
+   * The value of the first pair with this key, as text.
+   *
+   * @throws FletchingException EINVAL for a value that is not UTF-8
+   */
+  public Optional<String> text(String key) {
+    return get(key).map(value -> strict(value, "metadata: value of \"" + key + "\""));
+  }
+
+  static String strict(byte[] bytes, String what) {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+    } catch (CharacterCodingException e) {
+      throw FletchingException.invalid(what + ": expected UTF-8");
+    }
   }
 
   @Override

@@ -9,6 +9,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
 import java.util.Deque;
+import java.util.function.LongConsumer;
 
 /**
  * Owns one struct of the C interfaces. Close it, or move it on with {@link #moveTo}.
@@ -46,6 +47,25 @@ public abstract class Owner implements AutoCloseable {
     }
     Slot slot = Slot.takeReleased(kind);
     kind.move(address, slot.address);
+    return slot;
+  }
+
+  /** Has a zeroed slot filled by a function of C. */
+  static Slot filled(Kind kind, LongConsumer function) {
+    Slot slot = Slot.take(kind);
+    boolean live = false;
+    try {
+      function.accept(slot.address);
+      live = !kind.isReleased(slot.address);
+    } finally {
+      if (!live) { // an error leaves the contents unspecified, so nothing is released
+        slot.free();
+      }
+    }
+    if (!live) {
+      throw FletchingException.invalid(
+          "fill: " + kind.title + " is released: expected the function to fill it");
+    }
     return slot;
   }
 

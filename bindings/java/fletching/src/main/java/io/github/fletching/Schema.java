@@ -2,6 +2,9 @@
 
 package io.github.fletching;
 
+import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
+
 /**
  * Owns an ArrowSchema. See {@link Owner}.
  *
@@ -15,6 +18,11 @@ public final class Schema extends Owner {
   /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
   public static Schema wrap(long address) {
     return new Schema(imported(Kind.SCHEMA, address));
+  }
+
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static Schema filledBy(LongConsumer function) {
+    return new Schema(filled(Kind.SCHEMA, function));
   }
 
   /** The schema itself as a view, for code that walks through views. */
@@ -55,6 +63,17 @@ public final class Schema extends Owner {
   /** See {@link SchemaView#dictionary}. */
   public SchemaView dictionary() {
     return view().dictionary();
+  }
+
+  /**
+   * Checks the schema as a foreign producer may have left it: formats, numbers of children,
+   * dictionaries and NULL pointers; see {@link ArrayOwner#check}.
+   *
+   * @throws FletchingException EINVAL with the path of the field and the rule that is broken
+   */
+  public void check() {
+    ArrayCheck.run(live("check").address);
+    Reference.reachabilityFence(this);
   }
 
   /** Moves a child out; see {@link Array#takeChild}. */

@@ -4,10 +4,6 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
-
 /** Reads a schema that an owner keeps alive; see {@link View}. */
 public final class SchemaView extends View {
   SchemaView(Owner owner, View parent, long address) {
@@ -64,31 +60,38 @@ public final class SchemaView extends View {
       throw cannotCopy("schema is released: expected a live schema");
     }
     read(0, schema -> Tree.count("schema builder: a copy", Kind.SCHEMA, schema));
-    return copy();
+    return copy(name());
   }
 
-  private SchemaBuilder copy() {
+  private SchemaBuilder copy(String path) {
     SchemaBuilder copy =
-        new SchemaBuilder(strict(Fields.SCHEMA_FORMAT))
-            .name(strict(Fields.SCHEMA_NAME))
+        new SchemaBuilder(strict(path, "format", Fields.SCHEMA_FORMAT))
+            .name(strict(path, "name", Fields.SCHEMA_NAME))
             .flags(flags());
     copy.metadata(metadata());
     int count = childCount();
     for (int i = 0; i < count; i++) {
-      copy.child(child(i).copy());
+      SchemaView child = child(i);
+      copy.child(child.copy(path(path, i, child.name())));
     }
     SchemaView values = dictionary();
-    return values.exists() ? copy.dictionary(values.copy()) : copy;
+    return values.exists() ? copy.dictionary(values.copy(path(path, -1, ""))) : copy;
   }
 
-  private String strict(long field) {
+  /** The path of a field below its parent. A field without a name has its index in brackets. */
+  static String path(String parent, int index, String name) {
+    String own = index < 0 ? "dictionary" : name.isEmpty() ? "[" + index + "]" : name;
+    return parent.isEmpty() ? own : parent + "." + own;
+  }
+
+  static String title(String path) {
+    return path.isEmpty() ? "top level" : "field \"" + path + "\"";
+  }
+
+  private String strict(String path, String what, long field) {
     byte[] bytes =
         read(new byte[0], schema -> Native.bytes(C.getAddress(schema + field), Integer.MAX_VALUE));
-    try {
-      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
-    } catch (CharacterCodingException e) {
-      throw cannotCopy("format or name: expected UTF-8");
-    }
+    return Metadata.strict(bytes, "schema builder: a copy: " + title(path) + ": " + what);
   }
 
   private static FletchingException cannotCopy(String why) {

@@ -127,7 +127,16 @@ public final class DataTypeCode {
         return code;
       }
     }
-    return new DataTypeCode(value, "unknown(" + value + ")", null);
+    return new DataTypeCode(value, nameOfOther(value), null);
+  }
+
+  private static String nameOfOther(int value) {
+    switch (value) {
+      case 18:
+        return "unreleased(bcomplex, 18)";
+      default:
+        return "unknown(" + value + ")";
+    }
   }
 
   /** Every known code, by number. */
@@ -145,7 +154,10 @@ public final class DataTypeCode {
     return dlpackName != null;
   }
 
-  /** The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known. */
+  /**
+   * The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known, and
+   * {@code unreleased(name, number)} for a number that DLPack has not released.
+   */
   public String name() {
     return name;
   }

@@ -36,7 +36,7 @@ class DeviceTypeTest {
 
   @Test
   void anUnknownNumberIsKept() {
-    for (int value : new int[] {21, 5, 6, 0, -1, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
+    for (int value : new int[] {9999, 5, 6, 0, -1, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
       DeviceType type = DeviceType.of(value);
       assertEquals(value, type.value());
       assertFalse(type.isKnown());
@@ -49,10 +49,17 @@ class DeviceTypeTest {
   }
 
   @Test
+  void aReservedNumberIsNamed() {
+    assertEquals("unreleased(tpu_host, 20)", DeviceType.of(20).name());
+    assertFalse(DeviceType.of(20).isKnown());
+    assertEquals("unreleased(bcomplex, 18)", DataTypeCode.of(18).name());
+  }
+
+  @Test
   void equalNumbersAreEqual() {
-    assertEquals(DeviceType.of(21), DeviceType.of(21));
-    assertEquals(DeviceType.of(21).hashCode(), DeviceType.of(21).hashCode());
-    assertNotEquals(DeviceType.of(21), DeviceType.of(22));
+    assertEquals(DeviceType.of(9999), DeviceType.of(9999));
+    assertEquals(DeviceType.of(9999).hashCode(), DeviceType.of(9999).hashCode());
+    assertNotEquals(DeviceType.of(9999), DeviceType.of(9998));
     assertNotEquals(DeviceType.of(1), "cpu");
     Set<DeviceType> all = new HashSet<>(DeviceType.known());
     assertEquals(DeviceType.known().size(), all.size());

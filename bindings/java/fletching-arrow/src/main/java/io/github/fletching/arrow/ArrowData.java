@@ -11,8 +11,8 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import java.util.List;
+import java.util.function.Consumer;
 import org.apache.arrow.c.ArrowArray;
-import org.apache.arrow.c.ArrowArrayStream;
 import org.apache.arrow.c.ArrowSchema;
 import org.apache.arrow.c.CDataDictionaryProvider;
 import org.apache.arrow.c.Data;
@@ -54,15 +54,9 @@ public final class ArrowData {
   public static Schema exportField(
       BufferAllocator allocator, Field field, DictionaryProvider dictionaries) {
     String operation = "export field";
-    Calls.checkDictionaries(operation, List.of(field), dictionaries);
-    return Calls.guarded(
-        operation,
-        () -> {
-          try (ArrowSchema out = ArrowSchema.allocateNew(allocator)) {
-            Data.exportField(allocator, field, dictionaries, out);
-            return Schema.wrap(out.memoryAddress());
-          }
-        });
+    Fields.checkExport(operation, List.of(field), dictionaries);
+    return exported(
+        operation, allocator, out -> Data.exportField(allocator, field, dictionaries, out));
   }
 
   /** Exports the schema of record batches, as a struct. */
@@ -71,13 +65,23 @@ public final class ArrowData {
       org.apache.arrow.vector.types.pojo.Schema schema,
       DictionaryProvider dictionaries) {
     String operation = "export schema";
-    Calls.checkDictionaries(operation, schema.getFields(), dictionaries);
+    Fields.checkMetadata(operation, Fields.title(""), schema.getCustomMetadata());
+    Fields.checkExport(operation, schema.getFields(), dictionaries);
+    return exported(
+        operation, allocator, out -> Data.exportSchema(allocator, schema, dictionaries, out));
+  }
+
+  /** A copy: arrow-java writes NULL for a name that is null. */
+  private static Schema exported(
+      String operation, BufferAllocator allocator, Consumer<ArrowSchema> export) {
     return Calls.guarded(
         operation,
         () -> {
           try (ArrowSchema out = ArrowSchema.allocateNew(allocator)) {
-            Data.exportSchema(allocator, schema, dictionaries, out);
-            return Schema.wrap(out.memoryAddress());
+            export.accept(out);
+            try (Schema schema = Schema.wrap(out.memoryAddress())) {
+              return schema.view().toBuilder().build();
+            }
           }
         });
   }
@@ -86,13 +90,13 @@ public final class ArrowData {
   public static Array exportVector(
       BufferAllocator allocator, FieldVector vector, DictionaryProvider dictionaries) {
     String operation = "export vector";
-    Calls.checkDictionaries(operation, List.of(vector.getField()), dictionaries);
+    Fields.checkExport(operation, List.of(vector.getField()), dictionaries);
     return Calls.guarded(
         operation,
         () -> {
           try (ArrowArray out = ArrowArray.allocateNew(allocator)) {
             Data.exportVector(allocator, vector, dictionaries, out);
-            return Array.wrap(out.memoryAddress());
+            return (Array) Importable.plain(Array.wrap(out.memoryAddress()));
           }
         });
   }
@@ -101,27 +105,23 @@ public final class ArrowData {
   public static Array exportVectorSchemaRoot(
       BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
     String operation = "export batch";
-    Calls.checkDictionaries(operation, root.getSchema().getFields(), dictionaries);
+    Fields.checkExport(operation, root.getSchema().getFields(), dictionaries);
     return Calls.guarded(
         operation,
         () -> {
           try (ArrowArray out = ArrowArray.allocateNew(allocator)) {
             Data.exportVectorSchemaRoot(allocator, root, dictionaries, out);
-            return Array.wrap(out.memoryAddress());
+            return (Array) Importable.plain(Array.wrap(out.memoryAddress()));
           }
         });
   }
 
-  /** Exports the batches of a reader, which is closed with the stream. */
+  /**
+   * Exports the batches of a reader, which is closed with the stream. The schema is read at once;
+   * when that fails, the reader is still the caller's.
+   */
   public static ArrayStream exportArrayStream(BufferAllocator allocator, ArrowReader reader) {
-    return Calls.guarded(
-        "export stream",
-        () -> {
-          try (ArrowArrayStream out = ArrowArrayStream.allocateNew(allocator)) {
-            Data.exportArrayStream(allocator, reader, out);
-            return ArrayStream.wrap(out.memoryAddress());
-          }
-        });
+    return ReaderBatches.export(allocator, reader);
   }
 
   // --- To arrow-java
@@ -129,11 +129,11 @@ public final class ArrowData {
   /** Imports a schema of any type. Its dictionaries become empty vectors of the provider. */
   public static Field importField(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
-    try (schema) {
-      long source = Calls.live("import field", schema).address();
-      return Calls.guarded(
-          "import field",
-          () -> Data.importField(allocator, ArrowSchema.wrap(source), dictionaries));
+    String operation = "import field";
+    try (schema;
+        Schema source = Fields.importable(operation, schema, dictionaries)) {
+      ArrowSchema struct = ArrowSchema.wrap(source.address());
+      return Calls.guarded(operation, () -> Data.importField(allocator, struct, dictionaries));
     }
   }
 
@@ -141,10 +141,17 @@ public final class ArrowData {
   public static org.apache.arrow.vector.types.pojo.Schema importSchema(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
     try (schema) {
-      long source = Calls.live("import schema", schema).address();
-      return Calls.guarded(
-          "import schema",
-          () -> Data.importSchema(allocator, ArrowSchema.wrap(source), dictionaries));
+      return readSchema(allocator, schema, dictionaries);
+    }
+  }
+
+  /** The same, which does not close the schema. */
+  static org.apache.arrow.vector.types.pojo.Schema readSchema(
+      BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
+    String operation = "import schema";
+    try (Schema source = Fields.importable(operation, schema, dictionaries)) {
+      ArrowSchema struct = ArrowSchema.wrap(source.address());
+      return Calls.guarded(operation, () -> Data.importSchema(allocator, struct, dictionaries));
     }
   }
 
@@ -157,7 +164,7 @@ public final class ArrowData {
     String operation = "import vector";
     try (array;
         schema;
-        ArrayOwner source = Importable.of(operation, array)) {
+        ArrayOwner source = Importable.of(operation, array, schema)) {
       Field field = importField(allocator, schema, dictionaries);
       FieldVector vector = Calls.guarded(operation, () -> field.createVector(allocator));
       return Calls.guarded(
@@ -166,6 +173,7 @@ public final class ArrowData {
           () -> {
             ArrowArray struct = ArrowArray.wrap(source.address());
             Data.importIntoVector(allocator, struct, vector, dictionaries);
+            Importable.checkTexts(operation, List.of(vector));
             return vector;
           });
     }
@@ -179,18 +187,13 @@ public final class ArrowData {
       CDataDictionaryProvider dictionaries) {
     String operation = "import batch";
     try (batch;
-        schema) {
-      Calls.live(operation, batch);
+        schema;
+        ArrayOwner source = Importable.ofBatch(operation, batch, schema)) {
       var type = importSchema(allocator, schema, dictionaries);
       VectorSchemaRoot root =
           Calls.guarded(operation, () -> VectorSchemaRoot.create(type, allocator));
       return Calls.guarded(
-          operation,
-          root::close,
-          () -> {
-            importIntoVectorSchemaRoot(allocator, batch, root, dictionaries);
-            return root;
-          });
+          operation, root::close, () -> moveInto(allocator, source, root, dictionaries));
     }
   }
 
@@ -200,17 +203,35 @@ public final class ArrowData {
       ArrayOwner batch,
       VectorSchemaRoot root,
       CDataDictionaryProvider dictionaries) {
+    try (batch;
+        Schema schema = exportSchema(allocator, root.getSchema(), dictionaries)) {
+      importBatch(allocator, batch, schema, root, dictionaries);
+    }
+  }
+
+  /** The same with the root's schema as C describes it, which is not closed. */
+  static void importBatch(
+      BufferAllocator allocator,
+      ArrayOwner batch,
+      Schema schema,
+      VectorSchemaRoot root,
+      CDataDictionaryProvider dictionaries) {
     String operation = "import batch";
     try (batch;
-        ArrayOwner source = Importable.ofBatch(operation, batch)) {
-      Calls.guarded(
-          operation,
-          () -> {
-            ArrowArray struct = ArrowArray.wrap(source.address());
-            Data.importIntoVectorSchemaRoot(allocator, struct, root, dictionaries);
-            return root;
-          });
+        ArrayOwner source = Importable.ofBatch(operation, batch, schema)) {
+      Calls.guarded(operation, () -> moveInto(allocator, source, root, dictionaries));
     }
+  }
+
+  private static VectorSchemaRoot moveInto(
+      BufferAllocator allocator,
+      ArrayOwner source,
+      VectorSchemaRoot root,
+      CDataDictionaryProvider dictionaries) {
+    ArrowArray struct = ArrowArray.wrap(source.address());
+    Data.importIntoVectorSchemaRoot(allocator, struct, root, dictionaries);
+    Importable.checkTexts("import batch", root.getFieldVectors());
+    return root;
   }
 
   /**

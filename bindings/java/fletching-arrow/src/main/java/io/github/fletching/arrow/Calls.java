@@ -4,19 +4,12 @@ package io.github.fletching.arrow;
 
 import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
-import java.util.List;
+import io.github.fletching.abi.Errno;
 import java.util.function.Supplier;
 import org.apache.arrow.memory.OutOfMemoryException;
-import org.apache.arrow.vector.dictionary.Dictionary;
-import org.apache.arrow.vector.dictionary.DictionaryProvider;
-import org.apache.arrow.vector.types.pojo.DictionaryEncoding;
-import org.apache.arrow.vector.types.pojo.Field;
 
 /** Calls of arrow-java, whose exceptions become FletchingExceptions. */
 final class Calls {
-  private static final int ENOMEM = 12;
-  private static final int EINVAL = 22;
-
   private Calls() {}
 
   static <T> T guarded(String operation, Supplier<T> body) {
@@ -25,10 +18,17 @@ final class Calls {
     } catch (FletchingException e) {
       throw e;
     } catch (RuntimeException e) {
-      int errno = e instanceof OutOfMemoryException ? ENOMEM : EINVAL;
+      int errno = errnoOf(e);
       String problem = e.getMessage() == null ? e.toString() : e.getMessage();
       throw new FletchingException(errno, operation + ": arrow-java: " + problem, e);
     }
+  }
+
+  private static int errnoOf(RuntimeException thrown) {
+    if (thrown instanceof OutOfMemoryException) {
+      return Errno.ENOMEM;
+    }
+    return thrown instanceof UnsupportedOperationException ? Errno.ENOSYS : Errno.EINVAL;
   }
 
   /** The same; closes what the result would own when there is none. */
@@ -52,29 +52,27 @@ final class Calls {
     return owner;
   }
 
-  /** Without one of them arrow-java throws in the middle of an export, and forgets the rest. */
-  static void checkDictionaries(
-      String operation, List<Field> fields, DictionaryProvider dictionaries) {
-    for (Field field : fields) {
-      checkDictionaries(operation, field.getChildren(), dictionaries);
-      DictionaryEncoding encoding = field.getDictionary();
-      Dictionary found =
-          encoding == null || dictionaries == null ? null : dictionaries.lookup(encoding.getId());
-      if (found != null) {
-        checkDictionaries(operation, found.getVector().getField().getChildren(), dictionaries);
-      } else if (encoding != null) {
-        throw invalid(
-            operation,
-            "field "
-                + field.getName()
-                + ": dictionary "
-                + encoding.getId()
-                + ": not in the provider");
-      }
+  /** Adds the operation to the text of an error. */
+  static <T> T named(String operation, Supplier<T> body) {
+    try {
+      return body.get();
+    } catch (FletchingException e) {
+      String text = e.getMessage();
+      boolean named = text.startsWith(operation + ": ");
+      throw named ? e : new FletchingException(e.errno(), operation + ": " + text, e);
     }
   }
 
+  static void named(String operation, Runnable body) {
+    named(
+        operation,
+        () -> {
+          body.run();
+          return null;
+        });
+  }
+
   static FletchingException invalid(String operation, String problem) {
-    return new FletchingException(EINVAL, operation + ": " + problem);
+    return new FletchingException(Errno.EINVAL, operation + ": " + problem);
   }
 }

@@ -8,38 +8,54 @@ import io.github.fletching.ArrayOwner;
 import io.github.fletching.ArrayView;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaView;
 import io.github.fletching.abi.DeviceType;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.Map;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.util.MemoryUtil;
+import org.apache.arrow.vector.BaseLargeVariableWidthVector;
+import org.apache.arrow.vector.BaseVariableWidthVector;
+import org.apache.arrow.vector.FieldVector;
 
 /** What arrow-java assumes about an array, and reads wrong where it does not hold. */
 final class Importable {
   private static final int MOST_LEVELS = 64; // arrow-java refuses more
+  private static final ByteBuffer ZERO = ByteBuffer.allocateDirect(Long.BYTES); // an offset
+  private static final long ZERO_ADDRESS = MemoryUtil.getByteBufferAddress(ZERO);
+
+  private static final Map<String, Integer> OFFSET_WIDTHS =
+      Map.of("u", 4, "z", 4, "+l", 4, "+m", 4, "U", 8, "Z", 8, "+L", 8);
 
   private final String operation;
-  private boolean uncounted; // an array without validity and with null_count -1
 
   private Importable(String operation) {
     this.operation = operation;
   }
 
   /** Waits for the event of an array; returns what arrow-java can import, which owns the array. */
-  static ArrayOwner of(String operation, ArrayOwner array) {
+  static ArrayOwner of(String operation, ArrayOwner array, Schema schema) {
     Calls.live(operation, array);
     Importable result = new Importable(operation);
+    Calls.named(operation, () -> array.check(Calls.live(operation, schema)));
     if (array instanceof DeviceArray) {
       result.checkDevice((DeviceArray) array);
     }
-    result.check(array.view(), "ArrowArray", 0);
-    return result.uncounted ? counted(array) : array;
+    result.check(array.view(), schema.view(), schema.name(), 0);
+    return plain(array);
   }
 
-  static ArrayOwner ofBatch(String operation, ArrayOwner batch) {
-    ArrayOwner result = of(operation, batch);
+  static ArrayOwner ofBatch(String operation, ArrayOwner batch, Schema schema) {
+    ArrayOwner result = of(operation, batch, schema);
     long nulls = result.nullCount();
     if (nulls != 0) {
       result.close();
       throw Calls.invalid(
           operation,
-          "ArrowArray.null_count: rows that are null: expected 0, got "
+          "null_count: rows that are null: expected 0, got "
               + nulls
               + "; hint: import it as a vector");
     }
@@ -58,34 +74,121 @@ final class Importable {
     array.synchronize();
   }
 
-  private void check(ArrayView array, String path, int level) {
+  private void check(ArrayView array, SchemaView schema, String path, int level) {
     if (level > MOST_LEVELS) {
       throw Calls.invalid(
           operation, "nested too deep: expected at most " + MOST_LEVELS + " levels");
     }
-    long[] buffers = array.buffers();
     int children = array.childCount();
-    boolean empty = array.length() == 0 || (buffers.length == 0 && children == 0);
+    boolean empty = array.length() == 0 || (array.buffers().length == 0 && children == 0);
     if (array.offset() != 0 && !empty) {
       // Up to 19.0 at least arrow-java reads the values before the first one.
-      throw Calls.invalid(
-          operation,
-          path
-              + ".offset: not supported by arrow-java: expected 0, got "
-              + array.offset()
-              + "; hint: copy the slice");
+      throw unsupported(path, "offset", "0", array.offset(), "copy the slice");
     }
-    uncounted |= array.nullCount() == -1 && buffers.length > 0 && buffers[0] == 0;
+    if (array.length() > Integer.MAX_VALUE) {
+      throw unsupported(
+          path, "length", "at most " + Integer.MAX_VALUE, array.length(), "split the array");
+    }
+    if (array.length() > 0) {
+      checkContents(array, schema.format(), path);
+    }
     for (int i = 0; i < children; i++) {
-      check(array.child(i), path + ".children[" + i + "]", level + 1);
+      SchemaView child = schema.child(i);
+      check(array.child(i), child, Fields.path(path, i, child.name()), level + 1);
     }
     if (!array.dictionary().isReleased()) {
-      check(array.dictionary(), path + ".dictionary", level + 1);
+      check(array.dictionary(), schema.dictionary(), Fields.dictionaryPath(path), level + 1);
     }
   }
 
-  /** Shows the same with the null counts that are known: without validity there are none. */
-  private static Array counted(ArrayOwner array) {
+  /** Checks the numbers from which arrow-java takes the sizes of buffers. */
+  private void checkContents(ArrayView array, String format, String path) {
+    int width = OFFSET_WIDTHS.getOrDefault(format, 0);
+    if (width > 0) {
+      long first = number(array, 1, 0, width);
+      long last = number(array, 1, array.length(), width);
+      long most = array.childCount() == 0 ? Long.MAX_VALUE : array.child(0).length();
+      if (first < 0 || last < first || last > most) {
+        throw Calls.invalid(
+            operation,
+            Fields.title(path)
+                + ": offsets: expected 0 or more, ascending, up to the length of"
+                + " the child, got "
+                + first
+                + " to "
+                + last);
+      }
+    }
+    if (format.startsWith("v")) {
+      int sizes = array.buffers().length - 1;
+      for (int i = 0; i < sizes - 2; i++) {
+        if (number(array, sizes, i, Long.BYTES) < 0) {
+          throw Calls.invalid(
+              operation,
+              Fields.title(path)
+                  + ": size of variadic buffer "
+                  + i
+                  + ": expected 0 or more, got "
+                  + number(array, sizes, i, Long.BYTES));
+        }
+      }
+    }
+  }
+
+  private static long number(ArrayView array, int buffer, long index, int width) {
+    ByteBuffer bytes =
+        MemoryUtil.directBuffer(array.buffers()[buffer] + index * width, width)
+            .order(ByteOrder.nativeOrder());
+    return width == Integer.BYTES ? bytes.getInt() : bytes.getLong();
+  }
+
+  /**
+   * Refuses texts that do not begin at offset 0, of which arrow-java before 18.3 reads too few
+   * bytes.
+   */
+  static void checkTexts(String operation, List<FieldVector> vectors) {
+    for (FieldVector vector : vectors) {
+      boolean large = vector instanceof BaseLargeVariableWidthVector;
+      int rows = vector.getValueCount();
+      if (rows > 0 && (large || vector instanceof BaseVariableWidthVector)) {
+        ArrowBuf offsets = vector.getOffsetBuffer();
+        long end = large ? offsets.getLong(8L * rows) : offsets.getInt(4L * rows);
+        if (vector.getDataBuffer().capacity() < end) {
+          throw Calls.invalid(
+              operation,
+              "field \""
+                  + vector.getName()
+                  + "\": first offset: not supported by this version of"
+                  + " arrow-java: expected 0; hint: use 18.3 or later");
+        }
+      }
+      checkTexts(operation, vector.getChildrenFromFields());
+    }
+  }
+
+  private FletchingException unsupported(
+      String path, String what, String expected, long got, String hint) {
+    return Calls.invalid(
+        operation,
+        Fields.title(path)
+            + ": "
+            + what
+            + ": not supported by arrow-java: expected "
+            + expected
+            + ", got "
+            + got
+            + "; hint: "
+            + hint);
+  }
+
+  /**
+   * Returns the array with a null_count of 0 instead of -1 where there is no validity bitmap, and
+   * with one zero offset for each empty array: arrow-java reads both.
+   */
+  static ArrayOwner plain(ArrayOwner array) {
+    if (isPlain(array.view())) {
+      return array;
+    }
     Array source = Array.wrap(array.address());
     try {
       return builder(source.view()).build(source);
@@ -95,14 +198,32 @@ final class Importable {
     }
   }
 
+  private static boolean isPlain(ArrayView array) {
+    boolean plain = isCounted(array) && !hasEmptyBuffer(array);
+    for (int i = 0; i < array.childCount() && plain; i++) {
+      plain = isPlain(array.child(i));
+    }
+    return plain && (array.dictionary().isReleased() || isPlain(array.dictionary()));
+  }
+
+  private static boolean isCounted(ArrayView array) {
+    return array.nullCount() != -1 || array.buffers().length == 0 || array.buffers()[0] != 0;
+  }
+
+  private static boolean hasEmptyBuffer(ArrayView array) {
+    return array.length() == 0 && array.buffers().length > 1;
+  }
+
   private static ArrayBuilder builder(ArrayView array) {
     long[] buffers = array.buffers();
-    long nulls = array.nullCount();
-    boolean none = nulls == -1 && buffers.length > 0 && buffers[0] == 0;
+    boolean empty = hasEmptyBuffer(array);
+    if (empty) {
+      buffers[1] = ZERO_ADDRESS; // which is enough for a buffer of every type
+    }
     ArrayBuilder result =
         new ArrayBuilder(array.length())
-            .nullCount(none ? 0 : nulls)
-            .offset(array.offset())
+            .nullCount(isCounted(array) ? array.nullCount() : 0)
+            .offset(empty ? 0 : array.offset())
             .buffers(buffers);
     for (int i = 0; i < array.childCount(); i++) {
       result.child(builder(array.child(i)));

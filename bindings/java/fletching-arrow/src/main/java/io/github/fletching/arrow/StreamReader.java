@@ -20,6 +20,7 @@ import org.apache.arrow.vector.types.pojo.Schema;
 /** arrow-java's reader over a stream of Fletching. */
 final class StreamReader extends ArrowReader {
   private final BatchStream<? extends ArrayOwner> stream;
+  private io.github.fletching.Schema source; // null before the first call
   private final CDataDictionaryProvider provider = new CDataDictionaryProvider();
 
   StreamReader(BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
@@ -30,7 +31,8 @@ final class StreamReader extends ArrowReader {
   @Override
   protected Schema readSchema() throws IOException {
     try {
-      Schema schema = ArrowData.importSchema(allocator, stream.schema(), provider);
+      source = stream.schema();
+      Schema schema = ArrowData.readSchema(allocator, source, provider);
       // The reader makes the same vectors, and would throw what arrow-java throws.
       Calls.guarded("import schema", () -> VectorSchemaRoot.create(schema, allocator)).close();
       return schema;
@@ -46,8 +48,7 @@ final class StreamReader extends ArrowReader {
       if (!stream.hasNext()) {
         return false;
       }
-      ArrowData.importIntoVectorSchemaRoot(
-          allocator, stream.next(), getVectorSchemaRoot(), provider);
+      ArrowData.importBatch(allocator, stream.next(), source, getVectorSchemaRoot(), provider);
       return true;
     } catch (FletchingException e) {
       throw new IOException(e.getMessage(), e);
@@ -79,6 +80,9 @@ final class StreamReader extends ArrowReader {
   @Override
   protected void closeReadSource() {
     stream.close();
+    if (source != null) {
+      source.close();
+    }
     provider.close();
   }
 }

@@ -23,6 +23,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.Buffer;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -135,6 +136,11 @@ final class FfmEngine implements Engine {
   @Override
   public long addressOf(Buffer direct) {
     return MemorySegment.ofBuffer(direct).address();
+  }
+
+  @Override
+  public ByteBuffer view(long address, int size) {
+    return MemorySegment.ofAddress(address).reinterpret(size).asByteBuffer();
   }
 
   @Override

@@ -4,6 +4,7 @@ package io.github.fletching.abi.engine;
 
 import io.github.fletching.abi.LayoutClass;
 import java.nio.Buffer;
+import java.nio.ByteBuffer;
 
 /**
  * What C offers to Java: memory at an address, and functions in both directions. Addresses and
@@ -59,6 +60,9 @@ public interface Engine {
 
   /** The address of a direct buffer's first byte, which is valid while the buffer is reachable. */
   long addressOf(Buffer direct);
+
+  /** A direct buffer over memory, which is the caller's to keep. */
+  ByteBuffer view(long address, int size);
 
   // --- Functions
 

@@ -8,6 +8,7 @@ import com.sun.jna.Pointer;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
 import java.nio.Buffer;
+import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -107,6 +108,11 @@ final class JnaEngine implements Engine {
   @Override
   public long addressOf(Buffer direct) {
     return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
+  }
+
+  @Override
+  public ByteBuffer view(long address, int size) {
+    return MEMORY.getByteBuffer(address, size);
   }
 
   @Override

@@ -87,7 +87,7 @@ public abstract class BuildersSuite {
         assertEquals("", each.name());
         assertEquals(2, each.flags());
         assertEquals(metadata, each.metadata());
-        assertEquals("caf\u00e9", each.metadata().get("key").orElseThrow());
+        assertEquals("caf\u00e9", each.metadata().text("key").orElseThrow());
         assertEquals("\u00fc", each.child(0).name());
         assertEquals("u", each.child(0).dictionary().format());
       }

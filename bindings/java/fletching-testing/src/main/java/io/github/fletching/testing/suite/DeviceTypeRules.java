@@ -49,12 +49,12 @@ public abstract class DeviceTypeRules {
 
   @Test
   void ruleDeviceStreamResultAccessible() {
-    for (int[] pair : new int[][] {{CPU, CUDA_HOST}, {CPU, MANAGED}, {21, 21}}) {
+    for (int[] pair : new int[][] {{CPU, CUDA_HOST}, {CPU, MANAGED}, {9999, 9999}}) {
       readOn(pair[0], pair[1], false);
     }
     for (int[] pair :
         new int[][] {
-          {CPU, CUDA}, {CUDA, CPU}, {MANAGED, CUDA}, {VPI, CPU}, {CUDA, 21}, {21, CPU}
+          {CPU, CUDA}, {CUDA, CPU}, {MANAGED, CUDA}, {VPI, CPU}, {CUDA, 9999}, {9999, CPU}
         }) {
       assertInvalid(
           "batch: device_type differs from the stream's: expected "

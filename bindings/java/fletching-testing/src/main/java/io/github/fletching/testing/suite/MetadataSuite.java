@@ -16,6 +16,7 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -100,13 +101,24 @@ public abstract class MetadataSuite {
   @Example
   void theFirstPairOfAKeyIsFound() {
     Metadata metadata = Metadata.EMPTY.with("a", "b").with("c", "1").with("c", "2").with("d", "");
-    assertEquals("b", metadata.get("a").orElseThrow());
-    assertEquals("1", metadata.get("c").orElseThrow());
-    assertEquals("", metadata.get("d").orElseThrow());
-    assertTrue(metadata.get("b").isEmpty()); // which is a value
-    assertTrue(metadata.get("").isEmpty());
+    assertEquals("b", metadata.text("a").orElseThrow());
+    assertEquals("1", metadata.text("c").orElseThrow());
+    assertEquals("", metadata.text("d").orElseThrow());
+    assertTrue(metadata.text("b").isEmpty()); // which is a value
+    assertTrue(metadata.text("").isEmpty());
     assertTrue(Metadata.EMPTY.get("a").isEmpty());
     assertEquals("4 pairs", metadata.toString());
+  }
+
+  @Example
+  void getReturnsTheBytesOfAValueThatIsNotUtf8() {
+    byte[] bytes = {(byte) 0xFF, (byte) 0xFE};
+    Metadata metadata = Metadata.EMPTY.with("k".getBytes(StandardCharsets.UTF_8), bytes);
+    byte[] found = metadata.get("k").orElseThrow();
+    assertArrayEquals(bytes, found);
+    found[0] = 0; // a copy
+    assertArrayEquals(bytes, metadata.get("k").orElseThrow());
+    ArrayRules.assertInvalid("metadata: value of \"k\": expected UTF-8", () -> metadata.text("k"));
   }
 
   @Example
@@ -118,7 +130,7 @@ public abstract class MetadataSuite {
           assertThrows(FletchingException.class, () -> Metadata.EMPTY.with(pair[0], pair[1]))
               .getMessage());
     }
-    assertEquals("\ud83d\ude80", Metadata.EMPTY.with("", "\ud83d\ude80").get("").orElseThrow());
+    assertEquals("\ud83d\ude80", Metadata.EMPTY.with("", "\ud83d\ude80").text("").orElseThrow());
     assertTrue(Metadata.EMPTY.with("?", "").get("\ud800").isEmpty());
   }
 

@@ -221,7 +221,7 @@ public abstract class ProducerRules {
 
   @Test
   void ruleDeviceStreamDeviceTypeSet() {
-    for (DeviceType type : List.of(DeviceType.CUDA, DeviceType.of(21))) {
+    for (DeviceType type : List.of(DeviceType.CUDA, DeviceType.of(9999))) {
       Raw raw = Raw.deviceStream();
       DeviceArrayStream.of(new SchemaBuilder("i").build(), type, List.<DeviceArray>of().iterator())
           .moveTo(raw.address());

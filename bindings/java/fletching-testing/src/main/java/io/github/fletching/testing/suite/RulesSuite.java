@@ -19,6 +19,9 @@ public abstract class RulesSuite {
   class OfArrays extends ArrayRules {}
 
   @Nested
+  class OfChecks extends CheckRules {}
+
+  @Nested
   class OfReleases extends ReleaseRules {}
 
   @Nested

@@ -235,7 +235,7 @@ public abstract class SchemaRules {
     Metadata pairs = Metadata.EMPTY.with("a\0b", "v").with("k", "a\0b");
     assertEquals(pairs, Metadata.decode(pairs.encode()));
     try (Schema schema = new SchemaBuilder("i").metadata(pairs).build()) {
-      assertEquals("a\0b", schema.metadata().get("k").orElseThrow());
+      assertEquals("a\0b", schema.metadata().text("k").orElseThrow());
       assertEquals(pairs, schema.metadata());
     }
   }

@@ -84,7 +84,7 @@ public abstract class TreesSuite {
     assertEquals("f" + id, view.format());
     assertEquals(id % 2 == 0 ? "" : "name " + id, view.name());
     assertEquals(id, view.flags());
-    assertEquals(id % 3 == 0 ? "" : "" + id, view.metadata().get("key").orElse(""));
+    assertEquals(id % 3 == 0 ? "" : "" + id, view.metadata().text("key").orElse(""));
     assertEquals(levels == 0 ? 0 : 2, view.childCount());
     assertEquals(levels == 0, view.dictionary().isReleased());
     if (levels > 0) {
@@ -288,8 +288,10 @@ public abstract class TreesSuite {
       raw.set(field, foreign.bytes('a', 0xFF, 0));
       try (Schema schema = Schema.wrap(raw.address())) {
         assertEquals("a\uFFFD", field.equals("name") ? schema.name() : schema.format());
+        String at = field.equals("name") ? "field \"a\uFFFD\"" : "field \"x\"";
         assertInvalid(
-            "schema builder: a copy: format or name: expected UTF-8", schema.view()::toBuilder);
+            "schema builder: a copy: " + at + ": " + field + ": expected UTF-8",
+            schema.view()::toBuilder);
       }
       assertClosed(foreign.log, "x");
     }

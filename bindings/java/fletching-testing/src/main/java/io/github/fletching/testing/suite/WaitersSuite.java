@@ -122,8 +122,8 @@ public abstract class WaitersSuite {
             "VkEvent without its VkDevice and VkQueue; hint: pass a Vulkan",
             DeviceType.CPU,
             "an event of cpu: expected sync_event NULL on this device type",
-            DeviceType.of(21),
-            "an event of unknown(21); hint: register a waiter");
+            DeviceType.of(9999),
+            "an event of unknown(9999); hint: register a waiter");
     reasons.forEach(
         (type, why) -> {
           try (DeviceArray array = array(type)) {
@@ -200,8 +200,8 @@ public abstract class WaitersSuite {
             "on oneapi: not supported for SYCL: a sycl::event is a C++ object",
             DeviceType.METAL,
             "on metal: not supported by Metal: an MTLEvent is signaled by a",
-            DeviceType.of(21),
-            "on unknown(21): no runtime that records events");
+            DeviceType.of(9999),
+            "on unknown(9999): no runtime that records events");
     reasons.forEach(
         (type, why) -> {
           Releases releases = new Releases();

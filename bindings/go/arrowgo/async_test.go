@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package arrowgo_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/arrowgo"
+)
+
+// produce sends batches of arrow-go's own async producer to the stream. Its buffers are in memory of C, because
+// cdata pins none.
+func produce(count int, handler unsafe.Pointer) (sent chan error, size func() int) {
+	allocator := mallocator.NewMallocator()
+	messages := make(chan cdata.RecordMessage, count)
+	source := tablesIn(allocator, count)
+	for source.Next() {
+		record := source.RecordBatch()
+		record.Retain()
+		messages <- cdata.RecordMessage{Record: record}
+	}
+	source.Release()
+	close(messages)
+	sent = make(chan error, 1)
+	go func() {
+		sent <- cdata.ExportAsyncRecordBatchStream(schemaOfA, messages, (*cdata.CArrowAsyncDeviceStreamHandler)(handler))
+	}()
+	return sent, func() int { return int(allocator.AllocatedBytes()) }
+}
+
+func TestAsyncStreamReadsArrowGo(t *testing.T) {
+	stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
+	sent, size := produce(3, stream.Handler())
+	schema := must(arrowgo.ImportSchema(must(stream.Schema(context.Background()))))
+	var rows int64
+	for batch, err := range stream.All(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := must(arrowgo.ImportRecordBatch(context.Background(), batch, schema, arrowgo.Options{}))
+		rows += record.NumRows()
+		record.Release()
+	}
+	if err := <-sent; err != nil || rows == 0 || size() != 0 {
+		t.Error(err, rows, size())
+	}
+}
+
+// arrow-go's producer ends the process when it gets NULL for a batch to drop.
+func TestSkipDropsBatchOfArrowGo(t *testing.T) {
+	for range 20 {
+		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
+		sent, _ := produce(4, stream.Handler())
+		batch, _, err := stream.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Skip()
+		batch.Close()
+		for err == nil { // to the end, where nothing calls arrow-go's producer, which is freed before the release
+			if batch, _, err = stream.Next(context.Background()); err == nil {
+				batch.Close()
+			}
+		}
+		if err != io.EOF {
+			t.Error(err)
+		}
+		stream.Close()
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLoopThatIsLeftDropsBatchesOfArrowGo(t *testing.T) {
+	skipRaces(t, "cancel and the end of ExportAsyncRecordBatchStream write the same fields")
+	for range 20 {
+		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
+		sent, _ := produce(100, stream.Handler())
+		for batch, err := range stream.All(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch.Close()
+			break
+		}
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// skipRaces is for what the race detector finds in arrow-go.
+func skipRaces(t *testing.T, reason string) {
+	info, _ := debug.ReadBuildInfo()
+	for _, setting := range info.Settings {
+		if setting.Key == "-race" && setting.Value == "true" {
+			t.Skip("data race in arrow-go: " + reason)
+		}
+	}
+}
+
+// receive is arrow-go's own async consumer.
+func receive(ctx context.Context, queue uint64) (unsafe.Pointer, <-chan cdata.AsyncRecordBatchStream) {
+	handler := mallocator.NewMallocator().Allocate(int(unsafe.Sizeof(abi.ArrowAsyncDeviceStreamHandler{})))
+	clear(handler)
+	address := unsafe.Pointer(unsafe.SliceData(handler))
+	return address, cdata.CreateAsyncDeviceStreamHandler(ctx, queue, (*cdata.CArrowAsyncDeviceStreamHandler)(address))
+}
+
+func ints(count int) func(func(*fletching.DeviceArray, error) bool) {
+	return func(yield func(*fletching.DeviceArray, error) bool) {
+		source := tablesIn(mallocator.NewMallocator(), count)
+		defer source.Release()
+		for source.Next() {
+			if !yield(must(arrowgo.ExportRecordBatch(source.RecordBatch())).ToDevice()) {
+				return
+			}
+		}
+	}
+}
+
+func TestSendAsyncToArrowGo(t *testing.T) {
+	handler, streams := receive(context.Background(), 2)
+	sent := make(chan error, 1)
+	go func() {
+		sent <- fletching.SendAsync(context.Background(), must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, ints(5), handler)
+	}()
+	stream := <-streams
+	if stream.Err != nil || !stream.Schema.Equal(schemaOfA) {
+		t.Fatal(stream.Err)
+	}
+	count := 0
+	for message := range stream.Stream {
+		if message.Err != nil {
+			t.Fatal(message.Err)
+		}
+		count++
+		message.Record.Release()
+	}
+	if err := <-sent; err != nil || count != 5 {
+		t.Error(err, count)
+	}
+}
+
+// arrow-go's consumer extracts nothing after its context is done: the context of SendAsync ends the wait.
+func TestSendAsyncToCancelledArrowGoConsumer(t *testing.T) {
+	consumer, cancel := context.WithCancel(context.Background())
+	handler, streams := receive(consumer, 4)
+	ctx, stop := context.WithCancel(context.Background())
+	sent := make(chan error, 1)
+	go func() {
+		sent <- fletching.SendAsync(ctx, must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
+			ints(3)(yield)
+			cancel()
+			<-ctx.Done()
+		}, handler)
+	}()
+	stream := <-streams
+	if stream.Err != nil {
+		t.Fatal(stream.Err)
+	}
+	for message := range stream.Stream {
+		if message.Record != nil {
+			message.Record.Release()
+		}
+	}
+	stop()
+	if err := <-sent; err != nil && !errors.Is(err, syscall.ECANCELED) {
+		t.Error(err)
+	}
+}
+
+// A reader whose batches have another schema than it says.
+type unlike struct{ array.RecordReader }
+
+func (unlike) Schema() *arrow.Schema {
+	return arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, nil)
+}
+
+func TestExportReaderRefusesBatchOfAnotherType(t *testing.T) {
+	source := tables(t, 1)
+	stream := must(arrowgo.ExportReader(unlike{source}))
+	source.Release()
+	defer stream.Close()
+	if _, err := stream.Next(); !errors.Is(err, syscall.EINVAL) || err.Error()[:len(`batch 0: field "a": expected format "g"`)] != `batch 0: field "a": expected format "g"` {
+		t.Error(err)
+	}
+}

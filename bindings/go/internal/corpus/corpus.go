@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+// Package corpus plays the cases of tests/corpus, whose library is opened at run time.
+package corpus
+
+// #cgo CFLAGS: -I${SRCDIR}/../forward
+// #cgo linux LDFLAGS: -ldl
+// #include "library.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// What a case consists of.
+const (
+	Schema = 1
+	Array  = 2
+	Stream = 3
+)
+
+const accept = 1
+
+// Case is one case.
+type Case struct {
+	Name     string
+	Accepted bool
+	// Batches and Code are what a consumer of the stream gets: batches, then this errno or the end.
+	Batches, Code int
+	index         C.int32_t
+}
+
+// open loads the library from FLETCHING_LIB_DIR, or from build/lib of the repository.
+var open = sync.OnceValue(func() error {
+	directory := os.Getenv("FLETCHING_LIB_DIR")
+	if directory == "" {
+		_, file, _, _ := runtime.Caller(0)
+		directory = filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "build", "lib")
+	}
+	path := filepath.Join(directory, "libfletching_corpus.so")
+	if problem := C.fletching_go_corpus_open(text(path)); problem != nil {
+		return fmt.Errorf("cannot use the corpus %s: %s; run `make`", path, C.GoString(problem))
+	}
+	return nil
+})
+
+// Each plays every case of a kind. Afterwards everything that it exported was released once.
+func Each(t *testing.T, kind int32, play func(t *testing.T, c Case)) {
+	t.Helper()
+	if err := open(); err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	for i := range C.fletching_go_corpus_Count() {
+		if int32(C.fletching_go_corpus_Kind(i)) != kind {
+			continue
+		}
+		c := Case{
+			C.GoString(C.fletching_go_corpus_Name(i)), C.fletching_go_corpus_Verdict(i) == accept,
+			int(C.fletching_go_corpus_Batches(i)), int(C.fletching_go_corpus_Error(i)), i,
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			play(t, c)
+			run(t, func(message unsafe.Pointer) C.int { return C.fletching_go_corpus_Finish(message) })
+		})
+		played++
+	}
+	if played == 0 {
+		t.Error("no case")
+	}
+}
+
+// IsException reports whether a library answers differently from the verdict.
+func (c Case) IsException(library string) bool {
+	return C.fletching_go_corpus_Exception(c.index, text(library)) != nil
+}
+
+// ExportSchema returns the schema of the case.
+func (c Case) ExportSchema(t *testing.T) *abi.ArrowSchema {
+	t.Helper()
+	out := new(abi.ArrowSchema)
+	run(t, func(message unsafe.Pointer) C.int {
+		return C.fletching_go_corpus_ExportSchema(text(c.Name), unsafe.Pointer(out), message)
+	})
+	return out
+}
+
+// ExportArray returns the array of the case.
+func (c Case) ExportArray(t *testing.T) *abi.ArrowDeviceArray {
+	t.Helper()
+	out := new(abi.ArrowDeviceArray)
+	run(t, func(message unsafe.Pointer) C.int {
+		return C.fletching_go_corpus_ExportArray(text(c.Name), unsafe.Pointer(out), message)
+	})
+	return out
+}
+
+// ExportStream returns the stream of the case.
+func (c Case) ExportStream(t *testing.T) *abi.ArrowArrayStream {
+	t.Helper()
+	out := new(abi.ArrowArrayStream)
+	run(t, func(message unsafe.Pointer) C.int {
+		return C.fletching_go_corpus_ExportStream(text(c.Name), unsafe.Pointer(out), message)
+	})
+	return out
+}
+
+// CompareSchema fails unless the struct is still what was exported.
+func (c Case) CompareSchema(t *testing.T, schema unsafe.Pointer) {
+	t.Helper()
+	run(t, func(message unsafe.Pointer) C.int {
+		return C.fletching_go_corpus_CompareSchema(text(c.Name), schema, message)
+	})
+}
+
+// CompareArray fails unless the struct is still what was exported.
+func (c Case) CompareArray(t *testing.T, array unsafe.Pointer) {
+	t.Helper()
+	run(t, func(message unsafe.Pointer) C.int {
+		return C.fletching_go_corpus_CompareArray(text(c.Name), array, message)
+	})
+}
+
+func run(t *testing.T, call func(message unsafe.Pointer) C.int) {
+	t.Helper()
+	var message [1024]C.char
+	if code := call(unsafe.Pointer(&message)); code != 0 {
+		t.Errorf("code %d: %s", code, C.GoString(&message[0]))
+	}
+}
+
+// text is a NUL-terminated copy in Go memory, for the length of a call.
+func text(s string) *C.char {
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// CheckType compares the type of another schema with this one: format, number of children and
+// dictionary, at every level. Names, flags and metadata may differ.
+//
+// Errors: EINVAL with the path of the field that differs: `field "a.items": expected format "g", got "l"`.
+func (b *SchemaBuilder) CheckType(other *SchemaBuilder) error {
+	if found := b.compare(other); found != nil {
+		return invalid("%s", found)
+	}
+	return nil
+}
+
+func (b *SchemaBuilder) compare(other *SchemaBuilder) *mismatch {
+	switch {
+	case other.Format != b.Format:
+		return mismatched("expected format %q, got %q", b.Format, other.Format)
+	case len(other.Children) != len(b.Children):
+		return mismatched("expected %d children, got %d", len(b.Children), len(other.Children))
+	case (other.Dictionary != nil) != (b.Dictionary != nil):
+		return b.wrongDictionary()
+	}
+	for i := range b.Children {
+		if found := b.Children[i].compare(&other.Children[i]); found != nil {
+			return found.below(b.Children[i].Name)
+		}
+	}
+	if b.Dictionary == nil {
+		return nil
+	}
+	return b.Dictionary.compare(other.Dictionary).below("dictionary")
+}
+
+// compareShape compares what the structs of an array show: children and dictionaries.
+func (b *SchemaBuilder) compareShape(array *abi.ArrowArray) *mismatch {
+	if array == nil {
+		return mismatched("expected an array, got NULL")
+	}
+	below := linksOf(array)
+	children := below.children()
+	switch {
+	case below.released:
+		return mismatched("expected a live array, got a released one")
+	case below.count != int64(len(b.Children)) || len(children) != len(b.Children):
+		return mismatched("expected %d children, got %d", len(b.Children), below.count)
+	case (below.dictionary != 0) != (b.Dictionary != nil):
+		return b.wrongDictionary()
+	}
+	for i, child := range children {
+		if found := b.Children[i].compareShape(at[abi.ArrowArray](child)); found != nil {
+			return found.below(b.Children[i].Name)
+		}
+	}
+	if b.Dictionary == nil {
+		return nil
+	}
+	return b.Dictionary.compareShape(at[abi.ArrowArray](below.dictionary)).below("dictionary")
+}
+
+func (b *SchemaBuilder) wrongDictionary() *mismatch {
+	if b.Dictionary != nil {
+		return mismatched("expected a dictionary, got none")
+	}
+	return mismatched("expected no dictionary, got one")
+}
+
+// mismatch is a difference, with the names of the fields on the way to it.
+type mismatch struct {
+	path []string // the innermost first
+	what string
+}
+
+func mismatched(format string, values ...any) *mismatch {
+	return &mismatch{what: fmt.Sprintf(format, values...)}
+}
+
+// below adds the name of the parent; nil stays nil.
+func (m *mismatch) below(name string) *mismatch {
+	if m != nil {
+		m.path = append(m.path, name)
+	}
+	return m
+}
+
+func (m *mismatch) String() string {
+	if len(m.path) == 0 {
+		return m.what
+	}
+	names := make([]string, 0, len(m.path))
+	for i := range m.path {
+		names = append(names, m.path[len(m.path)-1-i])
+	}
+	return fmt.Sprintf("field %q: %s", strings.Join(names, "."), m.what)
+}
+
+// typeOf returns the type that a builder of arrays knows, when a stream needs it.
+type typeOf func() (*SchemaBuilder, error)
+
+// below is the type of a child, of the dictionary, or of all of it.
+func (t typeOf) below(index int) typeOf {
+	if t == nil || index == all {
+		return t
+	}
+	return func() (*SchemaBuilder, error) {
+		types, err := t()
+		switch {
+		case err != nil:
+			return nil, err
+		case index == ofDictionary:
+			return types.Dictionary, nil
+		}
+		return &types.Children[index], nil
+	}
+}
+
+const ofDictionary = -2 // in place of an index
+
+// typesOf copies the type of a schema. Errors: EINVAL for a schema that is closed or malformed.
+func typesOf(operation string, schema *Schema) (*SchemaBuilder, error) {
+	if _, err := countTree(operation, schema.get()); err != nil {
+		return nil, err
+	}
+	types := schema.Root().types()
+	return &types, nil
+}
+
+// types is for a schema that was walked.
+func (v SchemaView) types() SchemaBuilder {
+	copied := SchemaBuilder{Format: v.Format(), Name: v.Name()}
+	for i := range v.NumChildren() {
+		copied.Children = append(copied.Children, v.Child(i).types())
+	}
+	if dictionary := v.Dictionary(); dictionary.raw != nil {
+		values := dictionary.types()
+		copied.Dictionary = &values
+	}
+	return copied
+}
+
+// checkBatch compares a batch with the schema of its stream: its type, where that is known, and its structs.
+//
+// Errors: EINVAL with the number of the batch, the path of the field, and the rule where one says so.
+func (b *SchemaBuilder) checkBatch(rule string, number int, batch *abi.ArrowArray, known typeOf) error {
+	found := b.compareShape(batch)
+	if found == nil && known != nil {
+		types, err := known()
+		if err != nil {
+			return err
+		}
+		found = b.compare(types)
+	}
+	if found == nil && b.Format == "+s" && batch.NullCount > 0 {
+		found = mismatched("expected null_count 0, got %d: readers of record batches cannot represent rows that are null",
+			batch.NullCount)
+	}
+	switch {
+	case found == nil:
+		return nil
+	case rule != "":
+		return brokenRule(rule, fmt.Sprintf("batch %d: %s", number, found))
+	}
+	return invalid("batch %d: %s", number, found)
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// wrongBatches are arrays that do not fit a schema, with the message that says where.
+var wrongBatches = []struct {
+	name    string
+	schema  fletching.SchemaBuilder
+	batch   func() *fletching.Array
+	message string
+}{
+	{"format", fletching.SchemaBuilder{Format: "l"}, func() *fletching.Array {
+		return must(fletching.FromValues([]float64{1.5}))
+	}, `expected format "l", got "g"`},
+	{"width", fletching.SchemaBuilder{Format: "I"}, func() *fletching.Array {
+		return must(fletching.FromValues([]uint8{1, 2, 3, 4}))
+	}, `expected format "I", got "C"`},
+	{"no values", fletching.SchemaBuilder{Format: "I"}, func() *fletching.Array {
+		return must(fletching.FromValues([]uint8{}))
+	}, `expected format "I", got "C"`},
+	{"children", nested("l"), making(fletching.ArrayBuilder{}), "expected 2 children, got 0"},
+	{"children below", nested("l"), making(fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{{}, {}}}),
+		`field "a": expected 1 children, got 0`},
+	{"dictionary", nested("l"), making(fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{
+		{Children: []fletching.ArrayBuilder{{}}}, {}}}), `field "b": expected a dictionary, got none`},
+	{"no dictionary", fletching.SchemaBuilder{Format: "i"}, making(fletching.ArrayBuilder{Dictionary: &fletching.ArrayBuilder{}}),
+		"expected no dictionary, got one"},
+	{"declared", nested("g"), func() *fletching.Array {
+		array := fitting()
+		array.DeclareType(func() (*fletching.SchemaBuilder, error) {
+			declared := nested("l")
+			return &declared, nil
+		})
+		return array
+	}, `field "a.items": expected format "g", got "l"`},
+	{"null rows", nested("l"), making(fletching.ArrayBuilder{Length: 2, NullCount: 1, Children: []fletching.ArrayBuilder{
+		{Children: []fletching.ArrayBuilder{{}}}, {Dictionary: &fletching.ArrayBuilder{}}}}), "expected null_count 0, got 1"},
+}
+
+// nested is a record batch of a list of items and a dictionary.
+func nested(items string) fletching.SchemaBuilder {
+	return fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{
+		{Format: "+l", Name: "a", Children: []fletching.SchemaBuilder{{Format: items, Name: "items"}}},
+		{Format: "i", Name: "b", Dictionary: &fletching.SchemaBuilder{Format: "u"}},
+	}}
+}
+
+func making(builder fletching.ArrayBuilder) func() *fletching.Array {
+	return func() *fletching.Array { return must(builder.Build(nil)) }
+}
+
+// fitting returns an array for nested of unknown types.
+func fitting() *fletching.Array {
+	return making(fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{
+		{Children: []fletching.ArrayBuilder{{}}}, {Dictionary: &fletching.ArrayBuilder{}},
+	}})()
+}
+
+func noted(array *fletching.Array, log *log) *fletching.Array {
+	if err := array.Attach(&note{log, "released"}); err != nil {
+		panic(err)
+	}
+	return array
+}
+
+// mixed returns batches that are made in turn.
+type mixed[T any] struct {
+	next    int
+	batches []func() T
+}
+
+func (m *mixed[T]) Next() (T, error) {
+	if m.next == len(m.batches) {
+		var none T
+		return none, io.EOF
+	}
+	m.next++
+	return m.batches[m.next-1](), nil
+}
+
+func (m *mixed[T]) Close() {}
+
+func fits(schema fletching.SchemaBuilder) *fletching.Array {
+	if schema.Format == "+s" {
+		return fitting()
+	}
+	return must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).Build(nil))
+}
+
+func expectWrong(t *testing.T, err error, message string) {
+	t.Helper()
+	if !errors.Is(err, syscall.EINVAL) || err == nil || !strings.Contains(err.Error(), "batch 1: "+message) {
+		t.Errorf("expected EINVAL with %q, got %v", "batch 1: "+message, err)
+	}
+}
+
+func TestNewArrayStreamRefusesBatchOfAnotherType(t *testing.T) {
+	for _, each := range wrongBatches {
+		t.Run(each.name, func(t *testing.T) {
+			var log log
+			stream := must(fletching.NewArrayStreamFrom(must(each.schema.Build()), &mixed[*fletching.Array]{
+				batches: []func() *fletching.Array{
+					func() *fletching.Array { return fits(each.schema) },
+					func() *fletching.Array { return noted(each.batch(), &log) },
+				}}))
+			defer stream.Close()
+			must(stream.Next()).Close()
+			_, err := stream.Next()
+			expectWrong(t, err, each.message)
+			log.expect(t, "released")
+		})
+	}
+}
+
+func TestNewDeviceArrayStreamRefusesBatchOfAnotherType(t *testing.T) {
+	for _, each := range wrongBatches {
+		t.Run(each.name, func(t *testing.T) {
+			stream := must(fletching.NewDeviceArrayStream(must(each.schema.Build()), abi.DeviceCPU,
+				func(yield func(*fletching.DeviceArray, error) bool) {
+					if yield(fits(each.schema).ToDevice()) {
+						yield(each.batch().ToDevice())
+					}
+				}))
+			defer stream.Close()
+			must(stream.Next()).Close()
+			_, err := stream.Next()
+			expectWrong(t, err, each.message)
+		})
+	}
+}
+
+func TestSendRefusesBatchOfAnotherType(t *testing.T) {
+	for _, each := range wrongBatches {
+		t.Run(each.name, func(t *testing.T) {
+			var log log
+			consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
+			defer consumer.Close()
+			go func() {
+				for batch, err := range consumer.All(context.Background()) {
+					if err == nil {
+						batch.Close()
+					}
+				}
+			}()
+			err := fletching.SendAsync(context.Background(), must(each.schema.Build()), abi.DeviceCPU,
+				func(yield func(*fletching.DeviceArray, error) bool) {
+					if yield(fits(each.schema).ToDevice()) {
+						yield(noted(each.batch(), &log).ToDevice())
+					}
+				}, consumer.Handler())
+			expectWrong(t, err, each.message)
+			log.expect(t, "released")
+		})
+	}
+}
+
+func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
+	each := wrongBatches[0]
+	consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
+	defer consumer.Close()
+	sent := make(chan error, 1)
+	go func() {
+		sent <- fletching.AsyncProducer{
+			DeviceType: abi.DeviceCPU,
+			Open: func(context.Context) (*fletching.Schema, iter.Seq2[fletching.AsyncBatch, error], error) {
+				return must(each.schema.Build()), func(yield func(fletching.AsyncBatch, error) bool) {
+					for _, batch := range []func() *fletching.Array{
+						func() *fletching.Array { return fits(each.schema) },
+						func() *fletching.Array { return each.batch() },
+					} {
+						if !yield(fletching.AsyncBatch{Make: func() (*fletching.DeviceArray, error) { return batch().ToDevice() }}, nil) {
+							return
+						}
+					}
+				}, nil
+			},
+		}.Send(context.Background(), consumer.Handler())
+	}()
+	batch, _, err := consumer.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch.Close()
+	if batch, _, err = consumer.Next(context.Background()); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
+	}
+	if batch != nil {
+		batch.Close()
+	}
+	expectWrong(t, <-sent, each.message)
+}
+
+// A part of an array of a known type has a known type.
+func TestStreamRefusesPartOfArrayOfAnotherType(t *testing.T) {
+	array := func() *fletching.Array {
+		array := fitting()
+		array.DeclareType(func() (*fletching.SchemaBuilder, error) {
+			declared := nested("l")
+			return &declared, nil
+		})
+		return array
+	}
+	parts := map[string]func() *fletching.Array{
+		"child":      func() *fletching.Array { return must(must(array().TakeChild(0)).TakeChild(0)) },
+		"dictionary": func() *fletching.Array { return must(must(array().TakeChild(1)).TakeDictionary()) },
+		"column":     func() *fletching.Array { return must(must(must(must(array().Share()).Column(0)).Share()).Column(0)) },
+		"device": func() *fletching.Array {
+			shared := must(must(array().ToDevice()).Share())
+			return must(must(must(shared.View()).TakeChild(1)).ToHost())
+		},
+	}
+	for name, part := range parts {
+		t.Run(name, func(t *testing.T) {
+			stream := must(fletching.NewArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "g"}).Build()),
+				&mixed[*fletching.Array]{batches: []func() *fletching.Array{part}}))
+			defer stream.Close()
+			if _, err := stream.Next(); !errors.Is(err, syscall.EINVAL) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestStreamAcceptsOtherNamesFlagsAndMetadata(t *testing.T) {
+	declared := nested("l")
+	declared.Children[0].Name, declared.Children[0].Flags = "other", abi.FlagNullable
+	declared.Metadata = fletching.Metadata{{Key: "k", Value: "v"}}
+	stream := must(fletching.NewArrayStreamFrom(must((&declared).Build()), &mixed[*fletching.Array]{
+		batches: []func() *fletching.Array{func() *fletching.Array {
+			array := fitting()
+			array.DeclareType(func() (*fletching.SchemaBuilder, error) {
+				declared := nested("l")
+				return &declared, nil
+			})
+			return array
+		}}}))
+	defer stream.Close()
+	must(stream.Next()).Close()
+	if _, err := stream.Next(); err != io.EOF {
+		t.Error(err)
+	}
+}
+
+func TestNewArrayStreamRefusesMalformedSchema(t *testing.T) {
+	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
+	must(schema.TakeChild(0)).Close()
+	if _, err := fletching.NewArrayStream(schema, nil); !errors.Is(err, syscall.EINVAL) || schema.IsReleased() {
+		t.Error(err)
+	}
+	schema.Close()
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.arrow;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.github.fletching.FletchingException;
+import io.github.fletching.testing.suite.Corpus;
+import io.github.fletching.testing.suite.Corpus.Case;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.arrow.c.CDataDictionaryProvider;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.memory.RootAllocator;
+import org.junit.jupiter.api.Test;
+
+/** The corpus through the adapter: a refused case is refused before arrow-java reads it. */
+class ArrowCorpusTest {
+  private interface Import {
+    void run(BufferAllocator allocator, CDataDictionaryProvider dictionaries);
+  }
+
+  private static String errorOf(Import action) {
+    try (BufferAllocator allocator = new RootAllocator();
+        CDataDictionaryProvider dictionaries = new CDataDictionaryProvider()) {
+      action.run(allocator, dictionaries);
+      return null;
+    } catch (FletchingException e) {
+      return e.getMessage();
+    }
+  }
+
+  private static void eachGetsItsVerdict(int kind, Function<Case, Import> play) {
+    List<String> wrong = new ArrayList<>();
+    for (Case c : Corpus.cases(kind)) {
+      String error = errorOf(play.apply(c));
+      boolean isAccepted = c.isAccepted && c.exception("arrow-java") == null;
+      if ((error == null) != isAccepted) {
+        wrong.add(c.name + ": " + error);
+      }
+      c.finish();
+    }
+    assertEquals(List.of(), wrong);
+  }
+
+  @Test
+  void schemasGetTheirVerdict() {
+    eachGetsItsVerdict(
+        Corpus.SCHEMA,
+        c -> (allocator, dictionaries) -> ArrowData.importField(allocator, c.schema(), dictionaries));
+  }
+
+  @Test
+  void arraysGetTheirVerdict() {
+    eachGetsItsVerdict(
+        Corpus.ARRAY,
+        c ->
+            (allocator, dictionaries) ->
+                ArrowData.importVector(allocator, c.array(), c.schema(), dictionaries).close());
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import com.sun.jna.Library;
+import com.sun.jna.Pointer;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.Schema;
+import io.github.fletching.testing.NativeLibraries;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The cases of the corpus; tests/corpus/corpus.h defines every function. */
+public final class Corpus {
+  public static final int SCHEMA = 1;
+  public static final int ARRAY = 2;
+  public static final int STREAM = 3;
+
+  private static final int ACCEPT = 1;
+
+  private static final Functions C = NativeLibraries.load("corpus", Functions.class);
+
+  private Corpus() {}
+
+  // The names are C's: JNA looks them up. Addresses are a long.
+  interface Functions extends Library {
+    int FletchingCorpusCount();
+
+    String FletchingCorpusName(int index);
+
+    int FletchingCorpusKind(int index);
+
+    int FletchingCorpusVerdict(int index);
+
+    String FletchingCorpusException(int index, String library);
+
+    int FletchingCorpusBatches(int index);
+
+    int FletchingCorpusError(int index);
+
+    int FletchingCorpusExportSchema(String name, long out, Pointer message);
+
+    int FletchingCorpusExportArray(String name, long out, Pointer message);
+
+    int FletchingCorpusExportStream(String name, long out, Pointer message);
+
+    int FletchingCorpusCompareSchema(String name, long schema, Pointer message);
+
+    int FletchingCorpusCompareArray(String name, long array, Pointer message);
+
+    int FletchingCorpusFinish(Pointer message);
+  }
+
+  /** One case. */
+  public static final class Case {
+    public final String name;
+    public final boolean isAccepted;
+    public final int batches;
+    public final int error;
+    private final int index;
+
+    private Case(int index) {
+      this.index = index;
+      name = C.FletchingCorpusName(index);
+      isAccepted = C.FletchingCorpusVerdict(index) == ACCEPT;
+      batches = C.FletchingCorpusBatches(index);
+      error = C.FletchingCorpusError(index);
+    }
+
+    /** Why the library answers differently from the verdict; null where it does not. */
+    public String exception(String library) {
+      return C.FletchingCorpusException(index, library);
+    }
+
+    /** The schema. */
+    public Schema schema() {
+      Raw raw = Raw.schema();
+      Peer.call(name, message -> C.FletchingCorpusExportSchema(name, raw.address(), message));
+      return Schema.wrap(raw.address());
+    }
+
+    /** The array, on the CPU. */
+    public DeviceArray array() {
+      Raw raw = Raw.deviceArray();
+      Peer.call(name, message -> C.FletchingCorpusExportArray(name, raw.address(), message));
+      return DeviceArray.wrap(raw.address());
+    }
+
+    /** The stream. */
+    public ArrayStream stream() {
+      Raw raw = Raw.stream();
+      Peer.call(name, message -> C.FletchingCorpusExportStream(name, raw.address(), message));
+      return ArrayStream.wrap(raw.address());
+    }
+
+    /** Fails unless the schema is still what was exported. */
+    public void compareSchema(Schema schema) {
+      Peer.call(name, message -> C.FletchingCorpusCompareSchema(name, schema.address(), message));
+    }
+
+    /** Fails unless the array is still what was exported. */
+    public void compareArray(DeviceArray array) {
+      Peer.call(name, message -> C.FletchingCorpusCompareArray(name, array.address(), message));
+    }
+
+    /** Fails unless everything was released once. */
+    public void finish() {
+      Peer.call(name, C::FletchingCorpusFinish);
+    }
+  }
+
+  /** The cases of a kind. */
+  public static List<Case> cases(int kind) {
+    List<Case> cases = new ArrayList<>();
+    for (int i = 0; i < C.FletchingCorpusCount(); i++) {
+      if (C.FletchingCorpusKind(i) == kind) {
+        cases.add(new Case(i));
+      }
+    }
+    assertFalse(cases.isEmpty());
+    return cases;
+  }
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What waits to be released."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class PendingReleases(NamedTuple):
+    """Counts of arrays whose release waits for a stream, in this process."""
+
+    pending: int
+    """Arrays whose stream has not reached the point after which they are released."""
+    refused: int
+    """Of these, those that the driver last said nothing about."""
+    last_refusal: str
+    """Its newest error; empty for none."""
+    inherited_events: int
+    """Events that a release in a child of fork has left alone."""

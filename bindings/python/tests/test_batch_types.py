@@ -1,0 +1,128 @@
+"""The types of batches are those of their stream: values would be read as another type."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pyarrow
+import pytest
+
+from capsules import Produced
+from fletching import (
+    Array,
+    ArrayStream,
+    AsyncDeviceArrayStream,
+    AsyncHandler,
+    DeviceArrayStream,
+    DeviceType,
+    Error,
+    Schema,
+    send_async,
+)
+
+
+def read_async(schema: Any, batches: list[Any]) -> int:
+    """The number of batches that were received."""
+
+    async def iterate() -> AsyncIterator[Any]:
+        for batch in batches:
+            yield batch
+
+    async def run() -> int:
+        tasks: list[asyncio.Task[None]] = []
+
+        def start(handler: AsyncHandler) -> None:
+            sending = send_async(schema, DeviceType.CPU, iterate(), handler)
+            tasks.append(asyncio.ensure_future(sending))
+
+        stream = AsyncDeviceArrayStream.connect(start, window=1)
+        try:
+            return len([batch async for batch in stream])
+        finally:
+            (error,) = await asyncio.gather(*tasks, return_exceptions=True)
+            assert error is None or isinstance(error, Error)
+
+    return asyncio.run(run())
+
+
+READERS: dict[str, Callable[[Any, list[Any]], int]] = {
+    "ArrayStream": lambda schema, batches: len(list(ArrayStream.from_batches(schema, batches))),
+    "DeviceArrayStream": lambda schema, batches: len(
+        list(DeviceArrayStream.from_batches(schema, DeviceType.CPU, batches))
+    ),
+    "send_async": read_async,
+}
+each_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+
+
+def schema_of(type_: Any) -> Schema:
+    return Schema.from_arrow(pyarrow.schema({"a": type_}))
+
+
+LIST = pyarrow.list_(pyarrow.float64())
+STRUCT = pyarrow.struct({"x": pyarrow.int32(), "y": pyarrow.list_(pyarrow.int8())})
+OTHER = pyarrow.struct({"x": pyarrow.int32(), "y": pyarrow.list_(pyarrow.int16())})
+WORDS = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+BYTES = pyarrow.dictionary(pyarrow.int32(), pyarrow.binary())
+DIFFERENT = [
+    (pyarrow.int64(), pyarrow.float64(), 'field "a": expected format "l", got "g"'),
+    (pyarrow.uint32(), pyarrow.uint8(), 'field "a": expected format "I", got "C"'),
+    (LIST, pyarrow.list_(pyarrow.int64()), 'field "a.item": expected format "g", got "l"'),
+    (STRUCT, OTHER, 'field "a.y.item": expected format "c", got "s"'),
+    (WORDS, pyarrow.int32(), 'field "a": expected a dictionary, got no dictionary'),
+    (pyarrow.int32(), WORDS, 'field "a": expected no dictionary, got a dictionary'),
+    (WORDS, BYTES, 'field "a.dictionary": expected format "u", got "z"'),
+]
+
+
+@each_reader
+@pytest.mark.parametrize(
+    ("expected", "got", "text"), DIFFERENT, ids=[case[2] for case in DIFFERENT]
+)
+def test_batch_of_another_type_is_refused(read: Any, expected: Any, got: Any, text: str) -> None:
+    fits = pyarrow.record_batch([pyarrow.array([], expected)], ["a"])
+    other = pyarrow.record_batch([pyarrow.array([], got)], ["a"])
+    with pytest.raises(Error, match="batch 1: ") as raised:
+        read(schema_of(expected), [fits, other])
+    assert raised.value.errno == errno.EINVAL
+    assert str(raised.value.strerror).endswith(f"batch 1: {text}")
+
+
+@each_reader
+def test_batch_with_another_number_of_fields_is_refused(read: Any) -> None:
+    batch = pyarrow.record_batch({"a": [1], "b": [2]})
+    with pytest.raises(Error, match="batch 0: expected number of children 1, got 2"):
+        read(schema_of(pyarrow.int64()), [batch])
+
+
+@each_reader
+def test_array_of_another_type_is_refused_and_released(read: Any) -> None:
+    source = Produced()
+    with pytest.raises(Error, match='batch 0: expected format "l", got "i"'):
+        read(Schema.from_arrow(pyarrow.field("", pyarrow.int64())), [source])
+    assert sorted(source.releases) == ["array", "schema"]
+
+
+@each_reader
+def test_names_flags_and_metadata_are_not_compared(read: Any) -> None:
+    field = pyarrow.field("b", pyarrow.int64(), nullable=False, metadata={"k": "v"})
+    batch = pyarrow.record_batch([pyarrow.array([1])], schema=pyarrow.schema([field]))
+    assert read(schema_of(pyarrow.int64()), [batch] * 3) == 3
+
+
+@each_reader
+def test_field_without_a_name_is_named_by_its_number(read: Any) -> None:
+    schema = Schema.from_arrow(pyarrow.schema([("a", pyarrow.int8()), ("", pyarrow.int8())]))
+    arrays = [pyarrow.array([1], pyarrow.int8()), pyarrow.array([1], pyarrow.uint8())]
+    with pytest.raises(Error, match='field "1": expected format "c", got "C"'):
+        read(schema, [pyarrow.record_batch(arrays, ["a", ""])])
+
+
+@each_reader
+def test_record_batch_with_null_rows_is_refused(read: Any) -> None:
+    array = Array.from_arrow(pyarrow.array([{"a": 1}, None]))
+    with pytest.raises(Error, match="batch 1: null_count: expected 0, got 1; hint: readers"):
+        read(array.schema, [pyarrow.record_batch({"a": [1]}), array])

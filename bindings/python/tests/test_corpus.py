@@ -1,0 +1,113 @@
+"""The cases of the corpus (tests/corpus): imported, handed to pyarrow and released."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+
+import corpus
+from capsules import struct_in
+from corpus import Case, each
+from fletching import ArrayStream, DeviceArray, Error, Schema, abi, from_dlpack
+from hostile import Given
+
+
+@pytest.fixture(autouse=True)
+def account() -> Iterator[None]:
+    """Everything that a case exported was released once."""
+    yield
+    gc.collect()
+    corpus.finish()
+
+
+def _plain(values: Any) -> Any:
+    """Values as JSON has them."""
+    if isinstance(values, Decimal):
+        return str(values)
+    if isinstance(values, bytes):
+        return values.decode()
+    if isinstance(values, (list, tuple)):
+        return [_plain(each) for each in values]
+    return values
+
+
+@each(corpus.SCHEMA)
+def test_schema_arrives_unchanged(case: Case) -> None:
+    with Given("schema", corpus.schema_of(case)) as given:
+        try:
+            schema = Schema.from_arrow(given)
+        except Error:
+            assert not case.accepted
+            return
+        capsule = schema.__arrow_c_schema__()
+        corpus.compare(case, struct_in(abi.ArrowSchema, capsule))
+
+
+@each(corpus.ARRAY)
+def test_array_arrives_unchanged_or_is_refused(case: Case) -> None:
+    with Given("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
+        try:
+            array = DeviceArray.from_arrow(given)
+        except Error:
+            assert not case.accepted
+            return
+    _, exported = array.__arrow_c_device_array__()
+    corpus.compare(case, struct_in(abi.ArrowDeviceArray, exported))
+
+
+@each(corpus.ARRAY)
+def test_array_has_its_values_in_pyarrow(case: Case) -> None:
+    reason = case.exception("pyarrow")
+    if not case.accepted:
+        return  # an owner passes on what it does not read; pyarrow aborts the process for some
+    with Given("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
+        array = DeviceArray.from_arrow(given)
+    if reason is not None:
+        with pytest.raises((pyarrow.ArrowException, KeyError)):
+            pyarrow.array(array)
+        return
+    read = pyarrow.array(array)
+    if case.values is not None:
+        assert _plain(read.to_pylist()) == case.values
+
+
+@each(corpus.STREAM)
+def test_stream_gives_its_batches_and_its_error(case: Case) -> None:
+    batches = 0
+    with Given("stream", corpus.stream_of(case)) as given:
+        stream = ArrayStream.from_arrow(given)
+        try:
+            for _ in stream:
+                batches += 1
+            assert case.error == 0
+        except Error as error:
+            assert error.errno == case.error
+    assert batches == case.batches
+    stream.close()
+
+
+class _Tensor:
+    def __init__(self, case: Case) -> None:
+        self._capsule = corpus.tensor_of(case)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+@each(corpus.TENSOR, corpus.LEGACY_TENSOR)
+def test_tensor_has_its_values(case: Case) -> None:
+    tensor = _Tensor(case)
+    if not case.accepted:
+        with pytest.raises(TypeError):
+            from_dlpack(tensor)
+        return
+    assert numpy.from_dlpack(from_dlpack(tensor)).tolist() == case.values

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The error numbers of the target: of its C library, or of the specification where it has none.
+
+#![allow(unused_imports, reason = "some features need more of them than others")]
+
+#[cfg(not(unix))]
+pub(crate) use fletching_abi::errno::*;
+#[cfg(unix)]
+pub(crate) use libc::{
+    EAGAIN, EBUSY, ECANCELED, ECHILD, EINVAL, EIO, ENOENT, ENOMEM, ENOSYS, ENOTSUP, ERANGE,
+};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The error numbers of `fletching-abi` are those of the target's C library.
+
+use fletching::abi::errno;
+
+macro_rules! assert_numbers {
+    ($($name:ident)*) => {
+        $(assert_eq!(errno::$name, libc::$name, stringify!($name));)*
+    };
+}
+
+#[test]
+fn numbers_are_those_of_libc() {
+    assert_numbers!(EPERM ENOENT EINTR EIO ECHILD EAGAIN ENOMEM EACCES EBUSY ENODEV EINVAL ENOSPC);
+    assert_numbers!(EPIPE EDOM ERANGE EDEADLK ENOSYS EPROTO EBADMSG EOVERFLOW ENOTSUP ETIMEDOUT);
+    assert_numbers!(ECANCELED);
+}
+
+#[test]
+fn name_of_known_and_unknown_numbers() {
+    assert_eq!(errno::name(errno::ENOSYS), Some("ENOSYS"));
+    assert_eq!(errno::name(0), None);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The cases of the corpus (`tests/corpus`), built in memory by `libfletching_corpus`.
+
+use std::ffi::{c_char, c_int, CStr, CString};
+use std::sync::Mutex;
+
+use fletching_abi::{ArrowArrayStream, ArrowDeviceArray, ArrowSchema};
+
+use crate::library;
+
+/// Room for an error text.
+#[repr(C)]
+pub struct Message([u8; 1024]);
+
+library! {
+    /// What the tests call in the library of the corpus.
+    pub struct Corpus from "fletching_corpus" {
+        count = FletchingCorpusCount() -> i32;
+        name = FletchingCorpusName(i32) -> *const c_char;
+        kind = FletchingCorpusKind(i32) -> i32;
+        verdict = FletchingCorpusVerdict(i32) -> i32;
+        exception = FletchingCorpusException(i32, *const c_char) -> *const c_char;
+        batches = FletchingCorpusBatches(i32) -> i32;
+        error = FletchingCorpusError(i32) -> i32;
+        schema = FletchingCorpusExportSchema(*const c_char, *mut ArrowSchema, *mut Message) -> c_int;
+        array = FletchingCorpusExportArray(*const c_char, *mut ArrowDeviceArray, *mut Message) -> c_int;
+        stream = FletchingCorpusExportStream(*const c_char, *mut ArrowArrayStream, *mut Message) -> c_int;
+        compare_schema = FletchingCorpusCompareSchema(*const c_char, *const ArrowSchema, *mut Message) -> c_int;
+        compare_array = FletchingCorpusCompareArray(*const c_char, *const ArrowDeviceArray, *mut Message) -> c_int;
+        finish = FletchingCorpusFinish(*mut Message) -> c_int;
+    }
+}
+
+/// What a case consists of.
+#[derive(Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "the C header documents the kinds")]
+pub enum Kind {
+    Schema = 1,
+    Array = 2,
+    Stream = 3,
+}
+
+/// A case that is being played.
+pub struct Case<'a> {
+    corpus: &'a Corpus,
+    index: i32,
+    /// The name, for messages.
+    pub name: CString,
+    /// The verdict: accepted, or refused.
+    pub accepted: bool,
+}
+
+impl Case<'_> {
+    /// Panics with the message of the library unless `call` returns 0.
+    fn run(&self, call: impl FnOnce(*const c_char, *mut Message) -> c_int) {
+        let mut message = Message([0; 1024]);
+        let code = call(self.name.as_ptr(), &mut message);
+        let text = CStr::from_bytes_until_nul(&message.0).expect("the message ends");
+        assert_eq!(code, 0, "{:?}: {}", self.name, text.to_string_lossy());
+    }
+
+    /// Fills `out` with the schema.
+    pub fn export_schema(&self, out: *mut ArrowSchema) {
+        // SAFETY: a slot of the caller, which the library overwrites.
+        self.run(|name, message| unsafe { (self.corpus.schema)(name, out, message) });
+    }
+
+    /// Fills `out` with the array.
+    pub fn export_array(&self, out: *mut ArrowDeviceArray) {
+        // SAFETY: as above.
+        self.run(|name, message| unsafe { (self.corpus.array)(name, out, message) });
+    }
+
+    /// Fills `out` with the stream.
+    pub fn export_stream(&self, out: *mut ArrowArrayStream) {
+        // SAFETY: as above.
+        self.run(|name, message| unsafe { (self.corpus.stream)(name, out, message) });
+    }
+
+    /// Compares the schema with what was exported.
+    pub fn compare_schema(&self, schema: &ArrowSchema) {
+        // SAFETY: the caller has not released it.
+        self.run(|name, message| unsafe { (self.corpus.compare_schema)(name, schema, message) });
+    }
+
+    /// Compares the array with what was exported.
+    pub fn compare_array(&self, array: &ArrowDeviceArray) {
+        // SAFETY: as above.
+        self.run(|name, message| unsafe { (self.corpus.compare_array)(name, array, message) });
+    }
+
+    /// What a consumer of the stream gets: the number of batches, and the error or 0.
+    pub fn batches(&self) -> (i32, i32) {
+        // SAFETY: an index that the library has.
+        unsafe {
+            (
+                (self.corpus.batches)(self.index),
+                (self.corpus.error)(self.index),
+            )
+        }
+    }
+
+    /// Whether the library `name` answers differently from the verdict.
+    pub fn is_exception(&self, name: &CStr) -> bool {
+        // SAFETY: as above.
+        unsafe { !(self.corpus.exception)(self.index, name.as_ptr()).is_null() }
+    }
+}
+
+static ACCOUNT: Mutex<()> = Mutex::new(());
+
+/// Plays each case of a kind. Afterwards everything that it exported was released once.
+pub fn each(kind: Kind, mut play: impl FnMut(&Case)) {
+    let _one = ACCOUNT
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let corpus = Corpus::load().expect("the library of the corpus");
+    let mut played = 0;
+    // SAFETY: indices that the library has.
+    for index in 0..unsafe { (corpus.count)() } {
+        // SAFETY: as above.
+        if unsafe { (corpus.kind)(index) } != kind as i32 {
+            continue;
+        }
+        let case = Case {
+            corpus: &corpus,
+            index,
+            // SAFETY: as above; the texts live as long as the library.
+            name: unsafe { CStr::from_ptr((corpus.name)(index)) }.into(),
+            // SAFETY: as above.
+            accepted: unsafe { (corpus.verdict)(index) } == 1,
+        };
+        play(&case);
+        // SAFETY: a message of the caller.
+        case.run(|_, message| unsafe { (corpus.finish)(message) });
+        played += 1;
+    }
+    assert!(played > 0, "no case");
+}

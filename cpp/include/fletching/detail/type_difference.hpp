@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares the types of two schemas: a stream's, and the one that comes with a batch.
+#ifndef FLETCHING_DETAIL_TYPE_DIFFERENCE_HPP
+#define FLETCHING_DETAIL_TYPE_DIFFERENCE_HPP
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "fletching/abi.h"
+#include "fletching/detail/text.hpp"
+#include "fletching/detail/tree.hpp"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
+
+/// A field and its parents, for a message.
+struct FieldPlace {
+  const FieldPlace* parent = nullptr;  // NULL at the root
+  std::string_view name{};
+
+  [[nodiscard]] std::string path() const {
+    if (parent == nullptr) return {};
+    std::string above = parent->path();
+    return (above.empty() ? above : above + ".").append(printable(name));
+  }
+  [[nodiscard]] std::string refuse(std::string_view what, const std::string& expected,
+                                   const std::string& got) const {
+    const std::string field = path();
+    std::string text = field.empty() ? "" : "field \"" + field + "\": ";
+    return text.append("expected ").append(what) + expected + ", got " + got;
+  }
+};
+
+/// The first difference of two types, in words: `field "a.items": expected format "g", got "l"`.
+/// Empty for equal types. Compares format strings, numbers of children and dictionaries, not names,
+/// metadata and flags. Both schemas are sound: see walk. Throws std::bad_alloc.
+inline std::string type_difference(const ArrowSchema& expected, const ArrowSchema& got,
+                                   const FieldPlace& place = {}) {
+  if (&expected == &got) return {};
+  if (std::strcmp(expected.format, got.format) != 0) {
+    return place.refuse("format ", quote(expected.format), quote(got.format));
+  }
+  if (expected.n_children != got.n_children) {
+    return place.refuse("number of children ", std::to_string(expected.n_children),
+                        std::to_string(got.n_children));
+  }
+  for (int64_t i = 0; i < expected.n_children; ++i) {
+    const ArrowSchema& child = *expected.children[i];
+    const bool is_named = child.name != nullptr && *child.name != '\0';
+    const std::string number = is_named ? std::string() : std::to_string(i);
+    const FieldPlace below{&place, is_named ? std::string_view(child.name) : number};
+    std::string found = type_difference(child, *got.children[i], below);
+    if (!found.empty()) return found;
+  }
+  if ((expected.dictionary == nullptr) != (got.dictionary == nullptr)) {
+    const auto say = [](const ArrowSchema& schema) -> std::string {
+      return schema.dictionary == nullptr ? "no dictionary" : "a dictionary";
+    };
+    return place.refuse("", say(expected), say(got));
+  }
+  if (expected.dictionary == nullptr) return {};
+  return type_difference(*expected.dictionary, *got.dictionary, {&place, "dictionary"});
+}
+
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
+
+#endif  // FLETCHING_DETAIL_TYPE_DIFFERENCE_HPP

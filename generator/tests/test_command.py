@@ -1,0 +1,52 @@
+"""The command line of `fletching`: version, root, exit codes, a reader that leaves early."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ABI, DLPACK, REPOSITORY, Scratch
+
+from fletching_generator.cli import main
+from fletching_generator.spec.model import Spec
+
+
+def test_version_is_the_one_of_the_spec(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--root", str(REPOSITORY), "--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"fletching {spec.project.version}\n"
+
+
+def test_root_is_accepted_before_and_after_the_command(
+    scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, root = str(DLPACK), ["--root", str(scratch.root)]
+    assert main([*root, "sync", header, "--dry-run"]) == 0
+    assert main(["sync", header, "--dry-run", *root]) == 0
+    assert main(["sync", *root, header, "--dry-run"]) == 0
+    assert main(["--root", "/nowhere", "sync", *root, header, "--dry-run"]) == 0
+    capsys.readouterr()
+    assert main(["check-spec", "--root", "/nowhere"]) == 1
+    assert "spec/project.yaml:1: (whole file): the file is missing" in capsys.readouterr().err
+
+
+def test_exit_code_of_a_wrong_spec(scratch: Scratch) -> None:
+    """It is what check-spec looks for, and what keeps the other commands from running."""
+    scratch.replace("devices.yaml", "value: 13", "value: thirteen")
+    root = ["--root", str(scratch.root)]
+    assert main(["check-spec", *root]) == 1
+    for command in (["generate"], ["layout"], ["check-header", str(ABI)], ["sync", str(DLPACK)]):
+        assert main([*command, *root]) == 2, command
+
+
+def test_reader_that_leaves_early_ends_the_command_without_words() -> None:
+    command = [sys.executable, "-m", "fletching_generator.cli", "layout", "--json"]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (2, b"")

@@ -1,0 +1,41 @@
+"""The cases have the form of case.schema.json, and name rules and errata of the spec."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+from ruamel.yaml import YAML
+
+HERE = Path(__file__).parent
+SPEC = HERE.parents[1] / "spec"
+CASES: list[dict[str, Any]] = json.loads((HERE / "public.json").read_text())["cases"]
+SCHEMA = json.loads((HERE / "case.schema.json").read_text())
+
+
+def _ids(*files: Path, key: str) -> set[str]:
+    return {entry["id"] for file in files for entry in YAML(typ="safe").load(file)[key]}
+
+
+def test_cases_fit_their_schema() -> None:
+    Draft202012Validator(SCHEMA).validate({"cases": CASES})
+
+
+def test_unknown_key_is_refused() -> None:
+    with pytest.raises(ValidationError, match="lenght"):
+        Draft202012Validator(SCHEMA).validate({"cases": [{**CASES[0], "lenght": 1}]})
+
+
+def test_names_are_unique() -> None:
+    names = [case["name"] for case in CASES]
+    assert len(names) == len(set(names))
+
+
+def test_rules_and_errata_exist() -> None:
+    rules = _ids(*(SPEC / "rules").glob("*.yaml"), key="rules")
+    errata = _ids(SPEC / "errata.yaml", key="errata")
+    assert {case["rule"] for case in CASES if "rule" in case} <= rules
+    assert {case["erratum"] for case in CASES if "erratum" in case} <= errata
