@@ -69,7 +69,7 @@ public abstract class ArrayOwner extends Owner {
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public final void check(Schema schema) {
-    ArrayCheck.run(schema.live("check").address, live("check").address);
+    ArrayCheck.run(schema.open("check"), open("check"));
     Reference.reachabilityFence(schema);
     Reference.reachabilityFence(this);
   }

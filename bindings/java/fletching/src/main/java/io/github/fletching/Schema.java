@@ -72,7 +72,7 @@ public final class Schema extends Owner {
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public void check() {
-    ArrayCheck.run(live("check").address);
+    ArrayCheck.run(open("check"));
     Reference.reachabilityFence(this);
   }
 
