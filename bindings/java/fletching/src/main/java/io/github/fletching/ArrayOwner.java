@@ -13,7 +13,7 @@ public abstract class ArrayOwner extends Owner {
 
   /** The array itself as a view, for code that walks through views. */
   public final ArrayView view() {
-    return new ArrayView(this, null, live("read").address);
+    return new ArrayView(this, null, open("read"));
   }
 
   /** The number of values. */
@@ -69,7 +69,7 @@ public abstract class ArrayOwner extends Owner {
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public final void check(Schema schema) {
-    ArrayCheck.run(schema.live("check").address, live("check").address);
+    ArrayCheck.run(schema.open("check"), open("check"));
     Reference.reachabilityFence(schema);
     Reference.reachabilityFence(this);
   }

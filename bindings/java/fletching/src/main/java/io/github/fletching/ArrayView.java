@@ -82,7 +82,7 @@ public final class ArrayView extends View {
     ByteBuffer bytes =
         size == 0 ? ByteBuffer.allocateDirect(0) : C.view(buffers[index] + offset, size);
     Owner kept = owner;
-    Slot.CLEANER.register(bytes, () -> Reference.reachabilityFence(kept));
+    Slot.onCollected(bytes, () -> Reference.reachabilityFence(kept));
     return bytes.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
   }
 

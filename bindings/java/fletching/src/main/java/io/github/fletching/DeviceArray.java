@@ -33,22 +33,22 @@ public final class DeviceArray extends ArrayOwner {
 
   /** The type of the device that the buffers are on. */
   public DeviceType deviceType() {
-    int value = C.getInt(live("read").address + Fields.DEVICE_ARRAY_DEVICE_TYPE);
-    Reference.reachabilityFence(this);
+    int value = C.getInt(open("read") + Fields.DEVICE_ARRAY_DEVICE_TYPE);
+    checkOpen("read");
     return DeviceType.of(value);
   }
 
   /** Which device of that type; -1 where it does not matter, as on the CPU. */
   public long deviceId() {
-    long value = C.getLong(live("read").address + Fields.DEVICE_ARRAY_DEVICE_ID);
-    Reference.reachabilityFence(this);
+    long value = C.getLong(open("read") + Fields.DEVICE_ARRAY_DEVICE_ID);
+    checkOpen("read");
     return value;
   }
 
   /** The event to wait on before a buffer is read, 0 for none. It lives until the release. */
   public long syncEvent() {
-    long value = C.getAddress(live("read").address + Fields.DEVICE_ARRAY_SYNC_EVENT);
-    Reference.reachabilityFence(this);
+    long value = C.getAddress(open("read") + Fields.DEVICE_ARRAY_SYNC_EVENT);
+    checkOpen("read");
     return value;
   }
 

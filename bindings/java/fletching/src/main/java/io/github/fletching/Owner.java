@@ -16,8 +16,8 @@ import java.util.function.LongConsumer;
  *
  * <p>A move is what the C data interface calls a move: a bitwise copy, after which the source is
  * released. What the accessors read belongs to the producer and lives as long as the owner is open;
- * they are reads of memory and call nothing. After {@code close} or a move they throw an
- * IllegalStateException.
+ * they are reads of memory and call nothing. After {@code close} or a move, also one by foreign
+ * code, they throw an IllegalStateException.
  *
  * <p>An owner that becomes unreachable and was not closed is released by a cleaner, and counted as
  * a leak: it happens at an unknown time, and memory of a device lives too long. The system property
@@ -73,11 +73,11 @@ public abstract class Owner implements AutoCloseable {
    * The address of the struct, for a callee in C that reads it or moves it out. It is valid until
    * the owner is closed: keep the owner reachable until the callee has returned.
    *
-   * @throws IllegalStateException after close
+   * @throws IllegalStateException after close, or when foreign code has moved the struct out
    * @throws FletchingException EBUSY for a stream during a call
    */
   public final long address() {
-    return live("address").address;
+    return open("address");
   }
 
   /**
@@ -200,6 +200,15 @@ public abstract class Owner implements AutoCloseable {
       throw closed(operation);
     }
     return live(operation).address;
+  }
+
+  /** Refuses what was read while another thread closed the owner. */
+  final void checkOpen(String operation) {
+    VarHandle.loadLoadFence(); // after what was read
+    if (slot == null) {
+      throw closed(operation);
+    }
+    Reference.reachabilityFence(this);
   }
 
   final Slot live(String operation) {

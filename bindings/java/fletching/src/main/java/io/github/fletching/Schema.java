@@ -27,7 +27,7 @@ public final class Schema extends Owner {
 
   /** The schema itself as a view, for code that walks through views. */
   public SchemaView view() {
-    return new SchemaView(this, null, live("read").address);
+    return new SchemaView(this, null, open("read"));
   }
 
   /** See {@link SchemaView#format}. */
@@ -72,7 +72,7 @@ public final class Schema extends Owner {
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public void check() {
-    ArrayCheck.run(live("check").address);
+    ArrayCheck.run(open("check"));
     Reference.reachabilityFence(this);
   }
 

@@ -33,7 +33,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
 
   /** The number of children. */
   public int columnCount() {
-    int count = owner.kind.childCount(owner.live("read").address);
+    int count = owner.kind.childCount(owner.open("read"));
     Reference.reachabilityFence(owner);
     return count;
   }
@@ -51,7 +51,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
 
   /** All of it as a struct of its own. Errors: as {@link #column}. */
   public T view() {
-    return show(owner.live("view").address);
+    return show(owner.open("view"));
   }
 
   private T show(long struct) {
@@ -62,7 +62,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     share.use();
     Tree.copy(base, struct, slot.address, block);
     if (owner.kind == Kind.DEVICE_ARRAY) {
-      DeviceArray.copyDevice(owner.live("view").address, slot.address);
+      DeviceArray.copyDevice(owner.open("view"), slot.address);
     }
     Reference.reachabilityFence(owner);
     return make.apply(slot);

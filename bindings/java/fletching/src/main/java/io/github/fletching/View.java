@@ -7,8 +7,8 @@ import static io.github.fletching.Native.C;
 import java.lang.ref.Reference;
 
 /**
- * Reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is released,
- * or below one that is, it reads what an empty one has; after the owner was closed, an
+ * Reads a struct that an owner keeps alive: its own, or one below it. Below a struct that was taken
+ * out, and there, it reads what an empty one has; after the owner was closed or moved, an
  * IllegalStateException is thrown.
  */
 public abstract class View {
@@ -31,16 +31,16 @@ public abstract class View {
 
   /** Reads while the owner is open; {@code empty} when there is nothing to read. */
   final <T> T read(T empty, Read<T> field) {
-    owner.live("read");
+    owner.open("read");
     T value = isGone() ? empty : field.at(address);
-    Reference.reachabilityFence(owner);
+    owner.checkOpen("read");
     return value;
   }
 
   final long readLong(long offset, long empty) {
-    owner.live("read");
+    owner.open("read");
     long value = isGone() ? empty : C.getLong(address + offset);
-    Reference.reachabilityFence(owner);
+    owner.checkOpen("read");
     return value;
   }
 
@@ -51,9 +51,12 @@ public abstract class View {
     return released;
   }
 
-  /** Whether there is nothing to read. A struct that was moved out may have freed those below. */
+  /**
+   * Whether there is nothing to read below an owner that is open. A struct that was moved out may
+   * have freed those below.
+   */
   private boolean isGone() {
-    return (parent != null && parent.isGone()) || address == 0 || kind.isReleased(address);
+    return parent != null && (parent.isGone() || address == 0 || kind.isReleased(address));
   }
 
   /**

@@ -13,6 +13,7 @@ import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayView;
 import io.github.fletching.DeviceArray;
+import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
@@ -130,22 +131,43 @@ public abstract class OwnersSuite {
   }
 
   @Test
-  void aStructThatForeignCodeMovedOutReadsAsEmpty() {
-    try (Array array = table()) {
-      Raw there = Raw.array().set("release", 1);
-      long address = array.address();
-      Array moved = Array.wrap(address);
+  void everyMethodOfAMovedOutOwnerThrows() {
+    try (Array array = table();
+        DeviceArray device = deviceTable(0);
+        Schema schema = new SchemaBuilder("i").build()) {
+      ArrayView view = array.view();
+      List<Owner> moved =
+          List.of(
+              Array.wrap(array.address()),
+              DeviceArray.wrap(device.address()),
+              Schema.wrap(schema.address()));
+      List<Executable> uses =
+          List.of(
+              array::address,
+              array::length,
+              array::childCount,
+              array::view,
+              view::length,
+              view::childCount,
+              () -> view.child(0),
+              () -> array.moveTo(Raw.array().address()),
+              device::deviceType,
+              device::deviceId,
+              device::syncEvent,
+              schema::format,
+              schema::metadata);
+      for (Executable use : uses) {
+        String text = assertThrows(IllegalStateException.class, use).getMessage();
+        assertTrue(text.endsWith(": closed or moved: expected a live struct"), text);
+      }
       assertTrue(array.isReleased());
-      assertEquals(0, array.length());
-      assertEquals(0, array.childCount());
-      assertThrows(IllegalStateException.class, () -> array.moveTo(there.address()));
-      moved.close();
+      moved.forEach(Owner::close);
     }
-    assertClosed(closed, "table");
+    assertClosed(closed, "table", "table");
   }
 
   @Test
-  void aViewBelowAStructThatWasMovedOutReadsAsEmpty() {
+  void aViewBelowAStructThatWasTakenReadsAsEmpty() {
     try (Array array = table()) {
       ArrayView values = array.child(0).dictionary();
       assertEquals(1, values.length());
@@ -157,7 +179,7 @@ public abstract class OwnersSuite {
       assertEquals(3, other.length());
       Array moved = Array.wrap(array.address());
       assertTrue(other.isReleased());
-      assertEquals(0, other.buffers().length);
+      assertThrows(IllegalStateException.class, other::buffers);
       moved.close();
     }
     assertClosed(closed, "table");
