@@ -20,6 +20,8 @@ public final class Array extends ArrayOwner {
    * no other party releases it, and its release may run on any thread. This is the only place where
    * the caller promises something. No buffer is ever read.
    *
+   * @param address the address of a struct
+   * @return the owner
    * @throws FletchingException EINVAL for an address of 0, and for a released struct
    */
   public static Array wrap(long address) {
@@ -31,6 +33,8 @@ public final class Array extends ArrayOwner {
    * The function is called once with the address of the zeroed struct. What it throws is passed on,
    * and the contents are ignored.
    *
+   * @param function the function, which is called once
+   * @return the owner
    * @throws FletchingException EINVAL when the function does not fill the struct; ENOMEM
    */
   public static Array filledBy(LongConsumer function) {
@@ -41,23 +45,37 @@ public final class Array extends ArrayOwner {
    * Moves a child out. The parent lists it as released; the texts ask that the parent is released
    * soon afterwards.
    *
+   * @param index the index, from 0
+   * @return the child
    * @throws FletchingException EINVAL when there is no such child, or it was moved out before
    */
   public Array takeChild(int index) {
     return new Array(Tree.takeChild(this, index));
   }
 
-  /** The same for the dictionary. */
+  /**
+   * The same for the dictionary.
+   *
+   * @return the dictionary
+   */
   public Array takeDictionary() {
     return new Array(Tree.takeDictionary(this));
   }
 
-  /** Moves the array into a {@link Shared}, which several users may read. */
+  /**
+   * Moves the array into a {@link Shared}, which several users may read.
+   *
+   * @return the shared struct
+   */
   public Shared<Array> share() {
     return Shared.of(this, Array::new);
   }
 
-  /** Moves it into a device array, with the device_id -1 that Arrow has for the CPU. */
+  /**
+   * Moves it into a device array, with the device_id -1 that Arrow has for the CPU.
+   *
+   * @return the device array
+   */
   public DeviceArray toDevice() {
     Slot device = Slot.take(Kind.DEVICE_ARRAY);
     Slot source = takeSlot("to_device");

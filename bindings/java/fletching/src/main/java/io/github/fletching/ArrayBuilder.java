@@ -30,18 +30,32 @@ public final class ArrayBuilder {
   private final List<ArrayBuilder> children = new ArrayList<>();
   private ArrayBuilder dictionary;
 
-  /** An array of so many values, without nulls. */
+  /**
+   * An array of so many values, without nulls.
+   *
+   * @param length the number of values
+   */
   public ArrayBuilder(long length) {
     this.length = length;
   }
 
-  /** The number of nulls; -1 when it is not counted. */
+  /**
+   * The number of nulls; -1 when it is not counted.
+   *
+   * @param count the number of nulls
+   * @return this builder
+   */
   public ArrayBuilder nullCount(long count) {
     nullCount = count;
     return this;
   }
 
-  /** The index of the first value in every buffer. */
+  /**
+   * The index of the first value in every buffer.
+   *
+   * @param first the index of the first value
+   * @return this builder
+   */
   public ArrayBuilder offset(long first) {
     offset = first;
     return this;
@@ -51,6 +65,9 @@ public final class ArrayBuilder {
    * The addresses of all buffers, on the device; 0 for none. They belong to the object of {@code
    * build}, or live at least as long. The builder does not know the type: give the offsets of a
    * variable-size type an address also for no values, of one zero, because some readers refuse 0.
+   *
+   * @param addresses the addresses
+   * @return this builder
    */
   public ArrayBuilder buffers(long... addresses) {
     buffers = addresses.clone();
@@ -62,6 +79,8 @@ public final class ArrayBuilder {
    * All buffers, each direct or null for none. A buffer begins at its position: flip it after you
    * have put values. The buffers stay reachable until the release; what is in them is not read.
    *
+   * @param direct the buffers
+   * @return this builder
    * @throws IllegalArgumentException for a buffer on the heap, and for one whose byte order is not
    *     the native one, in which consumers read: {@code ByteBuffer.allocateDirect} has another one
    */
@@ -93,13 +112,23 @@ public final class ArrayBuilder {
     return this;
   }
 
-  /** Adds a child. */
+  /**
+   * Adds a child.
+   *
+   * @param child the child
+   * @return this builder
+   */
   public ArrayBuilder child(ArrayBuilder child) {
     children.add(child);
     return this;
   }
 
-  /** The dictionary's values. */
+  /**
+   * The dictionary's values.
+   *
+   * @param values the values of the dictionary
+   * @return this builder
+   */
   public ArrayBuilder dictionary(ArrayBuilder values) {
     dictionary = values;
     return this;
@@ -109,6 +138,8 @@ public final class ArrayBuilder {
    * Builds the array. The object, which may be null, is kept until the last struct is released; an
    * AutoCloseable is closed then, on the thread that releases. What it throws is logged.
    *
+   * @param object the object, which may be null
+   * @return the array
    * @throws FletchingException EINVAL for a length, offset or null count out of range, more than
    *     256 levels, 2^22 structs or 2^31-1 buffers; ENOMEM. Then the object is still the caller's.
    */
@@ -116,7 +147,12 @@ public final class ArrayBuilder {
     return new Array(fill(Kind.ARRAY, object));
   }
 
-  /** The same with a lambda as the object. */
+  /**
+   * The same with a lambda as the object.
+   *
+   * @param object the object, which may be null
+   * @return the array
+   */
   public Array build(AutoCloseable object) {
     return build((Object) object);
   }
@@ -125,6 +161,11 @@ public final class ArrayBuilder {
    * Builds a device array. The event is 0 or of the type that the device type has: the address of
    * the handle as a rule, valid until the object is closed.
    *
+   * @param type the type of the device
+   * @param deviceId the number of the device
+   * @param syncEvent the address of the event, 0 for none
+   * @param object the object, which may be null
+   * @return the device array
    * @throws FletchingException as {@link #build}; EINVAL also for an event on a device type that
    *     has none
    */
@@ -140,7 +181,15 @@ public final class ArrayBuilder {
     return new DeviceArray(slot);
   }
 
-  /** The same with a lambda as the object. */
+  /**
+   * The same with a lambda as the object.
+   *
+   * @param type the type of the device
+   * @param deviceId the number of the device
+   * @param syncEvent the address of the event, 0 for none
+   * @param object the object, which may be null
+   * @return the device array
+   */
   public DeviceArray buildOn(DeviceType type, long deviceId, long syncEvent, AutoCloseable object) {
     return buildOn(type, deviceId, syncEvent, (Object) object);
   }

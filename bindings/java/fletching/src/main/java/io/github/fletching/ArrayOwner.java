@@ -11,47 +11,87 @@ public abstract class ArrayOwner extends Owner {
     super(kind, slot);
   }
 
-  /** The array itself as a view, for code that walks through views. */
+  /**
+   * The array itself as a view, for code that walks through views.
+   *
+   * @return the array itself as a view, for code that walks through views
+   */
   public final ArrayView view() {
     return new ArrayView(this, null, open("read"));
   }
 
-  /** The number of values. */
+  /**
+   * The number of values.
+   *
+   * @return the number of values
+   */
   public final long length() {
     return view().length();
   }
 
-  /** The number of nulls, -1 when the producer has not counted. */
+  /**
+   * The number of nulls, -1 when the producer has not counted.
+   *
+   * @return the number of nulls, -1 when the producer has not counted
+   */
   public final long nullCount() {
     return view().nullCount();
   }
 
-  /** The index of the first value in every buffer. */
+  /**
+   * The index of the first value in every buffer.
+   *
+   * @return the index of the first value in every buffer
+   */
   public final long offset() {
     return view().offset();
   }
 
-  /** The addresses of the buffers, on the device of the array; 0 for none. */
+  /**
+   * The addresses of the buffers, on the device of the array; 0 for none.
+   *
+   * @return the addresses of the buffers, on the device of the array
+   */
   public final long[] buffers() {
     return view().buffers();
   }
 
-  /** See {@link ArrayView#hostBuffer}. */
+  /**
+   * See {@link ArrayView#hostBuffer}.
+   *
+   * @param index the index, from 0
+   * @param offset the first byte
+   * @param size the number of bytes
+   * @return the bytes
+   */
   public final ByteBuffer hostBuffer(int index, long offset, int size) {
     return view().hostBuffer(index, offset, size);
   }
 
-  /** See {@link View#childCount}. */
+  /**
+   * See {@link View#childCount}.
+   *
+   * @return the number of children
+   */
   public final int childCount() {
     return view().childCount();
   }
 
-  /** See {@link ArrayView#child}. */
+  /**
+   * See {@link ArrayView#child}.
+   *
+   * @param index the index, from 0
+   * @return the child
+   */
   public final ArrayView child(int index) {
     return view().child(index);
   }
 
-  /** See {@link ArrayView#dictionary}. */
+  /**
+   * See {@link ArrayView#dictionary}.
+   *
+   * @return the dictionary
+   */
   public final ArrayView dictionary() {
     return view().dictionary();
   }
@@ -66,6 +106,7 @@ public abstract class ArrayOwner extends Owner {
    * <p>Text: Arrow C data interface, "Structure definitions"; columnar format, "Buffer listing for
    * each layout".
    *
+   * @param schema the schema
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public final void check(Schema schema) {
@@ -80,13 +121,18 @@ public abstract class ArrayOwner extends Owner {
    * out does not prolong its life; see {@code share} for that. Release and private_data of the
    * struct change.
    *
+   * @param object the object, which may be null
    * @throws IllegalStateException after close; then the object is still the caller's
    */
   public final void attach(Object object) {
     Tree.attach(this, object);
   }
 
-  /** The same with a lambda as the object. */
+  /**
+   * The same with a lambda as the object.
+   *
+   * @param object the object, which may be null
+   */
   public final void attach(AutoCloseable object) {
     attach((Object) object);
   }

@@ -16,17 +16,33 @@ public final class ArrayStream extends BatchStream<Array> {
     super(StreamKind.HOST, slot, Array::new);
   }
 
-  /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
+  /**
+   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors.
+   *
+   * @param address the address of a struct
+   * @return the owner
+   */
   public static ArrayStream wrap(long address) {
     return new ArrayStream(imported(Kind.ARRAY_STREAM, address));
   }
 
-  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  /**
+   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   *
+   * @param function the function, which is called once
+   * @return the owner
+   */
   public static ArrayStream filledBy(LongConsumer function) {
     return new ArrayStream(filled(Kind.ARRAY_STREAM, function));
   }
 
-  /** A stream of your batches; see {@link DeviceArrayStream#of}. */
+  /**
+   * A stream of your batches; see {@link DeviceArrayStream#of}.
+   *
+   * @param schema the schema
+   * @param batches the batches
+   * @return a stream of your batches
+   */
   public static ArrayStream of(Schema schema, Iterator<Array> batches) {
     Objects.requireNonNull(batches, "batches");
     Slot slot = Slot.take(Kind.ARRAY_STREAM);

@@ -16,22 +16,38 @@ public final class ArrayView extends View {
     super(owner, parent, address);
   }
 
-  /** The number of values. */
+  /**
+   * The number of values.
+   *
+   * @return the number of values
+   */
   public long length() {
     return readLong(Fields.ARRAY_LENGTH, 0);
   }
 
-  /** The number of nulls, -1 when the producer has not counted. */
+  /**
+   * The number of nulls, -1 when the producer has not counted.
+   *
+   * @return the number of nulls, -1 when the producer has not counted
+   */
   public long nullCount() {
     return readLong(Fields.ARRAY_NULL_COUNT, 0);
   }
 
-  /** The index of the first value in every buffer. */
+  /**
+   * The index of the first value in every buffer.
+   *
+   * @return the index of the first value in every buffer
+   */
   public long offset() {
     return readLong(Fields.ARRAY_OFFSET, 0);
   }
 
-  /** The addresses of the buffers, on the device of the array; 0 for none. */
+  /**
+   * The addresses of the buffers, on the device of the array; 0 for none.
+   *
+   * @return the addresses of the buffers, on the device of the array
+   */
   public long[] buffers() {
     return read(
         new long[0],
@@ -101,13 +117,19 @@ public final class ArrayView extends View {
    * A child; a view of a released struct where the list has NULL, and for a child that was moved
    * out.
    *
+   * @param index the index, from 0
+   * @return a child
    * @throws IndexOutOfBoundsException when the index is not below {@link #childCount}
    */
   public ArrayView child(int index) {
     return new ArrayView(owner, this, childAddress(index));
   }
 
-  /** The dictionary; a view of a released struct where there is none. */
+  /**
+   * The dictionary; a view of a released struct where there is none.
+   *
+   * @return the dictionary
+   */
   public ArrayView dictionary() {
     return new ArrayView(owner, this, dictionaryAddress());
   }

@@ -20,7 +20,12 @@ public final class AsyncBatch {
     this.metadata = metadata;
   }
 
-  /** An array, which is moved in when the batch is sent. */
+  /**
+   * An array, which is moved in when the batch is sent.
+   *
+   * @param array the array
+   * @return the batch
+   */
   public static AsyncBatch of(DeviceArray array) {
     return new AsyncBatch(Objects.requireNonNull(array, "array"), null, Metadata.EMPTY);
   }
@@ -29,22 +34,38 @@ public final class AsyncBatch {
    * An array that is made when the consumer extracts it, on the consumer's thread, which should not
    * be blocked. It is not made for a consumer that drops the task. What the maker throws, and an
    * array that the stream may not have, is what extract_data returns, and ends the stream.
+   *
+   * @param maker what makes the array
+   * @return the batch
    */
   public static AsyncBatch made(Callable<DeviceArray> maker) {
     return new AsyncBatch(null, Objects.requireNonNull(maker, "maker"), Metadata.EMPTY);
   }
 
-  /** The array, which the receiver closes; null when it is made later. */
+  /**
+   * The array, which the receiver closes; null when it is made later.
+   *
+   * @return the array, which the receiver closes
+   */
   public DeviceArray array() {
     return array;
   }
 
-  /** The metadata. */
+  /**
+   * The metadata.
+   *
+   * @return the metadata
+   */
   public Metadata metadata() {
     return metadata;
   }
 
-  /** The same batch with metadata, which is passed with the task. */
+  /**
+   * The same batch with metadata, which is passed with the task.
+   *
+   * @param more the metadata
+   * @return the batch with the metadata
+   */
   public AsyncBatch with(Metadata more) {
     return new AsyncBatch(array, maker, more);
   }

@@ -45,6 +45,8 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    * subscriber takes them, before they are extracted: for a producer such as libarrow's, which is
    * destroyed with its last task, and to keep a slow producer busy. With 0 only the subscriber
    * requests.
+   *
+   * @param window the number of batches
    */
   public AsyncDeviceStream(int window) {
     subscription = new AsyncSubscription(core, window);
@@ -54,19 +56,32 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   /**
    * Calls the consumer with the schema, which is lent, on the producer's thread. One that throws
    * refuses it, which ends the stream. Set it before the handler is passed on.
+   *
+   * @param consumer what is called
+   * @return this stream
    */
   public AsyncDeviceStream onSchema(Consumer<Schema> consumer) {
     core.schemaCheck = consumer;
     return this;
   }
 
-  /** The same for every batch, with its metadata, before it is extracted. */
+  /**
+   * The same for every batch, with its metadata, before it is extracted.
+   *
+   * @param consumer what is called
+   * @return this stream
+   */
   public AsyncDeviceStream onTask(Consumer<Metadata> consumer) {
     core.taskCheck = consumer;
     return this;
   }
 
-  /** Calls the consumer for each warning; see {@link DeviceArrayStream#onWarning}. */
+  /**
+   * Calls the consumer for each warning; see {@link DeviceArrayStream#onWarning}.
+   *
+   * @param consumer what is called
+   * @return this stream
+   */
   public AsyncDeviceStream onWarning(Consumer<Warning> consumer) {
     core.onWarning = consumer;
     return this;
@@ -76,6 +91,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    * The address of an ArrowAsyncDeviceStreamHandler in memory of C, for one producer, which has to
    * call its release in any case. It does not change, and is valid until the release and the close.
    *
+   * @return the address of the handler
    * @throws IllegalStateException after close
    */
   public long handlerAddress() {
@@ -99,24 +115,38 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   /**
    * The schema of every batch, once it has arrived: one for each call, which the caller closes. It
    * fails with the error of a stream that has none.
+   *
+   * @return the schema of every batch, once it has arrived
    */
   public CompletionStage<Schema> schema() {
     return core.schemaKnown.thenApply(known -> core.schema());
   }
 
-  /** The type of the device that every batch is on; null until there is a schema. */
+  /**
+   * The type of the device that every batch is on; null until there is a schema.
+   *
+   * @return the type of the device that every batch is on
+   */
   public DeviceType deviceType() {
     AsyncAbi.Promise promise = core.promise;
     return promise == null ? null : promise.deviceType;
   }
 
-  /** The metadata of the stream; none until there is a schema. */
+  /**
+   * The metadata of the stream; none until there is a schema.
+   *
+   * @return the metadata of the stream
+   */
   public Metadata metadata() {
     AsyncAbi.Promise promise = core.promise;
     return promise == null ? Metadata.EMPTY : promise.metadata;
   }
 
-  /** The metadata of the batch with which onNext was called last. */
+  /**
+   * The metadata of the batch with which onNext was called last.
+   *
+   * @return the metadata of the batch with which onNext was called last
+   */
   public Metadata batchMetadata() {
     return subscription.batchMetadata;
   }

@@ -42,6 +42,11 @@ public final class AsyncDeviceStreams {
    * Sends the batches of a publisher; the jobs run on the {@linkplain
    * CompletableFuture#defaultExecutor() default executor}.
    *
+   * @param schema the schema
+   * @param deviceType the type of the device
+   * @param batches the batches
+   * @param handler the address of the handler
+   * @return a stage that is completed when the stream is over
    * @throws FletchingException EINVAL for a handler of 0, and a device type of 0; then nothing was
    *     moved
    * @throws IllegalStateException when the schema is closed
@@ -56,6 +61,13 @@ public final class AsyncDeviceStreams {
    * Sends the batches of an iterator, which the jobs call: one ahead of the requests, so that the
    * end needs none. It may block; it is not interrupted. It is closed with the stream when it is
    * AutoCloseable. Throws as the other.
+   *
+   * @param batches the batches
+   * @param executor the executor of the jobs
+   * @param handler the address of the handler
+   * @param schema the schema
+   * @param deviceType the type of the device
+   * @return a stage that is completed when the stream is over
    */
   public static CompletionStage<Void> send(
       Schema schema,
@@ -75,6 +87,14 @@ public final class AsyncDeviceStreams {
   /**
    * Sends batches with metadata, and ones that are made later, and the metadata of the stream.
    * Throws as the others.
+   *
+   * @param metadata the metadata
+   * @param batches the batches
+   * @param executor the executor of the jobs
+   * @param handler the address of the handler
+   * @param schema the schema
+   * @param deviceType the type of the device
+   * @return a stage that is completed when the stream is over
    */
   public static CompletionStage<Void> send(
       Schema schema,

@@ -42,7 +42,11 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     this.make = make;
   }
 
-  /** The schema of every batch, which the caller closes. It may be asked for repeatedly. */
+  /**
+   * The schema of every batch, which the caller closes. It may be asked for repeatedly.
+   *
+   * @return the schema of every batch, which the caller closes
+   */
   public final Schema schema() {
     return call(
         stream -> {
@@ -82,7 +86,11 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     return this;
   }
 
-  /** The batches that are left. The caller closes each; closing the result closes this. */
+  /**
+   * The batches that are left. The caller closes each; closing the result closes this.
+   *
+   * @return the batches
+   */
   public final Stream<B> stream() {
     int properties = Spliterator.ORDERED | Spliterator.NONNULL;
     return StreamSupport.stream(Spliterators.spliteratorUnknownSize(this, properties), false)

@@ -21,31 +21,51 @@ public final class DeviceArray extends ArrayOwner {
   /**
    * Moves the struct at an address in; see {@link Array#wrap} for promises and errors. sync_event
    * is NULL or the event of the device type.
+   *
+   * @param address the address of a struct
+   * @return the owner
    */
   public static DeviceArray wrap(long address) {
     return new DeviceArray(imported(Kind.DEVICE_ARRAY, address));
   }
 
-  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  /**
+   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   *
+   * @param function the function, which is called once
+   * @return the owner
+   */
   public static DeviceArray filledBy(LongConsumer function) {
     return new DeviceArray(filled(Kind.DEVICE_ARRAY, function));
   }
 
-  /** The type of the device that the buffers are on. */
+  /**
+   * The type of the device that the buffers are on.
+   *
+   * @return the type of the device that the buffers are on
+   */
   public DeviceType deviceType() {
     int value = C.getInt(open("read") + Fields.DEVICE_ARRAY_DEVICE_TYPE);
     checkOpen("read");
     return DeviceType.of(value);
   }
 
-  /** Which device of that type; -1 where it does not matter, as on the CPU. */
+  /**
+   * Which device of that type; -1 where it does not matter, as on the CPU.
+   *
+   * @return which device of that type
+   */
   public long deviceId() {
     long value = C.getLong(open("read") + Fields.DEVICE_ARRAY_DEVICE_ID);
     checkOpen("read");
     return value;
   }
 
-  /** The event to wait on before a buffer is read, 0 for none. It lives until the release. */
+  /**
+   * The event to wait on before a buffer is read, 0 for none. It lives until the release.
+   *
+   * @return the event to wait on before a buffer is read, 0 for none
+   */
   public long syncEvent() {
     long value = C.getAddress(open("read") + Fields.DEVICE_ARRAY_SYNC_EVENT);
     checkOpen("read");
@@ -63,12 +83,19 @@ public final class DeviceArray extends ArrayOwner {
    * Moves a child out, as a device array on the same device with the parent's event, which lives
    * until the parent and every child that was taken are released: then release and private_data of
    * both change. See {@link Array#takeChild}.
+   *
+   * @param index the index, from 0
+   * @return the child
    */
   public DeviceArray takeChild(int index) {
     return new DeviceArray(Tree.takeChild(this, index));
   }
 
-  /** The same for the dictionary. */
+  /**
+   * The same for the dictionary.
+   *
+   * @return the dictionary
+   */
   public DeviceArray takeDictionary() {
     return new DeviceArray(Tree.takeDictionary(this));
   }
@@ -131,6 +158,8 @@ public final class DeviceArray extends ArrayOwner {
    * still pending: then kernels on that stream may read the buffers. A stream that is being
    * captured into a graph is refused with EBUSY, and the capture continues; see {@link
    * DeviceStream#onCapture(OnCapture)}. Errors and threads: as {@link #synchronize()}.
+   *
+   * @param stream the stream
    */
   public void waitOn(DeviceStream stream) {
     Events.waitOn(this, stream);
@@ -138,6 +167,8 @@ public final class DeviceArray extends ArrayOwner {
 
   /**
    * Whether the event has happened. Does not block. Errors and threads: as {@link #synchronize()}.
+   *
+   * @return whether the event has happened
    */
   public boolean isReady() {
     return Events.isReady(this);
@@ -147,6 +178,8 @@ public final class DeviceArray extends ArrayOwner {
    * {@link #synchronize()} for Vulkan. Vulkan has no host wait for a VkEvent: it is asked again and
    * again, with sleeps of up to a millisecond in between. The event must not be one that only the
    * device can use. ENOENT without libfletching.
+   *
+   * @param context the context
    */
   public void synchronize(VulkanContext context) {
     context.synchronize(this);
@@ -159,12 +192,20 @@ public final class DeviceArray extends ArrayOwner {
    *
    * <p>The command buffer is a VkCommandBuffer in the recording state and outside of a render pass,
    * used by this thread alone. The array lives until the command buffer is done.
+   *
+   * @param context the context
+   * @param commandBuffer the command buffer
    */
   public void waitOn(VulkanContext context, long commandBuffer) {
     context.waitOn(this, commandBuffer);
   }
 
-  /** {@link #isReady()} for Vulkan. The event must not be one that only the device can use. */
+  /**
+   * {@link #isReady()} for Vulkan. The event must not be one that only the device can use.
+   *
+   * @param context the context
+   * @return whether the event has happened
+   */
   public boolean isReady(VulkanContext context) {
     return context.isReady(this);
   }
@@ -180,6 +221,7 @@ public final class DeviceArray extends ArrayOwner {
    * destroyed the event; then the release leaves it alone, as far as the driver reports this:
    * reliably with a primary context and CUDA 12.0 or later.
    *
+   * @param stream the stream
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
    *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured; EINVAL when the array
    *     has an event, and when it or an array below it is malformed. The array is then as it was.
@@ -203,6 +245,7 @@ public final class DeviceArray extends ArrayOwner {
    * driver says that the device or the context is lost, nothing reads the array any more, and it is
    * released. When the JVM shuts down, what is still pending is left alone.
    *
+   * @param stream the stream
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
    *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured, because the buffers are
    *     read whenever the graph is launched; EAGAIN when there can be no thread. After an error the
@@ -213,12 +256,20 @@ public final class DeviceArray extends ArrayOwner {
     Events.releaseAfter(this, stream);
   }
 
-  /** Counts of what {@link #releaseAfter} has taken, as of now. */
+  /**
+   * Counts of what {@link #releaseAfter} has taken, as of now.
+   *
+   * @return the counts
+   */
   public static PendingReleases pendingReleases() {
     return Reaper.counts();
   }
 
-  /** Moves the array into a {@link Shared}, which several users may read, with its event. */
+  /**
+   * Moves the array into a {@link Shared}, which several users may read, with its event.
+   *
+   * @return the shared struct
+   */
   public Shared<DeviceArray> share() {
     return Shared.of(this, DeviceArray::new);
   }
@@ -226,6 +277,7 @@ public final class DeviceArray extends ArrayOwner {
   /**
    * Moves the array of a device array on the CPU out.
    *
+   * @return the array
    * @throws FletchingException EINVAL for another device type, and for an array with an event,
    *     which an ArrowArray cannot carry; then nothing was moved
    */

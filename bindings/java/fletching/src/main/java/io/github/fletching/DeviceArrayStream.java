@@ -29,12 +29,22 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     deviceType = DeviceType.of(C.getInt(slot.address + Fields.DEVICE_ARRAY_STREAM_DEVICE_TYPE));
   }
 
-  /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
+  /**
+   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors.
+   *
+   * @param address the address of a struct
+   * @return the owner
+   */
   public static DeviceArrayStream wrap(long address) {
     return new DeviceArrayStream(imported(Kind.DEVICE_ARRAY_STREAM, address));
   }
 
-  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  /**
+   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   *
+   * @param function the function, which is called once
+   * @return the owner
+   */
   public static DeviceArrayStream filledBy(LongConsumer function) {
     return new DeviceArrayStream(filled(Kind.DEVICE_ARRAY_STREAM, function));
   }
@@ -53,6 +63,10 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * batch of a struct with nulls is refused too, because readers of record batches cannot represent
    * them. What the buffers contain is not compared.
    *
+   * @param schema the schema
+   * @param deviceType the type of the device
+   * @param batches the batches
+   * @return the stream
    * @throws FletchingException EINVAL when the device type is 0, and for a schema that is malformed
    *     as for {@link Shared#column}; then nothing was moved
    * @throws IllegalStateException when the schema is closed
@@ -73,7 +87,11 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     return new DeviceArrayStream(slot);
   }
 
-  /** The type of the device that can access the batches. */
+  /**
+   * The type of the device that can access the batches.
+   *
+   * @return the type of the device that can access the batches
+   */
   public DeviceType deviceType() {
     return deviceType;
   }
@@ -81,13 +99,20 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   /**
    * Calls the consumer for each warning, on the thread that reads, before the batch is handed on.
    * One that throws refuses the batch. By default warnings are dropped.
+   *
+   * @param consumer what is called
+   * @return this stream
    */
   public DeviceArrayStream onWarning(Consumer<Warning> consumer) {
     onWarning = consumer;
     return this;
   }
 
-  /** Makes an error of what would be a warning, EINVAL. */
+  /**
+   * Makes an error of what would be a warning, EINVAL.
+   *
+   * @return this stream
+   */
   public DeviceArrayStream strict() {
     return onWarning(
         warning -> {

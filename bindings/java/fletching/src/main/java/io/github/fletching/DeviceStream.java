@@ -23,27 +23,48 @@ public final class DeviceStream {
    * The handle is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter
    * of another device type accepts. CUDA and HIP have default streams: 0 and 1 are the legacy one,
    * 2 is the calling thread's. OpenCL has none. It refuses a capture.
+   *
+   * @param deviceType the type of the device
+   * @param handle the handle of the runtime
+   * @return the stream
    */
   public static DeviceStream of(DeviceType deviceType, long handle) {
     return new DeviceStream(deviceType, handle, OnCapture.REFUSE);
   }
 
-  /** The same stream with a choice for captures. */
+  /**
+   * The same stream with a choice for captures.
+   *
+   * @param choice what to do
+   * @return this stream
+   */
   public DeviceStream onCapture(OnCapture choice) {
     return new DeviceStream(deviceType, handle, choice);
   }
 
-  /** The type of the devices that the stream is for. */
+  /**
+   * The type of the devices that the stream is for.
+   *
+   * @return the type of the devices that the stream is for
+   */
   public DeviceType deviceType() {
     return deviceType;
   }
 
-  /** The handle. */
+  /**
+   * The handle.
+   *
+   * @return the handle
+   */
   public long handle() {
     return handle;
   }
 
-  /** What an operation does while the stream is captured. */
+  /**
+   * What an operation does while the stream is captured.
+   *
+   * @return this stream
+   */
   public OnCapture onCapture() {
     return onCapture;
   }

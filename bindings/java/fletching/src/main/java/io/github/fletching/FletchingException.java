@@ -23,18 +23,33 @@ public final class FletchingException extends RuntimeException {
 
   private final int errno;
 
-  /** An exception for a stream of yours to throw. A value below 1, success in C, becomes EIO. */
+  /**
+   * An exception for a stream of yours to throw. A value below 1, success in C, becomes EIO.
+   *
+   * @param errno the errno value
+   * @param message the text, which may be null
+   */
   public FletchingException(int errno, String message) {
     this(errno, message, null);
   }
 
-  /** The same with a cause. It and the message may be null. */
+  /**
+   * The same with a cause. It and the message may be null.
+   *
+   * @param errno the errno value
+   * @param message the text, which may be null
+   * @param cause the cause, which may be null
+   */
   public FletchingException(int errno, String message, Throwable cause) {
     super(message == null || message.isEmpty() ? "errno " + positive(errno) : message, cause);
     this.errno = positive(errno);
   }
 
-  /** The errno value, at least 1. */
+  /**
+   * The errno value, at least 1.
+   *
+   * @return the errno value, at least 1
+   */
   public int errno() {
     return errno;
   }

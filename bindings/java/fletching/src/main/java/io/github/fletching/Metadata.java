@@ -32,6 +32,9 @@ public final class Metadata {
   /**
    * These pairs and one more, in UTF-8.
    *
+   * @param key the key
+   * @param value the value
+   * @return the metadata
    * @throws FletchingException EINVAL for a lone surrogate
    */
   public Metadata with(String key, String value) {
@@ -46,7 +49,13 @@ public final class Metadata {
     return StandardCharsets.UTF_8.newEncoder().canEncode(text);
   }
 
-  /** These pairs and one more, of any bytes, which are copied. */
+  /**
+   * These pairs and one more, of any bytes, which are copied.
+   *
+   * @param key the key
+   * @param value the value
+   * @return the metadata
+   */
   public Metadata with(byte[] key, byte[] value) {
     List<byte[]> more = new ArrayList<>(texts);
     more.add(key.clone());
@@ -54,22 +63,41 @@ public final class Metadata {
     return new Metadata(more);
   }
 
-  /** The number of pairs. */
+  /**
+   * The number of pairs.
+   *
+   * @return the number of pairs
+   */
   public int size() {
     return texts.size() / 2;
   }
 
-  /** A copy of the key of a pair. */
+  /**
+   * A copy of the key of a pair.
+   *
+   * @param pair the index of the pair, from 0
+   * @return a copy of the key of a pair
+   */
   public byte[] key(int pair) {
     return texts.get(2 * pair).clone();
   }
 
-  /** A copy of the value of a pair. */
+  /**
+   * A copy of the value of a pair.
+   *
+   * @param pair the index of the pair, from 0
+   * @return a copy of the value of a pair
+   */
   public byte[] value(int pair) {
     return texts.get(2 * pair + 1).clone();
   }
 
-  /** A copy of the value of the first pair with this key. */
+  /**
+   * A copy of the value of the first pair with this key.
+   *
+   * @param key the key
+   * @return a copy of the value of the first pair with this key
+   */
   public Optional<byte[]> get(String key) {
     byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
     return IntStream.range(0, isUnicode(key) ? size() : 0)
@@ -81,6 +109,8 @@ public final class Metadata {
   /**
    * The value of the first pair with this key, as text.
    *
+   * @param key the key
+   * @return the value of the first pair with this key, as text
    * @throws FletchingException EINVAL for a value that is not UTF-8
    */
   public Optional<String> text(String key) {
@@ -115,6 +145,7 @@ public final class Metadata {
    * The block of bytes that ArrowSchema.metadata points to. No pairs are the four bytes of a 0,
    * where a schema without metadata has NULL.
    *
+   * @return the block of bytes that ArrowSchema.metadata points to
    * @throws FletchingException EINVAL for more than 2^31-1 bytes
    */
   public byte[] encode() {
@@ -135,6 +166,8 @@ public final class Metadata {
   /**
    * The pairs of a block that ends with the bytes or before.
    *
+   * @param block the block
+   * @return the pairs of a block that ends with the bytes or before
    * @throws FletchingException EINVAL for a negative count or length, and for a block that does not
    *     end within the bytes
    * @throws NullPointerException when the block is null

@@ -73,6 +73,7 @@ public abstract class Owner implements AutoCloseable {
    * The address of the struct, for a callee in C that reads it or moves it out. It is valid until
    * the owner is closed: keep the owner reachable until the callee has returned.
    *
+   * @return the address
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
    * @throws FletchingException EBUSY for a stream during a call
    */
@@ -84,6 +85,7 @@ public abstract class Owner implements AutoCloseable {
    * Moves the struct to an address, which is overwritten. It is the receiver's to release from now
    * on; the owner is closed.
    *
+   * @param address the address of a struct
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
    * @throws FletchingException EINVAL for an address of 0, and for the struct's own address; EBUSY
    *     for a stream during a call
@@ -101,7 +103,11 @@ public abstract class Owner implements AutoCloseable {
     source.free();
   }
 
-  /** Whether there is nothing to release: closed, moved, or moved out by foreign code. */
+  /**
+   * Whether there is nothing to release: closed, moved, or moved out by foreign code.
+   *
+   * @return whether there is nothing to release
+   */
   public boolean isReleased() {
     return slot == null || isMovedOut();
   }
@@ -132,7 +138,11 @@ public abstract class Owner implements AutoCloseable {
     }
   }
 
-  /** How many owners were collected that had not been closed. */
+  /**
+   * How many owners were collected that had not been closed.
+   *
+   * @return how many owners were collected that had not been closed
+   */
   public static long leaks() {
     return Slot.LEAKS.get();
   }
@@ -141,6 +151,8 @@ public abstract class Owner implements AutoCloseable {
    * How many structs C has released while the JVM shut down. They leak: their objects are not
    * closed, because the classes that would do so may be gone. See the README for a release after
    * the end of the JVM.
+   *
+   * @return how many structs C has released while the JVM shut down
    */
   public static long lateReleases() {
     return Exported.LATE.get();

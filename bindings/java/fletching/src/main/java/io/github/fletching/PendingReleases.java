@@ -14,17 +14,29 @@ public final class PendingReleases {
     this.lastRefusal = lastRefusal;
   }
 
-  /** Arrays whose stream has not reached their point yet. */
+  /**
+   * Arrays whose stream has not reached their point yet.
+   *
+   * @return the number of arrays
+   */
   public long pending() {
     return pending;
   }
 
-  /** Of these, those that the driver last said nothing about. */
+  /**
+   * Of these, those that the driver last said nothing about.
+   *
+   * @return the number of arrays
+   */
   public long refused() {
     return refused;
   }
 
-  /** Its newest error; empty when there was none. */
+  /**
+   * Its newest error; empty when there was none.
+   *
+   * @return the error, empty for none
+   */
   public String lastRefusal() {
     return lastRefusal;
   }

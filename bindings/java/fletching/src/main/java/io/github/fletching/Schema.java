@@ -15,52 +15,95 @@ public final class Schema extends Owner {
     super(Kind.SCHEMA, slot);
   }
 
-  /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
+  /**
+   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors.
+   *
+   * @param address the address of a struct
+   * @return the owner
+   */
   public static Schema wrap(long address) {
     return new Schema(imported(Kind.SCHEMA, address));
   }
 
-  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  /**
+   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   *
+   * @param function the function, which is called once
+   * @return the owner
+   */
   public static Schema filledBy(LongConsumer function) {
     return new Schema(filled(Kind.SCHEMA, function));
   }
 
-  /** The schema itself as a view, for code that walks through views. */
+  /**
+   * The schema itself as a view, for code that walks through views.
+   *
+   * @return the schema itself as a view, for code that walks through views
+   */
   public SchemaView view() {
     return new SchemaView(this, null, open("read"));
   }
 
-  /** See {@link SchemaView#format}. */
+  /**
+   * See {@link SchemaView#format}.
+   *
+   * @return the format string
+   */
   public String format() {
     return view().format();
   }
 
-  /** See {@link SchemaView#name}. */
+  /**
+   * See {@link SchemaView#name}.
+   *
+   * @return the name
+   */
   public String name() {
     return view().name();
   }
 
-  /** See {@link SchemaView#flags}. */
+  /**
+   * See {@link SchemaView#flags}.
+   *
+   * @return the flags
+   */
   public long flags() {
     return view().flags();
   }
 
-  /** See {@link SchemaView#metadata}. */
+  /**
+   * See {@link SchemaView#metadata}.
+   *
+   * @return the metadata
+   */
   public Metadata metadata() {
     return view().metadata();
   }
 
-  /** See {@link View#childCount}. */
+  /**
+   * See {@link View#childCount}.
+   *
+   * @return the number of children
+   */
   public int childCount() {
     return view().childCount();
   }
 
-  /** See {@link SchemaView#child}. */
+  /**
+   * See {@link SchemaView#child}.
+   *
+   * @param index the index, from 0
+   * @return the child
+   */
   public SchemaView child(int index) {
     return view().child(index);
   }
 
-  /** See {@link SchemaView#dictionary}. */
+  /**
+   * See {@link SchemaView#dictionary}.
+   *
+   * @return the dictionary
+   */
   public SchemaView dictionary() {
     return view().dictionary();
   }
@@ -76,27 +119,48 @@ public final class Schema extends Owner {
     Reference.reachabilityFence(this);
   }
 
-  /** Moves a child out; see {@link Array#takeChild}. */
+  /**
+   * Moves a child out; see {@link Array#takeChild}.
+   *
+   * @param index the index, from 0
+   * @return the child
+   */
   public Schema takeChild(int index) {
     return new Schema(Tree.takeChild(this, index));
   }
 
-  /** The same for the dictionary. */
+  /**
+   * The same for the dictionary.
+   *
+   * @return the dictionary
+   */
   public Schema takeDictionary() {
     return new Schema(Tree.takeDictionary(this));
   }
 
-  /** Keeps an object until the release of the struct; see {@link ArrayOwner#attach}. */
+  /**
+   * Keeps an object until the release of the struct; see {@link ArrayOwner#attach}.
+   *
+   * @param object the object, which may be null
+   */
   public void attach(Object object) {
     Tree.attach(this, object);
   }
 
-  /** The same with a lambda as the object. */
+  /**
+   * The same with a lambda as the object.
+   *
+   * @param object the object, which may be null
+   */
   public void attach(AutoCloseable object) {
     attach((Object) object);
   }
 
-  /** Moves the schema into a {@link Shared}, which several users may read. */
+  /**
+   * Moves the schema into a {@link Shared}, which several users may read.
+   *
+   * @return the shared struct
+   */
   public Shared<Schema> share() {
     return Shared.of(this, Schema::new);
   }

@@ -23,42 +23,76 @@ public final class SchemaBuilder {
   private final List<SchemaBuilder> children = new ArrayList<>();
   private SchemaBuilder dictionary;
 
-  /** A schema with a format string; for a dictionary-encoded type, the format of the indices. */
+  /**
+   * A schema with a format string; for a dictionary-encoded type, the format of the indices.
+   *
+   * @param format the format string
+   */
   public SchemaBuilder(String format) {
     this.format = format;
   }
 
-  /** Replaces the format string. */
+  /**
+   * Replaces the format string.
+   *
+   * @param text the text
+   * @return this builder
+   */
   public SchemaBuilder format(String text) {
     format = text;
     return this;
   }
 
-  /** The name of the field, empty by default. It is never NULL, which some readers refuse. */
+  /**
+   * The name of the field, empty by default. It is never NULL, which some readers refuse.
+   *
+   * @param text the text
+   * @return this builder
+   */
   public SchemaBuilder name(String text) {
     name = text;
     return this;
   }
 
-  /** The ARROW_FLAG_ bits. A field that may have nulls has ARROW_FLAG_NULLABLE. */
+  /**
+   * The ARROW_FLAG_ bits. A field that may have nulls has ARROW_FLAG_NULLABLE.
+   *
+   * @param bits the flags
+   * @return this builder
+   */
   public SchemaBuilder flags(long bits) {
     flags = bits;
     return this;
   }
 
-  /** The metadata, which becomes NULL when there is no pair. */
+  /**
+   * The metadata, which becomes NULL when there is no pair.
+   *
+   * @param pairs the pairs
+   * @return this builder
+   */
   public SchemaBuilder metadata(Metadata pairs) {
     metadata = pairs;
     return this;
   }
 
-  /** Adds the type of a child. */
+  /**
+   * Adds the type of a child.
+   *
+   * @param child the child
+   * @return this builder
+   */
   public SchemaBuilder child(SchemaBuilder child) {
     children.add(child);
     return this;
   }
 
-  /** The type of the dictionary's values. */
+  /**
+   * The type of the dictionary's values.
+   *
+   * @param values the values of the dictionary
+   * @return this builder
+   */
   public SchemaBuilder dictionary(SchemaBuilder values) {
     dictionary = values;
     return this;
@@ -67,6 +101,7 @@ public final class SchemaBuilder {
   /**
    * Builds the schema, which has copies of the texts, in one allocation of C.
    *
+   * @return the array
    * @throws FletchingException EINVAL for a format that is empty, a format or name with a NUL or a
    *     lone surrogate in it, metadata that cannot be encoded, and more than 256 levels or 2^22
    *     structs, where the message says in which child; ENOMEM

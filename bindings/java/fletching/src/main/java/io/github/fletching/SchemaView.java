@@ -10,7 +10,11 @@ public final class SchemaView extends View {
     super(owner, parent, address);
   }
 
-  /** The format string. */
+  /**
+   * The format string.
+   *
+   * @return the format string
+   */
   public String format() {
     return read("", schema -> Native.text(C.getAddress(schema + Fields.SCHEMA_FORMAT)));
   }
@@ -18,12 +22,18 @@ public final class SchemaView extends View {
   /**
    * The name; empty for NULL, which means the same. What is not UTF-8 reads as U+FFFD, where a
    * producer has not kept to it.
+   *
+   * @return the name
    */
   public String name() {
     return read("", schema -> Native.text(C.getAddress(schema + Fields.SCHEMA_NAME)));
   }
 
-  /** The ARROW_FLAG_ bits. */
+  /**
+   * The ARROW_FLAG_ bits.
+   *
+   * @return the ARROW_FLAG_ bits
+   */
   public long flags() {
     return readLong(Fields.SCHEMA_FLAGS, 0);
   }
@@ -31,6 +41,7 @@ public final class SchemaView extends View {
   /**
    * A copy of the metadata.
    *
+   * @return a copy of the metadata
    * @throws FletchingException EINVAL for a negative count or length, and for more than 2^31-1
    *     bytes in all; ENOMEM
    */
@@ -39,12 +50,21 @@ public final class SchemaView extends View {
         Metadata.EMPTY, schema -> Metadata.at(C.getAddress(schema + Fields.SCHEMA_METADATA)));
   }
 
-  /** See {@link ArrayView#child}. */
+  /**
+   * See {@link ArrayView#child}.
+   *
+   * @param index the index, from 0
+   * @return the child
+   */
   public SchemaView child(int index) {
     return new SchemaView(owner, this, childAddress(index));
   }
 
-  /** The type of the dictionary's values; a view of a released struct where there is none. */
+  /**
+   * The type of the dictionary's values; a view of a released struct where there is none.
+   *
+   * @return the type of the dictionary's values
+   */
   public SchemaView dictionary() {
     return new SchemaView(owner, this, dictionaryAddress());
   }
@@ -52,6 +72,7 @@ public final class SchemaView extends View {
   /**
    * A copy of the schema, to be changed or built.
    *
+   * @return a copy of the schema, to be changed or built
    * @throws FletchingException EINVAL for a schema that is released, whose format or name is not
    *     UTF-8, whose metadata cannot be read, or that is malformed as for {@link Shared#column}
    */

@@ -31,7 +31,11 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     return new Shared<>(make.apply(source.takeSlot("share")), use.share, make);
   }
 
-  /** The number of children. */
+  /**
+   * The number of children.
+   *
+   * @return the number of children
+   */
   public int columnCount() {
     int count = owner.kind.childCount(owner.open("read"));
     Reference.reachabilityFence(owner);
@@ -41,6 +45,8 @@ public final class Shared<T extends Owner> implements AutoCloseable {
   /**
    * A child as a struct of its own; of a device array with its device and event.
    *
+   * @param index the index, from 0
+   * @return a child as a struct of its own
    * @throws FletchingException EINVAL when there is no such child, when it or one below it was
    *     moved out before, or is malformed: NULL, a schema without a format, n_children negative,
    *     above 2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
@@ -49,7 +55,11 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     return show(Tree.child("column", owner, index));
   }
 
-  /** All of it as a struct of its own. Errors: as {@link #column}. */
+  /**
+   * All of it as a struct of its own. Errors: as {@link #column}.
+   *
+   * @return all of it as a struct of its own
+   */
   public T view() {
     return show(owner.open("view"));
   }
@@ -68,7 +78,11 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     return make.apply(slot);
   }
 
-  /** Whether this was closed. */
+  /**
+   * Whether this was closed.
+   *
+   * @return whether this was closed
+   */
   public boolean isReleased() {
     return owner.isReleased();
   }

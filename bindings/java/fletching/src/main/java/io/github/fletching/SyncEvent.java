@@ -24,17 +24,29 @@ public final class SyncEvent {
     this.address = address;
   }
 
-  /** The type of the device that the array is on. */
+  /**
+   * The type of the device that the array is on.
+   *
+   * @return the type of the device that the array is on
+   */
   public DeviceType deviceType() {
     return deviceType;
   }
 
-  /** Which device of that type. */
+  /**
+   * Which device of that type.
+   *
+   * @return which device of that type
+   */
   public long deviceId() {
     return deviceId;
   }
 
-  /** sync_event as the struct has it, never 0. */
+  /**
+   * sync_event as the struct has it, never 0.
+   *
+   * @return the address
+   */
   public long address() {
     return address;
   }

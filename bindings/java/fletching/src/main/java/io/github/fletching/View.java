@@ -44,7 +44,11 @@ public abstract class View {
     return value;
   }
 
-  /** Whether there is nothing to read: no such struct, moved out, or the owner was closed. */
+  /**
+   * Whether there is nothing to read: no such struct, moved out, or the owner was closed.
+   *
+   * @return whether there is nothing to read
+   */
   public final boolean isReleased() {
     boolean released = owner.isReleased() || isGone();
     Reference.reachabilityFence(owner);
@@ -62,6 +66,8 @@ public abstract class View {
   /**
    * The number of children; 0 where the struct has no list of them, and for a count that is
    * negative or above 2^22.
+   *
+   * @return the number of children
    */
   public final int childCount() {
     return read(0, kind::childCount);

@@ -48,6 +48,10 @@ public final class VulkanContext {
   /**
    * The VkDevice with which the producer created the event, and the vkGetDeviceProcAddr of that
    * device, 0 for the functions of the loader.
+   *
+   * @param device the handle of the VkDevice
+   * @param getDeviceProcAddr the address of vkGetDeviceProcAddr
+   * @return the stream
    */
   public static VulkanContext of(long device, long getDeviceProcAddr) {
     return new VulkanContext(device, getDeviceProcAddr, 0, 0, 0);
@@ -57,6 +61,11 @@ public final class VulkanContext {
    * The same for a wait in a command buffer: the VkQueue on which the producer sets the event, the
    * one to which the caller submits, and the VkPipelineStageFlags with which the producer sets the
    * event, 0 for all commands.
+   *
+   * @param producerQueue the queue of the producer
+   * @param queue the queue
+   * @param setStages the stages that set the event
+   * @return this stream
    */
   public VulkanContext onQueue(long producerQueue, long queue, int setStages) {
     return new VulkanContext(device, getDeviceProcAddr, producerQueue, queue, setStages);

@@ -13,7 +13,11 @@ package io.github.fletching;
  * <p>Text: Arrow C device data interface, "Synchronization Events".
  */
 public interface Waiter {
-  /** Blocks the calling thread until the event has happened. */
+  /**
+   * Blocks the calling thread until the event has happened.
+   *
+   * @param event the event
+   */
   default void synchronize(SyncEvent event) {
     throw Waiters.notOfWaiter("synchronize", event);
   }
@@ -21,12 +25,20 @@ public interface Waiter {
   /**
    * Lets what is enqueued on the stream from now on wait for the event, and returns while it is
    * still pending.
+   *
+   * @param event the event
+   * @param stream the stream
    */
   default void waitOn(SyncEvent event, DeviceStream stream) {
     throw Waiters.notOfWaiter("wait_on", event);
   }
 
-  /** Whether the event has happened. Does not block. */
+  /**
+   * Whether the event has happened. Does not block.
+   *
+   * @param event the event
+   * @return whether the event has happened
+   */
   default boolean isReady(SyncEvent event) {
     throw Waiters.notOfWaiter("ready", event);
   }

@@ -18,6 +18,8 @@ public final class Waiters {
    * Registers how to wait on the events of a device type. A waiter that was there is replaced;
    * calls that have begun finish with it. Any thread.
    *
+   * @param deviceType the type of the device
+   * @param waiter the waiter
    * @throws FletchingException EINVAL for a device type that is waited on without one: of CUDA, HIP
    *     and OpenCL
    */
@@ -32,7 +34,12 @@ public final class Waiters {
     REGISTERED.put(deviceType, waiter);
   }
 
-  /** Removes the waiter of a device type; false when there was none. */
+  /**
+   * Removes the waiter of a device type; false when there was none.
+   *
+   * @param deviceType the type of the device
+   * @return whether there was a waiter
+   */
   public static boolean unregister(DeviceType deviceType) {
     return REGISTERED.remove(deviceType) != null;
   }

@@ -12,12 +12,20 @@ public final class Warning {
     this.message = message;
   }
 
-  /** The id of the rule in docs/reference/rules: {@code device-array.reserved-zero}. */
+  /**
+   * The id of the rule in docs/reference/rules: {@code device-array.reserved-zero}.
+   *
+   * @return the id of the rule in docs/reference/rules
+   */
   public String rule() {
     return rule;
   }
 
-  /** What was found, and what was expected. */
+  /**
+   * What was found, and what was expected.
+   *
+   * @return the text
+   */
   public String message() {
     return message;
   }

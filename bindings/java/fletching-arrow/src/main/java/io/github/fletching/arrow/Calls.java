@@ -25,8 +25,10 @@ final class Calls {
   }
 
   private static int errnoOf(RuntimeException thrown) {
-    if (thrown instanceof OutOfMemoryException) {
-      return Errno.ENOMEM;
+    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+      if (cause instanceof OutOfMemoryException) {
+        return Errno.ENOMEM;
+      }
     }
     return thrown instanceof UnsupportedOperationException ? Errno.ENOSYS : Errno.EINVAL;
   }
