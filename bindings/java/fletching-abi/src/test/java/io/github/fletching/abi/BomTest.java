@@ -48,9 +48,7 @@ class BomTest {
     assertEquals(artifacts, managed); // with the BOM's own
     String version = texts(parent, "version").get(0);
     assertEquals(List.of(version), List.copyOf(new TreeSet<>(versions(bom))));
-    assertEquals(
-        List.of("io.github.fletching"),
-        List.copyOf(new TreeSet<>(texts(bom, "groupId"))));
+    assertEquals(List.of("io.github.fletching"), List.copyOf(new TreeSet<>(texts(bom, "groupId"))));
   }
 
   private static List<String> versions(Element bom) {

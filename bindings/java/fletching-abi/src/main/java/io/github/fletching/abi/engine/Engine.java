@@ -91,7 +91,9 @@ public interface Engine {
    */
   long symbol(long library, String name);
 
-  /** Frees the functions for C, which are not called any more. The engine is not used afterwards. */
+  /**
+   * Frees the functions for C, which are not called any more. The engine is not used afterwards.
+   */
   void close();
 
   /** What runs when C calls a stub. Arguments that the signature does not have are 0. */

@@ -9,7 +9,10 @@ import io.github.fletching.Owner;
 public final class Forgotten {
   private Forgotten() {}
 
-  /** Returns when the arrays were released, after the warnings. The property forgotten is their number. */
+  /**
+   * Returns when the arrays were released, after the warnings. The property forgotten is their
+   * number.
+   */
   public static void main(String[] arguments) {
     int count = Integer.getInteger("forgotten", 1);
     for (int i = 0; i < count; i++) {
