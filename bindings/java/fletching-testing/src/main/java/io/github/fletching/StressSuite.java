@@ -65,7 +65,8 @@ public abstract class StressSuite {
             }
             meeting.await();
             if (failure[0] == null) {
-              failure[number] = failure[number] != null ? failure[number] : tryRun(() -> body.accept(number));
+              failure[number] =
+                  failure[number] != null ? failure[number] : tryRun(() -> body.accept(number));
             }
             meeting.await();
             if (number == 0 && failure[0] == null) {
