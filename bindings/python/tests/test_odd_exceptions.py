@@ -60,7 +60,6 @@ ODD = [
     (Error(errno.EPIPE, "\udcff"), errno.EPIPE, r"^\\udcff$"),
     (Error("no number", "text"), errno.EIO, "^text$"),
     (NotImplementedError("not here"), errno.ENOSYS, "^NotImplementedError: not here$"),
-    (asyncio.CancelledError("gone"), errno.ECANCELED, "^CancelledError: gone$"),
     (TextError(), errno.EIO, "^TextError$"),
     (OSError(0, "no failure"), errno.EIO, "no failure$"),
     (OSError(2**32, "large"), errno.EIO, "large$"),
