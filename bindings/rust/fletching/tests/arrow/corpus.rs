@@ -9,7 +9,11 @@ use fletching_testing::corpus::{each, Case, Kind};
 use crate::arrays::checked;
 
 fn check(case: &Case, error: Option<fletching::Error>) {
-    let accepted = case.accepted && !case.is_exception(c"arrow-rs");
+    // arrow-rs 54 has no decimals of 32 and 64 bits.
+    let decimal = fletching::SchemaBuilder::new("d:9,2,64").build().unwrap();
+    let is_narrow = [c"decimal.32-bits", c"decimal.64-bits"].contains(&case.name.as_c_str());
+    let is_unknown = is_narrow && to_field(&decimal).is_err();
+    let accepted = case.accepted && !case.is_exception(c"arrow-rs") && !is_unknown;
     assert_eq!(error.is_none(), accepted, "{:?}: {error:?}", case.name);
 }
 
