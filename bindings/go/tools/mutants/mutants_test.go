@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +64,34 @@ func TestEveryMutantOfATinyPackage(t *testing.T) {
 func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	if err := run(t.TempDir(), []string{"testdata/missing"}); err == nil || !strings.HasPrefix(err.Error(), "testdata/missing: ") {
 		t.Error(err)
+	}
+}
+
+// The run of the mutants refuses such an entry too, but hours later.
+func TestEntriesOfTheTableNameMutants(t *testing.T) {
+	out := t.TempDir()
+	t.Chdir("../..")
+	if err := run(out, []string{".", "abi/callbacks", "arrowgo"}); err != nil {
+		t.Fatal(err)
+	}
+	known := map[Mutant]bool{}
+	for _, mutant := range read(t, filepath.Join(out, "mutants.json")) {
+		mutant.Line = 0
+		known[mutant] = true
+	}
+	text, err := os.ReadFile("testdata/mutants.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := regexp.MustCompile(`(?m)^  - file: (.+)\n    change: (.+)\n(?:    nth: (\d+)\n)?`).FindAllStringSubmatch(string(text), -1)
+	if count := strings.Count(string(text), "- file: "); len(entries) != count || count == 0 {
+		t.Errorf("entries: expected %d, got %d", count, len(entries))
+	}
+	for _, entry := range entries {
+		nth, err := strconv.Atoi(cmp.Or(entry[3], "1"))
+		if mutant := (Mutant{File: entry[1], Change: entry[2], Nth: nth}); err != nil || !known[mutant] {
+			t.Errorf("no such mutant: %+v", mutant)
+		}
 	}
 }
 
