@@ -69,14 +69,16 @@ def _errno(spec: Spec) -> list[Output]:
     values = [name for names in classes.values() for name in names]  # "io/fs.ErrInvalid"
     packages = sorted({"errors", "syscall", *(name.rpartition(".")[0] for name in values)})
     context = {"classes": classes, "packages": packages, "other": table.other}
+    numbers = {"errors": table.errors, "other": table.other}
     return [
         Output(f"{folder}/errno.go", "errno.go", source, context),
+        Output(f"{folder}/errno_table.go", "errno_table.go", source, numbers),
         *(
             Output(
                 f"{folder}/errno_{system}.go",
                 "errno_system.go",
                 source,
-                {"system": system, "errors": table.errors, "other": table.other},
+                {"system": system, **numbers},
             )
             for system in ("unix", "windows")
         ),

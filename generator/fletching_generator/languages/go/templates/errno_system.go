@@ -19,41 +19,16 @@ const (
 )
 /*% if system == "windows" %*/
 
-// The package syscall invents the values of these names: they have this bit.
-const invented = 1 << 29
-
-var errorNumbers = [...]struct {
-	code   syscall.Errno
-	number int32
-}{
-/*% for error in errors %*/
-	{syscall./*{ error.name }*/, /*{ error.name }*/},
-/*% endfor %*/
-}
-
-// ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. An invented value that is
-// not in the table is /*{ other }*/, any other is its own number.
+// ErrorNumber returns C's number for a syscall.Errno: 22 for syscall.EINVAL. A value that package syscall
+// invents and that is not in the table is /*{ other }*/, any other is its own number.
 func ErrorNumber(code syscall.Errno) int32 {
-	for _, entry := range errorNumbers {
-		if entry.code == code {
-			return entry.number
-		}
-	}
-	if code >= invented {
-		return /*{ other }*/
-	}
-	return int32(code)
+	return windowsErrors.number(code)
 }
 
 // SystemError returns the syscall.Errno for C's number, for errors.Is: syscall.EINVAL for 22, and
 // the number itself if it is not in the table.
 func SystemError(number int32) syscall.Errno {
-	for _, entry := range errorNumbers {
-		if entry.number == number {
-			return entry.code
-		}
-	}
-	return syscall.Errno(number)
+	return windowsErrors.errno(number)
 }
 /*% else %*/
 
