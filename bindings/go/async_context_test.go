@@ -23,7 +23,7 @@ func endlessly(t *testing.T, stream *AsyncStream, live *live) <-chan error {
 	t.Helper()
 	handler := stream.Handler()
 	return start(func() error {
-		return SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+		return Send(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
 			for rows := 1; yield(live.batch(rows), nil); rows++ {
 			}
 		}, handler)

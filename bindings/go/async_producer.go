@@ -67,10 +67,11 @@ func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 	return s.result
 }
 
-// SendAsync sends the batches of an iterator to the handler of a consumer: see AsyncProducer.Send. The
-// schema and the batches are moved in. The iterator is not interrupted while it waits for data.
-func SendAsync(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error], handler unsafe.Pointer) error {
-	return sendAsync(ctx, schema, deviceType, handler, func(_ context.Context, yield func(AsyncBatch, error) bool) {
+// Send sends the batches of an iterator to the handler of a consumer, and blocks until the handler is released:
+// see AsyncProducer.Send. The schema and the batches are moved in. The iterator is not interrupted while it waits
+// for data.
+func Send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error], handler unsafe.Pointer) error {
+	return send(ctx, schema, deviceType, handler, func(_ context.Context, yield func(AsyncBatch, error) bool) {
 		for batch, err := range batches {
 			if !yield(AsyncBatch{Array: batch}, err) {
 				return
@@ -79,10 +80,10 @@ func SendAsync(ctx context.Context, schema *Schema, deviceType abi.DeviceType, b
 	})
 }
 
-// SendAsyncChannel sends the batches of a channel until it is closed. What is in the channel when the
-// consumer cancels stays there. See SendAsync.
-func SendAsyncChannel(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches <-chan *DeviceArray, handler unsafe.Pointer) error {
-	return sendAsync(ctx, schema, deviceType, handler, func(ctx context.Context, yield func(AsyncBatch, error) bool) {
+// SendChannel sends the batches of a channel until it is closed. What is in the channel when the
+// consumer cancels stays there. See Send.
+func SendChannel(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches <-chan *DeviceArray, handler unsafe.Pointer) error {
+	return send(ctx, schema, deviceType, handler, func(ctx context.Context, yield func(AsyncBatch, error) bool) {
 		for {
 			select {
 			case batch, open := <-batches:
@@ -96,7 +97,7 @@ func SendAsyncChannel(ctx context.Context, schema *Schema, deviceType abi.Device
 	})
 }
 
-func sendAsync(ctx context.Context, schema *Schema, deviceType abi.DeviceType, handler unsafe.Pointer, batches func(context.Context, func(AsyncBatch, error) bool)) error {
+func send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, handler unsafe.Pointer, batches func(context.Context, func(AsyncBatch, error) bool)) error {
 	defer discard(schema) // which does nothing when it was sent
 	open := func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
 		return schema, func(yield func(AsyncBatch, error) bool) { batches(ctx, yield) }, nil

@@ -335,7 +335,7 @@ func TestRuleAsyncProducerOutlivesHandler(t *testing.T) {
 			p.cancel()
 		}
 	}
-	if err := SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(func(*DeviceArray, error) bool) {}, p.handler()); err != nil {
+	if err := Send(context.Background(), intSchema(), abi.DeviceCPU, func(func(*DeviceArray, error) bool) {}, p.handler()); err != nil {
 		t.Error(err)
 	}
 	expectText(t, p.take(), "schema, end, release")

@@ -258,7 +258,7 @@ func TestExtractionsAndTheEndReleaseOnce(t *testing.T) {
 			batches := func(yield func(*DeviceArray, error) bool) {
 				_ = yield(live.batch(1), nil) && yield(live.batch(2), nil) && yield(live.batch(3), nil)
 			}
-			return SendAsync(context.Background(), intSchema(), abi.DeviceCPU, batches, p.handler())
+			return Send(context.Background(), intSchema(), abi.DeviceCPU, batches, p.handler())
 		})
 		for rows := int64(1); rows <= 3; rows++ {
 			<-arrived

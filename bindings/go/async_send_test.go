@@ -18,12 +18,12 @@ import (
 
 // --- The sending side ---------------------------------------------------------------------------------
 
-func TestSendAsyncChannel(t *testing.T) {
+func TestSendChannel(t *testing.T) {
 	var live live
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	batches := make(chan *DeviceArray, 3)
 	sent := start(func() error {
-		return SendAsyncChannel(context.Background(), intSchema(), abi.DeviceCPU, batches, stream.Handler())
+		return SendChannel(context.Background(), intSchema(), abi.DeviceCPU, batches, stream.Handler())
 	})
 	for rows := 1; rows <= 3; rows++ {
 		batches <- live.batch(rows)
@@ -39,7 +39,7 @@ func TestSendAsyncChannel(t *testing.T) {
 	stream = NewAsyncStream(context.Background(), AsyncOptions{})
 	empty := make(chan *DeviceArray)
 	sent = start(func() error {
-		return SendAsyncChannel(context.Background(), intSchema(), abi.DeviceCPU, empty, stream.Handler())
+		return SendChannel(context.Background(), intSchema(), abi.DeviceCPU, empty, stream.Handler())
 	})
 	schema := must(stream.Schema(context.Background()))
 	schema.Close()
@@ -59,7 +59,7 @@ func TestBatchesThatMisbehave(t *testing.T) {
 	} {
 		stream := NewAsyncStream(context.Background(), AsyncOptions{})
 		sent := start(func() error {
-			return SendAsync(context.Background(), intSchema(), abi.DeviceCPU, batches, stream.Handler())
+			return Send(context.Background(), intSchema(), abi.DeviceCPU, batches, stream.Handler())
 		})
 		failure := failed(stream.All(context.Background()))
 		if err := <-sent; err == nil || err.Error() != expected || failure == nil || failure.Error() != expected {
@@ -107,7 +107,7 @@ func TestOpenThatFails(t *testing.T) {
 		stream.Close()
 	}
 	schema := intSchema()
-	if err := SendAsync(context.Background(), schema, abi.DeviceCPU, nil, nil); !errors.Is(err, syscall.EINVAL) || !schema.IsReleased() {
+	if err := Send(context.Background(), schema, abi.DeviceCPU, nil, nil); !errors.Is(err, syscall.EINVAL) || !schema.IsReleased() {
 		t.Error(err)
 	}
 	schema.Close()
@@ -136,7 +136,7 @@ func TestSeveralReaders(t *testing.T) {
 			}
 		}()
 	}
-	err := SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+	err := Send(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
 		for rows := 1; rows <= 500; rows++ {
 			yield(live.batch(rows), nil)
 		}
@@ -217,7 +217,7 @@ func TestSendReturnsWhenContextIsDoneAndBatchIsHeld(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		sent := start(func() error {
-			return SendAsync(ctx, intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+			return Send(ctx, intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
 				yield(rowsOf(1), nil)
 				<-ctx.Done()
 			}, p.handler())
@@ -242,7 +242,7 @@ func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {
 		var ended atomic.Bool
 		stream := NewAsyncStream(context.Background(), AsyncOptions{})
 		sent := start(func() error {
-			err := SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+			err := Send(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
 				for yield(rowsOf(1), nil) {
 				}
 				for range 100 {

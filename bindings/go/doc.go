@@ -28,7 +28,7 @@
 //
 // An owner may move between goroutines. Several may read it at once; none may while it is closed,
 // exported, or a child is taken. Streams say more. A release callback of ours may be called on any thread of
-// C, and closes the owner of a builder there. SendAsync runs the batches on a goroutine of its own, which has
+// C, and closes the owner of a builder there. Send runs the batches on a goroutine of its own, which has
 // ended when it returns; an AsyncStream has no goroutine.
 //
 // # Functions of yours

@@ -88,7 +88,7 @@ func ExampleAsyncStream() {
 			for rows := 1; rows <= 3 && yield(must(fletching.FromValues(make([]int32, rows))).ToDevice()); rows++ {
 			}
 		}
-		sent <- fletching.SendAsync(ctx, schema, abi.DeviceCPU, batches, handler)
+		sent <- fletching.Send(ctx, schema, abi.DeviceCPU, batches, handler)
 	}(stream.Handler())
 	for batch, err := range stream.All(ctx) {
 		if err != nil {

@@ -87,7 +87,7 @@ func TestHostileAsyncConsumers(t *testing.T) {
 		}
 		sent := make(chan error, 1)
 		go func() {
-			sent <- fletching.SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
+			sent <- fletching.Send(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
 				for i := 0; i < batches && yield(must(must(fletching.FromValues([]int32{1, 2, 3})).ToDevice()), nil); i++ {
 				}
 			}, handler)

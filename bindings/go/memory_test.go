@@ -208,7 +208,7 @@ func TestNothingIsLeftBehindInC(t *testing.T) {
 			yield(must(must(fletching.FromValues([]int32{1})).ToDevice()), nil)
 		}
 		sent := make(chan error)
-		go func() { sent <- fletching.SendAsync(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
+		go func() { sent <- fletching.Send(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
 		for batch, err := range stream.All(background) {
 			succeed(t, err)
 			batch.Close()
@@ -222,7 +222,7 @@ func TestNothingIsLeftBehindInC(t *testing.T) {
 			yield(nil, fletching.NewError(syscall.EIO, "a text of more than sixteen bytes", nil))
 		}
 		sent := make(chan error)
-		go func() { sent <- fletching.SendAsync(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
+		go func() { sent <- fletching.Send(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
 		for _, err := range stream.All(background) {
 			expectError(t, err, syscall.EIO, "a text of more")
 		}

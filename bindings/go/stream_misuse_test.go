@@ -53,7 +53,7 @@ func TestAnErrorWithMethodsThatPanic(t *testing.T) {
 	sent := make(chan error)
 	go func() {
 		handler := consumer.Handler()
-		sent <- fletching.SendAsync(context.Background(), intSchema(), abi.DeviceCUDA, batches, handler)
+		sent <- fletching.Send(context.Background(), intSchema(), abi.DeviceCUDA, batches, handler)
 	}()
 	_, _, err := consumer.Next(context.Background())
 	expectError(t, err, syscall.EIO, "producer: failed without a message")

@@ -157,7 +157,7 @@ func TestSendRefusesBatchOfAnotherType(t *testing.T) {
 					}
 				}
 			}()
-			err := fletching.SendAsync(context.Background(), must(each.schema.Build()), abi.DeviceCPU,
+			err := fletching.Send(context.Background(), must(each.schema.Build()), abi.DeviceCPU,
 				func(yield func(*fletching.DeviceArray, error) bool) {
 					if yield(fits(each.schema).ToDevice()) {
 						yield(noted(each.batch(), &log).ToDevice())

@@ -134,11 +134,11 @@ func ints(count int) func(func(*fletching.DeviceArray, error) bool) {
 	}
 }
 
-func TestSendAsyncToArrowGo(t *testing.T) {
+func TestSendToArrowGo(t *testing.T) {
 	handler, streams := receive(context.Background(), 2)
 	sent := make(chan error, 1)
 	go func() {
-		sent <- fletching.SendAsync(context.Background(), must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, ints(5), handler)
+		sent <- fletching.Send(context.Background(), must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, ints(5), handler)
 	}()
 	stream := <-streams
 	if stream.Err != nil || !stream.Schema.Equal(schemaOfA) {
@@ -157,14 +157,14 @@ func TestSendAsyncToArrowGo(t *testing.T) {
 	}
 }
 
-// arrow-go's consumer extracts nothing after its context is done: the context of SendAsync ends the wait.
-func TestSendAsyncToCancelledArrowGoConsumer(t *testing.T) {
+// arrow-go's consumer extracts nothing after its context is done: the context of Send ends the wait.
+func TestSendToCancelledArrowGoConsumer(t *testing.T) {
 	consumer, cancel := context.WithCancel(context.Background())
 	handler, streams := receive(consumer, 4)
 	ctx, stop := context.WithCancel(context.Background())
 	sent := make(chan error, 1)
 	go func() {
-		sent <- fletching.SendAsync(ctx, must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
+		sent <- fletching.Send(ctx, must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
 			ints(3)(yield)
 			cancel()
 			<-ctx.Done()

@@ -43,7 +43,7 @@ func throughFletching(count int) int {
 	peer.Check(err)
 	sent := make(chan error, 1)
 	go func() {
-		sent <- fletching.SendAsync(ctx, schema, abi.DeviceCPU, batches(count), stream.Handler())
+		sent <- fletching.Send(ctx, schema, abi.DeviceCPU, batches(count), stream.Handler())
 	}()
 	read := 0
 	for batch, err := range stream.All(ctx) {
