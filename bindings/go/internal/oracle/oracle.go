@@ -7,7 +7,7 @@
 // global state: use it from one goroutine at a time.
 package oracle
 
-// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../../../../tests/oracle
+// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../headers
 // #cgo linux LDFLAGS: -ldl
 // #include <stdlib.h>
 //

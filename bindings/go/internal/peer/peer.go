@@ -5,7 +5,7 @@
 // Package peer lets the tests allocate in C, and call the hostile peer, which is opened at run time.
 package peer
 
-// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../../../../tests/hostile -I${SRCDIR}/../../../../cpp/include
+// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../headers
 // #cgo linux LDFLAGS: -ldl -lpthread
 // #include <malloc.h>
 // #include <stdlib.h>
