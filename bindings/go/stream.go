@@ -40,6 +40,9 @@ type ArrayStream struct {
 //
 // Text: Arrow C device stream interface.
 type DeviceArrayStream struct {
+	// Options say what happens to a warning. Set them before the first call.
+	Options Options
+
 	stream[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]
 	deviceType abi.DeviceType // for those who ask while the stream is in use, or closed
 }
@@ -50,7 +53,7 @@ func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
 	if err := importInto(&stream.owner, &arrayStreamKind, address); err != nil {
 		return nil, err
 	}
-	stream.begin(&hostStreams)
+	stream.begin(&hostStreams, nil)
 	return stream, nil
 }
 
@@ -62,7 +65,7 @@ func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error)
 		return nil, err
 	}
 	stream.deviceType = stream.get().DeviceType
-	stream.begin(&deviceStreams)
+	stream.begin(&deviceStreams, &stream.Options)
 	return stream, nil
 }
 
@@ -98,17 +101,15 @@ var (
 type stream[S, B raw] struct {
 	owner[S]
 
-	// Options are those of warnings; set them before the first call.
-	Options Options
-
+	options *Options // the field of a DeviceArrayStream, where go doc shows it; nil without warnings
 	of      *streams[S, B]
 	open    atomic.Bool
 	failure error // nil until the stream is dead
 	ended   bool
 }
 
-func (s *stream[S, B]) begin(of *streams[S, B]) {
-	s.of = of
+func (s *stream[S, B]) begin(of *streams[S, B], options *Options) {
+	s.of, s.options = of, options
 	s.open.Store(true)
 }
 
@@ -168,7 +169,7 @@ func (s *stream[S, B]) next(batch *owner[B]) error {
 		if s.ended = batch.IsReleased(); s.ended {
 			return io.EOF
 		}
-		return s.of.check(&s.Options, raw, batch.get())
+		return s.of.check(s.options, raw, batch.get())
 	})
 	return err
 }

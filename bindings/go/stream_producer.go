@@ -62,7 +62,7 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 		Release:      callbacks.ArrowDeviceArrayStreamReleaseStub(),
 		PrivateData:  newProducer[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray](shared, batches, check),
 	})
-	stream.begin(&deviceStreams)
+	stream.begin(&deviceStreams, &stream.Options)
 	return stream, nil
 }
 
@@ -87,7 +87,7 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 		PrivateData: newProducer[abi.ArrowArrayStream, abi.ArrowArray](shared, batches,
 			func(batch *Array, number int) error { return types.checkBatch("", number, batch.base(), batch.known) }),
 	})
-	stream.begin(&hostStreams)
+	stream.begin(&hostStreams, nil)
 	return stream, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -425,5 +426,13 @@ func TestAStreamOnTheCPU(t *testing.T) {
 	stream.Close()
 	if len(lengths) != 1 || lengths[0] != 2 {
 		t.Error(lengths)
+	}
+}
+
+// go doc shows no field that an embedded type without an exported name promotes.
+func TestDeviceArrayStreamOptionsIsDocumented(t *testing.T) {
+	field, found := reflect.TypeFor[fletching.DeviceArrayStream]().FieldByName("Options")
+	if !found || len(field.Index) != 1 {
+		t.Errorf("expected a field of the struct itself, got %+v", field)
 	}
 }
