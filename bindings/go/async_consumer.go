@@ -47,6 +47,7 @@ type asyncConsumer struct {
 	handler *abi.ArrowAsyncDeviceStreamHandler // in memory of C, until it is no longer used
 	users   atomic.Int32                       // the stream, the handler until its release, and running handler calls
 	calling atomic.Bool                        // a handler call
+	made    []uintptr                          // the stack of NewAsyncStream, where owners are traced
 	woken   func()                             // for the replay of the traces: called when there is news
 
 	mutex    sync.Mutex
@@ -86,7 +87,7 @@ func newAsyncConsumer(options AsyncOptions) *asyncConsumer {
 	if options.Window == 0 {
 		options.Window = 16
 	}
-	c := &asyncConsumer{options: options, demand: max(int64(options.Window), 0)}
+	c := &asyncConsumer{options: options, demand: max(int64(options.Window), 0), made: callers()}
 	c.quiet.L = &c.mutex
 	c.users.Store(1)
 	return c
@@ -404,7 +405,7 @@ func (c *asyncConsumer) close() bool {
 func (c *asyncConsumer) collected() {
 	if c.close() {
 		leaks.Add(1)
-		reportLeak("async stream")
+		reportLeak("async stream", c.made)
 	}
 }
 

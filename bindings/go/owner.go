@@ -5,7 +5,9 @@
 package fletching
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -52,24 +54,33 @@ var (
 // struct. Only an owner refers to it. When an owner is collected that was not closed, its slot is
 // too, and the cleanup releases the struct.
 type slot[R raw] struct {
-	kind *kind[R]
-	raw  *R // memory of Go that has no pointers in it
+	kind   *kind[R]
+	raw    *R // memory of Go that has no pointers in it
+	traced bool
 }
 
 func newSlot[R raw](kind *kind[R]) *slot[R] {
+	if traceOwners.Load() {
+		s := &slot[R]{kind, new(R), true}
+		made := callers()
+		runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw, made) }, s.raw)
+		return s
+	}
 	if pooled, _ := kind.slots.Get().(*slot[R]); pooled != nil {
 		return pooled
 	}
-	s := &slot[R]{kind, new(R)}
-	runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw) }, s.raw)
+	s := &slot[R]{kind, new(R), false}
+	runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw, nil) }, s.raw)
 	return s
 }
 
-// free returns a slot whose struct was released or moved.
+// free returns a slot whose struct was released or moved. The stack of a traced slot is that of one owner.
 func (s *slot[R]) free() {
 	var zero R
 	*s.raw = zero
-	s.kind.slots.Put(s)
+	if !s.traced {
+		s.kind.slots.Put(s)
+	}
 }
 
 // owner owns a struct, or nothing when it has no slot. It never gets a second slot, so nothing that
@@ -201,11 +212,16 @@ func markReleased[R raw](source *R) {
 type Leak struct {
 	// Struct is what it owned: "device array".
 	Struct string
+
+	// Stack has the calls that made the owner, the innermost first: a line with the function and one with the
+	// place. Empty unless TraceOwners was on then.
+	Stack string
 }
 
 var (
-	leaks  atomic.Uint64
-	onLeak atomic.Pointer[func(Leak)]
+	leaks       atomic.Uint64
+	onLeak      atomic.Pointer[func(Leak)]
+	traceOwners atomic.Bool
 )
 
 // Leaks returns how many owners were collected that had not been closed. The garbage collector
@@ -216,19 +232,44 @@ func Leaks() uint64 { return leaks.Load() }
 // that.
 func OnLeak(report func(Leak)) { onLeak.Store(&report) }
 
-func releaseLeaked[R raw](kind *kind[R], raw *R) {
+// TraceOwners makes a Leak say where the owner was made, for owners that are made from now on. Then each of them costs
+// a walk through the stack.
+func TraceOwners(on bool) { traceOwners.Store(on) }
+
+// callers is the stack of who makes an owner; nil unless that is traced.
+func callers() []uintptr {
+	if !traceOwners.Load() {
+		return nil
+	}
+	const most, ours = 32, 2 // this function, and the one below
+	counters := make([]uintptr, most)
+	return counters[:runtime.Callers(ours, counters)]
+}
+
+func stackText(counters []uintptr) string {
+	var text strings.Builder
+	frames := runtime.CallersFrames(counters)
+	for more := len(counters) > 0; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		fmt.Fprintf(&text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)
+	}
+	return text.String()
+}
+
+func releaseLeaked[R raw](kind *kind[R], raw *R, made []uintptr) {
 	if kind.isReleased(raw) {
 		return
 	}
 	leaks.Add(1)
 	kind.release(raw)
-	reportLeak(kind.name)
+	reportLeak(kind.name, made)
 }
 
-func reportLeak(what string) {
+func reportLeak(what string, made []uintptr) {
 	if report := onLeak.Load(); report != nil && *report != nil {
 		_ = guarded(func() error {
-			(*report)(Leak{what})
+			(*report)(Leak{what, stackText(made)})
 			return nil
 		})
 	}

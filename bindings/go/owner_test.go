@@ -5,8 +5,10 @@
 package fletching_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -194,6 +196,41 @@ func TestALeakIsReleasedAndCounted(t *testing.T) {
 		t.Errorf("%+v, %d leaks", leak, fletching.Leaks()-before)
 	}
 	log.expect(t, "a0", "a", "event")
+}
+
+func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
+	fletching.TraceOwners(true)
+	defer fletching.TraceOwners(false)
+	defer fletching.OnLeak(nil)
+	for what, leak := range map[string]func(){
+		"array": func() {
+			closed := must(fletching.FromValues([]int32{1}))
+			closed.Close()
+			must(fletching.FromValues([]int32{1}))
+		},
+		"async stream": func() { fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{}) },
+	} {
+		reported := make(chan fletching.Leak, 64)
+		fletching.OnLeak(func(leak fletching.Leak) {
+			select {
+			case reported <- leak:
+			default:
+			}
+		})
+		leak()
+		for round, found := 0, false; !found; round++ {
+			if round == 10_000 {
+				t.Fatalf("%s: no leak with a stack", what)
+			}
+			runtime.GC()
+			select {
+			case leak := <-reported: // other tests leave leaks too, made before
+				found = leak.Struct == what && strings.Contains(leak.Stack, "TestTraceOwnersPutsTheStackIntoTheLeak") &&
+					strings.Contains(leak.Stack, "owner_test.go:")
+			default:
+			}
+		}
+	}
 }
 
 // A view and a child that was taken keep what they need alive, without the owner.
