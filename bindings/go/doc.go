@@ -21,8 +21,15 @@
 // # Memory
 //
 // What C keeps is memory of C, or pinned memory of Go. No pointer of Go is stored in it. Reading a
-// struct needs no call of C, a release needs one. No buffer is ever read: a device array may be on a device
+// struct needs no call of C, a release needs one. Only a ColumnReader reads buffers, and never those of a device
 // that the CPU cannot access.
+//
+// # Pointers
+//
+// The address of a struct, which you have as a pointer to a type of cgo, is an unsafe.Pointer: Import, Export, and
+// the handler of an async stream. An address inside a struct is a uintptr, because it may be of a device or an
+// opaque number, which a Go pointer must not be: buffers, events, handles of streams. abi.Pointer makes an
+// unsafe.Pointer of the address of a buffer that the CPU can access.
 //
 // # Threads
 //

@@ -12,7 +12,7 @@ import (
 
 // Primitive is a number that Arrow lays out as Go does.
 type Primitive interface {
-	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
+	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
 // FromValues returns an array of the values of a slice, without nulls and without a copy. The slice

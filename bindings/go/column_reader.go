@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// ColumnReader reads the values of an array in memory that the CPU can access. What it returns is a copy, except the
+// slice of NumbersOf. It trusts that buffers are as long as the type and the offsets say, which no struct shows.
+type ColumnReader struct {
+	format         string
+	array          ArrayView
+	length, offset int
+	nulls          int64
+}
+
+// ReadArray returns a reader of the array, of the type that the schema describes.
+//
+// Errors: EINVAL for what was closed, for an array with an event or on a device that the CPU cannot read, and for a
+// length or an offset out of range.
+func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
+	if array.IsReleased() || schema.IsReleased() {
+		return ColumnReader{}, closed("read")
+	}
+	if err := array.readable(); err != nil {
+		return ColumnReader{}, err
+	}
+	const most = math.MaxInt/8 - 1 // so that no size overflows
+	length, offset := array.Length(), array.Offset()
+	if length < 0 || offset < 0 || length > most-offset {
+		return ColumnReader{}, invalid("read: length or offset out of range: expected 0 or more, got %d and %d", length, offset)
+	}
+	return ColumnReader{schema.Format(), array, int(length), int(offset), array.NullCount()}, nil
+}
+
+// ReadColumn returns a reader of a child of a struct array, from the struct's offset on and with its length.
+//
+// Errors: as ReadArray; EINVAL also when there is no such child, when the child is shorter than the struct, and for
+// a struct with nulls.
+func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, error) {
+	parent, err := ReadArray(batch, schema)
+	if err != nil {
+		return ColumnReader{}, err
+	}
+	switch {
+	case parent.format != "+s" || index < 0 || index >= batch.NumChildren() || index >= schema.NumChildren():
+		return ColumnReader{}, invalid("read column: child %d: no such child of format %q", index, parent.format)
+	case parent.nulls != 0 && batch.Buffer(0) != 0:
+		return ColumnReader{}, invalid("read column: null_count of the struct: expected 0, got %d", parent.nulls)
+	}
+	column, err := ReadArray(batch.Child(index), schema.Child(index))
+	if err != nil {
+		return ColumnReader{}, err
+	}
+	if parent.offset+parent.length > column.length {
+		return ColumnReader{}, invalid("read column: child %d: length: expected %d or more, got %d",
+			index, parent.offset+parent.length, column.length)
+	}
+	if column.length != parent.length && column.nulls > 0 {
+		column.nulls = -1 // not counted in the part
+	}
+	column.length = parent.length
+	column.offset += parent.offset
+	return column, nil
+}
+
+// Len returns the number of values.
+func (c ColumnReader) Len() int { return c.length }
+
+// Valid returns for each row whether it has a value. Errors: EINVAL for nulls without a validity buffer, and for
+// an array that was closed.
+func (c ColumnReader) Valid() ([]bool, error) {
+	if c.array.IsReleased() {
+		return nil, closed("read")
+	}
+	valid := slices.Repeat([]bool{true}, c.length)
+	switch c.format[:min(2, len(c.format))] {
+	case "n":
+		return make([]bool, c.length), nil
+	case "+u", "+r": // unions and run ends have no validity buffer
+		return valid, nil
+	}
+	address := c.array.Buffer(0)
+	switch {
+	case c.nulls > 0 && address == 0:
+		return nil, invalid("read: validity buffer: NULL: expected one, because null_count is %d", c.nulls)
+	case c.nulls == 0 || address == 0:
+		return valid, nil
+	}
+	return c.bits(address), nil
+}
+
+// NumbersOf returns the values, without a copy. They live as long as the owner of the array. Rows that are null have
+// any value.
+//
+// Errors: EINVAL for another type, and for a buffer that is NULL or not aligned. Types of dates and times have the
+// integers with which they are stored, and a dictionary-encoded array has its indices.
+func NumbersOf[T Primitive](c ColumnReader) ([]T, error) {
+	if expected := FormatOf[T](); storageOf(c.format) != expected {
+		return nil, invalid("read: format: expected %q, got %q", expected, c.format)
+	}
+	address, err := c.buffer(1, 2)
+	if err != nil || c.length == 0 {
+		return nil, err
+	}
+	if address%unsafe.Alignof(*new(T)) != 0 {
+		return nil, invalid("read: buffer 1: expected an aligned address, got %#x", address)
+	}
+	return unsafe.Slice((*T)(abi.Pointer(address)), c.offset+c.length)[c.offset:], nil
+}
+
+// storageOf is the format of the integers of dates, times, durations and months, and any other format itself.
+func storageOf(format string) string {
+	switch name, _, _ := strings.Cut(format, ":"); name {
+	case "tdD", "tts", "ttm", "tiM":
+		return "i"
+	case "tdm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn", "tss", "tsm", "tsu", "tsn":
+		return "l"
+	}
+	return format
+}
+
+// Bools returns the values. Errors: as NumbersOf.
+func (c ColumnReader) Bools() ([]bool, error) {
+	if c.format != "b" {
+		return nil, invalid(`read: format: expected "b", got %q`, c.format)
+	}
+	address, err := c.buffer(1, 2)
+	if err != nil || c.length == 0 {
+		return nil, err
+	}
+	return c.bits(address), nil
+}
+
+// Strings returns the values of a utf8 or large utf8 column. Errors: as NumbersOf; EINVAL also for offsets that
+// are negative or decrease.
+func (c ColumnReader) Strings() ([]string, error) {
+	return texts(c, "u", "U", func(value []byte) string { return string(value) })
+}
+
+// Binaries is Strings for a binary or large binary column.
+func (c ColumnReader) Binaries() ([][]byte, error) {
+	return texts(c, "z", "Z", func(value []byte) []byte { return append([]byte{}, value...) })
+}
+
+func texts[T any](c ColumnReader, small, large string, copied func([]byte) T) ([]T, error) {
+	switch c.format {
+	case small:
+		return textsOf[int32](c, copied)
+	case large:
+		return textsOf[int64](c, copied)
+	}
+	return nil, invalid("read: format: expected %q or %q, got %q", small, large, c.format)
+}
+
+func textsOf[O int32 | int64, T any](c ColumnReader, copied func([]byte) T) ([]T, error) {
+	address, err := c.buffer(1, 3)
+	if err != nil || c.length == 0 { // then the offsets may be NULL
+		return nil, err
+	}
+	if address%unsafe.Alignof(O(0)) != 0 {
+		return nil, invalid("read: buffer 1: expected an aligned address, got %#x", address)
+	}
+	offsets := unsafe.Slice((*O)(abi.Pointer(address)), c.offset+c.length+1)[c.offset:]
+	if least := offsets[0]; least < 0 || !slices.IsSorted(offsets) || int64(offsets[c.length]) > math.MaxInt {
+		return nil, invalid("read: offsets: expected 0 or more, and none below the one before")
+	}
+	data := c.array.Buffer(2)
+	if data == 0 && offsets[c.length] > offsets[0] {
+		return nil, invalid("read: buffer 2: NULL: expected %d bytes", offsets[c.length])
+	}
+	bytes := unsafe.Slice((*byte)(abi.Pointer(data)), int(offsets[c.length]))
+	if data == 0 {
+		bytes = nil
+	}
+	values := make([]T, c.length)
+	for i := range values {
+		if offsets[i] == offsets[i+1] {
+			values[i] = copied(nil)
+			continue
+		}
+		values[i] = copied(bytes[offsets[i]:offsets[i+1]])
+	}
+	return values, nil
+}
+
+// buffer returns the address of a buffer of a type that has count of them. It is not NULL if there are values.
+func (c ColumnReader) buffer(index, count int) (uintptr, error) {
+	switch found := c.array.NumBuffers(); {
+	case c.array.IsReleased():
+		return 0, closed("read")
+	case found != count:
+		return 0, invalid("read: n_buffers: wrong for format %q: expected %d, got %d", c.format, count, found)
+	case c.length > 0 && c.array.Buffer(index) == 0:
+		return 0, invalid("read: buffer %d: NULL: expected an address", index)
+	}
+	return c.array.Buffer(index), nil
+}
+
+func (c ColumnReader) bits(address uintptr) []bool {
+	values := make([]bool, c.length)
+	if c.length == 0 {
+		return values
+	}
+	bytes := unsafe.Slice((*byte)(abi.Pointer(address)), (c.offset+c.length+7)/8)
+	for i := range values {
+		row := c.offset + i
+		values[i] = bytes[row/8]&(1<<(row%8)) != 0
+	}
+	return values
+}
+
+// readable reports why the CPU cannot read the buffers of the owner.
+func (v ArrayView) readable() error {
+	owner := v.owner
+	for below, isView := owner.(view[abi.ArrowArray]); isView; below, isView = owner.(view[abi.ArrowArray]) {
+		owner = below.owner
+	}
+	device, isDevice := owner.(*arrayOwner[abi.ArrowDeviceArray])
+	if !isDevice {
+		return nil
+	}
+	raw := device.get()
+	switch {
+	case raw == nil:
+		return closed("read")
+	case !slices.Contains(raw.DeviceType.AccessibleFrom(), abi.DeviceCPU):
+		return invalid("read: memory of %v: expected memory that the CPU can access; hint: copy it to the host", raw.DeviceType)
+	case raw.SyncEvent != 0:
+		return invalid("read: sync_event not NULL: expected none; hint: call Synchronize, then read the buffers by their addresses")
+	}
+	return nil
+}
