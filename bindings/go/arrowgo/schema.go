@@ -131,8 +131,12 @@ func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType,
 	case "+us", "+ud":
 		return unionOf(nested, spec, children)
 	}
-	if !isLeaf(nested, spec) {
+	if !isLeaf(nested, spec, hasSpec) {
 		return nil, unknownFormat(b.Format)
+	}
+	if nested == "w" { // later versions of arrow-go refuse 0
+		width, err := strconv.Atoi(spec)
+		return &arrow.FixedSizeBinaryType{ByteWidth: width}, err
 	}
 	return leafOf(b.Format)
 }
@@ -142,7 +146,7 @@ func unknownFormat(format string) error {
 }
 
 // isLeaf finds the malformed formats that arrow-go takes: as a type, with a default, or with a panic.
-func isLeaf(name, spec string) bool {
+func isLeaf(name, spec string, hasSpec bool) bool {
 	switch {
 	case strings.HasPrefix(name, "+"):
 		return false
@@ -152,7 +156,7 @@ func isLeaf(name, spec string) bool {
 	case name == "d":
 		return isDecimal(strings.Split(spec, ","))
 	case strings.HasPrefix(name, "ts"):
-		return !strings.HasPrefix(spec, "'") && !strings.HasPrefix(spec, `"`)
+		return hasSpec && !strings.HasPrefix(spec, "'") && !strings.HasPrefix(spec, `"`)
 	}
 	return true
 }
