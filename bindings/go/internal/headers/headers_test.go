@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// fletching generate writes the other two.
 func TestHeadersAreThoseOfTheRepository(t *testing.T) {
 	repository := filepath.Join("..", "..", "..", "..")
 	if _, err := os.Stat(filepath.Join(repository, "spec", "errno.yaml")); err != nil {
@@ -17,8 +18,6 @@ func TestHeadersAreThoseOfTheRepository(t *testing.T) {
 	for copied, original := range map[string]string{
 		"hostile.h":           "tests/hostile/hostile.h",
 		"oracle.h":            "tests/oracle/oracle.h",
-		"fletching/abi.h":     "cpp/include/fletching/abi.h",
-		"fletching/dlpack.h":  "cpp/include/fletching/dlpack.h",
 		"fletching/message.h": "cpp/include/fletching/message.h",
 	} {
 		ours, err := os.ReadFile(filepath.FromSlash(copied))

@@ -31,10 +31,14 @@ _SCALARS = {
 DLPACK_MINIMUM = (1, 2)
 
 
+# The Go module has copies for its tests: a published module has no file from outside its folder.
+_FOLDERS = ("cpp/include/fletching", "bindings/go/internal/headers/fletching")
+
+
 def outputs(spec: Spec) -> list[Output]:
     return [
-        _header(spec, "abi.h", "spec/*.yaml"),
-        _header(spec, "dlpack.h", "spec/dlpack.yaml"),
+        *(_header(spec, "abi.h", "spec/*.yaml", folder) for folder in _FOLDERS),
+        *(_header(spec, "dlpack.h", "spec/dlpack.yaml", folder) for folder in _FOLDERS),
         Output(
             "cpp/include/fletching/version.h",
             "version.h",
@@ -44,7 +48,7 @@ def outputs(spec: Spec) -> list[Output]:
     ]
 
 
-def _header(spec: Spec, name: str, source: str) -> Output:
+def _header(spec: Spec, name: str, source: str, folder: str) -> Output:
     interfaces = [interface for interface in spec.interfaces if interface.header == name]
     structs = [struct for interface in interfaces for struct in interface.structs]
     context = {
@@ -56,7 +60,7 @@ def _header(spec: Spec, name: str, source: str) -> Output:
         "keyword": "" if structs[0].typedef else "struct ",
         "enumerators": _by_minor_version(interfaces),
     }
-    return Output(f"cpp/include/fletching/{name}", f"{name}", source, context)
+    return Output(f"{folder}/{name}", name, source, context)
 
 
 def _first_used(interfaces: list[Interface], struct: Struct) -> tuple[Callback, ...]:
