@@ -48,8 +48,6 @@ var wrongBatches = []struct {
 		})
 		return array
 	}, `field "a.items": expected format "g", got "l"`},
-	{"null rows", nested("l"), making(fletching.ArrayBuilder{Length: 2, NullCount: 1, Children: []fletching.ArrayBuilder{
-		{Children: []fletching.ArrayBuilder{{}}}, {Dictionary: &fletching.ArrayBuilder{}}}}), "expected null_count 0, got 1"},
 }
 
 // nested is a record batch of a list of items and a dictionary.

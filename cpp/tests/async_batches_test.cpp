@@ -81,49 +81,6 @@ TEST(AsyncBatches, a_batch_that_is_made_released_fails_the_extraction) {
   expect_says(bench.peer.message, "released");
 }
 
-// Readers of record batches cannot represent them.
-TEST(AsyncBatches, a_record_batch_with_nulls_is_refused) {
-  struct PushInside final : AsyncSource {
-    void on_demand(std::int64_t) noexcept override {
-      if (std::exchange(due, false)) push();
-    }
-    std::function<void()> push;
-    bool due = false;
-  };
-  for (const bool record_batch : {true, false}) {
-    auto source = std::make_shared<PushInside>();
-    ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
-    const auto null_batch = [&] {
-      DeviceArray batch = a_batch(bench.ledger, 1);
-      batch->array.null_count = 1;
-      return batch;
-    };
-    const auto push = [&] {
-      const Status pushed = bench.producer.push(null_batch());
-      EXPECT_EQ(code_of(pushed), record_batch ? EINVAL : 0);
-      if (record_batch) expect_says(pushed.error().message(), "null_count of a record batch");
-    };
-    source->push = push;
-    Schema schema = a_schema(bench.ledger);
-    if (record_batch) schema->format = "+s";
-    EXPECT_TRUE(bench.producer.schema(std::move(schema)));
-    bench.queue.run_ready();
-    push();
-    source->due = true;
-    bench.peer.request(3);
-    bench.queue.run_ready();
-    (void)bench.producer.push_made([&](ArrowDeviceArray* out) -> Status {
-      null_batch().move_to(out);
-      return {};
-    });
-    bench.queue.run_ready();
-    ASSERT_EQ(bench.peer.tasks.size(), record_batch ? 1U : 3U);
-    ArrowDeviceArray out{};
-    EXPECT_EQ(bench.peer.extract(bench.peer.tasks.size() - 1, &out), record_batch ? EINVAL : 0);
-    if (!record_batch) out.array.release(&out.array);
-  }
-}
-
 // A consumer need not have zeroed the struct, and looks at release alone.
 TEST(AsyncBatches, an_extraction_that_fails_leaves_a_released_array) {
   ProducerBench bench;

@@ -451,33 +451,6 @@ BatchOf<Raw> null_row(bool record_batch) {
   }
 }
 
-template <class Raw>
-void refuses_nulls_of_record_batches_only() {
-  for (const bool record_batch : {true, false}) {
-    Schema schema = (record_batch ? make_schema({.format = "+s", .children = {{.format = "i"}}})
-                                  : make_schema({.format = "i"}))
-                        .value();
-    std::vector<BatchOf<Raw>> batches;
-    batches.push_back(null_row<Raw>(record_batch));
-    Owner<Raw> stream;
-    if constexpr (std::is_same_v<Raw, Device>) {
-      stream = make_device_stream(std::move(schema), ARROW_DEVICE_CPU, std::move(batches)).value();
-    } else {
-      stream = make_array_stream(std::move(schema), std::move(batches)).value();
-    }
-    BatchOf<Raw> batch;
-    ASSERT_EQ(stream->get_next(stream.get(), batch.out()), record_batch ? EINVAL : 0);
-    if (!record_batch) continue;
-    EXPECT_STREQ(stream->get_last_error(stream.get()),
-                 "null_count of a record batch: expected 0, got 1, which readers of record batches "
-                 "cannot represent");
-  }
-}
-TEST(MakeStream, refuses_nulls_of_record_batches_only) {
-  refuses_nulls_of_record_batches_only<Plain>();
-  refuses_nulls_of_record_batches_only<Device>();
-}
-
 TEST(MakeStream, refuses_a_released_schema) {
   EXPECT_EQ(code_of(make_array_stream(Schema(), [] { return Array(); })), EINVAL);
 }

@@ -66,7 +66,7 @@ void bind_array_stream(nb::module_& module) {
           "A stream of the arrays of an iterable, of any library. The consumer's thread asks it\n"
           "for the next one, and raises its exceptions; for consumers that are not in Python they\n"
           "are errors with the errno value of an OSError. Error for a batch of another type than\n"
-          "`schema`, and for a record batch with null rows. The stream keeps the iterator.",
+          "`schema`. The stream keeps the iterator.",
           nb::sig(
               "def from_batches(schema: _HasSchema, batches: collections.abc.Iterable[object]) -> "
               "ArrayStream"))

@@ -15,24 +15,17 @@
 namespace fletching::python {
 
 /// Batch `number` of a stream of `schema` as a view. Objects of other libraries are imported by
-/// from_arrow. Raises Error with EINVAL for a batch of another type, and for a record batch with
-/// nulls.
+/// from_arrow. Raises Error with EINVAL for a batch of another type.
 template <class Object>
 auto view_of_batch(nb::handle batch, const ArrowSchema& schema, int64_t number,
                    const char* operation) {
   nb::object converted = nb::borrow(batch);
   if (!nb::isinstance<Object>(batch)) converted = nb::type<Object>().attr("from_arrow")(batch);
   const auto& array = nb::cast<const Object&>(converted);
-  const auto refuse = [&](const std::string& what) {
-    raise(
-        Error(EINVAL, std::string(operation) + ": batch " + std::to_string(number) + ": " + what));
-  };
   const std::string difference = detail::type_difference(schema, schema_of(array));
-  if (!difference.empty()) refuse(difference);
-  const int64_t nulls = array_of(array).null_count;
-  if (std::string_view(schema.format) == "+s" && nulls > 0) {
-    refuse("null_count: expected 0, got " + std::to_string(nulls) +
-           "; hint: readers of record batches cannot represent a null row");
+  if (!difference.empty()) {
+    raise(Error(EINVAL,
+                std::string(operation) + ": batch " + std::to_string(number) + ": " + difference));
   }
   return unwrap(array.shared->view());
 }

@@ -109,7 +109,8 @@ std::string fields_of(const ArrowSchema& schema, bool names, int level) {
       break;
     }
     const ArrowSchema* field = schema.children == nullptr ? nullptr : schema.children[i];
-    if (names && field != nullptr && field->name != nullptr) text.append(field->name).append(": ");
+    const bool is_named = field != nullptr && field->name != nullptr && *field->name != '\0';
+    if (names && is_named) text.append(field->name).append(": ");
     text.append(text_of(field, level + 1));
   }
   return text.append(">");

@@ -67,24 +67,12 @@ def _stream(producer: Producer, case: str, checks: Checks, fail_at: int, expecte
         seen += 1
         verify_dump(producer, schema, array, checks)
 
-    relays = has_null_rows(producer, case)
     producer.export_stream(case, BATCHES, fail_at, stream)
-    out = reexport.reexport_stream(stream, observe, relays)
+    out = reexport.reexport_stream(stream, observe)
     checks.expect(abi.is_released(stream), "the stream was not moved")
     producer.verify_stream(case, BATCHES, fail_at, out)
     checks.asserted += 1
     checks.equal(seen, expected, "the number of batches that were dumped")
-
-
-def has_null_rows(producer: Producer, case: str) -> bool:
-    """Whether from_batches refuses the array as a record batch."""
-    schema, array = ArrowSchema(), ArrowDeviceArray()
-    producer.export_array(case, schema, array)
-    try:
-        return abi.text(schema.format) == b"+s" and array.array.null_count > 0
-    finally:
-        abi.release(schema)
-        abi.release(array)
 
 
 DIRECTIONS: dict[str, Callable[[Producer, str, Checks], None]] = {

@@ -156,15 +156,10 @@ def export_stream(stream: DeviceArrayStream) -> ArrowDeviceArrayStream:
     return out
 
 
-def reexport_stream(
-    source: ArrowDeviceArrayStream, observe: Observe, relays: bool
-) -> ArrowDeviceArrayStream:
-    """A stream of a Python iterator over the batches of another, or what the other one has left. An
-    error passes on."""
+def reexport_stream(source: ArrowDeviceArrayStream, observe: Observe) -> ArrowDeviceArrayStream:
+    """A stream of a Python iterator over the batches of another. An error passes on."""
     stream = import_stream(source, observe)
     schema: Schema = stream.schema
-    if relays:
-        return export_stream(stream)
 
     def batches() -> Iterator[DeviceArray]:
         yield from stream

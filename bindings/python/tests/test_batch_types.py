@@ -119,10 +119,3 @@ def test_field_without_a_name_is_named_by_its_number(read: Any) -> None:
     arrays = [pyarrow.array([1], pyarrow.int8()), pyarrow.array([1], pyarrow.uint8())]
     with pytest.raises(Error, match='field "1": expected format "c", got "C"'):
         read(schema, [pyarrow.record_batch(arrays, ["a", ""])])
-
-
-@each_reader
-def test_record_batch_with_null_rows_is_refused(read: Any) -> None:
-    array = Array.from_arrow(pyarrow.array([{"a": 1}, None]))
-    with pytest.raises(Error, match="batch 1: null_count: expected 0, got 1; hint: readers"):
-        read(array.schema, [pyarrow.record_batch({"a": [1]}), array])

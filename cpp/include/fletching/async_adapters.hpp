@@ -118,9 +118,8 @@ class AsyncReader {
     Result<Schema> schema = mailbox_->wait_for_schema();
     if (!schema.ok()) return std::move(schema).error();
     const ArrowDeviceType device_type = mailbox_->info().device_type;
-    return detail::make_stream<ArrowDeviceArrayStream>(*std::move(schema), device_type,
-                                                       std::move(*this), std::move(options),
-                                                       detail::Batches::kRelayed);
+    return make_device_stream(*std::move(schema), device_type, std::move(*this),
+                              std::move(options));
   }
 
   /// The next batch, as the stream reads it; empty at the end. Not to be called after an error.
@@ -165,7 +164,7 @@ class DeviceStreamSource final : public AsyncSource {
 
   void begin(AsyncProducer producer, Schema schema) noexcept {
     producer_.emplace(std::move(producer));
-    (void)producer_->relay_schema(std::move(schema));  // fails only when the consumer has cancelled
+    (void)producer_->schema(std::move(schema));  // fails only when the consumer has cancelled
   }
 
   void on_demand(std::int64_t) noexcept override {

@@ -20,10 +20,6 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-namespace detail {
-class DeviceStreamSource;
-}  // namespace detail
-
 /// The source's handle of an async stream: what is pushed here is delivered to the handler as the
 /// consumer asks for it.
 ///
@@ -74,16 +70,13 @@ class AsyncProducer {
   /// The schema of the stream, once, before anything else. Error: EINVAL for a released one, after
   /// which another may be set, and when it was set already.
   Status schema(Schema schema) noexcept {
-    if (core_ == nullptr) return moved_from();
-    const bool is_record_batch = schema.format() == "+s";
-    return core_->set_schema(std::move(schema), is_record_batch);
+    return core_ == nullptr ? moved_from() : core_->set_schema(std::move(schema));
   }
 
   /// The next batch; `metadata` is passed with its task, encoded as ArrowSchema.metadata, empty:
   /// none.
   /// Errors: EINVAL before the schema, after the end, for a released batch, for another device type
-  /// than the stream's, for other children than its schema's, for a record batch with nulls (which
-  /// readers of record batches cannot represent) and for metadata that cannot be read;
+  /// than the stream's, for other children than its schema's and for metadata that cannot be read;
   /// ENOMEM, after which the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
     Status given = detail::guarded([&]() -> Status {
@@ -137,14 +130,7 @@ class AsyncProducer {
   }
 
  private:
-  friend detail::DeviceStreamSource;
-
   AsyncProducer() = default;
-
-  /// The schema of a stream whose batches are passed on as they are.
-  Status relay_schema(Schema schema) noexcept {
-    return core_ == nullptr ? moved_from() : core_->set_schema(std::move(schema), false);
-  }
 
   static const char* missing_callback(const ArrowAsyncDeviceStreamHandler* handler) noexcept {
     if (handler == nullptr) return "handler: NULL: expected an ArrowAsyncDeviceStreamHandler";

@@ -398,15 +398,6 @@ inline Status check_same_schema(const ArrowSchema& first, const ArrowSchema& lat
   });
 }
 
-/// Refuses nulls at the top level of a record batch.
-inline Status check_top_nulls(const ArrowArray& batch) noexcept {
-  if (batch.null_count <= 0) return {};
-  return error_with(EINVAL, [&] {
-    return "null_count of a record batch: expected 0, got " + std::to_string(batch.null_count) +
-           ", which readers of record batches cannot represent";
-  });
-}
-
 /// Whether a batch fits the schema of its stream. Errors: EINVAL with the rule and the text of
 /// every finding; ENOMEM.
 template <RawArray Raw>

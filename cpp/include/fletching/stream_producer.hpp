@@ -34,9 +34,6 @@ namespace detail {
 template <class Batch>
 using Next = std::optional<Result<Batch>>;
 
-/// Which batches a stream accepts: a relay passes on what another stream returned.
-enum class Batches : std::uint8_t { kRelayed, kAny, kWithoutNulls };
-
 /// The callbacks of a stream over a `Source`, which has Result<Schema> schema() and Next<Batch>
 /// next(). Both may throw.
 template <class Raw, class Source>
@@ -45,11 +42,8 @@ class StreamExport {
   using RawBatch = typename Batch::raw_type;
 
  public:
-  StreamExport(Source source, ArrowDeviceType device_type, Options options, Batches batches)
-      : source_(std::move(source)),
-        device_type_(device_type),
-        options_(std::move(options)),
-        batches_(batches) {}
+  StreamExport(Source source, ArrowDeviceType device_type, Options options)
+      : source_(std::move(source)), device_type_(device_type), options_(std::move(options)) {}
 
   static int get_schema(Raw* self, ArrowSchema* out) noexcept {
     return enter(self, out, [&](StreamExport& state) {
@@ -109,7 +103,6 @@ class StreamExport {
           "get_next: batch is released: expected a live batch, because a released one is the end");
     }
     Status status = check_batch(*batch, device_type_, options_);
-    if (status && batches_ == Batches::kWithoutNulls) status = check_top_nulls(base(*batch));
     if (!status) return std::move(status).error();
     return *std::move(given);
   }
@@ -144,7 +137,6 @@ class StreamExport {
   Source source_;
   ArrowDeviceType device_type_;
   Options options_;
-  Batches batches_;
   bool ended_ = false;
   int failed_ = 0;
   std::string failure_text_;
@@ -153,11 +145,9 @@ class StreamExport {
 };
 
 template <class Raw, class Source>
-Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Options options,
-                                 Batches batches = Batches::kRelayed) {
+Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Options options) {
   using Export = StreamExport<Raw, Source>;
-  auto state =
-      std::make_unique<Export>(std::move(source), device_type, std::move(options), batches);
+  auto state = std::make_unique<Export>(std::move(source), device_type, std::move(options));
   Owner<Raw> stream;
   Raw* raw = stream.out();
   if constexpr (std::is_same_v<Raw, ArrowDeviceArrayStream>) raw->device_type = device_type;
@@ -281,7 +271,7 @@ consteval bool is_stream_content() {
 
 template <class Raw, class Content>
 Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Content&& content,
-                               Options options, Batches batches = Batches::kAny) noexcept {
+                               Options options) noexcept {
   using Stored = std::remove_cvref_t<Content>;
   using Batch = typename StreamTraits<Raw>::Batch;
   using Source = std::conditional_t<BatchCallable<Stored, Batch>, CallableSource<Batch, Stored>,
@@ -295,11 +285,10 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
     }
     if (schema.is_released())
       return Error(EINVAL, "stream: schema is released: expected a live schema");
-    if (batches == Batches::kAny && schema.format() == "+s") batches = Batches::kWithoutNulls;
     Result<SharedSchema> shared = share(std::move(schema));
     if (!shared) return std::move(shared).error();
     return export_stream<Raw>(Source{*std::move(shared), std::move(stored)}, device_type,
-                              std::move(options), batches);
+                              std::move(options));
   });
 }
 
@@ -320,8 +309,7 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// errno value (from a std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO
 /// for what has none) and the text, as UTF-8. After an error get_next returns it again and again.
 /// So does a batch on a device whose memory the devices of `device_type` cannot access; see
-/// StreamReader and Options. A released array that is not the end is the error EINVAL, and so is a
-/// record batch with nulls: readers of record batches cannot represent them.
+/// StreamReader and Options. A released array that is not the end is the error EINVAL.
 ///
 /// Ownership: `schema` and `content` are moved in (or copied), also when the function fails. The
 /// stream owns both and destroys them when it is released. Batches and schemas that it returned

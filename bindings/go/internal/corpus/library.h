@@ -7,21 +7,21 @@
 #include <stdint.h>
 
 /* X(result, name, parameters, arguments) */
-#define FLETCHING_GO_CORPUS_FUNCTIONS(X)                                                       \
-  X(int32_t, Count, (void), ())                                                                \
-  X(const char*, Name, (int32_t index), (index))                                               \
-  X(int32_t, Kind, (int32_t index), (index))                                                   \
-  X(int32_t, Verdict, (int32_t index), (index))                                                \
-  X(const char*, Exception, (int32_t index, const char* library), (index, library))            \
-  X(int32_t, Batches, (int32_t index), (index))                                                \
-  X(int32_t, Error, (int32_t index), (index))                                                  \
-  X(int, ExportSchema, (const char* name, void* out, void* message), (name, out, message))     \
-  X(int, ExportArray, (const char* name, void* out, void* message), (name, out, message))      \
-  X(int, ExportStream, (const char* name, void* out, void* message), (name, out, message))     \
-  X(int, CompareSchema, (const char* name, const void* schema, void* message),                 \
-    (name, schema, message))                                                                   \
-  X(int, CompareArray, (const char* name, const void* array, void* message),                   \
-    (name, array, message))                                                                    \
+#define FLETCHING_GO_CORPUS_FUNCTIONS(X)                                                   \
+  X(int32_t, Count, (void), ())                                                            \
+  X(const char*, Name, (int32_t index), (index))                                           \
+  X(int32_t, Kind, (int32_t index), (index))                                               \
+  X(int32_t, Verdict, (int32_t index), (index))                                            \
+  X(const char*, Exception, (int32_t index, const char* library), (index, library))        \
+  X(int32_t, Batches, (int32_t index), (index))                                            \
+  X(int32_t, Error, (int32_t index), (index))                                              \
+  X(int, ExportSchema, (const char* name, void* out, void* message), (name, out, message)) \
+  X(int, ExportArray, (const char* name, void* out, void* message), (name, out, message))  \
+  X(int, ExportStream, (const char* name, void* out, void* message), (name, out, message)) \
+  X(int, CompareSchema, (const char* name, const void* schema, void* message),             \
+    (name, schema, message))                                                               \
+  X(int, CompareArray, (const char* name, const void* array, void* message),               \
+    (name, array, message))                                                                \
   X(int, Finish, (void* message), (message))
 
 #define FLETCHING_GO_CORPUS_DECLARE(result, name, parameters, arguments) \

@@ -60,7 +60,8 @@ void fletching_go_peer_release(struct ArrowArray* array, int count);
 int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
                                      struct ArrowDeviceArray* out);
 
-/* Releases the arrays on two threads, which begin at the same time. Returns 0, or -1 without a thread. */
+/* Releases the arrays on two threads, which begin at the same time. Returns 0, or -1 without a
+ * thread. */
 int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count);
 
 /* Lets one calloc of this thread fail, behind so many that work; none for -1. Returns what was left

@@ -402,7 +402,7 @@ class ArrayStream:
         A stream of the arrays of an iterable, of any library. The consumer's thread asks it
         for the next one, and raises its exceptions; for consumers that are not in Python they
         are errors with the errno value of an OSError. Error for a batch of another type than
-        `schema`, and for a record batch with null rows. The stream keeps the iterator.
+        `schema`. The stream keeps the iterator.
         """
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:

@@ -93,22 +93,6 @@ impl BatchType {
             .map_err(Mismatch::text)
     }
 
-    /// The same for a batch of a producer. Errors: also null rows of a struct.
-    pub(crate) fn check_batch<R>(&self, batch: &Owner<R>) -> Result<(), String>
-    where
-        R: Nested<Base = ArrowArray>,
-    {
-        self.check_shape(batch)?;
-        if &*self.format == c"+s" && batch.null_count() > 0 {
-            return Err(format!(
-                "expected null_count 0, got {}: readers of record batches cannot represent rows \
-                 that are null",
-                batch.null_count()
-            ));
-        }
-        Ok(())
-    }
-
     fn compare<B: Base + Nested<Base = B>>(
         &self,
         got: &Owner<B>,

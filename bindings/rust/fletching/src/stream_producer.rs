@@ -23,8 +23,8 @@ impl DeviceArrayStream {
     /// The iterator is used by one thread at a time, the one that calls `get_next`. An error is what
     /// `get_next` returns and `get_last_error` says, and so is a panic, with EIO; after it `get_next`
     /// returns it again. So is a batch on a device whose memory the devices of `device_type` cannot
-    /// access, a batch that is released, one whose children or dictionaries differ from those of
-    /// `schema`, and a struct with null rows, which readers of record batches cannot represent.
+    /// access, a batch that is released, and one whose children or dictionaries differ from those of
+    /// `schema`.
     ///
     /// Errors: EINVAL when `schema` is released or malformed, or `device_type` is 0.
     ///
@@ -121,7 +121,7 @@ impl<I> Export<I> {
             let number = self.count;
             self.count += 1;
             let refused = |why| Error::invalid(format!("batch {number}: {why}"));
-            self.batch_type.check_batch(&batch).map_err(refused)?;
+            self.batch_type.check_shape(&batch).map_err(refused)?;
             stream.check_batch(batch.as_raw(), &mut self.options)?;
             Ok(batch)
         });

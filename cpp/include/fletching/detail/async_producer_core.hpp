@@ -49,7 +49,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   // The source's side.
 
-  Status set_schema(Schema&& schema, bool refuses_nulls) noexcept {
+  Status set_schema(Schema&& schema) noexcept {
     Schema given(std::move(schema));
     if (given.is_released()) {
       return plain_error(EINVAL, "schema: released: expected a live schema");
@@ -57,7 +57,6 @@ class AsyncProducerCore final : public AsyncProducerStates {
     std::unique_lock lock(mutex_);
     if (state_ == State::kCreated) {
       shape_ = OuterShape::of(*given);
-      refuses_nulls_ = refuses_nulls;
       schema_ = std::move(given);
       state_ = State::kSchema;
       schedule(lock);
@@ -79,14 +78,13 @@ class AsyncProducerCore final : public AsyncProducerStates {
     }
     TaskMetadata metadata = task_metadata(std::move(block));
     if (inside_on_demand() && streaming() && !backlog_.has_end() && backlog_.is_in_order() &&
-        OuterShape::of(array->array) == shape_ && !has_refused_nulls(array->array)) {
+        OuterShape::of(array->array) == shape_) {
       backlog_.add_here(*this, array, std::move(metadata));
       return {};
     }
     Lock lock(mutex_);
     if (!accepts_more()) return refused(lock, kBatchRule);
     if (OuterShape::of(array->array) != shape_) return other_shape();
-    if (has_refused_nulls(array->array)) return check_top_nulls(array->array);
     backlog_.add(*this, array, std::move(metadata));
     schedule(lock);
     return {};
@@ -125,9 +123,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   /// Of a batch that is made when its task is extracted: the schema is known by then.
   [[nodiscard]] Status check_made(const ArrowDeviceArray& batch) const noexcept {
-    Status checked = check_batch_of(batch, shape_, raw_.device_type, nullptr);
-    return checked && has_refused_nulls(batch.array) ? check_top_nulls(batch.array)
-                                                     : std::move(checked);
+    return check_batch_of(batch, shape_, raw_.device_type, nullptr);
   }
 
   // The consumer's side.
@@ -199,10 +195,6 @@ class AsyncProducerCore final : public AsyncProducerStates {
     Lock lock(mutex_);
     note(lock, std::move(made).error(), {});
     return code;
-  }
-
-  [[nodiscard]] bool has_refused_nulls(const ArrowArray& batch) const noexcept {
-    return refuses_nulls_ && batch.null_count > 0;
   }
 
   // The job.

@@ -168,9 +168,7 @@ class AsyncProducerStates : public Job {
   std::int64_t open_ = 0;  // tasks that release waits for, once the stream is over
   AsyncBacklog backlog_;
   Schema schema_;
-  // Of the schema; not written any more once a task is delivered.
-  OuterShape shape_;
-  bool refuses_nulls_ = false;
+  OuterShape shape_;  // of the schema; not written any more once a task is delivered
   AsyncFailure failure_;
 
  private:

@@ -97,10 +97,10 @@ impl Promise {
         self.refuse("batch", self.batch_type.check_shape(batch))
     }
 
-    /// The same for a batch of a producer. Errors: also null rows of a struct.
+    /// The same for a batch of a producer.
     fn check_sent(&self, number: u64, batch: &DeviceArray) -> Result<(), Error> {
         self.check_device(batch)?;
-        let batch = self.batch_type.check_batch(batch);
+        let batch = self.batch_type.check_shape(batch);
         self.refuse(&format!("batch {number}"), batch)
     }
 

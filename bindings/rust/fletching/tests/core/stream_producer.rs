@@ -400,12 +400,6 @@ fn refuses_another_type<S: Kind>() {
             without_child(),
             r#"field "b": released or moved out: expected a live struct"#,
         ),
-        (
-            nested(),
-            shaped(2, 1, 1, 1),
-            "expected null_count 0, got 1: readers of record batches cannot represent rows that \
-             are null",
-        ),
     ] {
         // A union and a list may have null values, and not every producer has counted.
         let first = shaped(2, 1, 1, -1);
