@@ -12,7 +12,6 @@ import pytest
 
 from capsules import Produced
 from fletching import (
-    Array,
     ArrayStream,
     AsyncDeviceArrayStream,
     AsyncHandler,

@@ -190,8 +190,9 @@ def test_make_schema() -> None:
 def test_schema_fields_by_name_and_index() -> None:
     schema = Schema.from_arrow(pyarrow.schema({"a": pyarrow.int8(), "b": pyarrow.string()}))
     assert len(schema) == 2
-    assert [field.name for field in schema] == ["a", "b"]
-    assert schema["b"].format == schema[1].format == schema[numpy.int64(-1)].format == "u"
+    assert [schema[i].name for i in range(len(schema))] == ["a", "b"]
+    last: Any = numpy.int64(-1)
+    assert schema["b"].format == schema[1].format == schema[last].format == "u"
     with pytest.raises(KeyError, match="no such field: expected one of 2 fields, got c"):
         schema["c"]
     with pytest.raises(IndexError, match="no such field: expected one of 2 fields, got -3"):
@@ -228,6 +229,7 @@ def test_from_batches_takes_schema_of_pyarrow() -> None:
     ):
         with stream as entered:
             assert entered is stream
-            assert len(next(entered)) == 1
+            batch_read: Any = next(entered)
+            assert len(batch_read) == 1
         with pytest.raises(Error, match="stream is consumed"):
             next(stream)

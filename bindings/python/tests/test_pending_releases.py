@@ -14,7 +14,7 @@ import standin
 from capsules import ProducedOnDevice
 from fletching import DeviceArray, pending_releases
 from standin import Gpu
-from test_lifetimes import run
+from test_buffers import run
 
 PINNED = 3
 
