@@ -169,7 +169,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToDlpack(Source* source, const std::i
     *tensor =
         legacy != 0
             ? static_cast<void*>(
-                  require(to_legacy_dlpack(*source->schema, array, ordered, options)).release())
+                  require(to_legacy_dlpack(*source->schema, array, ordered, options)).detach())
             : static_cast<void*>(
                   require(to_dlpack(*source->schema, array, ordered, options)).detach());
   });

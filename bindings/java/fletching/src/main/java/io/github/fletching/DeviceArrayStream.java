@@ -59,8 +59,8 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * ENOSYS for an UnsupportedOperationException, else EIO, and what get_last_error says. After it
    * get_next returns it again. So is a batch on a device whose memory the devices of the type
    * cannot access, a batch that is null or closed, and one whose children or dictionaries are not
-   * those of the schema, at any level: the message has the batch's number, from 0, and the field. The
-   * buffers' contents are not compared.
+   * those of the schema, at any level: the message has the batch's number, from 0, and the field.
+   * The buffers' contents are not compared.
    *
    * @param schema the schema
    * @param deviceType the type of the device
