@@ -44,9 +44,9 @@ def test_command_with_a_fault_is_named_by_its_key(root: Path) -> None:
 
 
 def test_every_kind_of_command_is_found() -> None:
-    table = {"format": "a", "title": "t", "mutants": [{"runs": {"java-jna": "b"}, "tests": "c"}]}
+    table = {"format": "a", "title": "t", "mutants": [{"runs": {"a-column": "b"}, "tests": "c"}]}
     assert dict(commands(table)) == {
         "format": "a",
-        "mutants[0].runs.java-jna": "b",
+        "mutants[0].runs.a-column": "b",
         "mutants[0].tests": "c",
     }
