@@ -2,6 +2,7 @@
 
 //! The type of a stream, which its batches are compared with.
 
+#[cfg(feature = "arrow")]
 use std::ffi::CString;
 
 use fletching_abi::ArrowArray;
@@ -15,6 +16,7 @@ use crate::tree::walk;
 /// do not count.
 #[derive(Debug)]
 pub(crate) struct BatchType {
+    #[cfg(feature = "arrow")]
     format: CString,
     name: String,
     children: Vec<BatchType>,
@@ -60,6 +62,7 @@ impl BatchType {
     /// Of a schema that was walked.
     fn copy(schema: &Schema) -> Self {
         Self {
+            #[cfg(feature = "arrow")]
             format: schema.format().to_owned(),
             name: schema.name().to_string_lossy().into_owned(),
             children: schema
