@@ -191,7 +191,7 @@ TEST(Shared, AViewOfASchemaHasAllOfIt) {
   ASSERT_EQ(view->n_children, 2);
   EXPECT_STREQ(view->children[0]->name, "first");
   EXPECT_EQ(view->children[0]->children, nullptr);
-  EXPECT_EQ(view->children[1]->name, nullptr);
+  EXPECT_STREQ(view->children[1]->name, "");
   EXPECT_STREQ(view->children[1]->dictionary->format, "u");
 }
 

@@ -9,6 +9,8 @@ import io.github.fletching.abi.engine.Handles;
 
 /** The other side of an async stream, played by a test: structs whose callbacks are objects. */
 final class AsyncForeign {
+  private static final long NULL_TYPE = Native.newText("n"); // for every schema, never freed
+
   private AsyncForeign() {}
 
   /** An ArrowAsyncProducer. */
@@ -212,10 +214,13 @@ final class AsyncForeign {
     }
   }
 
-  /** Makes a zeroed struct an empty schema or array. */
+  /** Makes a zeroed struct a schema of the null type, or an empty array. */
   static void fill(Kind kind, long struct, Release release) {
     if (kind == Kind.DEVICE_ARRAY) {
       C.putInt(struct + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CPU.value());
+    }
+    if (kind == Kind.SCHEMA) {
+      C.putAddress(struct + Fields.SCHEMA_FORMAT, NULL_TYPE);
     }
     new Reporting(release).adopt(kind, struct);
   }

@@ -15,6 +15,7 @@ import java.util.stream.Collectors;
 final class AsyncProducerReplay extends AsyncReplay implements AsyncForeign.Handler {
   private final long handler = AsyncForeign.handler(this);
   private final AsyncSending<AsyncBatch> sending;
+  private final List<Runnable> jobs = new ArrayList<>(); // a dropped one would fail the stream
   private final List<Thing> batches = new ArrayList<>();
   private final List<Long> tasks = new ArrayList<>();
   private final List<Integer> codes = new ArrayList<>();
@@ -28,7 +29,7 @@ final class AsyncProducerReplay extends AsyncReplay implements AsyncForeign.Hand
   private AsyncProducerReplay(AsyncTrace trace) {
     super(trace);
     sending =
-        new AsyncSending<>(handler, DeviceType.CPU, Metadata.EMPTY, job -> {}, Function.identity());
+        new AsyncSending<>(handler, DeviceType.CPU, Metadata.EMPTY, jobs::add, Function.identity());
     trace.steps.stream()
         .filter(step -> step.event.equals("extract_fails"))
         .forEach(step -> failing.add(step.task));
