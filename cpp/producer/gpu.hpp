@@ -74,12 +74,13 @@ class Owned {
   void* memory_;
 };
 
-// A word that the device and the host reach: the stream waits until it is 1.
+// A word that the device and the host reach: the stream waits until it is 1. `kind`: of the memory
+// that can be allocated meanwhile, in addition to pinned memory.
 template <class Api>
 class GpuGate : public Gate {
  public:
-  explicit GpuGate(typename Api::Stream stream) {
-    Reserve<Api>::instance().enter([&](void* word) {
+  GpuGate(typename Api::Stream stream, MemoryKind kind) {
+    Reserve<Api>::instance().enter(kind, [&](void* word) {
       word_ = static_cast<uint32_t*>(word);
       gate_word().store(0);
       Api::wait_value(stream, word_, 1);
@@ -135,7 +136,7 @@ class GpuQueue : public Queue {
   }
   std::unique_ptr<Gate> shut() override {
     has_work_ = true;
-    return std::make_unique<GpuGate<Api>>(stream_);
+    return std::make_unique<GpuGate<Api>>(stream_, kind_);
   }
   void invert(void* buffer, size_t bytes) override {
     has_work_ = true;

@@ -126,25 +126,6 @@ TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
   for (ArrowDeviceArray& batch : batches) release(batch.array);
 }
 
-// Their memory is set aside when the first gate is shut, whichever its backend is.
-TEST_P(GateBackendTest, EveryOtherBackendHasAGateMeanwhile) {
-  export_array("record_batch");
-  for (const std::string& other : backend_names()) {
-    if (other == backend_ || !why_absent(other).empty()) continue;
-    const OwnedGate gate = new_gate(other);
-    ArrowSchema schema;
-    ArrowDeviceArray array;
-    FletchingMessage message;
-    ASSERT_EQ(
-        FletchingProducerExportArrayBehind(gate.get(), "record_batch", &schema, &array, &message),
-        0)
-        << other << ": " << message.text;
-    open(gate);
-    release(array.array);
-    release(schema);
-  }
-}
-
 // Without a gate the work is done soon, and not before the event says so.
 TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
   FletchingMessage message;
@@ -177,34 +158,6 @@ TEST_P(GateBackendTest, VerifyNoticesTheOtherData) {
 
 INSTANTIATE_TEST_SUITE_P(All, GateBackendTest, testing::ValuesIn(backend_names()),
                          [](const auto& info) { return info.param; });
-
-// Those of a vendor share the words that streams wait for.
-TEST(GateLimit, TheFifthShutGateIsRefused) {
-  if (const std::string why = why_absent("cuda"); !why.empty()) {
-    GTEST_SKIP() << "cuda is absent: " << why;
-  }
-  std::vector<OwnedGate> gates;
-  for (int i = 0; i < 4; ++i) gates.push_back(new_gate("cuda"));
-  std::vector<ArrowSchema> schemas(5);
-  std::vector<ArrowDeviceArray> arrays(5);
-  FletchingMessage message;
-  for (size_t i = 0; i < 4; ++i) {
-    ASSERT_EQ(FletchingProducerExportArrayBehind(gates[i].get(), "int32", &schemas[i], &arrays[i],
-                                                 &message),
-              0)
-        << message.text;
-  }
-  const OwnedGate fifth = new_gate("cuda");
-  EXPECT_EQ(
-      FletchingProducerExportArrayBehind(fifth.get(), "int32", &schemas[4], &arrays[4], &message),
-      ENOMEM);
-  EXPECT_STREQ(message.text, "gate: too many are shut: expected at most 4");
-  gates.clear();
-  for (size_t i = 0; i < 4; ++i) {
-    release(arrays[i].array);
-    release(schemas[i]);
-  }
-}
 
 // --- Arguments
 
