@@ -104,7 +104,7 @@ func TestLoopThatIsLeftDropsBatchesOfArrowGo(t *testing.T) {
 	}
 }
 
-// skipRaces is for what the race detector finds in arrow-go.
+// skipRaces skips a test in which the race detector reports arrow-go.
 func skipRaces(t *testing.T, reason string) {
 	info, _ := debug.ReadBuildInfo()
 	for _, setting := range info.Settings {

@@ -32,7 +32,7 @@ func (*extension) ExtensionEquals(other arrow.ExtensionType) bool {
 
 func (e *extension) Deserialize(arrow.DataType, string) (arrow.ExtensionType, error) { return e, nil }
 
-// What is exported is the storage. It is imported as the type that the caller names.
+// The export has the storage type. The import has the type that the caller names.
 func TestExtensionTypes(t *testing.T) {
 	ints := build(t, checked(t), arrow.PrimitiveTypes.Int32, `[1, null, 3]`)
 	defer ints.Release()

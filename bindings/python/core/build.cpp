@@ -44,7 +44,7 @@ SchemaNode node_of(const ArrowSchema& schema) {
 
 PySchema build_schema(std::string_view format, std::string_view name, bool nullable,
                       nb::handle metadata, nb::iterable children, nb::handle dictionary) {
-  // What the texts and nodes are views of.
+  // Owns the memory behind the texts and nodes.
   std::vector<PySchema> kept;
   std::vector<std::string> texts;
   SchemaNode node{.format = format, .name = name, .flags = nullable ? ARROW_FLAG_NULLABLE : 0};
@@ -72,7 +72,7 @@ struct Parts {
   std::vector<Array> arrays;  // children, and the dictionary
 };
 
-/// Checks the sizes of buffers, and reads what is needed for that.
+/// Checks the sizes of buffers, and reads the offsets that they depend on.
 class Buffers {
  public:
   Buffers(const Format& format, int64_t values, nb::iterable given, Parts& parts)

@@ -391,7 +391,7 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
             demand = await _demand(producer, sender)
         if sender.stopped:
             return
-        # What follows is inline: a coroutine for each batch takes longer than a batch.
+        # Inline, because a coroutine for each batch costs more than the batch.
         others = task.cancelling()
         sender.waiting = task
         batch: object = _END  # also when the consumer cancels meanwhile

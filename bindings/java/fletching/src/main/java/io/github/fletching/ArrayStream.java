@@ -27,7 +27,7 @@ public final class ArrayStream extends BatchStream<Array> {
   }
 
   /**
-   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   * Owns the struct that a C function fills; see {@link Array#filledBy}.
    *
    * @param function the function, which is called once
    * @return the owner

@@ -57,7 +57,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    * Calls the consumer with the schema, which is lent, on the producer's thread. One that throws
    * refuses it, which ends the stream. Set it before the handler is passed on.
    *
-   * @param consumer what is called
+   * @param consumer the consumer to call
    * @return this stream
    */
   public AsyncDeviceStream onSchema(Consumer<Schema> consumer) {
@@ -68,7 +68,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   /**
    * The same for every batch, with its metadata, before it is extracted.
    *
-   * @param consumer what is called
+   * @param consumer the consumer to call
    * @return this stream
    */
   public AsyncDeviceStream onTask(Consumer<Metadata> consumer) {
@@ -79,7 +79,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   /**
    * Calls the consumer for each warning; see {@link DeviceArrayStream#onWarning}.
    *
-   * @param consumer what is called
+   * @param consumer the consumer to call
    * @return this stream
    */
   public AsyncDeviceStream onWarning(Consumer<Warning> consumer) {

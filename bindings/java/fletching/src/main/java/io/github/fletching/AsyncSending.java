@@ -174,7 +174,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  /** What an executor gets. */
+  /** The job of one turn, for the executor. */
   private static final class Job implements Runnable {
     private final Turn turn;
     private final Cleaner.Cleanable cleanable;

@@ -40,7 +40,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   * Owns the struct that a C function fills; see {@link Array#filledBy}.
    *
    * @param function the function, which is called once
    * @return the owner
@@ -99,7 +99,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * Calls the consumer for each warning, on the thread that reads, before the batch is handed on.
    * One that throws refuses the batch. By default warnings are dropped.
    *
-   * @param consumer what is called
+   * @param consumer the consumer to call
    * @return this stream
    */
   public DeviceArrayStream onWarning(Consumer<Warning> consumer) {

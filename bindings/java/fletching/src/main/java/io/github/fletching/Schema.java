@@ -26,7 +26,7 @@ public final class Schema extends Owner {
   }
 
   /**
-   * Owns what a function of C writes into an empty struct; see {@link Array#filledBy}.
+   * Owns the struct that a C function fills; see {@link Array#filledBy}.
    *
    * @param function the function, which is called once
    * @return the owner

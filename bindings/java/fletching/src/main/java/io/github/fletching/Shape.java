@@ -38,7 +38,7 @@ final class Shape {
     return new Shape(schema, "", false);
   }
 
-  /** What a batch has and may not have, or lacks; null for nothing. */
+  /** Describes how a batch differs; null if it fits. */
   String difference(long array) {
     Difference found = compare(array);
     return found == null ? null : found.toString();
