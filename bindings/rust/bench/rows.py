@@ -21,10 +21,9 @@ def _owners(case: str, name: str, at_most: float, arrow: float) -> Row:
 
 ROWS = (
     _owners("move and release", "move_release", 1.1, 1),
-    # TODO: both were 1.2; a leaf takes 75 instructions more, and the cause is not known yet.
-    # Raw C itself costs more than a tenth of arrow-rs' leaf, so ours cannot cost much less.
-    _owners("one leaf: produce, move, release", "leaf", 1.6, 0.13),
-    _owners("handoff of 1,000 columns", "handoff", 1.5, 0.02),
+    # Raw C itself costs a tenth of arrow-rs' leaf, so ours cannot cost much less.
+    _owners("one leaf: produce, move, release", "leaf", 1.2, 0.12),
+    _owners("handoff of 1,000 columns", "handoff", 1.2, 0.02),
     Row(
         "async stream, to another thread, window of 64, a batch",
         "nanoseconds",

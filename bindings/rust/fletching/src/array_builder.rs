@@ -98,7 +98,7 @@ impl Node {
 pub struct ArrayBuilder<T: Send + 'static> {
     block: *mut Block<ArrowArray, T>,
     next_buffer: *mut *const c_void,
-    end_of_buffers: *mut *const c_void,
+    buffers_left: usize,
     arrays_left: usize,
     added: usize,
     set: usize,
@@ -145,6 +145,24 @@ impl Fault {
             capacity: is_capacity.then_some(capacity),
         }
     }
+
+    /// The same for children or a dictionary.
+    #[cold]
+    fn of_room(is_set: bool, is_own: bool, capacity: (usize, usize)) -> Self {
+        let why = match (is_set, is_own) {
+            (false, _) => {
+                "children or dictionary added too early: expected the array to be set before"
+            }
+            (_, false) => {
+                "children or dictionary added to a moved array: expected one that was set"
+            }
+            (_, true) => "capacity.arrays is too small",
+        };
+        Self {
+            why,
+            capacity: is_own.then_some(capacity),
+        }
+    }
 }
 
 // SAFETY: the builder owns the block and what is in it.
@@ -167,7 +185,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             Ok(Self {
                 block,
                 next_buffer,
-                end_of_buffers: next_buffer.add(capacity.buffers),
+                buffers_left: capacity.buffers,
                 arrays_left: capacity.arrays,
                 added: 1,
                 set: 0,
@@ -200,15 +218,11 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// rows one zero offset where its type has offsets: some consumers refuse NULL.
     #[inline]
     pub fn set(&mut self, node: Node, values: ArrayValues, buffers: &[*const c_void]) -> &mut Self {
-        let room = self.end_of_buffers as usize - self.next_buffer as usize;
-        let fits = size_of_val(buffers) <= room;
+        let fits = buffers.len() <= self.buffers_left;
         if !values.is_plausible() || !self.is_unset(node) || !fits {
             // SAFETY: both are in the list of the block.
             let used = unsafe { self.next_buffer.offset_from(Block::parts(self.block).2) } as usize;
-            let capacity = (
-                used + buffers.len(),
-                used + room / size_of::<*const c_void>(),
-            );
+            let capacity = (used + buffers.len(), used + self.buffers_left);
             let fault = Fault::of_set(values.is_plausible(), node.0 < self.added, fits, capacity);
             self.fault.get_or_insert(fault);
             return self;
@@ -218,6 +232,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             let list = self.next_buffer;
             ptr::copy_nonoverlapping(buffers.as_ptr(), list, buffers.len());
             self.next_buffer = list.add(buffers.len());
+            self.buffers_left -= buffers.len();
             let mut filled = ArrowArray {
                 length: values.length,
                 null_count: values.null_count,
@@ -275,6 +290,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
     /// Adds children to an array that has been set. They are siblings of the first, which is
     /// returned, and each has to be set.
+    #[inline]
     pub fn add_children(&mut self, parent: Node, count: usize) -> Node {
         let Some(parent) = self.room(parent, count) else {
             return Node::NONE;
@@ -313,12 +329,9 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// set, and for more than 256 levels.
     #[inline]
     pub fn finish(self) -> Result<Array, Error> {
-        if self.fault.is_some() || self.set != self.added {
-            return Err(self.what_is_wrong());
-        }
-        if self.levels >= MAX_DEPTH {
-            // SAFETY: every struct is complete.
-            unsafe { walk("array builder", self.at(Node::ROOT), &mut |_| Ok(())) }?;
+        let is_sound = self.fault.is_none() && self.set == self.added;
+        if !is_sound || self.levels >= MAX_DEPTH {
+            self.check()?;
         }
         // SAFETY: every struct is complete. The root moves out, and the structs own the block.
         unsafe {
@@ -352,19 +365,13 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
     /// The parent, when it was set and there is room for so many below it.
     fn room(&mut self, parent: Node, count: usize) -> Option<*mut ArrowArray> {
-        if parent.0 >= self.added || self.is_unset(parent) {
-            self.refuse(
-                "children or dictionary added too early: expected the array to be set before",
-            );
-        } else if self.is_moved(parent) {
-            self.refuse("children or dictionary added to a moved array: expected one that was set");
-        } else if count > self.arrays_left {
+        let is_set = parent.0 < self.added && !self.is_unset(parent);
+        let is_own = is_set && !self.is_moved(parent);
+        if !is_own || count > self.arrays_left {
             let used = self.added - 1;
-            let capacity = Some((used.saturating_add(count), used + self.arrays_left));
-            self.fault.get_or_insert(Fault {
-                why: "capacity.arrays is too small",
-                capacity,
-            });
+            let capacity = (used.saturating_add(count), used + self.arrays_left);
+            self.fault
+                .get_or_insert(Fault::of_room(is_set, is_own, capacity));
         }
         // SAFETY: the parent was added.
         self.fault.is_none().then(|| unsafe { self.at(parent) })
@@ -398,8 +405,23 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         Node::NONE
     }
 
+    /// For a builder that does not finish.
     #[cold]
-    fn what_is_wrong(&self) -> Error {
+    fn release_moved(&mut self) {
+        for node in (1..self.added).map(Node) {
+            if !self.is_unset(node) && self.is_moved(node) {
+                // SAFETY: the array was moved in.
+                unsafe { ArrowArray::release_once(self.at(node)) };
+            }
+        }
+    }
+
+    #[cold]
+    fn check(&self) -> Result<(), Error> {
+        if self.fault.is_none() && self.set == self.added {
+            // SAFETY: every struct is complete.
+            return unsafe { walk("array builder", self.at(Node::ROOT), &mut |_| Ok(())) };
+        }
         const NOT_SET: &str = "array added and not set: expected every array to be set";
         let fault = self.fault.unwrap_or(Fault {
             why: NOT_SET,
@@ -409,7 +431,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         if let Some((needed, got)) = fault.capacity {
             text += &format!(": expected at least {needed}, got {got}");
         }
-        Error::invalid(text)
+        Err(Error::invalid(text))
     }
 }
 
@@ -420,12 +442,8 @@ fn no_memory() -> Error {
 
 impl<T: Send + 'static> Drop for ArrayBuilder<T> {
     fn drop(&mut self) {
-        let nodes = if self.moved > 0 { self.added } else { 0 };
-        for node in (1..nodes).map(Node) {
-            if !self.is_unset(node) && self.is_moved(node) {
-                // SAFETY: the array was moved in.
-                unsafe { ArrowArray::release_once(self.at(node)) };
-            }
+        if self.moved > 0 {
+            self.release_moved();
         }
         // SAFETY: finish has not handed the block over, so nothing points to it.
         unsafe { Block::free(self.block) }

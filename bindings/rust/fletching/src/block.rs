@@ -53,8 +53,19 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         if structs > MOST / per_struct || extras > MOST / size_of::<*const c_void>() {
             return None;
         }
+        // SAFETY: such a size does not overflow.
+        Some(unsafe { Self::layout_of_block(structs, extras) })
+    }
+
+    /// # Safety
+    ///
+    /// [`layout`](Self::layout) has accepted the numbers.
+    #[inline]
+    unsafe fn layout_of_block(structs: usize, extras: usize) -> Layout {
+        let per_struct = size_of::<B>() + size_of::<*mut B>();
         let size = Self::HEAD + structs * per_struct + extras * size_of::<*const c_void>();
-        Layout::from_size_align(size, align_of::<Self>()).ok()
+        // SAFETY: the caller vouches for the size.
+        unsafe { Layout::from_size_align_unchecked(size, align_of::<Self>()) }
     }
 
     /// A block without shares. None when there is no memory; then `object` is dropped.
@@ -135,7 +146,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         // SAFETY: the last share is gone, so the block is not in use, which `new` has allocated
         // with this layout.
         unsafe {
-            let layout = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
+            let layout = Self::layout_of_block((*this).structs, (*this).extras);
             chain::drop_object(ptr::read(&raw const (*this).object), head.cast());
             dealloc(this.cast(), layout);
         }
@@ -174,6 +185,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
 }
 
 /// Returns `count` shares. The thread that returns the last one destroys the block.
+#[inline]
 unsafe fn give_back(block: *mut Head, count: usize) {
     // SAFETY: the caller holds `count` shares, so the block is alive.
     unsafe {
