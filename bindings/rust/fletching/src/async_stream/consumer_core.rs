@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
-use atomic_waker::AtomicWaker;
 use fletching_abi::{ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer};
 
 use super::calls::{self, Frame, MARK, PRODUCER, TASK};
 use super::consumer::{Accept, AsyncOptions};
 use super::queued::{Extracted, Queued, Taken};
+use super::waker::{wake, WakerSlot};
 use super::{not_positive, AsyncHandler, Promise};
-use crate::error::{guarded, Error};
+use crate::error::{discard, Error};
 use crate::owner::Schema;
 
 /// The states of the table.
@@ -74,7 +74,7 @@ pub(super) struct Core {
     pub calling: AtomicU8,
     pub accept: Option<Mutex<Accept>>,
     pub info: OnceLock<Info>,
-    pub waker: AtomicWaker,
+    pub waker: WakerSlot,
     window: u32,
     inner: Mutex<Inner>,
     /// A call is counted when it begins, with the lock that its caller has in any case, and here
@@ -98,7 +98,7 @@ impl Core {
             calling: AtomicU8::new(0),
             accept: options.accept.map(Mutex::new),
             info: OnceLock::new(),
-            waker: AtomicWaker::new(),
+            waker: WakerSlot::default(),
             window: options.window,
             inner: Mutex::new(Inner {
                 state: State::Created,
@@ -127,12 +127,9 @@ impl Core {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the application. Its waker is the user's code: a panic goes no further.
+    /// Wakes the application. The caller has a share of the stream.
     pub(super) fn wake(&self) {
-        let _ = guarded(|| {
-            self.waker.wake();
-            Ok(())
-        });
+        wake(self.waker.take());
     }
 
     pub(super) fn id(&self) -> *const () {
@@ -305,7 +302,7 @@ impl Core {
         }
         let kept = inner.kept.as_mut().map(std::mem::take);
         self.close(inner, before == State::Streaming);
-        drop((kept, self.waker.take()));
+        discard((kept, self.waker.take()));
     }
 
     /// An extraction has failed: the stream is over for the application. A producer that does not

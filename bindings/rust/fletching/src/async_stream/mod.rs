@@ -12,6 +12,7 @@ mod producer_core;
 mod queued;
 mod sending;
 mod task;
+mod waker;
 
 #[cfg(test)]
 #[path = "../../tests/async_replay/mod.rs"]

@@ -6,13 +6,14 @@ use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
 
-use atomic_waker::AtomicWaker;
 use fletching_abi::{ArrowAsyncProducer, ArrowDeviceType};
 
 use super::task::Nodes;
+use super::waker::{wake, WakerSlot};
 use super::{not_positive, AsyncHandler, Promise};
-use crate::error::{discard, guarded, Error};
+use crate::error::{discard, Error};
 use crate::owner::DeviceArray;
 
 /// Why a stream stops. The first reason counts.
@@ -38,7 +39,7 @@ pub(super) struct Core {
     stop: Mutex<Stop>,
     /// Why a batch could not be made: the first reason, also once the stream is over.
     lost: Mutex<Option<Error>>,
-    pub waker: AtomicWaker,
+    pub waker: WakerSlot,
     pub promise: OnceLock<Promise>,
     /// The tasks that release waits for, once the stream is over.
     open: AtomicIsize,
@@ -64,7 +65,7 @@ impl Core {
             stopped: AtomicBool::new(false),
             stop: Mutex::new(Stop::Running),
             lost: Mutex::new(None),
-            waker: AtomicWaker::new(),
+            waker: WakerSlot::default(),
             promise: OnceLock::new(),
             open: AtomicIsize::new(0),
             orphan: Mutex::new(None),
@@ -88,36 +89,30 @@ impl Core {
         self.raw.get()
     }
 
-    /// Stops the stream, unless it has stopped.
-    pub(super) fn stop(&self, reason: Stop) {
+    /// Stops the stream, unless it has stopped. Returns what to wake.
+    #[must_use]
+    pub(super) fn stop(&self, reason: Stop) -> Option<Waker> {
         let mut stop = locked(&self.stop);
         if !matches!(*stop, Stop::Running) {
             drop(stop);
-            return discard(reason);
+            discard(reason);
+            return None;
         }
         *stop = reason;
         self.stopped.store(true, Ordering::Release);
         drop(stop);
-        self.wake();
+        self.waker.take()
     }
 
     /// A batch could not be made, which stops the stream, unless it has stopped.
     pub(super) fn lose(&self, error: Error) {
         locked(&self.lost).get_or_insert_with(|| error.clone());
-        self.stop(Stop::Failed(error));
+        wake(self.stop(Stop::Failed(error)));
     }
 
     /// Why a batch could not be made.
     pub(super) fn lost(&self) -> Option<Error> {
         locked(&self.lost).clone()
-    }
-
-    /// Wakes the future. Its waker is the user's code: a panic goes no further.
-    fn wake(&self) {
-        let _ = guarded(|| {
-            self.waker.wake();
-            Ok(())
-        });
     }
 
     /// Why the stream has stopped. From now on no reason counts any more.
@@ -161,7 +156,7 @@ impl Core {
             let core = Arc::from_raw(this);
             let orphan = locked(&core.orphan).take();
             match orphan {
-                None => core.wake(),
+                None => wake(core.waker.take()),
                 Some(orphan) => release_elsewhere(orphan),
             }
             discard(core);
@@ -188,21 +183,20 @@ fn release_elsewhere(orphan: Orphan) {
 }
 
 unsafe extern "C" fn request(this: *mut ArrowAsyncProducer, n: i64) {
-    // SAFETY: the consumer passes the struct, which lives until the release and longer.
+    // SAFETY: the consumer passes the struct, which lives until the release: until the future is woken.
     let core = unsafe { &*(*this).private_data.cast::<Core>() };
     let Some(more) = u64::try_from(n).ok().filter(|n| *n > 0) else {
-        core.stop(Stop::Failed(not_positive(n)));
-        return;
+        return wake(core.stop(Stop::Failed(not_positive(n))));
     };
     let add = |sum: u64| Some(sum.saturating_add(more));
     let _ = core
         .requested
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
-    core.wake();
+    wake(core.waker.take());
 }
 
 unsafe extern "C" fn cancel(this: *mut ArrowAsyncProducer) {
     // SAFETY: as in request.
     let core = unsafe { &*(*this).private_data.cast::<Core>() };
-    core.stop(Stop::Cancelled);
+    wake(core.stop(Stop::Cancelled));
 }

@@ -17,6 +17,7 @@ use futures_core::Stream;
 use super::producer::{AsyncBatch, AsyncProducer, Data};
 use super::producer_core::{Core, Stop};
 use super::task::Nodes;
+use super::waker::wake;
 use super::{AsyncHandler, Promise};
 use crate::error::{discard, guarded, printable, Error};
 use crate::metadata::Metadata;
@@ -70,7 +71,7 @@ impl AsyncAbort {
     /// Fails the stream: the consumer's `on_error` gets the error as soon as the future is polled,
     /// before batches that were not sent. Does nothing once the stream is over.
     pub fn fail(&self, error: Error) {
-        self.0.stop(Stop::Failed(error));
+        wake(self.0.stop(Stop::Failed(error)));
     }
 }
 
@@ -87,7 +88,7 @@ impl<F, St> AsyncSending<F, St> {
         let checked = check(&producer);
         let core = Core::new(producer.device_type, producer.metadata);
         if let Err(error) = checked {
-            core.stop(Stop::Failed(error));
+            wake(core.stop(Stop::Failed(error)));
         }
         // SAFETY: the handler is owned here, and its producer is ours to set.
         unsafe { (*handler.as_ptr()).producer = core.raw() }
@@ -236,7 +237,7 @@ where
         }
         if !self.is_stopped() {
             if let Err(error) = self.read(cx) {
-                self.core.stop(Stop::Failed(error));
+                wake(self.core.stop(Stop::Failed(error)));
             }
         }
         if self.is_stopped() {
@@ -341,7 +342,7 @@ impl<F, St> Drop for AsyncSending<F, St> {
     fn drop(&mut self) {
         if !self.over {
             let dropped = "producer: dropped before the end of the stream";
-            self.core.stop(Stop::Failed(Error::new(ECANCELED, dropped)));
+            wake(self.core.stop(Stop::Failed(Error::new(ECANCELED, dropped))));
             let reason = self.core.take_stop();
             self.stop(reason);
         }

@@ -17,3 +17,4 @@ mod producer_rules;
 mod races;
 mod storm;
 mod support;
+mod wakers;
