@@ -98,7 +98,7 @@ impl SchemaBuilder {
         })
     }
 
-    /// The name of the field; an empty one becomes NULL.
+    /// The name of the field.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -179,9 +179,11 @@ impl SchemaBuilder {
         }
         let mut schema = ArrowSchema::zeroed();
         schema.format = keep(texts, c_text("format", &self.format)?);
-        if !self.name.is_empty() {
-            schema.name = keep(texts, c_text("name", &self.name)?);
-        }
+        // Some consumers refuse a child whose name is NULL.
+        schema.name = match &*self.name {
+            "" => c"".as_ptr(),
+            name => keep(texts, c_text("name", name)?),
+        };
         if !self.metadata.is_empty() {
             let pairs = self
                 .metadata

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The waker of a future that waits. To clone, wake and drop it runs the user's code, which happens
-//! without a lock: it may poll, drop and wake whatever is shared with it.
+//! The waker of a waiting future. To clone, wake or drop a waker runs the user's code, which may poll
+//! and drop futures: no lock is held then.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -34,8 +34,8 @@ impl WakerSlot {
     }
 }
 
-/// Wakes a future. A panic goes no further. The future may run here, to its end and its drop: call
-/// it with no reference to what they free.
+/// Wakes a future. A panic goes no further. The future may run and be dropped before this returns, so
+/// the caller keeps no reference to its memory.
 pub(super) fn wake(waker: Option<Waker>) {
     let Some(waker) = waker else { return };
     let _ = guarded(|| {

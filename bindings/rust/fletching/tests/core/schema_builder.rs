@@ -170,7 +170,18 @@ fn rule_schema_name_utf8() {
 #[test]
 fn rule_schema_metadata_null_when_absent() {
     let schema = field("i").name("").build().unwrap();
-    assert!(schema.as_raw().metadata.is_null() && schema.as_raw().name.is_null());
+    assert!(schema.as_raw().metadata.is_null());
+}
+
+#[test]
+fn an_empty_name_is_not_null() {
+    let schema = field("+s").child(field("i").dictionary(field("u")));
+    let schema = schema.build().unwrap();
+    let child = schema.children()[0].unwrap();
+    for named in [&schema, child, child.dictionary().unwrap()] {
+        assert!(!named.as_raw().name.is_null());
+        assert_eq!(named.name(), c"");
+    }
 }
 
 #[test]
