@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::chain;
+use crate::chain::{self, Link};
 use crate::raw::{Base, Release};
 
 /// What all blocks begin with. Each struct whose `private_data` points to a block holds a share.
@@ -156,14 +156,8 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     #[inline]
     pub(crate) fn join(this: *mut Self, node: &mut B) {
         let (release, private_data) = node.hook();
-        *release = Some(release_in_block::<B>);
+        *release = Some(B::in_block());
         *private_data = this.cast();
-    }
-
-    /// The same so that [`of`](Self::of) knows the struct again.
-    pub(crate) fn join_known(this: *mut Self, node: &mut B) {
-        Self::join(this, node);
-        *node.hook().0 = Some(B::in_block());
     }
 
     /// The block that a struct has joined, if its object is a `T`. Any struct of this crate may have
@@ -181,6 +175,24 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         // block alive.
         let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
         (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
+    }
+}
+
+/// What a struct and those below it hold of their block.
+pub(crate) struct Shares {
+    block: *mut Head,
+    count: usize,
+}
+
+impl Shares {
+    /// The `private_data` of the struct.
+    pub(crate) fn data(&self) -> usize {
+        self.block.addr()
+    }
+
+    pub(crate) fn give_back(self) {
+        // SAFETY: the shares are held.
+        unsafe { give_back(self.block, self.count) }
     }
 }
 
@@ -209,12 +221,26 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
         };
         let block = private_data.cast::<Head>();
         *(*node).hook().0 = None;
-        let below = if (*node).is_leaf() {
-            0
+        if (*node).is_leaf() {
+            give_back(block, 1);
         } else {
-            release_below(&*node, block, ours)
-        };
-        give_back(block, 1 + below);
+            release_tree(&*node, block, ours);
+        }
+    }
+}
+
+/// The object of a block is dropped after what is below the struct, which may wait in a chain.
+#[inline(never)] // so that a leaf saves no registers
+unsafe fn release_tree<B: Base>(node: &B, block: *mut Head, ours: Option<Release<B>>) {
+    // SAFETY: as in release_in_block. A chain is not borrowed while a callback runs.
+    unsafe {
+        let chain = chain::peek(block.cast());
+        let waiting = chain.as_ref().map_or(0, Vec::len);
+        let count = 1 + release_below(node, block, ours);
+        match chain.as_mut().filter(|chain| chain.len() > waiting) {
+            Some(chain) => chain.insert(waiting, Link::Shares(Shares { block, count })),
+            None => give_back(block, count),
+        }
     }
 }
 
@@ -253,7 +279,7 @@ unsafe fn release_one<B: Base>(
         let (release, private_data) = (*below).private_data();
         if address(release) != address(ours) || private_data != block.cast() {
             *shares -= 1;
-            return release_foreign(below);
+            return release_foreign(below, block);
         }
         if !(*below).is_leaf() {
             *shares += release_below(&*below, block, ours);
@@ -264,11 +290,12 @@ unsafe fn release_one<B: Base>(
 
 /// Or nothing, when it was moved out.
 #[cold]
-unsafe fn release_foreign<B: Base>(below: *mut B) {
+unsafe fn release_foreign<B: Base>(below: *mut B, block: *mut Head) {
     // SAFETY: as in release_below.
     unsafe {
         if let Some(callback) = (*below).private_data().0 {
-            callback(below);
+            let chain = chain::peek(block.cast());
+            chain::within((*below).our_data(), chain, || callback(below));
         }
     }
 }

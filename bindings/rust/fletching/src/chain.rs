@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Releases views of views without recursion, in the order that recursion has.
+//! Releases owners inside owners without recursion, in the order that recursion has.
 
 use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::ptr;
+use std::sync::Arc;
 
+use fletching_abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+
+use crate::block::Shares;
 use crate::error::discard;
-use crate::hook::{Attached, Share};
+use crate::owner::Owner;
+use crate::raw::{Base, Nested};
+use crate::shared::Shared;
+
+/// A share of a struct or an event.
+pub(crate) type Share = Arc<dyn Send + Sync>;
 
 /// The object in the block of a view. The type is private, so that no other block has such an object.
 #[derive(Clone)]
@@ -23,7 +32,9 @@ pub(crate) type Chain = Vec<Link>;
 
 pub(crate) enum Link {
     Shown(Shown),
-    Attached(Attached),
+    Object(Box<dyn Any + Send>),
+    /// What a struct holds of its block, behind what is below the struct.
+    Shares(Shares),
 }
 
 thread_local! {
@@ -33,14 +44,21 @@ thread_local! {
     static NEXT: Cell<(usize, *mut Chain)> = const { Cell::new((0, ptr::null_mut())) };
 }
 
-/// The chain that the release of the struct with this `private_data` belongs to, or NULL. For its
-/// callback, once.
-pub(crate) fn of(data: *const ()) -> *mut Chain {
+/// The chain that the release of the struct with this `private_data` belongs to, or NULL.
+pub(crate) fn peek(data: *const ()) -> *mut Chain {
     let (next, chain) = NEXT.get();
-    if next != data.addr() {
-        return ptr::null_mut();
+    match next == data.addr() {
+        true => chain,
+        false => ptr::null_mut(),
     }
-    NEXT.set((0, ptr::null_mut()));
+}
+
+/// The same once, for a callback that frees its `private_data`.
+pub(crate) fn of(data: *const ()) -> *mut Chain {
+    let chain = peek(data);
+    if !chain.is_null() {
+        NEXT.set((0, ptr::null_mut()));
+    }
     chain
 }
 
@@ -52,19 +70,37 @@ pub(crate) fn within(data: usize, chain: *mut Chain, release: impl FnOnce()) {
     NEXT.set(outer);
 }
 
-/// Drops the object of a block. The object of a view is added to the chain of the release, if there is
-/// one.
+/// Drops the object of a block. An object that owns structs of this crate is added to the chain of the
+/// release, if there is one.
 #[inline]
-pub(crate) fn drop_object<T: 'static>(object: T, block: *const ()) {
-    match TypeId::of::<T>() == TypeId::of::<Shown>() {
-        true => drop_shown(&mut Some(object), block),
+pub(crate) fn drop_object<T: Send + 'static>(object: T, block: *const ()) {
+    match owns_structs::<T>() {
+        true => drop_owner(object, block),
         false => discard(object),
     }
 }
 
-fn drop_shown(object: &mut dyn Any, block: *const ()) {
-    let shown = object.downcast_mut::<Option<Shown>>();
-    let link = shown.and_then(Option::take).map(Link::Shown);
+#[inline]
+fn owns_structs<T: 'static>() -> bool {
+    let is = |owners: [TypeId; 2]| owners.contains(&TypeId::of::<T>());
+    is([TypeId::of::<Shown>(); 2])
+        || is(owners_of::<ArrowArray>())
+        || is(owners_of::<ArrowDeviceArray>())
+        || is(owners_of::<ArrowSchema>())
+}
+
+#[inline]
+fn owners_of<R: Nested>() -> [TypeId; 2] {
+    [TypeId::of::<Owner<R>>(), TypeId::of::<Shared<R>>()]
+}
+
+fn drop_owner<T: Send + 'static>(object: T, block: *const ()) {
+    let mut object = Some(object);
+    let shown = (&mut object as &mut dyn Any).downcast_mut::<Option<Shown>>();
+    let link = match shown.and_then(Option::take) {
+        Some(shown) => Some(Link::Shown(shown)),
+        None => object.map(|object| Link::Object(Box::new(object))),
+    };
     // SAFETY: a chain in `NEXT` is not borrowed, and outlives the release.
     match unsafe { of(block).as_mut() } {
         Some(chain) => chain.extend(link),
@@ -72,12 +108,28 @@ fn drop_shown(object: &mut dyn Any, block: *const ()) {
     }
 }
 
+/// The `private_data` as in [`Shown`], of an object that is an owner or a share of one; else 0.
+fn data_of(object: &dyn Any) -> usize {
+    fn of<R: Nested>(object: &dyn Any) -> Option<usize> {
+        let shared = || object.downcast_ref::<Shared<R>>().map(|shared| &**shared);
+        let owner = object.downcast_ref::<Owner<R>>().or_else(shared);
+        owner.map(|owner| owner.as_raw().base().our_data())
+    }
+    let found = of::<ArrowArray>(object).or_else(|| of::<ArrowDeviceArray>(object));
+    found.or_else(|| of::<ArrowSchema>(object)).unwrap_or(0)
+}
+
 /// Drops the links of a chain, and the links that are added meanwhile.
 pub(crate) fn drop_all(mut chain: Chain) {
     while let Some(link) = chain.pop() {
         match link {
-            Link::Attached(attached) => discard(attached),
-            Link::Shown(Shown { share, data }) => within(data, &raw mut chain, || drop(share)),
+            Link::Object(object) => {
+                within(data_of(&*object), &raw mut chain, || discard(object));
+            }
+            Link::Shown(Shown { share, data }) => {
+                within(data, &raw mut chain, || discard(share));
+            }
+            Link::Shares(shares) => within(shares.data(), &raw mut chain, || shares.give_back()),
         }
     }
 }

@@ -2,32 +2,25 @@
 
 //! What happens after a foreign release: an object is dropped, an event is let go.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
 use fletching_abi::ArrowArray;
 
-use crate::chain::{self, Chain, Link};
-use crate::error::discard;
+use crate::chain::{self, Chain, Link, Shown};
 use crate::raw::{Base, Release};
 use crate::tree::children_of;
-
-/// A share of what an event lives in.
-pub(crate) type Share = Arc<dyn Send + Sync>;
-
-pub(crate) enum Attached {
-    Object { _object: Box<dyn Send> },
-    Event(Share),
-}
 
 /// The `private_data` of a hooked struct: its former members, and what is dropped afterwards, in
 /// this order. A struct has one hook, so that its release needs no recursion.
 pub(crate) struct Hook<B> {
     release: Option<Release<B>>,
     private_data: *mut c_void,
-    first: Attached,
-    others: Vec<Attached>,
+    /// An object, or a share of what an event lives in.
+    first: Link,
+    others: Vec<Link>,
 }
 
 /// The hook of a struct that has one.
@@ -46,7 +39,7 @@ unsafe fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
 /// # Safety
 ///
 /// As for [`hook_of`].
-unsafe fn set<B: Base>(target: &mut B, attached: Attached) {
+unsafe fn set<B: Base>(target: &mut B, attached: Link) {
     // SAFETY: the caller vouches for the struct.
     if let Some(hook) = unsafe { hook_of(target) } {
         return hook.others.push(attached);
@@ -69,22 +62,20 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
         let (Some(_), private_data) = (*this).private_data() else {
             return;
         };
-        let outer = chain::of(private_data.cast());
+        let (outer, mut own) = (chain::of(private_data.cast()), Chain::new());
+        let chain = match outer.is_null() {
+            true => &raw mut own,
+            false => outer,
+        };
         let hook = *Box::from_raw(private_data.cast::<Hook<B>>());
         let (release, private_data) = (*this).hook();
         *release = hook.release;
         *private_data = hook.private_data;
         let mut moved = (*this).move_out();
-        let (data, mut chain) = (moved.our_data(), Chain::new());
-        let attached = std::iter::once(hook.first).chain(hook.others);
-        if outer.is_null() {
-            chain::within(data, &raw mut chain, || moved.release_last());
-            chain::drop_all(chain);
-            attached.for_each(discard);
-        } else {
-            (*outer).extend(attached.rev().map(Link::Attached));
-            chain::within(data, outer, || moved.release_last());
-        }
+        (*chain).extend(hook.others.into_iter().rev());
+        (*chain).push(hook.first);
+        chain::within(moved.our_data(), chain, || moved.release_last());
+        chain::drop_all(own);
     }
 }
 
@@ -93,9 +84,9 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
 /// # Safety
 ///
 /// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
-pub(crate) unsafe fn attach<B: Base>(target: &mut B, object: Box<dyn Send>) {
+pub(crate) unsafe fn attach<B: Base>(target: &mut B, object: Box<dyn Any + Send>) {
     // SAFETY: the caller vouches for the struct.
-    unsafe { set(target, Attached::Object { _object: object }) }
+    unsafe { set(target, Link::Object(object)) }
 }
 
 /// Gives every struct of an array a share of what its event lives in: a consumer may move any of
@@ -111,7 +102,7 @@ pub(crate) unsafe fn attach<B: Base>(target: &mut B, object: Box<dyn Send>) {
 pub(crate) unsafe fn attach_event(
     operation: &str,
     array: *mut ArrowArray,
-    share: &Share,
+    share: &Shown,
 ) -> Result<(), crate::Error> {
     let mut targets = Vec::new();
     // SAFETY: the caller vouches for the array, and the walk for the structs in it.
@@ -123,7 +114,7 @@ pub(crate) unsafe fn attach_event(
             Ok(())
         })?;
         for target in targets {
-            keep_event(&mut *target, Arc::clone(share));
+            keep_event(&mut *target, share.clone());
         }
     }
     Ok(())
@@ -135,20 +126,24 @@ pub(crate) unsafe fn attach_event(
 /// # Safety
 ///
 /// `parent` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
-pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Share {
+pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Shown {
     // SAFETY: the caller vouches for the array.
     if let Some(hook) = unsafe { hook_of(parent) } {
         for attached in std::iter::once(&hook.first).chain(&hook.others) {
-            if let Attached::Event(share) = attached {
-                return Arc::clone(share);
+            if let Link::Shown(share) = attached {
+                return share.clone();
             }
         }
     }
     // SAFETY: the copy takes the place of the original, whose callbacks are replaced.
-    let share: Share = Arc::new(HeldBack(unsafe { ptr::read(parent) }));
+    let held_back = HeldBack(unsafe { ptr::read(parent) });
+    let share = Shown {
+        data: held_back.0.our_data(),
+        share: Arc::new(held_back),
+    };
     *parent.hook().0 = Some(release_children);
     // SAFETY: the callback and the fields that it reads are valid.
-    unsafe { keep_event(parent, Arc::clone(&share)) };
+    unsafe { keep_event(parent, share.clone()) };
     share
 }
 
@@ -157,9 +152,9 @@ pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Share {
 /// # Safety
 ///
 /// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
-pub(crate) unsafe fn keep_event(target: &mut ArrowArray, share: Share) {
+pub(crate) unsafe fn keep_event(target: &mut ArrowArray, share: Shown) {
     // SAFETY: the caller vouches for the array.
-    unsafe { set(target, Attached::Event(share)) }
+    unsafe { set(target, Link::Shown(share)) }
 }
 
 struct HeldBack(ArrowArray);

@@ -174,6 +174,7 @@ macro_rules! base {
                 }
                 $missing(self)
             }
+            #[inline]
             fn in_block() -> Release<Self> {
                 static CALLBACK: Release<$struct> = block::release_in_block::<$struct>;
                 CALLBACK

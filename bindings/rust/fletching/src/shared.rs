@@ -125,7 +125,7 @@ impl<B: Base, T: Send + 'static> Copier<'_, B, T> {
     /// The block has room for all structs from `shown` downwards, which were walked.
     unsafe fn copy(&mut self, shown: &B) -> B {
         let mut copied = shown.copy_fields();
-        Block::join_known(self.block, &mut copied);
+        Block::join(self.block, &mut copied);
         // SAFETY: the caller vouches for the room, and for what is below.
         unsafe {
             let children = children_of(shown);

@@ -49,8 +49,9 @@ use self::capturing::Capturing;
 use self::event::Events;
 use self::reaper::Reaper;
 use self::waiter::waiter_for;
+use crate::chain::Shown;
 use crate::error::Error;
-use crate::hook::{self, Share};
+use crate::hook;
 use crate::DeviceArray;
 
 pub use self::event::SyncEvent;
@@ -288,7 +289,10 @@ impl DeviceArray {
             })?;
         let owner = Arc::new(recorded);
         let pointer = (&raw const owner.event).cast_mut();
-        let share: Share = owner;
+        let share = Shown {
+            share: owner,
+            data: 0,
+        };
         // SAFETY: the owner vouches for the array, and is borrowed alone.
         unsafe {
             let raw = self.as_mut_ptr();

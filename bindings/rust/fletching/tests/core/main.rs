@@ -13,6 +13,7 @@ mod columns;
 mod errors;
 mod metadata;
 mod moved_child;
+mod nesting;
 mod ownership;
 mod rules_abi;
 mod rules_built;
