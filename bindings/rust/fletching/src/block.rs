@@ -178,7 +178,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     }
 }
 
-/// What a struct and those below it hold of their block.
+/// The shares of a block that a struct and its descendants hold.
 pub(crate) struct Shares {
     block: *mut Head,
     count: usize,
@@ -229,7 +229,7 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
     }
 }
 
-/// The object of a block is dropped after what is below the struct, which may wait in a chain.
+/// Drops the object of the block after the descendants, which may wait in a chain.
 #[inline(never)] // so that a leaf saves no registers
 unsafe fn release_tree<B: Base>(node: &B, block: *mut Head, ours: Option<Release<B>>) {
     // SAFETY: as in release_in_block. A chain is not borrowed while a callback runs.

@@ -33,7 +33,7 @@ pub(crate) type Chain = Vec<Link>;
 pub(crate) enum Link {
     Shown(Shown),
     Object(Box<dyn Any + Send>),
-    /// What a struct holds of its block, behind what is below the struct.
+    /// The shares of a struct, behind the objects of its descendants.
     Shares(Shares),
 }
 

@@ -18,7 +18,7 @@ use crate::tree::children_of;
 pub(crate) struct Hook<B> {
     release: Option<Release<B>>,
     private_data: *mut c_void,
-    /// An object, or a share of what an event lives in.
+    /// An object, or a share of an event.
     first: Link,
     others: Vec<Link>,
 }
