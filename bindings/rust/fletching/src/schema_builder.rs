@@ -98,7 +98,7 @@ impl SchemaBuilder {
         })
     }
 
-    /// The name of the field.
+    /// The name of the field. Without one the schema has the empty text and not NULL.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
