@@ -5,7 +5,6 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
@@ -53,7 +52,7 @@ public abstract class StressSuite {
    * Runs the body on two threads, with the numbers 0 and 1. The preparation before and the check
    * after each round run on one of them.
    */
-  private static void race(int rounds, Runnable prepare, IntConsumer body, Runnable check)
+  static void race(int rounds, Runnable prepare, IntConsumer body, Runnable check)
       throws Exception {
     Meeting meeting = new Meeting();
     Throwable[] failure = new Throwable[2];
@@ -194,18 +193,6 @@ public abstract class StressSuite {
           }
         },
         () -> assertEquals(1, closed.getAndSet(0), "closes of what the share keeps"));
-  }
-
-  @Test
-  void readDuringCloseThrows() {
-    Array array = new ArrayBuilder(7).build(null);
-    ArrayView view = array.view();
-    View.Read<Long> closing =
-        struct -> {
-          array.close();
-          return C.getLong(struct + Fields.ARRAY_LENGTH);
-        };
-    assertThrows(IllegalStateException.class, () -> view.read(0L, closing));
   }
 
   /** Each thread has its own arguments and its own result. */

@@ -12,7 +12,7 @@ import io.github.fletching.Format.Layout;
  * pointers, no buffer.
  */
 final class ArrayCheck {
-  private static final long NO_ARRAY = -1;
+  static final long NO_ARRAY = -1;
 
   private int structs;
 
@@ -62,14 +62,9 @@ final class ArrayCheck {
     }
   }
 
-  /** Throws the first finding. Errors: EINVAL. */
+  /** Throws the first finding, of a schema with or without an array. Errors: EINVAL. */
   static void run(long schema, long array) {
     new ArrayCheck().visit(new Place(null, 0, schema, array), 0);
-  }
-
-  /** The same for a schema alone. */
-  static void run(long schema) {
-    run(schema, NO_ARRAY);
   }
 
   private void visit(Place at, long leastLength) {

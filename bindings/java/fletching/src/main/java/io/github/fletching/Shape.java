@@ -28,9 +28,13 @@ final class Shape {
 
   /** All fields of a schema. Errors: EINVAL for a malformed one. */
   static Shape of(String operation, Schema schema) {
-    long struct = schema.open(operation);
-    Tree.count(operation, Kind.SCHEMA, struct);
-    return new Shape(struct, "", true);
+    long struct = schema.enter(operation);
+    try {
+      Tree.count(operation, Kind.SCHEMA, struct);
+      return new Shape(struct, "", true);
+    } finally {
+      schema.leave();
+    }
   }
 
   /** The top level alone of a schema, which may be malformed. */
@@ -39,9 +43,14 @@ final class Shape {
   }
 
   /** Describes how a batch differs; null if it fits. */
-  String difference(long array) {
-    Difference found = compare(array);
-    return found == null ? null : found.toString();
+  String difference(ArrayOwner batch) {
+    long array = batch.enter("compare");
+    try {
+      Difference found = compare(array);
+      return found == null ? null : found.toString();
+    } finally {
+      batch.leave();
+    }
   }
 
   private Difference compare(long array) {
