@@ -11,16 +11,20 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.apache.arrow.c.ArrowArray;
 import org.apache.arrow.c.ArrowSchema;
 import org.apache.arrow.c.CDataDictionaryProvider;
 import org.apache.arrow.c.Data;
+import org.apache.arrow.c.StructVectorUnloader;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.VectorLoader;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.complex.StructVector;
 import org.apache.arrow.vector.dictionary.DictionaryProvider;
 import org.apache.arrow.vector.ipc.ArrowReader;
+import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
 import org.apache.arrow.vector.types.pojo.Field;
 
 /**
@@ -56,7 +60,9 @@ public final class ArrowData {
     String operation = "export field";
     Fields.checkExport(operation, List.of(field), dictionaries);
     return exported(
-        operation, allocator, out -> Data.exportField(allocator, field, dictionaries, out));
+        operation,
+        allocator,
+        (recording, out) -> Data.exportField(recording, field, dictionaries, out));
   }
 
   /** Exports the schema of record batches, as a struct. */
@@ -68,17 +74,23 @@ public final class ArrowData {
     Fields.checkMetadata(operation, Fields.title(""), schema.getCustomMetadata());
     Fields.checkExport(operation, schema.getFields(), dictionaries);
     return exported(
-        operation, allocator, out -> Data.exportSchema(allocator, schema, dictionaries, out));
+        operation,
+        allocator,
+        (recording, out) -> Data.exportSchema(recording, schema, dictionaries, out));
   }
 
   /** A copy: arrow-java writes NULL for a name that is null. */
   private static Schema exported(
-      String operation, BufferAllocator allocator, Consumer<ArrowSchema> export) {
+      String operation,
+      BufferAllocator allocator,
+      BiConsumer<BufferAllocator, ArrowSchema> export) {
+    Allocations made = new Allocations(allocator);
     return Calls.guarded(
         operation,
+        made::close,
         () -> {
           try (ArrowSchema out = ArrowSchema.allocateNew(allocator)) {
-            export.accept(out);
+            export.accept(made.recording, out);
             try (Schema schema = Schema.wrap(out.memoryAddress())) {
               return schema.view().toBuilder().build();
             }
@@ -172,7 +184,7 @@ public final class ArrowData {
           vector::close,
           () -> {
             ArrowArray struct = ArrowArray.wrap(source.address());
-            Data.importIntoVector(allocator, struct, vector, dictionaries);
+            Allocations.importIntoVector(allocator, struct, vector, dictionaries);
             Importable.checkTexts(operation, List.of(vector));
             return vector;
           });
@@ -229,7 +241,13 @@ public final class ArrowData {
       VectorSchemaRoot root,
       CDataDictionaryProvider dictionaries) {
     ArrowArray struct = ArrowArray.wrap(source.address());
-    Data.importIntoVectorSchemaRoot(allocator, struct, root, dictionaries);
+    try (StructVector rows = StructVector.emptyWithDuplicates("", allocator)) {
+      rows.initializeChildrenFromFields(root.getSchema().getFields());
+      Allocations.importIntoVector(allocator, struct, rows, dictionaries);
+      try (ArrowRecordBatch batch = new StructVectorUnloader(rows).getRecordBatch()) {
+        new VectorLoader(root).load(batch);
+      }
+    }
     Importable.checkTexts("import batch", root.getFieldVectors());
     return root;
   }

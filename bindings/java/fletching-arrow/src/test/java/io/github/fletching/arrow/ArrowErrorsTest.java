@@ -237,22 +237,6 @@ class ArrowErrorsTest extends ImportFixture {
     }
   }
 
-  /** At whichever allocation the limit is reached. */
-  @Test
-  void anExportAtAnyLimitLosesNoMemory() {
-    int exports = 0;
-    for (int limit = 0; limit < 600; limit += 8) {
-      try (BufferAllocator small = allocator.newChildAllocator("small", 0, limit)) {
-        ArrowData.exportField(small, data.getField(), null).close();
-        ArrowData.exportVector(small, data, null).close();
-        exports++;
-      } catch (FletchingException e) {
-        assertEquals(ENOMEM, e.errno());
-      }
-    }
-    assertTrue(exports > 0);
-  }
-
   @Test
   void anExportWithoutItsDictionaryIsRefused() {
     FieldType type =
