@@ -102,7 +102,9 @@ public final class ArrowData {
   public static Array exportVector(
       BufferAllocator allocator, FieldVector vector, DictionaryProvider dictionaries) {
     String operation = "export vector";
-    Fields.checkExport(operation, List.of(vector.getField()), dictionaries);
+    List<Field> fields = List.of(vector.getField());
+    Fields.checkExport(operation, fields, dictionaries);
+    Unions.checkExport(operation, List.of(vector), fields, "");
     return Calls.guarded(
         operation,
         () -> {
@@ -117,7 +119,9 @@ public final class ArrowData {
   public static Array exportVectorSchemaRoot(
       BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
     String operation = "export batch";
-    Fields.checkExport(operation, root.getSchema().getFields(), dictionaries);
+    List<Field> fields = root.getSchema().getFields();
+    Fields.checkExport(operation, fields, dictionaries);
+    Unions.checkExport(operation, root.getFieldVectors(), fields, "");
     return Calls.guarded(
         operation,
         () -> {

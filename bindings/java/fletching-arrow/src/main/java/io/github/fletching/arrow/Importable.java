@@ -37,19 +37,34 @@ final class Importable {
   }
 
   /** Waits for the event of an array; returns what arrow-java can import, which owns the array. */
-  static ArrayOwner of(String operation, ArrayOwner array, Schema schema) {
-    Calls.live(operation, array);
-    Importable result = new Importable(operation);
-    Calls.named(operation, () -> array.check(Calls.live(operation, schema)));
-    if (array instanceof DeviceArray) {
-      result.checkDevice((DeviceArray) array);
+  static ArrayOwner of(String operation, ArrayOwner source, Schema schema) {
+    Calls.live(operation, source);
+    ArrayOwner array = // out of reach of a close in another thread
+        source instanceof DeviceArray
+            ? DeviceArray.filledBy(source::moveTo)
+            : Array.filledBy(source::moveTo);
+    try {
+      Importable result = new Importable(operation);
+      Calls.named(operation, () -> array.check(Calls.live(operation, schema)));
+      if (array instanceof DeviceArray) {
+        result.checkDevice((DeviceArray) array);
+      }
+      result.check(array.view(), schema.view(), schema.name(), 0);
+      return plain(array);
+    } catch (RuntimeException | Error e) {
+      array.close();
+      throw e;
     }
-    result.check(array.view(), schema.view(), schema.name(), 0);
-    return plain(array);
   }
 
   static ArrayOwner ofBatch(String operation, ArrayOwner batch, Schema schema) {
     ArrayOwner result = of(operation, batch, schema);
+    try {
+      Unions.checkRows(operation, result.view(), schema.view(), schema.name());
+    } catch (RuntimeException e) {
+      result.close();
+      throw e;
+    }
     long nulls = result.nullCount();
     if (nulls != 0) {
       result.close();
@@ -136,10 +151,13 @@ final class Importable {
   }
 
   private static long number(ArrayView array, int buffer, long index, int width) {
-    ByteBuffer bytes =
-        MemoryUtil.directBuffer(array.buffers()[buffer] + index * width, width)
-            .order(ByteOrder.nativeOrder());
+    ByteBuffer bytes = bytes(array, buffer, index * width, width);
     return width == Integer.BYTES ? bytes.getInt() : bytes.getLong();
+  }
+
+  static ByteBuffer bytes(ArrayView array, int buffer, long offset, int size) {
+    return MemoryUtil.directBuffer(array.buffers()[buffer] + offset, size)
+        .order(ByteOrder.nativeOrder());
   }
 
   /**

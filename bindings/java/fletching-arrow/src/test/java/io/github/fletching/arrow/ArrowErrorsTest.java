@@ -176,6 +176,27 @@ class ArrowErrorsTest extends ImportFixture {
   }
 
   @Test
+  void aCloseDuringAnImportDoesNothing() {
+    DeviceArray source = withEvent();
+    Waiters.register(
+        DeviceType.CPU,
+        new Waiter() {
+          @Override
+          public void synchronize(SyncEvent event) {
+            source.close();
+            assertEquals(0, releases.get());
+          }
+        });
+    Schema schema = new SchemaBuilder("i").build();
+    try (FieldVector found = ArrowData.importVector(allocator, source, schema, null)) {
+      assertEquals("[1, 2]", found.toString());
+    } finally {
+      Waiters.unregister(DeviceType.CPU);
+    }
+    assertEquals(1, releases.get());
+  }
+
+  @Test
   void closedOwnersAreRefused() {
     Array closed = column().build(null);
     closed.close();

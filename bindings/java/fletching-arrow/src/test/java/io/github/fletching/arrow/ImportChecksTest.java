@@ -204,7 +204,7 @@ class ImportChecksTest extends ImportFixture {
         new String[] {"w:0", "+w:0", "tsu:+01:00", "d:9,2", "d:38,39", "d:76,1,256", "+us:0,127"}) {
       SchemaBuilder builder = type(format);
       for (int i = 0; i < (format.startsWith("+w") ? 1 : format.startsWith("+u") ? 2 : 0); i++) {
-        builder.child(named("x" + i, "i"));
+        builder.child(named("x" + i, i == 0 ? "i" : "g"));
       }
       ArrowData.importField(allocator, builder.build(), null);
     }
