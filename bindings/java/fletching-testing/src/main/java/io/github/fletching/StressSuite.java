@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
@@ -126,6 +127,23 @@ public abstract class StressSuite {
           });
     } finally {
       log.close();
+    }
+  }
+
+  /** A thread that builds while another one shuts down gets an exception, not freed memory. */
+  @Test
+  void takeDuringShutdownThrows() {
+    new ArrayBuilder(1).build(counted()).close(); // whose slot is used again
+    Slot.close(true);
+    try {
+      assertThrows(IllegalStateException.class, () -> new ArrayBuilder(1).build(null));
+    } finally {
+      Slot.close(false);
+    }
+    try (Array open = new ArrayBuilder(1).build(null)) {
+      assertThrows(IllegalStateException.class, Owner::shutdown);
+      new ArrayBuilder(1).build(null).close();
+      assertEquals(1, open.length());
     }
   }
 

@@ -181,9 +181,11 @@ public abstract class Owner implements AutoCloseable {
    */
   public static void shutdown() {
     Slot.checkUsable();
+    Slot.close(true);
     int open = Slot.countOpen();
     int exported = Handles.count();
     if (open + exported > 0) {
+      Slot.close(false);
       throw new IllegalStateException(
           "shutdown: "
               + open
