@@ -186,11 +186,11 @@ final class ArrayCheck {
           fixed,
           count);
     }
-    if (views ? count <= fixed || count > Kind.MOST_STRUCTS : count != fixed) {
+    if (!format.hasBuffers(count)) {
       throw at.broken(
           views && count == fixed ? "array.view-sizes-buffer" : "array.n-buffers-of-type",
           "n_buffers is wrong",
-          views ? "at least " + (fixed + 1) : fixed,
+          format.buffersText(),
           count);
     }
     if (count == 0) {
@@ -205,7 +205,7 @@ final class ArrayCheck {
       long bits = format.bits[i];
       sized(at, () -> Math.multiplyExact(Math.addExact(values, more), bits));
       boolean validity = i == 0 && format.hasValidity();
-      boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls <= 0);
+      boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls == 0);
       checkBuffer(at, list, i, empty);
     }
     if (views) { // the variadic buffers may be empty, the list of their sizes only without them

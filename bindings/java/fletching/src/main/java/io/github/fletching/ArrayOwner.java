@@ -105,8 +105,7 @@ public abstract class ArrayOwner extends Owner {
    * Compares the array with its schema, both as a foreign producer may have left them: formats, the
    * numbers of buffers and children, dictionaries, length, offset and null_count, NULL pointers,
    * and the lengths of children. It reads the structs and their lists of pointers, never a buffer,
-   * so it works for every device and before the event. A NULL validity bitmap with a null_count of
-   * -1 is accepted.
+   * so it works for every device and before the event.
    *
    * <p>Text: Arrow C data interface, "Structure definitions"; columnar format, "Buffer listing for
    * each layout".
