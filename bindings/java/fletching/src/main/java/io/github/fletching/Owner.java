@@ -228,7 +228,7 @@ public abstract class Owner implements AutoCloseable {
   // --- Reads and changes of several threads. The pairs do not nest.
 
   /**
-   * Begins a read: until {@link #leave} nothing is released, moved or changed by another thread.
+   * Begins a read: until {@link #leave}, other threads wait before they release, move or change it.
    * Returns the address of the struct, which is live.
    */
   final long enter(String operation) {
@@ -239,7 +239,7 @@ public abstract class Owner implements AutoCloseable {
     return struct;
   }
 
-  /** The same; 0 where that throws, and then there is no read to end. */
+  /** Returns 0 and begins no read where {@link #enter} throws. */
   final long tryEnter() {
     join();
     long struct = liveStruct();
@@ -261,7 +261,7 @@ public abstract class Owner implements AutoCloseable {
     READERS.getAndAdd(this, -1);
   }
 
-  /** Begins a change of what is below: until {@link #endChange} no other thread reads it. */
+  /** Begins a change of the structs below: until {@link #endChange}, other threads wait to read. */
   final long beginChange(String operation) {
     while ((int) READERS.getAndBitwiseOr(this, CHANGING) < 0) {
       awaitChange();

@@ -13,7 +13,7 @@ public abstract class View {
   final Owner owner;
   private final Kind kind;
   private final View parent; // null for the owner's own struct
-  private final long address; // 0 where there is no struct, and unused for the owner's own
+  private final long address; // 0 if there is no struct; unused if parent is null
 
   View(Owner owner, View parent, long address) {
     this.owner = owner;

@@ -26,7 +26,7 @@ final class Allocations implements InvocationHandler {
   private final BufferAllocator allocator;
   private final List<ArrowBuf> buffers = new ArrayList<>(1);
 
-  /** Records what it allocates. Its buffers belong to the allocator. */
+  /** Delegates to the allocator and records the buffers, which belong to the allocator. */
   final BufferAllocator recording =
       (BufferAllocator)
           Proxy.newProxyInstance(
@@ -49,7 +49,7 @@ final class Allocations implements InvocationHandler {
     }
   }
 
-  /** Closes what is still open after a call that failed. */
+  /** Closes the open buffers after a call that failed. */
   void close() {
     for (ArrowBuf buffer : buffers) {
       if (buffer.refCnt() > 0) {
@@ -60,7 +60,7 @@ final class Allocations implements InvocationHandler {
 
   /**
    * Imports an array, or releases it. Each buffer of a vector counts as a user of the array, and
-   * arrow-java adds one that never leaves when its allocator has no room for the buffer.
+   * arrow-java never releases the one that it adds before its allocator refuses the buffer.
    */
   static void importIntoVector(
       BufferAllocator allocator,

@@ -54,7 +54,14 @@ public final class ArrowData {
 
   // --- From arrow-java
 
-  /** Exports a field as the schema of a column. */
+  /**
+   * Exports a field as the schema of a column.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param field the field
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the schema
+   */
   public static Schema exportField(
       BufferAllocator allocator, Field field, DictionaryProvider dictionaries) {
     String operation = "export field";
@@ -65,7 +72,14 @@ public final class ArrowData {
         (recording, out) -> Data.exportField(recording, field, dictionaries, out));
   }
 
-  /** Exports the schema of record batches, as a struct. */
+  /**
+   * Exports the schema of record batches, as a struct.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the schema
+   */
   public static Schema exportSchema(
       BufferAllocator allocator,
       org.apache.arrow.vector.types.pojo.Schema schema,
@@ -98,7 +112,14 @@ public final class ArrowData {
         });
   }
 
-  /** Exports a vector. */
+  /**
+   * Exports a vector.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param vector the vector
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the array
+   */
   public static Array exportVector(
       BufferAllocator allocator, FieldVector vector, DictionaryProvider dictionaries) {
     String operation = "export vector";
@@ -115,7 +136,14 @@ public final class ArrowData {
         });
   }
 
-  /** Exports a record batch, as a struct. */
+  /**
+   * Exports a record batch, as a struct.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param root the root
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the array
+   */
   public static Array exportVectorSchemaRoot(
       BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
     String operation = "export batch";
@@ -135,6 +163,10 @@ public final class ArrowData {
   /**
    * Exports the batches of a reader, which is closed with the stream. The schema is read at once;
    * when that fails, the reader is still the caller's.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param reader the reader
+   * @return the stream
    */
   public static ArrayStream exportArrayStream(BufferAllocator allocator, ArrowReader reader) {
     return ReaderBatches.export(allocator, reader);
@@ -142,7 +174,14 @@ public final class ArrowData {
 
   // --- To arrow-java
 
-  /** Imports a schema of any type. Its dictionaries become empty vectors of the provider. */
+  /**
+   * Imports a schema of any type. Its dictionaries become empty vectors of the provider.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the field
+   */
   public static Field importField(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
     String operation = "import field";
@@ -153,7 +192,14 @@ public final class ArrowData {
     }
   }
 
-  /** Imports the schema of record batches, a struct. */
+  /**
+   * Imports the schema of record batches, a struct.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the schema
+   */
   public static org.apache.arrow.vector.types.pojo.Schema importSchema(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
     try (schema) {
@@ -171,7 +217,15 @@ public final class ArrowData {
     }
   }
 
-  /** Imports an array, which is one on a device too. */
+  /**
+   * Imports an array, which is one on a device too.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param array the array
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the vector
+   */
   public static FieldVector importVector(
       BufferAllocator allocator,
       ArrayOwner array,
@@ -195,7 +249,15 @@ public final class ArrowData {
     }
   }
 
-  /** Imports a record batch, a struct without nulls. */
+  /**
+   * Imports a record batch, a struct without nulls.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param batch the batch
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the root
+   */
   public static VectorSchemaRoot importVectorSchemaRoot(
       BufferAllocator allocator,
       ArrayOwner batch,
@@ -213,7 +275,14 @@ public final class ArrowData {
     }
   }
 
-  /** Imports a record batch into a root of its schema, and replaces what the root had. */
+  /**
+   * Imports a record batch into a root of its schema, and replaces what the root had.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param batch the batch
+   * @param root the root
+   * @param dictionaries the provider of dictionaries, which may be null
+   */
   public static void importIntoVectorSchemaRoot(
       BufferAllocator allocator,
       ArrayOwner batch,
@@ -260,6 +329,10 @@ public final class ArrowData {
    * Returns a reader of the stream's batches, each imported as {@link #importIntoVectorSchemaRoot}
    * does. It owns the stream, and closes it. Its errors are IOExceptions with a FletchingException
    * as the cause. It makes no call before it is first used.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param stream the stream
+   * @return the reader
    */
   public static ArrowReader importArrayStream(
       BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
