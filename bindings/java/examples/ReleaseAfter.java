@@ -20,8 +20,7 @@ final class ReleaseAfter {
 
   public static void main(String[] arguments) {
     Driver.useDevice(0);
-    DeviceArray produced = ExportWithEvent.produce(1000, Driver.newStream());
-    DeviceArray array = DeviceArray.wrap(produced.address());
+    DeviceArray array = ExportWithEvent.produce(1000, Driver.newStream());
     DeviceStream stream = Driver.newStream();
     Memory values = new Memory(array.length());
     copyToHost(array, values, stream);

@@ -61,7 +61,8 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
     send(new SchemaBuilder("+s").child(inner).build(), live.batch(1));
     assertEquals("schema, error 22 batch 0: expected 1 children, got 0" + rule, peer.run().calls());
     ArrayBuilder encoded = new ArrayBuilder(1).dictionary(new ArrayBuilder(1));
-    ArrayBuilder table = new ArrayBuilder(1).child(new ArrayBuilder(1).child(encoded));
+    ArrayBuilder inside = new ArrayBuilder(1).buffers(0).child(encoded);
+    ArrayBuilder table = new ArrayBuilder(1).buffers(0).child(inside);
     send(new SchemaBuilder("+s").child(inner).build(), table.buildOn(DeviceType.CPU, -1, 0, null));
     assertEquals(
         "schema, error 22 batch 0: field \"a.b\": expected no dictionary, got one" + rule,

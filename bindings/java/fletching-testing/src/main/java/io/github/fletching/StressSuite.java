@@ -53,7 +53,7 @@ public abstract class StressSuite {
    * Runs the body on two threads, with the numbers 0 and 1. The preparation before and the check
    * after each round run on one of them.
    */
-  private static void race(int rounds, Runnable prepare, IntConsumer body, Runnable check)
+  static void race(int rounds, Runnable prepare, IntConsumer body, Runnable check)
       throws Exception {
     Meeting meeting = new Meeting();
     Throwable[] failure = new Throwable[2];
@@ -130,6 +130,23 @@ public abstract class StressSuite {
     }
   }
 
+  /** A thread that builds while another one shuts down gets an exception, not freed memory. */
+  @Test
+  void takeDuringShutdownThrows() {
+    new ArrayBuilder(1).build(counted()).close(); // whose slot is used again
+    Slot.close(true);
+    try {
+      assertThrows(IllegalStateException.class, () -> new ArrayBuilder(1).build(null));
+    } finally {
+      Slot.close(false);
+    }
+    try (Array open = new ArrayBuilder(1).build(null)) {
+      assertThrows(IllegalStateException.class, Owner::shutdown);
+      new ArrayBuilder(1).build(null).close();
+      assertEquals(1, open.length());
+    }
+  }
+
   private static long moved(Array array) {
     long struct = C.allocate(Kind.ARRAY.size);
     array.moveTo(struct);
@@ -194,18 +211,6 @@ public abstract class StressSuite {
           }
         },
         () -> assertEquals(1, closed.getAndSet(0), "closes of what the share keeps"));
-  }
-
-  @Test
-  void readDuringCloseThrows() {
-    Array array = new ArrayBuilder(7).build(null);
-    ArrayView view = array.view();
-    View.Read<Long> closing =
-        struct -> {
-          array.close();
-          return C.getLong(struct + Fields.ARRAY_LENGTH);
-        };
-    assertThrows(IllegalStateException.class, () -> view.read(0L, closing));
   }
 
   /** Each thread has its own arguments and its own result. */

@@ -12,7 +12,7 @@ import io.github.fletching.Format.Layout;
  * pointers, no buffer.
  */
 final class ArrayCheck {
-  private static final long NO_ARRAY = -1;
+  static final long NO_ARRAY = -1;
 
   private int structs;
 
@@ -62,14 +62,9 @@ final class ArrayCheck {
     }
   }
 
-  /** Throws the first finding. Errors: EINVAL. */
+  /** Throws the first finding, of a schema with or without an array. Errors: EINVAL. */
   static void run(long schema, long array) {
     new ArrayCheck().visit(new Place(null, 0, schema, array), 0);
-  }
-
-  /** The same for a schema alone. */
-  static void run(long schema) {
-    run(schema, NO_ARRAY);
   }
 
   private void visit(Place at, long leastLength) {
@@ -191,11 +186,11 @@ final class ArrayCheck {
           fixed,
           count);
     }
-    if (views ? count <= fixed || count > Kind.MOST_STRUCTS : count != fixed) {
+    if (!format.hasBuffers(count)) {
       throw at.broken(
           views && count == fixed ? "array.view-sizes-buffer" : "array.n-buffers-of-type",
           "n_buffers is wrong",
-          views ? "at least " + (fixed + 1) : fixed,
+          format.buffersText(),
           count);
     }
     if (count == 0) {
@@ -210,7 +205,7 @@ final class ArrayCheck {
       long bits = format.bits[i];
       sized(at, () -> Math.multiplyExact(Math.addExact(values, more), bits));
       boolean validity = i == 0 && format.hasValidity();
-      boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls <= 0);
+      boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls == 0);
       checkBuffer(at, list, i, empty);
     }
     if (views) { // the variadic buffers may be empty, the list of their sizes only without them

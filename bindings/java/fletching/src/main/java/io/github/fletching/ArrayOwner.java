@@ -2,7 +2,6 @@
 
 package io.github.fletching;
 
-import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 
 /** What {@link Array} and {@link DeviceArray} have in common. */
@@ -17,7 +16,13 @@ public abstract class ArrayOwner extends Owner {
    * @return the array itself as a view, for code that walks through views
    */
   public final ArrayView view() {
-    return new ArrayView(this, null, open("read"));
+    open("read");
+    return top();
+  }
+
+  /** The same without a check, which its first read does. */
+  private ArrayView top() {
+    return new ArrayView(this, null, 0);
   }
 
   /**
@@ -26,7 +31,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the number of values
    */
   public final long length() {
-    return view().length();
+    return top().length();
   }
 
   /**
@@ -35,7 +40,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the number of nulls, -1 when the producer has not counted
    */
   public final long nullCount() {
-    return view().nullCount();
+    return top().nullCount();
   }
 
   /**
@@ -44,7 +49,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the index of the first value in every buffer
    */
   public final long offset() {
-    return view().offset();
+    return top().offset();
   }
 
   /**
@@ -53,7 +58,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the addresses of the buffers, on the device of the array
    */
   public final long[] buffers() {
-    return view().buffers();
+    return top().buffers();
   }
 
   /**
@@ -65,7 +70,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the bytes
    */
   public final ByteBuffer hostBuffer(int index, long offset, int size) {
-    return view().hostBuffer(index, offset, size);
+    return top().hostBuffer(index, offset, size);
   }
 
   /**
@@ -74,7 +79,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the number of children
    */
   public final int childCount() {
-    return view().childCount();
+    return top().childCount();
   }
 
   /**
@@ -84,7 +89,7 @@ public abstract class ArrayOwner extends Owner {
    * @return the child
    */
   public final ArrayView child(int index) {
-    return view().child(index);
+    return top().child(index);
   }
 
   /**
@@ -93,15 +98,14 @@ public abstract class ArrayOwner extends Owner {
    * @return the dictionary
    */
   public final ArrayView dictionary() {
-    return view().dictionary();
+    return top().dictionary();
   }
 
   /**
    * Compares the array with its schema, both as a foreign producer may have left them: formats, the
    * numbers of buffers and children, dictionaries, length, offset and null_count, NULL pointers,
    * and the lengths of children. It reads the structs and their lists of pointers, never a buffer,
-   * so it works for every device and before the event. A NULL validity bitmap with a null_count of
-   * -1 is accepted.
+   * so it works for every device and before the event.
    *
    * <p>Text: Arrow C data interface, "Structure definitions"; columnar format, "Buffer listing for
    * each layout".
@@ -110,9 +114,12 @@ public abstract class ArrayOwner extends Owner {
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public final void check(Schema schema) {
-    ArrayCheck.run(schema.open("check"), open("check"));
-    Reference.reachabilityFence(schema);
-    Reference.reachabilityFence(this);
+    long array = enter("check");
+    try {
+      schema.check(array);
+    } finally {
+      leave();
+    }
   }
 
   /**

@@ -75,7 +75,7 @@ final class AsyncAbi {
                 + ", got "
                 + batch.deviceType());
       }
-      String difference = shape.difference(batch.address());
+      String difference = shape.difference(batch);
       if (difference != null) {
         throw FletchingException.brokenRule("async-next.same-schema", title + difference);
       }

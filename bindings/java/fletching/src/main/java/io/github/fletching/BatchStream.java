@@ -26,6 +26,8 @@ import java.util.stream.StreamSupport;
  * the same batch with hasNext one gets a NoSuchElementException. No batch is lost. {@code close}
  * may be called at any time, also during a call, after which the stream is released. It closes a
  * batch that hasNext has read.
+ *
+ * @param <B> the owner of a batch
  */
 public abstract class BatchStream<B extends ArrayOwner> extends Owner
     implements Iterator<B>, Iterable<B> {

@@ -5,7 +5,6 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
-import java.lang.ref.Reference;
 import java.util.function.LongConsumer;
 
 /**
@@ -45,8 +44,8 @@ public final class DeviceArray extends ArrayOwner {
    * @return the type of the device that the buffers are on
    */
   public DeviceType deviceType() {
-    int value = C.getInt(open("read") + Fields.DEVICE_ARRAY_DEVICE_TYPE);
-    checkOpen("read");
+    int value = C.getInt(enter("read") + Fields.DEVICE_ARRAY_DEVICE_TYPE);
+    leave();
     return DeviceType.of(value);
   }
 
@@ -56,8 +55,8 @@ public final class DeviceArray extends ArrayOwner {
    * @return which device of that type
    */
   public long deviceId() {
-    long value = C.getLong(open("read") + Fields.DEVICE_ARRAY_DEVICE_ID);
-    checkOpen("read");
+    long value = C.getLong(enter("read") + Fields.DEVICE_ARRAY_DEVICE_ID);
+    leave();
     return value;
   }
 
@@ -67,15 +66,15 @@ public final class DeviceArray extends ArrayOwner {
    * @return the event to wait on before a buffer is read, 0 for none
    */
   public long syncEvent() {
-    long value = C.getAddress(open("read") + Fields.DEVICE_ARRAY_SYNC_EVENT);
-    checkOpen("read");
+    long value = C.getAddress(enter("read") + Fields.DEVICE_ARRAY_SYNC_EVENT);
+    leave();
     return value;
   }
 
   boolean hasZeroReserved() {
-    long reserved = live("read").address + Fields.DEVICE_ARRAY_RESERVED;
+    long reserved = enter("read") + Fields.DEVICE_ARRAY_RESERVED;
     boolean zero = (C.getLong(reserved) | C.getLong(reserved + 8) | C.getLong(reserved + 16)) == 0;
-    Reference.reachabilityFence(this);
+    leave();
     return zero;
   }
 
@@ -101,9 +100,9 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   @Override
-  void moveBelow(long below, long to) {
-    long own = live("take_child").address;
-    Share event = syncEvent() == 0 ? null : Share.Parent.hold(own);
+  void moveBelow(long own, long below, long to) {
+    boolean hasEvent = C.getAddress(own + Fields.DEVICE_ARRAY_SYNC_EVENT) != 0;
+    Share event = hasEvent ? Share.Parent.hold(own) : null;
     Kind.ARRAY.move(below, to);
     if (event != null) {
       Share.Hook.attach(Kind.ARRAY, to, event);

@@ -58,9 +58,9 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * FletchingException}, ENOMEM for an OutOfMemoryError, EINVAL for an IllegalArgumentException,
    * ENOSYS for an UnsupportedOperationException, else EIO, and what get_last_error says. After it
    * get_next returns it again. So is a batch on a device whose memory the devices of the type
-   * cannot access, a batch that is null or closed, and one whose children or dictionaries are not
-   * those of the schema, at any level: the message has the batch's number, from 0, and the field.
-   * The buffers' contents are not compared.
+   * cannot access, a batch that is null or closed, and one whose numbers of buffers and children or
+   * whose dictionaries are not those of the schema, at any level: the message has the batch's
+   * number, from 0, and the field. The buffers' contents are not compared.
    *
    * @param schema the schema
    * @param deviceType the type of the device

@@ -50,22 +50,26 @@ final class Events {
       throw FletchingException.invalid(operation + ": sync_event is set: expected NULL");
     }
     stream.check(operation, array.deviceType());
-    long struct = array.live(operation).address;
-    List<Long> targets = Tree.liveArrays(operation, struct);
-    try (Recorded recorded = record(operation, vendor, array, stream)) {
-      for (long target : targets) {
-        Share.Hook.attach(Kind.ARRAY, target, recorded);
-        recorded.use();
+    long deviceId = array.deviceId();
+    long struct = array.beginChange(operation);
+    try {
+      List<Long> targets = Tree.liveArrays(operation, struct);
+      try (Recorded recorded = record(operation, vendor, deviceId, stream)) {
+        for (long target : targets) {
+          Share.Hook.attach(Kind.ARRAY, target, recorded);
+          recorded.use();
+        }
+        C.putAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT, recorded.address);
       }
-      C.putAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT, recorded.address);
+    } finally {
+      array.endChange();
     }
-    Reference.reachabilityFence(array);
   }
 
   private static Recorded record(
-      String operation, Vendor vendor, DeviceArray array, DeviceStream stream) {
+      String operation, Vendor vendor, long deviceId, DeviceStream stream) {
     try {
-      return vendor.record(stream, array.deviceId());
+      return vendor.record(stream, deviceId);
     } catch (FletchingException e) {
       throw Vendor.withCaptureHint(
           operation,
@@ -83,7 +87,7 @@ final class Events {
     Vendor vendor = recording(operation, array);
     stream.check(operation, array.deviceType());
     DeviceStream refusing = stream.onCapture(OnCapture.REFUSE);
-    Recorded recorded = record(operation, vendor, array, refusing);
+    Recorded recorded = record(operation, vendor, array.deviceId(), refusing);
     try {
       Reaper.add(operation, recorded, array);
     } catch (Throwable thrown) {

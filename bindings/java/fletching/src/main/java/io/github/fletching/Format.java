@@ -94,6 +94,18 @@ final class Format {
     return index == 1 && (layout == Layout.OFFSETS || layout == Layout.MAP);
   }
 
+  /** Whether n_buffers may be the count: views add variadic buffers and a list of their sizes. */
+  boolean hasBuffers(long count) {
+    return layout == Layout.VIEW
+        ? count > bits.length && count <= Kind.MOST_STRUCTS
+        : count == bits.length;
+  }
+
+  /** The count for an error message. */
+  String buffersText() {
+    return layout == Layout.VIEW ? "at least " + (bits.length + 1) : "" + bits.length;
+  }
+
   /** Whether the first buffer is a validity bitmap. */
   boolean hasValidity() {
     return bits.length > 0 && !layout.isUnion();

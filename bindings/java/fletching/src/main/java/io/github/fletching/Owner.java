@@ -7,8 +7,8 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.engine.Handles;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.lang.ref.Reference;
 import java.util.Deque;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
 /**
@@ -17,7 +17,7 @@ import java.util.function.LongConsumer;
  * <p>A move is what the C data interface calls a move: a bitwise copy, after which the source is
  * released. What the accessors read belongs to the producer and lives as long as the owner is open;
  * they are reads of memory and call nothing. After {@code close} or a move, also one by foreign
- * code, they throw an IllegalStateException.
+ * code, they throw an IllegalStateException. Any thread may read, several at once.
  *
  * <p>An owner that becomes unreachable and was not closed is released by a cleaner, and counted as
  * a leak: it happens at an unknown time, and memory of a device lives too long. The system property
@@ -27,9 +27,15 @@ import java.util.function.LongConsumer;
  */
 public abstract class Owner implements AutoCloseable {
   private static final VarHandle SLOT = Native.field(MethodHandles.lookup(), "slot", Slot.class);
+  private static final VarHandle READERS =
+      Native.field(MethodHandles.lookup(), "readers", int.class);
+  private static final int CHANGING = Integer.MIN_VALUE;
+  private static final int SPINS = 1000;
+  private static final long PAUSE = 20_000; // nanoseconds
 
   final Kind kind;
   private volatile Slot slot;
+  private volatile int readers; // in a read now; CHANGING is added while below is changed
 
   Owner(Kind kind, Slot slot) {
     this.kind = kind;
@@ -114,15 +120,17 @@ public abstract class Owner implements AutoCloseable {
 
   /** Whether foreign code has moved the struct out; false while a call has the slot. */
   final boolean isMovedOut() {
+    join();
     Slot found = slot;
     boolean moved = found != null && kind.isReleased(found.address);
-    Reference.reachabilityFence(found);
+    leave();
     return moved;
   }
 
   /**
    * Releases the struct on the calling thread. It does nothing when the struct was closed or moved
-   * before. Several threads may call it at once; no other method may run at the same time.
+   * before. Several threads may call it at once. It waits for the reads that other threads have
+   * begun; a later one throws an IllegalStateException.
    */
   @Override
   public void close() {
@@ -133,6 +141,7 @@ public abstract class Owner implements AutoCloseable {
   void close(Deque<Object> ended) {
     Slot found = swap(null);
     if (found != null) {
+      awaitReaders(0);
       kind.releaseOnce(found.address, ended);
       found.free();
     }
@@ -172,9 +181,11 @@ public abstract class Owner implements AutoCloseable {
    */
   public static void shutdown() {
     Slot.checkUsable();
+    Slot.close(true);
     int open = Slot.countOpen();
     int exported = Handles.count();
     if (open + exported > 0) {
+      Slot.close(false);
       throw new IllegalStateException(
           "shutdown: "
               + open
@@ -188,8 +199,8 @@ public abstract class Owner implements AutoCloseable {
     C.close();
   }
 
-  /** Moves a struct below this one out. */
-  void moveBelow(long below, long to) {
+  /** Moves a struct below this one out, within a change. */
+  void moveBelow(long own, long below, long to) {
     kind.move(below, to);
   }
 
@@ -203,24 +214,98 @@ public abstract class Owner implements AutoCloseable {
     if (found == null) { // or a call on another thread has it since
       throw isReleased() ? closed(operation) : missing(operation);
     }
+    awaitReaders(0);
     return found;
   }
 
   /** The address of a struct that nothing has released or moved out. */
   final long open(String operation) {
-    if (isReleased()) {
-      throw closed(operation);
-    }
-    return live(operation).address;
+    long struct = enter(operation);
+    leave();
+    return struct;
   }
 
-  /** Refuses what was read while another thread closed the owner. */
-  final void checkOpen(String operation) {
-    VarHandle.loadLoadFence(); // after what was read
-    if (slot == null) {
-      throw closed(operation);
+  // --- Reads and changes of several threads. The pairs do not nest.
+
+  /**
+   * Begins a read: until {@link #leave}, other threads wait before they release, move or change it.
+   * Returns the address of the struct, which is live.
+   */
+  final long enter(String operation) {
+    long struct = tryEnter();
+    if (struct == 0) {
+      throw gone(operation);
     }
-    Reference.reachabilityFence(this);
+    return struct;
+  }
+
+  /** Returns 0 and begins no read where {@link #enter} throws. */
+  final long tryEnter() {
+    join();
+    long struct = liveStruct();
+    if (struct == 0) {
+      leave();
+    }
+    return struct;
+  }
+
+  private void join() {
+    while ((int) READERS.getAndAdd(this, 1) < 0) {
+      leave();
+      awaitChange();
+    }
+  }
+
+  /** Ends a read. */
+  final void leave() {
+    READERS.getAndAdd(this, -1);
+  }
+
+  /** Begins a change of the structs below: until {@link #endChange}, other threads wait to read. */
+  final long beginChange(String operation) {
+    while ((int) READERS.getAndBitwiseOr(this, CHANGING) < 0) {
+      awaitChange();
+    }
+    awaitReaders(CHANGING);
+    long struct = liveStruct();
+    if (struct == 0) {
+      endChange();
+      throw gone(operation);
+    }
+    return struct;
+  }
+
+  final void endChange() {
+    READERS.getAndBitwiseAnd(this, ~CHANGING);
+  }
+
+  private long liveStruct() {
+    Slot found = slot;
+    return found == null || kind.isReleased(found.address) ? 0 : found.address;
+  }
+
+  private RuntimeException gone(String operation) {
+    return slot == null ? missing(operation) : closed(operation);
+  }
+
+  private void awaitChange() {
+    for (int i = 0; readers < 0; i++) {
+      pause(i);
+    }
+  }
+
+  private void awaitReaders(int rest) {
+    for (int i = 0; readers != rest; i++) {
+      pause(i);
+    }
+  }
+
+  private static void pause(int times) {
+    if (times < SPINS) {
+      Thread.onSpinWait();
+    } else {
+      LockSupport.parkNanos(PAUSE);
+    }
   }
 
   final Slot live(String operation) {

@@ -2,7 +2,6 @@
 
 package io.github.fletching;
 
-import java.lang.ref.Reference;
 import java.util.function.LongConsumer;
 
 /**
@@ -41,7 +40,13 @@ public final class Schema extends Owner {
    * @return the schema itself as a view, for code that walks through views
    */
   public SchemaView view() {
-    return new SchemaView(this, null, open("read"));
+    open("read");
+    return top();
+  }
+
+  /** The same without a check, which its first read does. */
+  private SchemaView top() {
+    return new SchemaView(this, null, 0);
   }
 
   /**
@@ -50,7 +55,7 @@ public final class Schema extends Owner {
    * @return the format string
    */
   public String format() {
-    return view().format();
+    return top().format();
   }
 
   /**
@@ -59,7 +64,7 @@ public final class Schema extends Owner {
    * @return the name
    */
   public String name() {
-    return view().name();
+    return top().name();
   }
 
   /**
@@ -68,7 +73,7 @@ public final class Schema extends Owner {
    * @return the flags
    */
   public long flags() {
-    return view().flags();
+    return top().flags();
   }
 
   /**
@@ -77,7 +82,7 @@ public final class Schema extends Owner {
    * @return the metadata
    */
   public Metadata metadata() {
-    return view().metadata();
+    return top().metadata();
   }
 
   /**
@@ -86,7 +91,7 @@ public final class Schema extends Owner {
    * @return the number of children
    */
   public int childCount() {
-    return view().childCount();
+    return top().childCount();
   }
 
   /**
@@ -96,7 +101,7 @@ public final class Schema extends Owner {
    * @return the child
    */
   public SchemaView child(int index) {
-    return view().child(index);
+    return top().child(index);
   }
 
   /**
@@ -105,7 +110,7 @@ public final class Schema extends Owner {
    * @return the dictionary
    */
   public SchemaView dictionary() {
-    return view().dictionary();
+    return top().dictionary();
   }
 
   /**
@@ -115,8 +120,17 @@ public final class Schema extends Owner {
    * @throws FletchingException EINVAL with the path of the field and the rule that is broken
    */
   public void check() {
-    ArrayCheck.run(open("check"));
-    Reference.reachabilityFence(this);
+    check(ArrayCheck.NO_ARRAY);
+  }
+
+  /** The same, with an array. */
+  void check(long array) {
+    long schema = enter("check");
+    try {
+      ArrayCheck.run(schema, array);
+    } finally {
+      leave();
+    }
   }
 
   /**

@@ -5,9 +5,10 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
-/** The children and dictionaries of a stream's schema, which every batch has too. */
+/** The buffers, children and dictionaries of a stream's schema, which every batch has too. */
 final class Shape {
   private final String name; // of the field
+  private final Format format; // null if it is not published, or the schema is foreign
   private final int count; // of the children
   private final Shape[] children; // null where only the count matters
   private final boolean hasDictionary;
@@ -15,6 +16,7 @@ final class Shape {
 
   private Shape(long schema, String name, boolean deep) {
     this.name = name;
+    format = deep ? format(C.getAddress(schema + Fields.SCHEMA_FORMAT)) : null;
     count = Kind.SCHEMA.childCount(schema);
     long values = Kind.SCHEMA.dictionary(schema);
     hasDictionary = values != 0;
@@ -26,11 +28,23 @@ final class Shape {
     }
   }
 
+  private static Format format(long text) {
+    try {
+      return Format.of(Native.printable(text));
+    } catch (FletchingException unknown) {
+      return null;
+    }
+  }
+
   /** All fields of a schema. Errors: EINVAL for a malformed one. */
   static Shape of(String operation, Schema schema) {
-    long struct = schema.open(operation);
-    Tree.count(operation, Kind.SCHEMA, struct);
-    return new Shape(struct, "", true);
+    long struct = schema.enter(operation);
+    try {
+      Tree.count(operation, Kind.SCHEMA, struct);
+      return new Shape(struct, "", true);
+    } finally {
+      schema.leave();
+    }
   }
 
   /** The top level alone of a schema, which may be malformed. */
@@ -39,9 +53,14 @@ final class Shape {
   }
 
   /** Describes how a batch differs; null if it fits. */
-  String difference(long array) {
-    Difference found = compare(array);
-    return found == null ? null : found.toString();
+  String difference(ArrayOwner batch) {
+    long array = batch.enter("compare");
+    try {
+      Difference found = compare(array);
+      return found == null ? null : found.toString();
+    } finally {
+      batch.leave();
+    }
   }
 
   private Difference compare(long array) {
@@ -56,6 +75,10 @@ final class Shape {
     if ((values != 0) != hasDictionary) {
       return new Difference(
           hasDictionary ? "expected a dictionary, got none" : "expected no dictionary, got one");
+    }
+    long buffers = C.getLong(array + Fields.ARRAY_N_BUFFERS);
+    if (format != null && !format.hasBuffers(buffers)) {
+      return new Difference("expected " + format.buffersText() + " buffers, got " + buffers);
     }
     long list = children == null ? 0 : C.getAddress(array + Kind.ARRAY.children);
     for (int i = 0; children != null && i < count; i++) {

@@ -2,8 +2,8 @@
 
 package io.github.fletching;
 
-import java.lang.ref.Reference;
 import java.util.function.Function;
+import java.util.function.LongUnaryOperator;
 
 /**
  * Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
@@ -11,8 +11,9 @@ import java.util.function.Function;
  * <p>The struct is released when this is closed, and the last struct that it returned and the last
  * child that was moved out of one are released, on the thread where that happens. What {@link
  * #column} and {@link #view} return is a struct like any other: its consumer may move it, release
- * it and move children out; others do not notice. Several threads may use this at once; none may
- * while it is closed.
+ * it and move children out; others do not notice. Several threads may use and close this at once.
+ *
+ * @param <T> the owner of the struct
  */
 public final class Shared<T extends Owner> implements AutoCloseable {
   final T owner; // its struct is a use of the share, and is never moved on
@@ -27,8 +28,14 @@ public final class Shared<T extends Owner> implements AutoCloseable {
 
   /** Moves the struct out of an owner. */
   static <T extends Owner> Shared<T> of(T source, Function<Slot, T> make) {
-    Share.Use use = Share.Use.begin(source.kind, source.open("share"));
-    return new Shared<>(make.apply(source.takeSlot("share")), use.share, make);
+    Share share;
+    long struct = source.beginChange("share");
+    try {
+      share = Share.Use.begin(source.kind, struct).share;
+    } finally {
+      source.endChange();
+    }
+    return new Shared<>(make.apply(source.takeSlot("share")), share, make);
   }
 
   /**
@@ -37,8 +44,8 @@ public final class Shared<T extends Owner> implements AutoCloseable {
    * @return the number of children
    */
   public int columnCount() {
-    int count = owner.kind.childCount(owner.open("read"));
-    Reference.reachabilityFence(owner);
+    int count = owner.kind.childCount(owner.enter("read"));
+    owner.leave();
     return count;
   }
 
@@ -52,7 +59,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
    *     above 2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
    */
   public T column(int index) {
-    return show(Tree.child("column", owner, index));
+    return show("column", struct -> Tree.child("column", owner.kind, struct, index));
   }
 
   /**
@@ -61,10 +68,19 @@ public final class Shared<T extends Owner> implements AutoCloseable {
    * @return all of it as a struct of its own
    */
   public T view() {
-    return show(owner.open("view"));
+    return show("view", struct -> struct);
   }
 
-  private T show(long struct) {
+  private T show(String operation, LongUnaryOperator find) {
+    long own = owner.enter(operation);
+    try {
+      return show(own, find.applyAsLong(own));
+    } finally {
+      owner.leave();
+    }
+  }
+
+  private T show(long own, long struct) {
     Kind base = owner.kind.base();
     int structs = Tree.count("view", base, struct);
     Slot slot = Slot.take(owner.kind);
@@ -72,9 +88,8 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     share.use();
     Tree.copy(base, struct, slot.address, block);
     if (owner.kind == Kind.DEVICE_ARRAY) {
-      DeviceArray.copyDevice(owner.open("view"), slot.address);
+      DeviceArray.copyDevice(own, slot.address);
     }
-    Reference.reachabilityFence(owner);
     return make.apply(slot);
   }
 

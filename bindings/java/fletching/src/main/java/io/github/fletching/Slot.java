@@ -24,6 +24,7 @@ final class Slot {
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
   static final AtomicLong LEAKS = new AtomicLong(); // owners that were not closed
   private static volatile Cleaner cleaner = Cleaner.create(); // null after the shutdown
+  private static volatile boolean closed; // no slot is taken
 
   final long address;
   private final Content content;
@@ -41,7 +42,7 @@ final class Slot {
 
   static Cleaner checkUsable() {
     Cleaner current = cleaner;
-    if (current == null) {
+    if (closed || current == null) {
       throw new IllegalStateException("shutdown: called before: expected no further use");
     }
     return current;
@@ -91,6 +92,11 @@ final class Slot {
       open += kind.pool.countOpen();
     }
     return open;
+  }
+
+  /** Refuses to hand out slots from now on, or hands them out again. */
+  static void close(boolean now) {
+    closed = now;
   }
 
   /** Frees the memory of all slots, none of which is in use, and ends the cleaner. */
@@ -174,7 +180,14 @@ final class Slot {
 
     Slot take() {
       Slot slot = spare == null ? null : takeSpare();
-      return slot != null ? slot : takeFree();
+      if (slot == null) {
+        return takeFree();
+      }
+      if (closed) {
+        put(slot);
+        checkUsable();
+      }
+      return slot;
     }
 
     private Slot takeSpare() {
@@ -182,6 +195,7 @@ final class Slot {
     }
 
     private synchronized Slot takeFree() {
+      checkUsable();
       if (roomy.isEmpty()) {
         roomy.add(new Slab(kind, step));
         empty++;

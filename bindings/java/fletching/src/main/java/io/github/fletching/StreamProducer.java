@@ -77,7 +77,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
                 + " end");
       }
       check.accept(batch);
-      String difference = shape.difference(batch.address());
+      String difference = shape.difference(batch);
       if (difference != null) {
         throw FletchingException.invalid("get_next: batch " + moved + ": " + difference);
       }

@@ -4,9 +4,9 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongUnaryOperator;
 
 /** The structs below a struct, which may be a foreign one. */
 final class Tree {
@@ -22,42 +22,54 @@ final class Tree {
   }
 
   static void attach(Owner owner, Object object) {
-    Share.Hook.attach(owner.kind.base(), owner.open("attach"), object);
-    Reference.reachabilityFence(owner);
+    long struct = owner.beginChange("attach");
+    try {
+      Share.Hook.attach(owner.kind.base(), struct, object);
+    } finally {
+      owner.endChange();
+    }
   }
 
   /** The address of a child, which may be NULL. */
-  static long child(String operation, Owner parent, int index) {
-    long struct = parent.open(operation);
-    int count = parent.kind.childCount(struct);
+  static long child(String operation, Kind kind, long struct, int index) {
+    int count = kind.childCount(struct);
     if (index < 0 || index >= count) {
       throw FletchingException.invalid(
           operation + ": child " + index + ": no such child: expected an index below " + count);
     }
-    return parent.kind.child(struct, index);
+    return kind.child(struct, index);
   }
 
   /** Moves a child out. */
   static Slot takeChild(Owner parent, int index) {
-    return take(parent, child("take_child", parent, index), "take_child: child " + index);
+    return take(
+        parent,
+        "take_child",
+        " child " + index + ":",
+        struct -> child("take_child", parent.kind, struct, index));
   }
 
   static Slot takeDictionary(Owner parent) {
-    long below = parent.kind.dictionary(parent.open("take_dictionary"));
-    return take(parent, below, "take_dictionary");
+    return take(parent, "take_dictionary", "", parent.kind::dictionary);
   }
 
-  private static Slot take(Owner parent, long below, String what) {
-    if (below == 0) {
-      throw FletchingException.invalid(what + ": NULL: expected a struct");
+  private static Slot take(Owner parent, String operation, String what, LongUnaryOperator find) {
+    long struct = parent.beginChange(operation);
+    try {
+      long below = find.applyAsLong(struct);
+      if (below == 0) {
+        throw FletchingException.invalid(operation + ":" + what + " NULL: expected a struct");
+      }
+      if (parent.kind.isReleased(below)) {
+        throw FletchingException.invalid(
+            operation + ":" + what + " released or moved out: expected a live struct");
+      }
+      Slot taken = Slot.take(parent.kind);
+      parent.moveBelow(struct, below, taken.address);
+      return taken;
+    } finally {
+      parent.endChange();
     }
-    if (parent.kind.isReleased(below)) {
-      throw FletchingException.invalid(what + ": released or moved out: expected a live struct");
-    }
-    Slot taken = Slot.take(parent.kind);
-    parent.moveBelow(below, taken.address);
-    Reference.reachabilityFence(parent);
-    return taken;
   }
 
   /** The limit that so many levels or structs exceed; null for none. */

@@ -4,8 +4,6 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-import java.lang.ref.Reference;
-
 /**
  * Reads a struct that an owner keeps alive: its own, or one below it. Below a struct that was taken
  * out, and there, it reads what an empty one has; after the owner was closed or moved, an
@@ -15,7 +13,7 @@ public abstract class View {
   final Owner owner;
   private final Kind kind;
   private final View parent; // null for the owner's own struct
-  private final long address; // 0 where there is no struct
+  private final long address; // 0 if there is no struct; unused if parent is null
 
   View(Owner owner, View parent, long address) {
     this.owner = owner;
@@ -31,17 +29,21 @@ public abstract class View {
 
   /** Reads while the owner is open; {@code empty} when there is nothing to read. */
   final <T> T read(T empty, Read<T> field) {
-    owner.open("read");
-    T value = isGone() ? empty : field.at(address);
-    owner.checkOpen("read");
-    return value;
+    long own = owner.enter("read");
+    try {
+      return isGone() ? empty : field.at(parent == null ? own : address);
+    } finally {
+      owner.leave();
+    }
   }
 
   final long readLong(long offset, long empty) {
-    owner.open("read");
-    long value = isGone() ? empty : C.getLong(address + offset);
-    owner.checkOpen("read");
-    return value;
+    long own = owner.enter("read");
+    try {
+      return isGone() ? empty : C.getLong((parent == null ? own : address) + offset);
+    } finally {
+      owner.leave();
+    }
   }
 
   /**
@@ -50,8 +52,11 @@ public abstract class View {
    * @return whether there is nothing to read
    */
   public final boolean isReleased() {
-    boolean released = owner.isReleased() || isGone();
-    Reference.reachabilityFence(owner);
+    if (owner.tryEnter() == 0) {
+      return true;
+    }
+    boolean released = isGone();
+    owner.leave();
     return released;
   }
 

@@ -113,7 +113,7 @@ public final class VulkanContext {
       C.putAddress(context + 2L * POINTER, queue);
       C.putInt(context + 3L * POINTER, setStages);
       C.putAddress(context + 4L * POINTER, getDeviceProcAddr);
-      long struct = array.live("read").address;
+      long struct = array.open("read");
       long code =
           function == SYNCHRONIZE
               ? function.call(struct, context, text)

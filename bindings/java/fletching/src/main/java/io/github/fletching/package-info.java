@@ -15,7 +15,8 @@
  * used after {@code close} or a move is an {@link IllegalStateException}. What a callback of Java
  * throws never reaches C.
  *
- * <p>Threads: an owner may be closed by several threads at once; nothing else may run at that time.
- * A release may run on any thread, and so do the objects that are closed with it.
+ * <p>Threads: several threads may read, change and close an owner at once. A close waits for the
+ * reads that have begun, and a later read throws an {@link IllegalStateException}. A release may
+ * run on any thread, and so do the objects that are closed with it.
  */
 package io.github.fletching;

@@ -11,16 +11,20 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.apache.arrow.c.ArrowArray;
 import org.apache.arrow.c.ArrowSchema;
 import org.apache.arrow.c.CDataDictionaryProvider;
 import org.apache.arrow.c.Data;
+import org.apache.arrow.c.StructVectorUnloader;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.VectorLoader;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.complex.StructVector;
 import org.apache.arrow.vector.dictionary.DictionaryProvider;
 import org.apache.arrow.vector.ipc.ArrowReader;
+import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
 import org.apache.arrow.vector.types.pojo.Field;
 
 /**
@@ -50,16 +54,32 @@ public final class ArrowData {
 
   // --- From arrow-java
 
-  /** Exports a field as the schema of a column. */
+  /**
+   * Exports a field as the schema of a column.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param field the field
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the schema
+   */
   public static Schema exportField(
       BufferAllocator allocator, Field field, DictionaryProvider dictionaries) {
     String operation = "export field";
     Fields.checkExport(operation, List.of(field), dictionaries);
     return exported(
-        operation, allocator, out -> Data.exportField(allocator, field, dictionaries, out));
+        operation,
+        allocator,
+        (recording, out) -> Data.exportField(recording, field, dictionaries, out));
   }
 
-  /** Exports the schema of record batches, as a struct. */
+  /**
+   * Exports the schema of record batches, as a struct.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the schema
+   */
   public static Schema exportSchema(
       BufferAllocator allocator,
       org.apache.arrow.vector.types.pojo.Schema schema,
@@ -68,17 +88,23 @@ public final class ArrowData {
     Fields.checkMetadata(operation, Fields.title(""), schema.getCustomMetadata());
     Fields.checkExport(operation, schema.getFields(), dictionaries);
     return exported(
-        operation, allocator, out -> Data.exportSchema(allocator, schema, dictionaries, out));
+        operation,
+        allocator,
+        (recording, out) -> Data.exportSchema(recording, schema, dictionaries, out));
   }
 
   /** A copy: arrow-java writes NULL for a name that is null. */
   private static Schema exported(
-      String operation, BufferAllocator allocator, Consumer<ArrowSchema> export) {
+      String operation,
+      BufferAllocator allocator,
+      BiConsumer<BufferAllocator, ArrowSchema> export) {
+    Allocations made = new Allocations(allocator);
     return Calls.guarded(
         operation,
+        made::close,
         () -> {
           try (ArrowSchema out = ArrowSchema.allocateNew(allocator)) {
-            export.accept(out);
+            export.accept(made.recording, out);
             try (Schema schema = Schema.wrap(out.memoryAddress())) {
               return schema.view().toBuilder().build();
             }
@@ -86,11 +112,20 @@ public final class ArrowData {
         });
   }
 
-  /** Exports a vector. */
+  /**
+   * Exports a vector.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param vector the vector
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the array
+   */
   public static Array exportVector(
       BufferAllocator allocator, FieldVector vector, DictionaryProvider dictionaries) {
     String operation = "export vector";
-    Fields.checkExport(operation, List.of(vector.getField()), dictionaries);
+    List<Field> fields = List.of(vector.getField());
+    Fields.checkExport(operation, fields, dictionaries);
+    Unions.checkExport(operation, List.of(vector), fields, "");
     return Calls.guarded(
         operation,
         () -> {
@@ -101,11 +136,20 @@ public final class ArrowData {
         });
   }
 
-  /** Exports a record batch, as a struct. */
+  /**
+   * Exports a record batch, as a struct.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param root the root
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the array
+   */
   public static Array exportVectorSchemaRoot(
       BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
     String operation = "export batch";
-    Fields.checkExport(operation, root.getSchema().getFields(), dictionaries);
+    List<Field> fields = root.getSchema().getFields();
+    Fields.checkExport(operation, fields, dictionaries);
+    Unions.checkExport(operation, root.getFieldVectors(), fields, "");
     return Calls.guarded(
         operation,
         () -> {
@@ -119,6 +163,10 @@ public final class ArrowData {
   /**
    * Exports the batches of a reader, which is closed with the stream. The schema is read at once;
    * when that fails, the reader is still the caller's.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param reader the reader
+   * @return the stream
    */
   public static ArrayStream exportArrayStream(BufferAllocator allocator, ArrowReader reader) {
     return ReaderBatches.export(allocator, reader);
@@ -126,7 +174,14 @@ public final class ArrowData {
 
   // --- To arrow-java
 
-  /** Imports a schema of any type. Its dictionaries become empty vectors of the provider. */
+  /**
+   * Imports a schema of any type. Its dictionaries become empty vectors of the provider.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the field
+   */
   public static Field importField(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
     String operation = "import field";
@@ -137,7 +192,14 @@ public final class ArrowData {
     }
   }
 
-  /** Imports the schema of record batches, a struct. */
+  /**
+   * Imports the schema of record batches, a struct.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the schema
+   */
   public static org.apache.arrow.vector.types.pojo.Schema importSchema(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
     try (schema) {
@@ -155,7 +217,15 @@ public final class ArrowData {
     }
   }
 
-  /** Imports an array, which is one on a device too. */
+  /**
+   * Imports an array, which is one on a device too.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param array the array
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the vector
+   */
   public static FieldVector importVector(
       BufferAllocator allocator,
       ArrayOwner array,
@@ -172,14 +242,22 @@ public final class ArrowData {
           vector::close,
           () -> {
             ArrowArray struct = ArrowArray.wrap(source.address());
-            Data.importIntoVector(allocator, struct, vector, dictionaries);
+            Allocations.importIntoVector(allocator, struct, vector, dictionaries);
             Importable.checkTexts(operation, List.of(vector));
             return vector;
           });
     }
   }
 
-  /** Imports a record batch, a struct without nulls. */
+  /**
+   * Imports a record batch, a struct without nulls.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param batch the batch
+   * @param schema the schema
+   * @param dictionaries the provider of dictionaries, which may be null
+   * @return the root
+   */
   public static VectorSchemaRoot importVectorSchemaRoot(
       BufferAllocator allocator,
       ArrayOwner batch,
@@ -197,7 +275,14 @@ public final class ArrowData {
     }
   }
 
-  /** Imports a record batch into a root of its schema, and replaces what the root had. */
+  /**
+   * Imports a record batch into a root of its schema, and replaces what the root had.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param batch the batch
+   * @param root the root
+   * @param dictionaries the provider of dictionaries, which may be null
+   */
   public static void importIntoVectorSchemaRoot(
       BufferAllocator allocator,
       ArrayOwner batch,
@@ -229,7 +314,13 @@ public final class ArrowData {
       VectorSchemaRoot root,
       CDataDictionaryProvider dictionaries) {
     ArrowArray struct = ArrowArray.wrap(source.address());
-    Data.importIntoVectorSchemaRoot(allocator, struct, root, dictionaries);
+    try (StructVector rows = StructVector.emptyWithDuplicates("", allocator)) {
+      rows.initializeChildrenFromFields(root.getSchema().getFields());
+      Allocations.importIntoVector(allocator, struct, rows, dictionaries);
+      try (ArrowRecordBatch batch = new StructVectorUnloader(rows).getRecordBatch()) {
+        new VectorLoader(root).load(batch);
+      }
+    }
     Importable.checkTexts("import batch", root.getFieldVectors());
     return root;
   }
@@ -238,6 +329,10 @@ public final class ArrowData {
    * Returns a reader of the stream's batches, each imported as {@link #importIntoVectorSchemaRoot}
    * does. It owns the stream, and closes it. Its errors are IOExceptions with a FletchingException
    * as the cause. It makes no call before it is first used.
+   *
+   * @param allocator what allocates arrow-java's structs and vectors
+   * @param stream the stream
+   * @return the reader
    */
   public static ArrowReader importArrayStream(
       BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {

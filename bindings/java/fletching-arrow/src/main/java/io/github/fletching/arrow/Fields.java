@@ -74,6 +74,7 @@ final class Fields {
           "format: not supported by arrow-java: expected a decimal of 128 or 256 bits, got "
               + format);
     }
+    Unions.checkImport(operation, schema, path);
     for (int i = 0; i < schema.childCount(); i++) {
       check(schema.child(i), path(path, i, schema.child(i).name()));
     }

@@ -11,6 +11,7 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
 import io.github.fletching.abi.DeviceType;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
@@ -37,19 +38,37 @@ final class Importable {
   }
 
   /** Waits for the event of an array; returns what arrow-java can import, which owns the array. */
-  static ArrayOwner of(String operation, ArrayOwner array, Schema schema) {
-    Calls.live(operation, array);
-    Importable result = new Importable(operation);
-    Calls.named(operation, () -> array.check(Calls.live(operation, schema)));
-    if (array instanceof DeviceArray) {
-      result.checkDevice((DeviceArray) array);
+  static ArrayOwner of(String operation, ArrayOwner source, Schema schema) {
+    Calls.live(operation, source);
+    Calls.live(operation, schema);
+    ArrayOwner array = // out of reach of a close in another thread
+        source instanceof DeviceArray
+            ? DeviceArray.filledBy(source::moveTo)
+            : Array.filledBy(source::moveTo);
+    try {
+      Importable result = new Importable(operation);
+      if (array instanceof DeviceArray) {
+        result.checkDevice((DeviceArray) array);
+      }
+      array = plain(array);
+      ArrayOwner checked = array;
+      Calls.named(operation, () -> checked.check(schema));
+      result.check(array.view(), schema.view(), schema.name(), 0);
+      return array;
+    } catch (RuntimeException | Error e) {
+      array.close();
+      throw e;
     }
-    result.check(array.view(), schema.view(), schema.name(), 0);
-    return plain(array);
   }
 
   static ArrayOwner ofBatch(String operation, ArrayOwner batch, Schema schema) {
     ArrayOwner result = of(operation, batch, schema);
+    try {
+      Unions.checkRows(operation, result.view(), schema.view(), schema.name());
+    } catch (RuntimeException e) {
+      result.close();
+      throw e;
+    }
     long nulls = result.nullCount();
     if (nulls != 0) {
       result.close();
@@ -136,10 +155,13 @@ final class Importable {
   }
 
   private static long number(ArrayView array, int buffer, long index, int width) {
-    ByteBuffer bytes =
-        MemoryUtil.directBuffer(array.buffers()[buffer] + index * width, width)
-            .order(ByteOrder.nativeOrder());
+    ByteBuffer bytes = bytes(array, buffer, index * width, width);
     return width == Integer.BYTES ? bytes.getInt() : bytes.getLong();
+  }
+
+  static ByteBuffer bytes(ArrayView array, int buffer, long offset, int size) {
+    return MemoryUtil.directBuffer(array.buffers()[buffer] + offset, size)
+        .order(ByteOrder.nativeOrder());
   }
 
   /**
@@ -186,24 +208,28 @@ final class Importable {
    * with one zero offset for each empty array: arrow-java reads both.
    */
   static ArrayOwner plain(ArrayOwner array) {
-    if (isPlain(array.view())) {
+    if (isPlain(array.view(), 0)) {
       return array;
     }
     Array source = Array.wrap(array.address());
+    Reference.reachabilityFence(array);
     try {
-      return builder(source.view()).build(source);
+      return builder(source.view(), 0).build(source);
     } catch (FletchingException e) {
       source.close();
       throw e;
     }
   }
 
-  private static boolean isPlain(ArrayView array) {
+  private static boolean isPlain(ArrayView array, int level) {
+    if (level > MOST_LEVELS) { // which is refused later
+      return true;
+    }
     boolean plain = isCounted(array) && !hasEmptyBuffer(array);
     for (int i = 0; i < array.childCount() && plain; i++) {
-      plain = isPlain(array.child(i));
+      plain = isPlain(array.child(i), level + 1);
     }
-    return plain && (array.dictionary().isReleased() || isPlain(array.dictionary()));
+    return plain && (array.dictionary().isReleased() || isPlain(array.dictionary(), level + 1));
   }
 
   private static boolean isCounted(ArrayView array) {
@@ -214,7 +240,7 @@ final class Importable {
     return array.length() == 0 && array.buffers().length > 1;
   }
 
-  private static ArrayBuilder builder(ArrayView array) {
+  private static ArrayBuilder builder(ArrayView array, int level) {
     long[] buffers = array.buffers();
     boolean empty = hasEmptyBuffer(array);
     if (empty) {
@@ -225,11 +251,14 @@ final class Importable {
             .nullCount(isCounted(array) ? array.nullCount() : 0)
             .offset(empty ? 0 : array.offset())
             .buffers(buffers);
+    if (level > MOST_LEVELS) {
+      return result;
+    }
     for (int i = 0; i < array.childCount(); i++) {
-      result.child(builder(array.child(i)));
+      result.child(builder(array.child(i), level + 1));
     }
     return array.dictionary().isReleased()
         ? result
-        : result.dictionary(builder(array.dictionary()));
+        : result.dictionary(builder(array.dictionary(), level + 1));
   }
 }

@@ -92,7 +92,6 @@ public abstract class CheckRules {
     assertFits(type("+ud:3", ints), array(2, leaf).buffers(AT, AT));
     assertFits(type("+r", type("s"), ints), array(0, leaf, leaf).nullCount(-1));
     assertFits(type("i").dictionary(type("u")), leaf.dictionary(array(3)));
-    assertFits(ints, array(2).nullCount(-1)); // other libraries have no bitmap then either
     assertFits(type("u"), new ArrayBuilder(0).buffers(0, 0, 0));
   }
 
@@ -240,6 +239,8 @@ public abstract class CheckRules {
     assertRefused(
         "top level: buffers[1]" + text + 0 + rule, type("i"), new ArrayBuilder(2).buffers(0, 0));
     assertRefused("top level: buffers[0]" + text + 1 + rule, type("i"), array(2).nullCount(1));
+    assertRefused("top level: buffers[0]" + text + -1 + rule, type("i"), array(2).nullCount(-1));
+    assertFits(type("i"), new ArrayBuilder(0).buffers(0, 0).nullCount(-1));
     assertRefused(
         "top level: buffers[3]" + text + 0 + rule,
         type("vu"),

@@ -77,11 +77,11 @@ public abstract class ProducerRules {
     Counted batch = new Counted(log, "batch");
     Raw raw = flavor.room();
     if (flavor == Flavor.PLAIN) {
-      Function<Integer, Array> make = length -> new ArrayBuilder(length).build(batch);
+      Function<Integer, Array> make = length -> new ArrayBuilder(length).buffers(0, 0).build(batch);
       ArrayStream.of(schema, new Batches<>(lengths, make, log)).moveTo(raw.address());
     } else {
       Function<Integer, DeviceArray> make =
-          length -> new ArrayBuilder(length).buildOn(DeviceType.CUDA, 0, 0, batch);
+          length -> new ArrayBuilder(length).buffers(0, 0).buildOn(DeviceType.CUDA, 0, 0, batch);
       DeviceArrayStream.of(schema, DeviceType.CUDA, new Batches<>(lengths, make, log))
           .moveTo(raw.address());
     }
@@ -241,7 +241,8 @@ public abstract class ProducerRules {
   void ruleDeviceStreamStreamPerDeviceType() {
     List<DeviceArray> batches = new ArrayList<>();
     for (DeviceType type : List.of(DeviceType.CUDA, DeviceType.ROCM)) {
-      batches.add(new ArrayBuilder(1).buildOn(type, 0, 0, new Counted(closed, type.name())));
+      batches.add(
+          new ArrayBuilder(1).buffers(0, 0).buildOn(type, 0, 0, new Counted(closed, type.name())));
     }
     Raw stream = Raw.deviceStream();
     DeviceArrayStream.of(new SchemaBuilder("i").build(), DeviceType.CUDA, batches.iterator())

@@ -164,7 +164,7 @@ public abstract class ReleaseRules {
   @Test
   void ruleDeviceArrayBaseAllocatedByConsumer() {
     Raw stream = Raw.deviceStream();
-    DeviceArray batch = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, null);
+    DeviceArray batch = new ArrayBuilder(1).buffers(0, 0).buildOn(DeviceType.CUDA, 0, 0, null);
     DeviceArrayStream.of(new SchemaBuilder("i").build(), DeviceType.CUDA, List.of(batch).iterator())
         .moveTo(stream.address());
     for (long length = 1; length >= 0; length--) { // the batch, and the end

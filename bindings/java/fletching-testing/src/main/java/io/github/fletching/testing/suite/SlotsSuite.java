@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -42,6 +43,7 @@ public abstract class SlotsSuite {
       for (int i = 0; i < OPEN; i++) {
         Array built = new ArrayBuilder(length + i).build((AutoCloseable) released::incrementAndGet);
         open.add(Array.wrap(built.address()));
+        Reference.reachabilityFence(built); // the cleaner would release what wrap moves
       }
       for (int i = 0; i < OPEN; i++) {
         wrong += open.get(i).length() == length + i ? 0 : 1;

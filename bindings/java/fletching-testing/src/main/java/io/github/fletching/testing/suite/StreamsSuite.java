@@ -219,37 +219,55 @@ public abstract class StreamsSuite {
     assertThrown(12, "java.lang.OutOfMemoryError: heap", new OutOfMemoryError("heap"));
   }
 
-  /** What the schema says of children and dictionaries holds for each batch. */
+  private static ArrayBuilder rows(int buffers) {
+    return new ArrayBuilder(1).buffers(new long[buffers]);
+  }
+
+  @Test
+  void nextRefusesViewsWithoutTheListOfSizes() {
+    SchemaBuilder views = new SchemaBuilder("vu");
+    List<Array> batches = List.of(rows(3).build(null), rows(7).build(null), rows(2).build(null));
+    try (ArrayStream stream = ArrayStream.of(views.build(), batches.iterator())) {
+      stream.next().close();
+      stream.next().close();
+      assertError(22, "get_next: batch 2: expected at least 3 buffers, got 2", stream::next);
+    }
+  }
+
+  /** What the schema says of buffers, children and dictionaries holds for each batch. */
   @Test
   void nextRefusesBatchOfAnotherShape() {
     SchemaBuilder item = new SchemaBuilder("g").name("items");
     SchemaBuilder list = new SchemaBuilder("+l").name("a").child(item);
     SchemaBuilder text = new SchemaBuilder("c").name("b").dictionary(new SchemaBuilder("u"));
     SchemaBuilder table = new SchemaBuilder("+s").child(list).child(text);
-    ArrayBuilder items = new ArrayBuilder(1);
-    ArrayBuilder encoded = new ArrayBuilder(1).dictionary(new ArrayBuilder(1));
-    ArrayBuilder lists = new ArrayBuilder(1).child(items);
+    ArrayBuilder items = rows(2);
+    ArrayBuilder encoded = rows(2).dictionary(rows(3));
+    ArrayBuilder lists = rows(2).child(items);
     Map<ArrayBuilder, String> refused =
         Map.of(
-            new ArrayBuilder(1).child(lists), "expected 2 children, got 1",
-            new ArrayBuilder(1).child(new ArrayBuilder(1)).child(encoded),
-                "field \"a\": expected 1 children, got 0",
-            new ArrayBuilder(1).child(new ArrayBuilder(1).child(lists)).child(encoded),
+            rows(1).child(lists), "expected 2 children, got 1",
+            rows(1).child(rows(2)).child(encoded), "field \"a\": expected 1 children, got 0",
+            rows(1).child(rows(2).child(lists)).child(encoded),
                 "field \"a.items\": expected 0 children, got 1",
-            new ArrayBuilder(1).child(lists).child(items),
-                "field \"b\": expected a dictionary, got none",
-            new ArrayBuilder(1).child(lists).child(new ArrayBuilder(1).dictionary(encoded)),
-                "field \"b.dictionary\": expected no dictionary, got one");
+            rows(1).child(lists).child(items), "field \"b\": expected a dictionary, got none",
+            rows(1).child(lists).child(rows(2).dictionary(encoded)),
+                "field \"b.dictionary\": expected no dictionary, got one",
+            rows(2).child(lists).child(encoded), "expected 1 buffers, got 2",
+            rows(1).child(rows(2).child(rows(3))).child(encoded),
+                "field \"a.items\": expected 2 buffers, got 3",
+            rows(1).child(lists).child(rows(2).dictionary(rows(2))),
+                "field \"b.dictionary\": expected 3 buffers, got 2");
     refused.forEach(
         (builder, problem) -> {
-          Array right = new ArrayBuilder(1).nullCount(-1).child(lists).child(encoded).build(null);
+          Array right = rows(1).nullCount(-1).child(lists).child(encoded).build(null);
           List<Array> batches = List.of(right, builder.build(null));
           try (ArrayStream stream = ArrayStream.of(table.build(), batches.iterator())) {
             stream.next().close();
             assertError(22, "get_next: batch 1: " + problem, stream::next);
           }
         });
-    Array taken = new ArrayBuilder(1).child(lists).child(encoded).build(null);
+    Array taken = rows(1).child(lists).child(encoded).build(null);
     taken.takeChild(0).close();
     try (ArrayStream stream = ArrayStream.of(table.build(), List.of(taken).iterator())) {
       String problem = "field \"a\": expected an array, got NULL or a released one";
@@ -259,7 +277,7 @@ public abstract class StreamsSuite {
 
   @Test
   void nextAcceptsNullsOfAStreamOfValues() {
-    Array batch = new ArrayBuilder(1).nullCount(1).build(null);
+    Array batch = new ArrayBuilder(1).nullCount(1).buffers(64, 64).build(null);
     try (ArrayStream stream =
             ArrayStream.of(new SchemaBuilder("i").build(), List.of(batch).iterator());
         Array next = stream.next()) {
@@ -416,7 +434,7 @@ public abstract class StreamsSuite {
   }
 
   private DeviceArrayStream on(DeviceType promised, DeviceType found) {
-    DeviceArray batch = new ArrayBuilder(1).buildOn(found, 0, 0, null);
+    DeviceArray batch = new ArrayBuilder(1).buffers(0, 0).buildOn(found, 0, 0, null);
     Raw raw = Raw.deviceStream();
     DeviceArrayStream.of(schema(), promised, List.of(batch).iterator()).moveTo(raw.address());
     return DeviceArrayStream.wrap(raw.address());
