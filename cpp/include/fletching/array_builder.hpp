@@ -194,7 +194,7 @@ class ArrayBuilder {
   ArrayBuilder& operator=(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(ArrayBuilder&&) = delete;
   ~ArrayBuilder() {
-    if (block_ != nullptr) Block::destroy_block(block_);
+    if (block_ != nullptr) detail::destroy_block(block_);
   }
 
   /// The owning object, at the address where it stays: an event in it has the stable address that
