@@ -313,13 +313,13 @@ def test_copy_in_a_namespace_names_it(check: Check, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["", "struct Other { int a; };\n", "struct MyArrowArray { int64_t length; };\n"]
 )
-def test_header_with_nothing_to_compare_is_an_error(
+def test_header_with_nothing_to_compare_cannot_be_checked(
     content: str, check: Check, tmp_path: Path
 ) -> None:
     header = tmp_path / "nothing.h"
     header.write_text(f"#include <stdint.h>\n{content}", encoding="utf-8")
     code, text = check(header, "--targets", "x86_64-linux-gnu")
-    assert code == 1
+    assert code == 2
     assert text.count(": not declared\n") == 6
     assert "nothing was compared: is it the right file" in text
     assert json.loads(check(header, "--targets", "x86_64-linux-gnu", "--json")[1])["ok"] is False
@@ -344,13 +344,19 @@ def test_device_macro_alone_is_compared(
     assert "is not declared, though" not in text
 
 
-def test_an_absent_interface_that_was_asked_for_is_one(check: Check, tmp_path: Path) -> None:
-    header = tmp_path / "nothing.h"
-    header.write_text("struct Other { int a; };\n", encoding="utf-8")
-    code, text = check(header, "--interface", "c-data")
+def test_an_absent_interface_that_was_asked_for_is_an_error(check: Check) -> None:
+    one = ["--targets", "x86_64-linux-gnu", "--interface", "dlpack"]
+    both = [*one, "--interface", "c-data"]
+    code, text = check(ABI, *both)
     assert code == 1
-    assert "c-data: not declared, though asked for by name" in text
-    assert json.loads(check(header, "--interface", "c-data", "--json")[1])["ok"] is False
+    assert "dlpack: not declared, though asked for by name" in text
+    assert json.loads(check(ABI, *both, "--json")[1])["ok"] is False
+    assert check(ABI, *one)[0] == 2
+
+
+def test_an_empty_choice_of_languages_is_refused(check: Check) -> None:
+    code, text = check(ABI, "--as", "")
+    assert (code, text) == (2, "fletching: --as takes c or c++, not ''\n")
 
 
 def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None:
