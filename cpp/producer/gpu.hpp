@@ -74,13 +74,12 @@ class Owned {
   void* memory_;
 };
 
-// A word that the device and the host reach: the stream waits until it is 1. `kind`: of the memory
-// that can be allocated meanwhile, in addition to pinned memory.
+// A word that the device and the host reach: the stream waits until it is 1.
 template <class Api>
 class GpuGate : public Gate {
  public:
-  GpuGate(typename Api::Stream stream, MemoryKind kind) {
-    Reserve<Api>::instance().enter(kind, [&](void* word) {
+  explicit GpuGate(typename Api::Stream stream) {
+    Reserve<Api>::instance().enter([&](void* word) {
       word_ = static_cast<uint32_t*>(word);
       gate_word().store(0);
       Api::wait_value(stream, word_, 1);
@@ -136,7 +135,7 @@ class GpuQueue : public Queue {
   }
   std::unique_ptr<Gate> shut() override {
     has_work_ = true;
-    return std::make_unique<GpuGate<Api>>(stream_, kind_);
+    return std::make_unique<GpuGate<Api>>(stream_);
   }
   void invert(void* buffer, size_t bytes) override {
     has_work_ = true;

@@ -35,15 +35,15 @@ class Reserve {
   }
 
   // Calls `shut(word)`, which lets a stream wait for the word, once there is memory for as long as
-  // that lasts: pinned memory, and memory of `kind`. The word is returned with Leave.
+  // that lasts. The word is returned with Leave.
   template <class Shut>
-  void enter(MemoryKind kind, Shut shut) {
+  void enter(Shut shut) {
     const typename Api::Current current;
     const std::lock_guard lock(mutex_);
     try {
-      if (shut_ == 0) fill(kind);
+      if (shut_ == 0) fill();
       if (words_.empty())
-        fail(ENOMEM, "gate: too many are shut: expected fewer than " + std::to_string(kWords));
+        fail(ENOMEM, "gate: too many are shut: expected at most " + std::to_string(kWords));
       shut(words_.back());
     } catch (...) {
       collect();
@@ -103,11 +103,15 @@ class Reserve {
     int64_t slices = 0;
   };
 
-  void fill(MemoryKind kind) {
+  void fill() {
     words_.reserve(words_out_ + kWords);
     while (words_.size() < kWords) words_.push_back(Api::new_word());
+    // Every kind, because a gate of another kind may be shut later.
     blocks_.push_back(std::make_unique<Block>(MemoryKind::kPinned));
-    if (kind != MemoryKind::kPinned) blocks_.push_back(std::make_unique<Block>(kind));
+    blocks_.push_back(std::make_unique<Block>(MemoryKind::kDevice));
+    if (Api::has_managed_memory()) {
+      blocks_.push_back(std::make_unique<Block>(MemoryKind::kManaged));
+    }
   }
   // Aligned as the vendors' own memory is.
   static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }

@@ -496,6 +496,34 @@ TEST(VerifySameTypes, NamesTheFieldThatDiffers) {
             "field \"0\": expected format \"i\", got \"f\"");
 }
 
+TEST(VerifySameTypes, FormatsAreComparedByMeaning) {
+  const auto of_formats = [](const char* expected, const char* got) {
+    const auto schema = [](const char* format) {
+      SchemaNode field{.format = format, .name = "x"};
+      if (field.format.starts_with("+w")) field.children = {kInt};
+      if (field.format.starts_with("+u")) field.children = {kInt, kInt};
+      return SchemaNode{.format = "+s", .children = {field}};
+    };
+    return difference(schema(expected), schema(got));
+  };
+  EXPECT_EQ(of_formats("d:10,2", "d:10,2,128"), "");
+  EXPECT_EQ(of_formats("d:10,2,128", "d:10,2"), "");
+  EXPECT_EQ(of_formats("w:16", "w:016"), "");
+  EXPECT_EQ(of_formats("+w:3", "+w:03"), "");
+  EXPECT_EQ(of_formats("+us:0,5", "+us:00,05"), "");
+  EXPECT_EQ(of_formats("d:10,2", "d:10,2,64"),
+            "field \"x\": expected format \"d:10,2\", got \"d:10,2,64\"");
+  const std::pair<const char*, const char*> different[] = {
+      {"d:10,2", "d:11,2"},   {"d:10,2", "d:10,3"},   {"w:16", "w:17"},
+      {"+w:3", "+w:4"},       {"+us:0,5", "+us:5,0"}, {"+us:0,5", "+ud:0,5"},
+      {"tss:UTC", "tsm:UTC"}, {"tss:UTC", "tss:"},    {"tss:UTC", "tss:+00:00"},
+      {"tdD", "tdm"},         {"tts", "i"},           {"?", "??"},
+  };
+  for (const auto& [expected, got] : different) {
+    EXPECT_NE(of_formats(expected, got), "") << expected << " and " << got;
+  }
+}
+
 TEST(VerifySameTypes, NamesMetadataAndFlagsMayDiffer) {
   EXPECT_EQ(difference({.format = "+s", .children = {{.format = "i", .name = "a"}}},
                        {.format = "+s",

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <new>
@@ -16,6 +18,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "fletching/owner.hpp"
 #include "fletching/stream.hpp"
@@ -129,6 +132,66 @@ TEST(Result, TransformErrorReplacesTheError) {
             "column 2: no answer");
   EXPECT_EQ(Result<int>(1).transform_error(add_place).value(), 1);
   EXPECT_EQ(Status(failure()).transform_error(add_place).error().code(), EIO);
+}
+
+TEST(Result, CallablesGetANonConstValueOfAnLvalue) {
+  Result<int> three = 3;
+  EXPECT_EQ(three.and_then([](int& value) -> Result<int> { return ++value; }).value(), 4);
+  EXPECT_EQ(three.transform([](int& value) { return ++value; }).value(), 5);
+  EXPECT_EQ(*three, 5);
+  Status failed = failure();
+  EXPECT_EQ(failed.or_else([](Error& error) -> Status { return std::move(error); }).error(),
+            failure());
+}
+
+TEST(Result, ComparesValuesAndErrors) {
+  EXPECT_TRUE(Result<int>(3) == Result<int>(3));
+  EXPECT_TRUE(Result<int>(3) == Result<std::int64_t>(3));
+  EXPECT_TRUE(Result<int>(3) != Result<int>(4));
+  EXPECT_TRUE(Result<int>(3) != Result<int>(failure()));
+  EXPECT_TRUE(Result<int>(failure()) == Result<std::int64_t>(failure()));
+  EXPECT_TRUE(Result<int>(failure()) != Result<int>(Error(EIO, "other")));
+  EXPECT_TRUE(Result<int>(3) == 3 && 3 == Result<int>(3) && Result<int>(3) != 4);
+  EXPECT_TRUE(Result<int>(failure()) == failure() && Result<int>(failure()) != 3);
+  EXPECT_TRUE(Result<std::string>("a") == "a");
+  EXPECT_TRUE(Status() == Status() && Status() != Status(failure()) && Status() != failure());
+  EXPECT_TRUE(Status(failure()) == failure());
+}
+
+// Where there is no operator== for the value, iterators of results still have theirs.
+TEST(Result, IteratorsOfResultsAreCompared) {
+  std::vector<Result<DeviceArray>> batches;
+  EXPECT_TRUE(batches.empty());
+  batches.emplace_back(failure());
+  EXPECT_NE(batches.begin(), batches.end());
+}
+
+TEST(Result, MadeOfWhatTheValueIsMadeOf) {
+  const auto text = []() -> Result<std::string> { return "text"; };
+  EXPECT_EQ(text(), "text");
+  static_assert(!std::is_convertible_v<std::string_view, Result<std::string>>);
+  static_assert(std::is_constructible_v<Result<std::string>, std::string_view>);
+  const Result<std::string_view> view = std::string_view("view");
+  EXPECT_EQ(Result<std::string>(view), "view");
+  const auto wide = [&]() -> Result<double> { return Result<float>(failure()); };
+  EXPECT_EQ(wide(), failure());
+  EXPECT_EQ(Result<int>(), 0);
+  static_assert(!std::is_default_constructible_v<Result<std::reference_wrapper<int>>>);
+}
+
+TEST(Result, EmplaceAndSwapReplaceTheValue) {
+  Result<std::string> text = failure();
+  EXPECT_EQ(text.error_or(Error(EINVAL, "none")).code(), EIO);
+  text.emplace() = "here";
+  EXPECT_EQ(text, "here");
+  EXPECT_EQ(text.error_or(Error(EINVAL, "none")).code(), EINVAL);
+  Result<std::string> other = failure();
+  text.swap(other);
+  EXPECT_EQ(text, failure());
+  EXPECT_EQ(other, "here");
+  Status status = failure();
+  status.emplace();
+  EXPECT_TRUE(status);
 }
 
 #if defined(__cpp_exceptions)

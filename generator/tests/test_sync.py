@@ -65,11 +65,11 @@ def test_a_new_device_is_added_and_idempotent(
     sync: Sync, scratch: Scratch, header: Callable[..., Path]
 ) -> None:
     before = devices(scratch)
-    new = header("kDLNextThing = 4242,", "kDLImplicit,", "kDLComputed = (1 << 6) + kDLCPU,")
+    new = header("kDLNextThing = 4242,", "kDLImplicit,", "kDLComputed = (1 << 13) + kDLCPU,")
     code, text = sync(new)
     assert code == 0, text
     assert "kDLNextThing = 4242 added to spec/devices.yaml as 'nextthing'" in text
-    assert "kDLImplicit = 4243" in text and "kDLComputed = 65" in text
+    assert "kDLImplicit = 4243" in text and "kDLComputed = 8193" in text
     assert "declares no enum DLDataTypeCode: nothing of it was compared" in text
     assert "To be decided by a person" in text
     after = devices(scratch)

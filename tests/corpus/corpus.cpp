@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <cerrno>
+#include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -73,6 +75,11 @@ std::vector<Case> read_cases() {
   std::vector<Case> cases;
   json read_file = json::parse(file);
   for (json& data : read_file.at("cases")) {
+    if (data.value("pointer_bits", size_t{0}) > sizeof(void*) * CHAR_BIT) {
+      std::fprintf(stderr, "corpus: skipped: %s needs pointers of %zu bits\n",
+                   data.at("name").get<std::string>().c_str(), data["pointer_bits"].get<size_t>());
+      continue;
+    }
     Case read;
     read.name = data.at("name");
     read.kind = kind_of(data);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ def test_cases_fit_their_schema() -> None:
 def test_unknown_key_is_refused() -> None:
     with pytest.raises(ValidationError, match="lenght"):
         Draft202012Validator(SCHEMA).validate({"cases": [{**CASES[0], "lenght": 1}]})
+
+
+def test_case_with_too_much_data_for_32_bits_says_so() -> None:
+    large = [case for case in CASES if re.search(r'"zeros": \d{10}', json.dumps(case))]
+    assert large
+    for case in large:
+        assert case.get("pointer_bits") == 64, case["name"]
 
 
 def test_names_are_unique() -> None:

@@ -64,7 +64,7 @@ inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, con
                                       BlockHead* block, ArrowDeviceType device_type,
                                       int64_t device_id, void* sync_event) noexcept {
   Result<DeviceArray> result(std::in_place);
-  ArrowDeviceArray& raw = *result->get();
+  ArrowDeviceArray& raw = **result;
   raw.array.length = values.length;
   raw.array.null_count = values.null_count;
   raw.array.offset = values.offset;
@@ -194,7 +194,7 @@ class ArrayBuilder {
   ArrayBuilder& operator=(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(ArrayBuilder&&) = delete;
   ~ArrayBuilder() {
-    if (block_ != nullptr) Block::destroy_block(block_);
+    if (block_ != nullptr) detail::destroy_block(block_);
   }
 
   /// The owning object, at the address where it stays: an event in it has the stable address that
@@ -357,7 +357,7 @@ class ArrayBuilder {
   Result<DeviceArray> hand_over(ArrowDeviceType device_type, int64_t device_id,
                                 void* sync_event) noexcept {
     Result<DeviceArray> result(std::in_place);
-    ArrowDeviceArray& raw = *result->get();
+    ArrowDeviceArray& raw = **result;
     move_root_to(&raw.array);
     raw.device_id = device_id;
     raw.device_type = device_type;

@@ -368,8 +368,8 @@ inline Status check_sound(const char* operation, const ArrowSchema& schema) {
 
 }  // namespace detail
 
-/// Compares the types of two schemas: format strings, numbers of children and dictionaries, at
-/// every level. Names, metadata and flags may differ.
+/// Compares the types of two schemas: what the formats mean ("d:10,2" is "d:10,2,128"), numbers of
+/// children and dictionaries, at every level. Names, metadata and flags may differ.
 ///
 /// Errors: EINVAL for the first difference, `field "a.items": expected format "g", got "l"` (a
 /// field without a name is written as its index), and for a schema that is released or malformed at

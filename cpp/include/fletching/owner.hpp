@@ -238,6 +238,16 @@ using ArrayStream = Owner<ArrowArrayStream>;
 using DeviceArray = Owner<ArrowDeviceArray>;
 using DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
 
+namespace detail {
+
+/// Owners that own owners are released without recursion: see destroy_node.
+template <class Raw>
+void let_go(Owner<Raw>& owner, ReleaseStack& stack) noexcept {
+  release_onto(&base(*owner.get()), stack);
+}
+
+}  // namespace detail
+
 template <class Raw>
 Result<Owner<Raw>> Owner<Raw>::take_child(int64_t index) noexcept
   requires NestedStruct<Raw>

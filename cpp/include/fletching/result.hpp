@@ -9,6 +9,7 @@
 #endif
 
 #include <cerrno>
+#include <concepts>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -54,6 +55,8 @@ class Error {
   /// UTF-8, one sentence that names what was wrong and how to fix it. May be empty.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
+  bool operator==(const Error&) const = default;
+
  private:
   int code_;
   std::string message_;
@@ -84,6 +87,17 @@ class Result;
 
 namespace detail {
 
+template <class T>
+inline constexpr bool kIsResult = false;
+template <class T>
+inline constexpr bool kIsResult<Result<T>> = true;
+
+/// A U of which a Result<T> is made as of a value.
+template <class U, class T>
+concept MakesValue = std::is_constructible_v<T, U> && !kIsResult<std::remove_cvref_t<U>> &&
+                     !std::is_same_v<std::remove_cvref_t<U>, std::in_place_t> &&
+                     !std::is_same_v<std::remove_cvref_t<U>, Error>;
+
 /// Calls `f` with the value of a result, or without arguments for a Result<void>.
 template <class Self, class F>
 decltype(auto) call_with_value(Self&& self, F&& f) {
@@ -100,6 +114,10 @@ class ResultOperations {
  public:
   /// Returns `f(value)`, which is a Result, or the error.
   template <class F>
+  auto and_then(F&& f) & {
+    return chain(self(), std::forward<F>(f));
+  }
+  template <class F>
   auto and_then(F&& f) const& {
     return chain(self(), std::forward<F>(f));
   }
@@ -110,6 +128,10 @@ class ResultOperations {
 
   /// Returns a Result of `f(value)`, or the error.
   template <class F>
+  auto transform(F&& f) & {
+    return map(self(), std::forward<F>(f));
+  }
+  template <class F>
   auto transform(F&& f) const& {
     return map(self(), std::forward<F>(f));
   }
@@ -119,6 +141,11 @@ class ResultOperations {
   }
 
   /// Returns this result if it has a value, else `f(error)`, which is a Result of the same type.
+  template <class F>
+  Self or_else(F&& f) & {
+    if (self().has_value()) return self();
+    return std::invoke(std::forward<F>(f), self().error());
+  }
   template <class F>
   Self or_else(F&& f) const& {
     if (self().has_value()) return self();
@@ -132,6 +159,11 @@ class ResultOperations {
 
   /// Returns this result if it has a value, else the Error that `f(error)` returns.
   template <class F>
+  Self transform_error(F&& f) & {
+    if (self().has_value()) return self();
+    return Error(std::invoke(std::forward<F>(f), self().error()));
+  }
+  template <class F>
   Self transform_error(F&& f) const& {
     if (self().has_value()) return self();
     return Error(std::invoke(std::forward<F>(f), self().error()));
@@ -142,7 +174,23 @@ class ResultOperations {
     return Error(std::invoke(std::forward<F>(f), std::move(*this).self().error()));
   }
 
+  /// The error, or `other` if there is none.
+  template <class E>
+  Error error_or(E&& other) const& {
+    return self().has_value() ? Error(std::forward<E>(other)) : self().error();
+  }
+  template <class E>
+  Error error_or(E&& other) && {
+    return self().has_value() ? Error(std::forward<E>(other)) : std::move(*this).self().error();
+  }
+
+  void swap(Self& other) noexcept { std::swap(self(), other); }
+
  private:
+  friend Self;
+  ResultOperations() = default;
+
+  Self& self() & noexcept { return static_cast<Self&>(*this); }
   const Self& self() const& noexcept { return static_cast<const Self&>(*this); }
   Self&& self() && noexcept { return static_cast<Self&&>(*this); }
 
@@ -173,9 +221,8 @@ class ResultOperations {
 
 /// A value of type T, or an Error. T may be void.
 ///
-/// The members are those of C++23's std::expected, except that value() throws std::system_error,
-/// an Error converts without std::unexpected, and and_then, transform, or_else and transform_error
-/// pass a const value or error to the callable unless the result is an rvalue.
+/// The members are those of C++23's std::expected, except that value() throws std::system_error
+/// and that an Error converts without std::unexpected.
 ///
 /// `if (result)` means result.has_value(). For a temporary Result of a bool, an optional or
 /// ArrayFindings it does not compile, because it reads as a question about the value:
@@ -195,7 +242,24 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   using value_type = T;
   using error_type = Error;
 
-  Result(T content) noexcept(kMoves) : value_(std::move(content)), ok_(true) {}
+  /// The value T().
+  Result() noexcept(std::is_nothrow_default_constructible_v<T>)
+    requires std::default_initializable<T>
+      : value_(), ok_(true) {}
+  template <detail::MakesValue<T> U = T>
+  explicit(!std::is_convertible_v<U, T>)
+      Result(U&& content) noexcept(std::is_nothrow_constructible_v<T, U>)
+      : value_(std::forward<U>(content)), ok_(true) {}
+  /// The value or the error of a Result of another type.
+  template <class U>
+    requires(std::is_constructible_v<T, U> && !std::is_same_v<T, U> && !std::is_same_v<T, bool>)
+  explicit(!std::is_convertible_v<U, T>) Result(Result<U> other) : ok_(other.has_value()) {
+    if (ok_) {
+      new (static_cast<void*>(&value_)) T(*std::move(other));
+    } else {
+      new (static_cast<void*>(&error_)) Error(std::move(other).error());
+    }
+  }
   Result(Error error) noexcept : error_(std::move(error)), ok_(false) {}
 
   /// A value made in place: T(arguments...).
@@ -227,6 +291,16 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
     return *this;
   }
   ~Result() { clear(); }
+
+  /// Replaces what is there by T(arguments...).
+  template <class... Arguments>
+    requires std::is_nothrow_constructible_v<T, Arguments...>
+  T& emplace(Arguments&&... arguments) noexcept {
+    clear();
+    new (static_cast<void*>(&value_)) T(std::forward<Arguments>(arguments)...);
+    ok_ = true;
+    return value_;
+  }
 
   /// Whether there is a value.
   [[nodiscard]] bool has_value() const noexcept { return ok_; }
@@ -261,6 +335,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   const T* operator->() const noexcept { return &**this; }
 
   /// The error. Undefined behavior if there is none.
+  [[nodiscard]] Error& error() & noexcept { return error_; }
   [[nodiscard]] const Error& error() const& noexcept { return error_; }
   [[nodiscard]] Error&& error() && noexcept { return std::move(error_); }
 
@@ -314,6 +389,9 @@ class [[nodiscard]] Result<void> : public detail::ResultOperations<Result<void>>
   void value() const { content_.value(); }
   void operator*() const noexcept {}
 
+  void emplace() noexcept { content_.emplace(); }
+
+  [[nodiscard]] Error& error() & noexcept { return content_.error(); }
   [[nodiscard]] const Error& error() const& noexcept { return content_.error(); }
   [[nodiscard]] Error&& error() && noexcept { return std::move(content_).error(); }
 
@@ -322,6 +400,28 @@ class [[nodiscard]] Result<void> : public detail::ResultOperations<Result<void>>
 
   Result<Nothing> content_;
 };
+
+/// Equal values, or equal errors. No friends: these would be candidates, and their constraints
+/// checked, where iterators of results are compared.
+template <class T, class U>
+  requires requires(const T& a, const U& b) { a == b; }
+bool operator==(const Result<T>& a, const Result<U>& b) {
+  if (a.has_value() && b.has_value()) return *a == *b;
+  return a.has_value() == b.has_value() && a.error() == b.error();
+}
+template <class T, class U>
+  requires(!detail::kIsResult<U>) && requires(const T& a, const U& b) { a == b; }
+bool operator==(const Result<T>& a, const U& b) {
+  return a.has_value() && *a == b;
+}
+template <class T>
+bool operator==(const Result<T>& a, const Error& b) noexcept {
+  return !a.has_value() && a.error() == b;
+}
+inline bool operator==(const Result<void>& a, const Result<void>& b) noexcept {
+  if (a.has_value() && b.has_value()) return true;
+  return a.has_value() == b.has_value() && a.error() == b.error();
+}
 
 /// Success, or an Error.
 using Status = Result<void>;

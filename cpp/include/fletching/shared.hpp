@@ -9,7 +9,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -39,13 +38,16 @@ class Shared {
     return detail::guarded([&]() -> Result<Shared> {
       if (source.is_released())
         return Error(EINVAL, "share: struct is released: expected a live struct");
-      return Shared(std::make_shared<const Owner<Raw>>(std::move(source)));
+      // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
+      return Shared(detail::Share(new Held(std::move(source))));
     });
   }
 
   /// The struct, to be read. Valid as long as this Shared.
-  const Owner<Raw>& operator*() const noexcept { return *parent_; }
-  const Owner<Raw>* operator->() const noexcept { return parent_.get(); }
+  const Owner<Raw>& operator*() const noexcept {
+    return static_cast<const Held*>(parent_.block())->object;
+  }
+  const Owner<Raw>* operator->() const noexcept { return &**this; }
 
   /// Child `index` (from 0) as a struct of its own; of a device array with its device and event.
   /// One allocation; no data is copied.
@@ -55,7 +57,7 @@ class Shared {
   /// list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM.
   [[nodiscard]] Result<Owner<Raw>> column(int64_t index) const noexcept {
     return detail::guarded([&]() -> Result<Owner<Raw>> {
-      const auto children = (*parent_).children();
+      const auto children = (**this).children();
       if (index < 0 || index >= static_cast<int64_t>(children.size())) {
         return Error(EINVAL, "column: child " + std::to_string(index) +
                                  ": no such child: expected an index below " +
@@ -67,15 +69,15 @@ class Shared {
 
   /// All of it, as a struct of its own. One allocation; no data is copied. Errors: as column.
   [[nodiscard]] Result<Owner<Raw>> view() const noexcept {
-    return detail::guarded([&] { return view_of(&detail::base(*parent_->get())); });
+    return detail::guarded([&] { return view_of(&detail::base(*(**this).get())); });
   }
 
  private:
   using Base = detail::BaseOf<Raw>;
-  using Parent = std::shared_ptr<const Owner<Raw>>;
-  using Block = detail::Block<Base, char, Parent>;
+  using Held = detail::SharedObject<Owner<Raw>>;
+  using Block = detail::Block<Base, char, detail::Share>;
 
-  explicit Shared(Parent parent) noexcept : parent_(std::move(parent)) {}
+  explicit Shared(detail::Share parent) noexcept : parent_(std::move(parent)) {}
 
   // Counts the structs from here downwards, each of which can be copied.
   static Result<int64_t> count(const Base* shown) {
@@ -115,23 +117,28 @@ class Shared {
   [[nodiscard]] Result<Owner<Raw>> view_of(const Base* shown) const {
     const Result<int64_t> structs = count(shown);
     if (!structs) return structs.error();
-    Block* block = Block::make(*structs - 1, 0, Parent(parent_));
+    Block* block = Block::make(*structs - 1, 0, detail::Share(parent_));
     if (block == nullptr) return detail::out_of_memory();
     block->shares.store(*structs, std::memory_order_relaxed);
 
     Result<Owner<Raw>> view(std::in_place);
     Raw* raw = view->get();
     if constexpr (std::same_as<Raw, ArrowDeviceArray>) {
-      raw->device_id = (*parent_)->device_id;
-      raw->device_type = (*parent_)->device_type;
-      raw->sync_event = (*parent_)->sync_event;
+      const ArrowDeviceArray& parent = ***this;
+      raw->device_id = parent.device_id;
+      raw->device_type = parent.device_type;
+      raw->sync_event = parent.sync_event;
     }
     int64_t used = 0;
     copy(*shown, &detail::base(*raw), block, &used);
     return view;
   }
 
-  Parent parent_;
+  friend void let_go(Shared& shared, detail::ReleaseStack& stack) noexcept {
+    let_go(shared.parent_, stack);
+  }
+
+  detail::Share parent_;
 };
 
 using SharedSchema = Shared<ArrowSchema>;

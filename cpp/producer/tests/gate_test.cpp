@@ -126,6 +126,39 @@ TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
   for (ArrowDeviceArray& batch : batches) release(batch.array);
 }
 
+// Their memory is set aside when the first gate is shut, whichever its backend is.
+TEST_P(GateBackendTest, EveryOtherBackendHasAGateMeanwhile) {
+  export_array("record_batch");
+  for (const std::string& other : backend_names()) {
+    if (other == backend_ || !why_absent(other).empty()) continue;
+    const OwnedGate gate = new_gate(other);
+    ArrowSchema schema;
+    ArrowDeviceArray array;
+    FletchingMessage message;
+    ASSERT_EQ(
+        FletchingProducerExportArrayBehind(gate.get(), "record_batch", &schema, &array, &message),
+        0)
+        << other << ": " << message.text;
+    open(gate);
+    release(array.array);
+    release(schema);
+  }
+}
+
+// Those of a vendor share the words that streams wait for.
+TEST_P(GateBackendTest, AFifthShutGateOfAVendorIsRefused) {
+  if (!backend_.starts_with("cuda") && !backend_.starts_with("rocm")) {
+    GTEST_SKIP() << backend_ << ": no limit";
+  }
+  std::vector<OwnedGate> gates;
+  for (int i = 0; i < 3; ++i) gates.push_back(new_gate(backend_));
+  FletchingProducerGate* fifth = nullptr;
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerGateCreate(backend_.c_str(), &fifth, &message), ENOMEM);
+  EXPECT_STREQ(message.text, "gate: too many are shut: expected at most 4");
+  EXPECT_EQ(fifth, nullptr);
+}
+
 // Without a gate the work is done soon, and not before the event says so.
 TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
   FletchingMessage message;

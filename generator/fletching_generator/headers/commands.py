@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from ..errors import FINE, FOUND, UsageError
+from ..errors import CANNOT_RUN, FINE, FOUND, UsageError
 from ..spec.load import load_declarations
 from .check_header import compare
 from .facts import TARGETS, read_header, read_with_macro
@@ -33,6 +33,8 @@ def run_check_header(root: Path, options: argparse.Namespace) -> int:
         print(json.dumps(as_json(options.header, report, runs), indent=2))
     else:
         print(as_text(options.header, report, runs), end="")
+    if not report.declared:
+        return CANNOT_RUN
     return FOUND if report.wrong else FINE
 
 

@@ -127,10 +127,10 @@ def read_header(
     Without a choice of languages, a header that is valid in one of C and C++ only is read as that.
     Raises UsageError with the first diagnostics when none is left or one asked for fails.
     """
-    chosen = languages.split(",") if languages else ["c", "c++"]
+    chosen = ["c", "c++"] if languages is None else languages.split(",")
     runs = extract(header, chosen, targets, flags)
     clean = [language for language in chosen if not _errors(runs, language)]
-    if not clean or (languages and len(clean) < len(chosen)):
+    if not clean or (languages is not None and len(clean) < len(chosen)):
         first = next(run for run in runs if run.error_count)
         shown = "".join(f"\n  {line}" for line in first.diagnostics)
         count = f"{first.error_count} error{'s' if first.error_count > 1 else ''}"

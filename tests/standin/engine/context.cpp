@@ -49,6 +49,11 @@ MarkerPtr Stream::tail() {
   return tail_;
 }
 
+bool Stream::finished() {
+  const std::lock_guard lock(mutex_);
+  return closed_ && (tail_ == nullptr || tail_->reached());
+}
+
 MarkerPtr Stream::push(Operation operation) {
   const std::lock_guard lock(mutex_);
   MarkerPtr done = operation.done;
@@ -103,8 +108,10 @@ Context::Context(int device, bool primary)
       }()) {}
 
 std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
+  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
   const std::lock_guard lock(mutex_);
-  auto stream = std::make_shared<Stream>(shared_from_this(), kind, streams_made_++);
+  streams = live_streams();
+  auto stream = std::make_shared<Stream>(shared_from_this(), kind, least_used_queue(streams));
   std::erase_if(streams_, [](const std::weak_ptr<Stream>& each) { return each.expired(); });
   streams_.push_back(stream);
   stream->start();
@@ -112,10 +119,12 @@ std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
 }
 
 std::shared_ptr<Stream> Context::legacy_stream() {
+  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
   const std::lock_guard lock(mutex_);
   if (!legacy_) {
-    auto stream =
-        std::make_shared<Stream>(shared_from_this(), StreamKind::kLegacy, streams_made_++);
+    streams = live_streams();
+    auto stream = std::make_shared<Stream>(shared_from_this(), StreamKind::kLegacy,
+                                           least_used_queue(streams));
     stream->start();
     legacy_ = std::move(stream);
   }
@@ -143,11 +152,24 @@ std::vector<MarkerPtr> Context::points_before(const Stream& stream) {
   return points;
 }
 
-// Streams get the queues round-robin, regardless of destroyed streams.
+std::size_t Context::least_used_queue(const std::vector<std::shared_ptr<Stream>>& streams) {
+  const std::size_t count = hardware_queues();
+  if (count == 0) return 0;
+  std::vector<std::size_t> users(count);
+  if (legacy_) ++users[legacy_->hardware_queue_];
+  for (const auto& each : streams) {
+    if (!each->finished()) ++users[each->hardware_queue_];
+  }
+  const auto next = users.begin() + static_cast<std::ptrdiff_t>(streams_made_++ % count);
+  std::ranges::rotate(users, next);
+  const auto least = std::ranges::min_element(users) - users.begin();
+  return (static_cast<std::size_t>(least) + streams_made_ - 1) % count;
+}
+
 MarkerPtr* Context::shared_tail(const Stream& stream) {
   if (hardware_queues() == 0) return nullptr;
   shared_tails_.resize(hardware_queues());
-  return &shared_tails_[stream.number_ % hardware_queues()];
+  return &shared_tails_[stream.hardware_queue_];
 }
 
 MarkerPtr Context::enqueue(Stream& stream, Operation operation) {

@@ -39,9 +39,9 @@ enum class StreamKind {
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  // `number`: how many streams the context has had before.
-  Stream(std::shared_ptr<Context> context, StreamKind kind, std::size_t number)
-      : context_(std::move(context)), kind_(kind), number_(number) {}
+  // `hardware_queue`: the index of the one that it shares.
+  Stream(std::shared_ptr<Context> context, StreamKind kind, std::size_t hardware_queue)
+      : context_(std::move(context)), kind_(kind), hardware_queue_(hardware_queue) {}
 
   // Starts the thread, which ends when the stream is closed and its queue is empty.
   void start();
@@ -56,6 +56,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Whether it has nothing to do, or cannot go on: a point is not reached, or its gate is shut.
   bool settled();
 
+  // Whether it is destroyed and its work is done.
+  bool finished();
+
   const std::shared_ptr<Context>& context() const { return context_; }
   StreamKind kind() const { return kind_; }
 
@@ -67,7 +70,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   std::shared_ptr<Context> context_;
   StreamKind kind_;
-  std::size_t number_;
+  std::size_t hardware_queue_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Operation> queue_;
@@ -117,6 +120,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<std::shared_ptr<Stream>> live_streams();
   // The points that an operation on the stream has to wait for.
   std::vector<MarkerPtr> points_before(const Stream& stream);
+  // The queue of the hardware that the fewest streams use, the next one among equals.
+  std::size_t least_used_queue(const std::vector<std::shared_ptr<Stream>>& streams);
   // The last operation of the queue of the hardware that the stream shares; NULL when it has its
   // own.
   MarkerPtr* shared_tail(const Stream& stream);

@@ -204,4 +204,20 @@ TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
   }
 }
 
+// However many there were before.
+TEST_F(Driver, a_stream_gets_a_queue_of_the_hardware_that_no_stream_uses) {
+  const CUstream waiting = stream();
+  prime();
+  gate_->open(0);
+  gate_->shut(waiting);
+  for (int i = 0; i < 2 * kQueues; ++i) {
+    const CUstream other = stream();
+    EXPECT_EQ(copy(device_, address(pinned_), other), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamSynchronize(other), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamDestroy(other), CUDA_SUCCESS);
+  }
+  gate_->open();
+  EXPECT_EQ(cuStreamDestroy(waiting), CUDA_SUCCESS);
+}
+
 }  // namespace

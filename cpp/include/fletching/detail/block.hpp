@@ -21,19 +21,71 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// What all blocks begin with. Each struct whose private_data points to a block holds a share.
-struct BlockHead {
-  std::atomic<int64_t> shares;
-  void (*destroy)(BlockHead*) noexcept;
+class ReleaseStack;
+
+/// The beginning of every block and hook: how it is destroyed. The stack is NULL where a release
+/// begins.
+struct Destroyable {
+  void (*destroy)(Destroyable*, ReleaseStack*) noexcept = nullptr;
+  Destroyable* below = nullptr;  // on a ReleaseStack
 };
+
+/// Blocks and hooks to be destroyed, the next one on top. Owners that own owners are destroyed in
+/// the order of recursion, at any depth.
+class ReleaseStack {
+ public:
+  void push(Destroyable* node) noexcept {
+    node->below = top_;
+    top_ = node;
+  }
+
+  void run() noexcept {
+    while (top_ != nullptr) {
+      Destroyable* const node = std::exchange(top_, top_->below);
+      node->destroy(node, this);
+    }
+  }
+
+ private:
+  Destroyable* top_ = nullptr;
+};
+
+/// Destroys a node with an object. An object for which there is let_go() releases what it owns
+/// through the stack, and is freed afterwards.
+template <class Node>
+void destroy_node(Destroyable* head, [[maybe_unused]] ReleaseStack* stack) noexcept {
+  auto* const node = static_cast<Node*>(head);
+  if constexpr (requires(ReleaseStack& onto) { let_go(node->object, onto); }) {
+    node->destroy = [](Destroyable* empty, ReleaseStack* /*stack*/) noexcept {
+      Node::free(static_cast<Node*>(empty));
+    };
+    ReleaseStack first;
+    ReleaseStack& onto = stack == nullptr ? first : *stack;
+    onto.push(node);
+    let_go(node->object, onto);
+    first.run();
+  } else {
+    Node::free(node);
+  }
+}
+
+/// What all blocks begin with. Each struct whose private_data points to a block holds a share.
+struct BlockHead : Destroyable {
+  std::atomic<int64_t> shares;
+};
+
+/// Returns `count` shares. Whether they were the last ones: then the caller destroys the block.
+inline bool return_shares(BlockHead* block, int64_t count) noexcept {
+  // No other thread can hold a share in the first case, so no synchronization is needed.
+  return block->shares.load(std::memory_order_acquire) == count ||
+         block->shares.fetch_sub(count, std::memory_order_acq_rel) == count;
+}
+
+inline void destroy_block(BlockHead* block) noexcept { block->destroy(block, nullptr); }
 
 /// Returns `count` shares. The thread that returns the last one destroys the block.
 inline void give_back(BlockHead* block, int64_t count) noexcept {
-  // No other thread can hold a share then, so no synchronization is needed.
-  if (block->shares.load(std::memory_order_acquire) == count ||
-      block->shares.fetch_sub(count, std::memory_order_acq_rel) == count) {
-    block->destroy(block);
-  }
+  if (return_shares(block, count)) destroy_block(block);
 }
 
 /// One share of a block, or none.
@@ -55,6 +107,13 @@ class Share {
   }
   bool operator==(const Share&) const = default;
 
+  [[nodiscard]] BlockHead* block() const noexcept { return block_; }
+
+  friend void let_go(Share& share, ReleaseStack& stack) noexcept {
+    BlockHead* const block = std::exchange(share.block_, nullptr);
+    if (block != nullptr && return_shares(block, 1)) stack.push(block);
+  }
+
  private:
   BlockHead* block_ = nullptr;
 };
@@ -65,9 +124,10 @@ template <class Object>
 struct SharedObject : BlockHead {
   template <class... Arguments>
   explicit SharedObject(Arguments&&... arguments)
-      : BlockHead{{1}, &destroy_this}, object{std::forward<Arguments>(arguments)...} {}
+      : BlockHead{{&destroy_node<SharedObject>}, {1}},
+        object{std::forward<Arguments>(arguments)...} {}
 
-  static void destroy_this(BlockHead* head) noexcept { delete static_cast<SharedObject*>(head); }
+  static void free(SharedObject* self) noexcept { delete self; }
 
   Object object;
 };
@@ -86,13 +146,13 @@ FLETCHING_DETAIL_COLD void release_foreign(Base* below) noexcept {
 /// is as we made it needs no call to be released.
 template <class Base>
 int64_t release_below(const Base* self, const BlockHead* block) noexcept {
-  int64_t shares = self->n_children;
-  Base* const below_dictionary = self->dictionary;
+  int64_t shares = 0;
+  Base* parents = nullptr;  // released, what is below them not yet; linked by private_data
   const auto release = [&](Base* below) {
     if (below->release == &release_in_block<Base> && below->private_data == block) [[likely]] {
       const auto dictionary = reinterpret_cast<intptr_t>(below->dictionary);
       if ((below->n_children | dictionary) != 0) [[unlikely]] {
-        shares += release_below(below, block);
+        below->private_data = std::exchange(parents, below);
       }
       below->release = nullptr;
       return;
@@ -100,13 +160,27 @@ int64_t release_below(const Base* self, const BlockHead* block) noexcept {
     --shares;
     release_foreign(below);
   };
-  Base* const* const end = self->children + self->n_children;
-  for (Base* const* child = self->children; child != end; ++child) release(*child);
-  if (below_dictionary != nullptr) {
-    ++shares;
-    release(below_dictionary);
+  while (true) {
+    Base* const dictionary = self->dictionary;
+    shares += self->n_children;
+    Base* const* const end = self->children + self->n_children;
+    for (Base* const* child = self->children; child != end; ++child) release(*child);
+    if (dictionary != nullptr) {
+      ++shares;
+      release(dictionary);
+    }
+    if (parents == nullptr) return shares;
+    self = std::exchange(parents, static_cast<Base*>(parents->private_data));
   }
-  return shares;
+}
+
+/// Releases a struct that points to a block. Whether its share was the last one.
+template <class Base>
+inline bool leave_block(Base* self, BlockHead* block) noexcept {
+  int64_t shares = 1;
+  self->release = nullptr;
+  if (self->n_children != 0 || self->dictionary != nullptr) shares += release_below(self, block);
+  return return_shares(block, shares);
 }
 
 /// The release callback of every struct that points to a block. A second call does nothing.
@@ -115,10 +189,7 @@ void release_in_block(Base* self) noexcept {
   if (self->release == nullptr) [[unlikely]]
     return;
   auto* block = static_cast<BlockHead*>(self->private_data);
-  int64_t shares = 1;
-  self->release = nullptr;
-  if (self->n_children != 0 || self->dictionary != nullptr) shares += release_below(self, block);
-  give_back(block, shares);
+  if (leave_block(self, block)) destroy_block(block);
 }
 
 /// The block itself: the owning object, then structs of type Base, a pointer for each of them, and
@@ -148,8 +219,7 @@ struct Block : BlockHead {
     return new (memory) Block(structs, std::move(object));
   }
 
-  static void destroy_block(BlockHead* head) noexcept {
-    auto* block = static_cast<Block*>(head);
+  static void free(Block* block) noexcept {
     block->~Block();
     ::operator delete(static_cast<void*>(block));
   }
@@ -169,7 +239,7 @@ struct Block : BlockHead {
 
  private:
   Block(int64_t structs, Object&& owning) noexcept
-      : BlockHead{{0}, &destroy_block}, n_structs(structs), object(std::move(owning)) {}
+      : BlockHead{{&destroy_node<Block>}, {0}}, n_structs(structs), object(std::move(owning)) {}
 
   // NULL when memory runs out. The nothrow form calls the other one: 9 instructions more.
   static void* allocate(size_t size) noexcept {

@@ -26,18 +26,26 @@ void release_moved_out(Base* self) noexcept {
   moved.release(&moved);
 }
 
+/// Releases a struct that lives as long as the nodes of the stack: at once, but for the objects
+/// that die with it.
+template <class Base>
+void release_onto(Base* self, ReleaseStack& stack) noexcept;
+
 /// A share of what an event lives in.
 struct EventShare {
   Share owner;
+
+  friend void let_go(EventShare& share, ReleaseStack& stack) noexcept {
+    let_go(share.owner, stack);
+  }
 };
 
 /// The beginning of every hook. private_data of a struct points to its first hook, which has the
 /// struct's former members and the list of the others, so that a release needs no recursion.
 template <class Base>
-struct HookHead {
+struct HookHead : Destroyable {
   void (*release)(Base*) = nullptr;
   void* private_data = nullptr;
-  void (*destroy)(HookHead*) noexcept = nullptr;
   HookHead* next = nullptr;  // the one that was set after this one
   HookHead* last = nullptr;  // of the first: the end of the list
   bool has_event =
@@ -46,15 +54,20 @@ struct HookHead {
   /// The release callback of a hooked struct. A second call does nothing.
   static void run(Base* self) noexcept {
     if (self->release == nullptr) return;
-    auto* hook = static_cast<HookHead*>(self->private_data);
+    Base moved = *self;  // the callback may free *self
+    self->release = nullptr;
+    ReleaseStack stack;
+    run_onto(&moved, stack);
+    stack.run();
+  }
+
+  /// The same for a struct that lives as long as the nodes of the stack.
+  static void run_onto(Base* self, ReleaseStack& stack) noexcept {
+    auto* const hook = static_cast<HookHead*>(self->private_data);
     self->private_data = hook->private_data;
     self->release = hook->release;
-    release_moved_out(self);
-    while (hook != nullptr) {
-      HookHead* const next = hook->next;
-      hook->destroy(hook);
-      hook = next;
-    }
+    stack.push(hook);
+    release_onto(self, stack);
   }
 
   /// Hooks a struct that is alive.
@@ -73,6 +86,19 @@ struct HookHead {
   }
 };
 
+template <class Base>
+void release_onto(Base* self, ReleaseStack& stack) noexcept {
+  if (self->release == nullptr) return;
+  if (self->release == &release_in_block<Base>) {
+    auto* const block = static_cast<BlockHead*>(self->private_data);
+    if (leave_block(self, block)) stack.push(block);
+  } else if (self->release == &HookHead<Base>::run) {
+    HookHead<Base>::run_onto(self, stack);
+  } else {
+    release_moved_out(self);
+  }
+}
+
 /// A hook with an object that is destroyed after the release, after those that were set before.
 template <class Base, class Object>
 struct Hook : HookHead<Base> {
@@ -80,10 +106,16 @@ struct Hook : HookHead<Base> {
 
   /// Hooks a struct that is alive.
   static void set(Hook* hook, Base* target) noexcept {
-    hook->destroy = [](HookHead<Base>* head) noexcept { delete static_cast<Hook*>(head); };
+    hook->destroy = [](Destroyable* head, ReleaseStack* stack) noexcept {
+      auto* const self = static_cast<Hook*>(head);
+      if (self->next != nullptr) stack->push(self->next);
+      destroy_node<Hook>(self, stack);
+    };
     hook->has_event = std::is_same_v<Object, EventShare>;
     HookHead<Base>::set(hook, target);
   }
+
+  static void free(Hook* self) noexcept { delete self; }
 
   Object object;
 };
@@ -107,6 +139,10 @@ struct HeldBack {
   HeldBack& operator=(const HeldBack&) = delete;
   ~HeldBack() {
     if (array.release != nullptr) array.release(&array);
+  }
+
+  friend void let_go(HeldBack& held, ReleaseStack& stack) noexcept {
+    release_onto(&held.array, stack);
   }
 
   ArrowArray array{};

@@ -12,6 +12,8 @@
 #include "fletching/abi.h"
 #include "fletching/detail/text.hpp"
 #include "fletching/detail/tree.hpp"
+#include "fletching/format.hpp"
+#include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
@@ -33,13 +35,36 @@ struct FieldPlace {
   }
 };
 
+/// Whether two lists of numbers, "0,5" and "0,05", are equal.
+inline bool same_type_ids(std::string_view a, std::string_view b) noexcept {
+  while (!a.empty() && !b.empty()) {
+    std::int32_t first = 0;
+    std::int32_t second = 0;
+    if (!take_int32(a, first) || !take_int32(b, second) || first != second) return false;
+  }
+  return a.empty() && b.empty();
+}
+
+/// Whether two format strings mean the same type: "d:10,2" and "d:10,2,128". A string that is not a
+/// published one is equal to itself only.
+inline bool same_format(const char* a, const char* b) noexcept {
+  if (std::strcmp(a, b) == 0) return true;
+  const Result<Format> first = parse_format(a);
+  const Result<Format> second = parse_format(b);
+  if (!first || !second) return false;
+  return first->id == second->id && first->unit == second->unit &&
+         first->bit_width == second->bit_width && first->precision == second->precision &&
+         first->scale == second->scale && first->size == second->size &&
+         first->timezone == second->timezone && same_type_ids(first->type_ids, second->type_ids);
+}
+
 /// The first difference of two types, in words: `field "a.items": expected format "g", got "l"`.
-/// Empty for equal types. Compares format strings, numbers of children and dictionaries, not names,
-/// metadata and flags. Both schemas are sound: see walk. Throws std::bad_alloc.
+/// Empty for equal types. Compares formats by what they mean, numbers of children and dictionaries,
+/// not names, metadata and flags. Both schemas are sound: see walk. Throws std::bad_alloc.
 inline std::string type_difference(const ArrowSchema& expected, const ArrowSchema& got,
                                    const FieldPlace& place = {}) {
   if (&expected == &got) return {};
-  if (std::strcmp(expected.format, got.format) != 0) {
+  if (!same_format(expected.format, got.format)) {
     return place.refuse("format ", quote(expected.format), quote(got.format));
   }
   if (expected.n_children != got.n_children) {
