@@ -40,7 +40,7 @@ std::optional<PyArray> import_array(nb::handle object) {
 
 void bind_array(nb::module_& module) {
   nb::class_<PyArray> type(
-      module, "Array", nb::is_final(), nb::type_slots(no_constructor),
+      module, "Array", nb::is_final(), nb::type_slots(array_slots<PyArray>),
       "An array, or a record batch, in memory of the CPU. len() is its length.\n"
       "\n"
       "Owns an ArrowArray, which it shares with its columns and exports: the producer's release\n"

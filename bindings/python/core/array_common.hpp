@@ -31,6 +31,24 @@ const ArrowArray& array_of(const Object& self) {
 }
 
 /// Moves the structs of an array that was imported or built into an object.
+/// Shows Python's collector the owners of the memory. Exports and columns share the only reference
+/// to an owner: while there is one, the owner is in use. No tp_clear: another object of each cycle
+/// was made later than the array's owner and has one.
+template <class Object>
+int traverse_array(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Object& array = *nb::inst_ptr<Object>(self);
+  if (array.owners == nullptr || !array.shared->is_unique()) return 0;
+  for (PyObject* owner : *array.owners) Py_VISIT(owner);
+  return 0;
+}
+
+template <class Object>
+PyType_Slot array_slots[] = {no_constructor[0],
+                             {Py_tp_traverse, reinterpret_cast<void*>(&traverse_array<Object>)},
+                             {0, nullptr}};
+
 template <class Object, class Raw>
 Object make_object(Schema schema, Owner<Raw> array) {
   SharedSchema shared_schema = unwrap(share(std::move(schema)));

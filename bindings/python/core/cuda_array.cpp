@@ -105,6 +105,7 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
   }
   auto array = make_object<PyDeviceArray>(std::move(imported->schema), std::move(imported->array));
   array.writable = !imported->read_only;
+  array.owners = std::make_shared<const std::vector<PyObject*>>(1, kept.ptr());
   return array;
 }
 

@@ -91,7 +91,7 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object) {
 
 void bind_device_array(nb::module_& module) {
   nb::class_<PyDeviceArray> type(
-      module, "DeviceArray", nb::is_final(), nb::type_slots(no_constructor),
+      module, "DeviceArray", nb::is_final(), nb::type_slots(array_slots<PyDeviceArray>),
       "An array, or a record batch, on any device. len() is its length.\n"
       "\n"
       "Before you read the buffers, wait for the event: synchronize, wait_on or ready.\n"
