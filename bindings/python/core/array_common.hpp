@@ -18,6 +18,7 @@
 #include "core.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/device_type.hpp"
+#include "required_values.hpp"
 
 namespace fletching::python {
 
@@ -64,6 +65,7 @@ std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* m
   auto* schema = look_into<ArrowSchema>(schema_capsule, method);
   auto* array = look_into<Raw>(array_capsule, method);
   unwrap(check_schema(*schema, method));
+  check_required_values(method, *schema, *array);
   return {Schema(schema), Owner<Raw>(array)};
 }
 
