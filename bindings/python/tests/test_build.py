@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import struct
 from array import array as typed
 from typing import Any
 
@@ -65,6 +66,28 @@ def test_array_of_numpy(dtype: str) -> None:
         assert found.equals(pyarrow.array(part))
 
 
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">M8[s]", ">m8[ms]"])
+def test_array_of_numpy_of_other_byte_order(dtype: str) -> None:
+    values: Any = numpy.array([1, 2], dtype)
+    found = pyarrow.array(build(values))
+    assert found.equals(pyarrow.array(values.astype(dtype.replace(">", "="))))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "?", "M8[s]"])
+def test_array_of_masked_numpy_keeps_nulls(dtype: str) -> None:
+    values: Any = numpy.ma.array([1, 0, 1], dtype, mask=[False, True, False])
+    assert pyarrow.array(build(values)).is_null().to_pylist() == [False, True, False]
+    both = build(values, mask=[True, False, False])
+    assert pyarrow.array(both).is_null().to_pylist() == [True, True, False]
+
+
+def test_array_of_other_libraries_is_a_sequence() -> None:
+    class Series(list[Any]):
+        dtype = "not one of NumPy"
+
+    assert pyarrow.array(build(Series([1, None]))).to_pylist() == [1, None]
+
+
 def test_array_of_numpy_nat_is_null() -> None:
     values = numpy.array(["2024-01-02", "NaT"], "M8[us]")
     assert pyarrow.array(build(values)).equals(pyarrow.array(values))
@@ -81,6 +104,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     ([[1]], TypeError, "got list"),
     (numpy.zeros((2, 2)), TypeError, "expected one dimension, got 2"),
     (numpy.array(["2024"], "M8[Y]"), TypeError, "unit of times: expected s, ms, us or ns, got Y"),
+    (numpy.array([1], "M8[10s]"), TypeError, "unit of times: expected s, ms, us or ns, got 10s"),
 ]
 
 
@@ -129,6 +153,15 @@ def test_record_batch_keeps_its_columns() -> None:
 
 TEXTS = make_schema("u")
 LIST = make_schema("+l", children=[make_schema("i", "item")])
+LISTS = make_schema("+vl", children=[make_schema("i", "item")])
+ONE = build([1], "i")
+
+
+def view(size: int, buffer: int, start: int) -> bytes:
+    """Of a text of more than 12 bytes."""
+    return struct.pack("=iiii", size, 0, buffer, start)
+
+
 BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
     (make_schema("l"), 2, [None, bytes(15)], {}, "buffer 1: too small: .* 16 bytes, got 15"),
     (make_schema("l"), 2, [None, None], {}, "buffer 1: too small: .* 16 bytes, got None"),
@@ -143,8 +176,21 @@ BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
     (LIST, 1, [None, typed("i", [0, 1])], {}, "expected 1 children, got 0"),
     (LIST, 1, [None, typed("i", [0, 2])], {"children": [build([1], "i")]}, "child 0: too short"),
     (LIST, 0, [None, None], {"children": [build([1])]}, 'child 0: expected format "i", got "l"'),
-    (make_schema("vu"), 0, [None, b""], {}, "views of strings are not supported"),
+    (make_schema("vu"), 0, [None], {}, "expected at least 2 buffers, got 1"),
+    (make_schema("vu"), 2, [None, bytes(16)], {}, "buffer 1: too small: .* 32 bytes, got 16"),
+    (make_schema("vu"), 1, [None, view(-1, 0, 0)], {}, "view 0 is outside .* got -1 bytes at 0"),
+    (make_schema("vu"), 1, [None, view(13, 0, 0)], {}, "view 0 .* 13 bytes at 0 of buffer 0"),
+    (make_schema("vu"), 1, [None, view(13, 0, 1), bytes(13)], {}, "view 0 .* at 1 of buffer 0"),
+    (make_schema("vu"), 1, [None, view(13, 0, -1), bytes(13)], {}, "view 0 .* at -1 of buffer 0"),
+    (make_schema("vu"), 1, [None, view(13, -1, 0), bytes(13)], {}, "view 0 .* of buffer -1"),
+    (make_schema("vz"), 1, [None, view(13, 1, 0), bytes(13)], {}, "view 0 .* of buffer 1"),
+    (make_schema("vz"), 1, [None, view(13, 0, 0), None], {}, "view 0 .* of buffer 0"),
+    (LISTS, 2, [None, bytes(8), bytes(4)], {}, "buffer 2: too small: .* 8 bytes, got 4"),
+    (LISTS, 1, [None, typed("i", [1]), typed("i", [1])], {"children": [ONE]}, "least 2 values"),
+    (LISTS, 1, [None, typed("i", [-1]), typed("i", [1])], {"children": [ONE]}, "list 0 is neg"),
+    (LISTS, 1, [None, typed("i", [1]), typed("i", [-1])], {"children": [ONE]}, "list 0 is neg"),
     (make_schema("i", dictionary=TEXTS), 0, [None, b""], {}, "dictionary: expected an array"),
+    (make_schema("i"), 0, [None, b""], {"dictionary": ONE}, "dictionary: expected None"),
 ]
 
 
@@ -163,6 +209,37 @@ def test_from_buffers_offset_children_and_dictionary() -> None:
     coded = make_schema("c", dictionary=TEXTS)
     words = from_buffers(coded, 3, [None, typed("b", [0, 1, 0])], dictionary=build(["a", "b"]))
     assert pyarrow.array(words).to_pylist() == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize(("format", "type_"), [("vu", "string_view"), ("vz", "binary_view")])
+def test_from_buffers_of_views(format: str, type_: str) -> None:
+    short = struct.pack("=i12s", 2, b"ab")
+    long = struct.pack("=i4sii", 14, b"long", 1, 2)
+    wild = view(-1, 9, -7)  # where there is a null
+    buffers = [b"\x05", short + wild + long, b"", b"..long and bytes"]
+    array = from_buffers(make_schema(format), 3, buffers)
+    assert array.n_buffers == 5
+    found = pyarrow.array(array)
+    found.validate(full=True)
+    assert found.type == getattr(pyarrow, type_)()
+    assert found.cast(pyarrow.binary()).to_pylist() == [b"ab", None, b"long and bytes"]
+    assert pyarrow.array(from_buffers(make_schema(format), 0, [None, None])).to_pylist() == []
+    assert pyarrow.array(from_buffers(make_schema(format), 1, [None, short])).is_valid()[0].as_py()
+
+
+def test_from_buffers_of_list_views() -> None:
+    """In any order, with overlaps, and without a demand on null lists."""
+    offsets, sizes = typed("i", [1, 0, 99]), typed("i", [2, 2, -1])
+    array = from_buffers(LISTS, 3, [b"\x03", offsets, sizes], children=[build([1, 2, 3], "i")])
+    found = pyarrow.array(array)
+    assert found[:2].to_pylist() == [[2, 3], [1, 2]]
+    assert found.null_count == 1
+
+
+def test_from_buffers_children_may_be_a_generator() -> None:
+    offsets = typed("i", [0, 1])
+    array = from_buffers(LIST, 1, [None, offsets], children=(each for each in [ONE]))
+    assert pyarrow.array(array).to_pylist() == [[1]]
 
 
 @pytest.mark.parametrize("format", ["u", "U", "z", "Z"])
