@@ -16,7 +16,7 @@ PyArray from_arrow(nb::handle object) {
     raise_without("Array", "array", "__arrow_c_array__ or __arrow_c_device_array__", object);
   }
   DeviceArray view = unwrap(device->shared->view());
-  Array array = unwrap(without_gil([&] { return to_array(std::move(view)); }));
+  Array array = unwrap(call_foreign([&] { return to_array(std::move(view)); }));
   return make_object<PyArray>(unwrap(device->schema->view()), std::move(array));
 }
 

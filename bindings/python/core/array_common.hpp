@@ -31,7 +31,6 @@ const ArrowArray& array_of(const Object& self) {
   return detail::base(*(**self.shared).get());
 }
 
-/// Moves the structs of an array that was imported or built into an object.
 /// Shows Python's collector the owners of the memory. Exports and columns share the only reference
 /// to an owner: while there is one, the owner is in use. No tp_clear: another object of each cycle
 /// was made later than the array's owner and has one.
@@ -50,6 +49,7 @@ PyType_Slot array_slots[] = {no_constructor[0],
                              {Py_tp_traverse, reinterpret_cast<void*>(&traverse_array<Object>)},
                              {0, nullptr}};
 
+/// Moves the structs of an array that was imported or built into an object.
 template <class Object, class Raw>
 Object make_object(Schema schema, Owner<Raw> array) {
   SharedSchema shared_schema = unwrap(share(std::move(schema)));

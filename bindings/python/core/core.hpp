@@ -70,6 +70,8 @@ void* stream_of(nb::handle stream);
 /// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
+/// Called before bind_python: functions of atexit run in reverse order.
+void bind_end_of_waiters();
 void bind_async_stream(nb::module_& module);
 
 /// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has

@@ -231,6 +231,10 @@ void RaisedHere::raise(const Error& error) {
   python::raise(error, {}, kept_->exception.value());
 }
 
+void RaisedHere::raise_exit() {
+  if (kept_ && !kept_->exception.matches(PyExc_Exception)) throw std::move(kept_->exception);
+}
+
 bool is_main_thread() noexcept { return ::syscall(SYS_gettid) == ::getpid(); }
 
 bool python_is_ending() noexcept { return closed; }
