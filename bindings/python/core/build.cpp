@@ -4,10 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,10 +14,9 @@
 #include <vector>
 
 #include "array_common.hpp"
-#include "buffer_view.hpp"
+#include "checked_buffers.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/check_array.hpp"
-#include "fletching/detail/array_shape.hpp"
 #include "fletching/detail/type_difference.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/stream_adapters.hpp"
@@ -66,145 +63,6 @@ PySchema build_schema(std::string_view format, std::string_view name, bool nulla
 
 // --- Arrays ---
 
-// The offsets of an array without values, of 32 or 64 bits.
-constexpr int64_t kNoOffsets = 0;
-
-struct Parts {
-  std::vector<BufferView> buffers;
-  std::vector<Array> arrays;        // children, and the dictionary
-  std::vector<int64_t> variadic{};  // sizes of the buffers of a view type, which are its last one
-};
-
-/// Checks the sizes of buffers, and reads the offsets that they depend on.
-class Buffers {
- public:
-  Buffers(const Format& format, int64_t offset, int64_t values, nb::iterable given, Parts& parts)
-      : format_(format), offset_(offset), values_(values) {
-    for (const nb::handle buffer : given) {
-      if (buffer.is_none()) {
-        sizes_.push_back(-1);
-        addresses_.push_back(nullptr);
-        continue;
-      }
-      parts.buffers.emplace_back(buffer);
-      sizes_.push_back(parts.buffers.back()->len);
-      addresses_.push_back(parts.buffers.back()->buf);
-    }
-    const auto expected = static_cast<size_t>(format.n_buffers);
-    if (format.is_view() ? sizes_.size() < expected : sizes_.size() != expected) {
-      refuse("expected " + std::string(format.is_view() ? "at least " : "") +
-             std::to_string(expected) + " buffers, got " + std::to_string(sizes_.size()));
-    }
-    for (size_t i = 0; i < expected; ++i) check(i);
-    if (!format.is_view()) return;
-    for (int64_t i = offset; i < values; ++i) check_view(i);
-    for (size_t i = expected; i < sizes_.size(); ++i) parts.variadic.push_back(size_of(i));
-    addresses_.push_back(parts.variadic.empty() ? &kNoOffsets : parts.variadic.data());
-  }
-
-  [[nodiscard]] std::span<const void* const> addresses() const { return addresses_; }
-  [[nodiscard]] int64_t count_nulls() const {
-    return python::count_nulls(validity(), offset_, values_ - offset_);
-  }
-  /// How many bytes or children the offsets refer to.
-  [[nodiscard]] int64_t last_offset() const {
-    int64_t last = 0, before = 0;
-    for (int64_t i = 0; i <= values_; ++i) {
-      last = number(1, i);
-      if (last < before)
-        refuse("buffer 1: offset " + std::to_string(i) + " is smaller than before");
-      before = last;
-    }
-    return last;
-  }
-  /// How many children the views of lists refer to.
-  [[nodiscard]] int64_t end_of_lists() const {
-    int64_t end = 0;
-    for (int64_t i = offset_; i < values_; ++i) {
-      if (is_null(i)) continue;
-      const int64_t from = number(1, i), size = number(2, i);
-      if (from < 0 || size < 0 || from > INT64_MAX - size)
-        refuse("buffers 1 and 2: list " + std::to_string(i) + " is negative or too large");
-      end = (std::max)(end, from + size);
-    }
-    return end;
-  }
-
- private:
-  [[noreturn]] static void refuse(const std::string& what) {
-    raise(Error(EINVAL, "from_buffers: " + what));
-  }
-  [[nodiscard]] const void* validity() const {
-    const bool has_bits = !addresses_.empty() && detail::buffer_width(format_, 0).is_validity;
-    return has_bits ? addresses_[0] : nullptr;
-  }
-  [[nodiscard]] bool is_null(int64_t index) const {
-    return python::count_nulls(validity(), index, 1) != 0;
-  }
-  [[nodiscard]] int64_t size_of(size_t buffer) const {
-    return (std::max)(sizes_[buffer], int64_t{0});
-  }
-
-  template <class Number>
-  [[nodiscard]] Number read(size_t buffer, int64_t at) const {
-    Number read = 0;
-    std::memcpy(&read, static_cast<const char*>(addresses_[buffer]) + at, sizeof read);
-    return read;
-  }
-  /// An offset or a size of 32 or 64 bits.
-  [[nodiscard]] int64_t number(size_t buffer, int64_t index) const {
-    const bool is_narrow = detail::buffer_width(format_, 1).bits == 32;
-    return is_narrow ? read<int32_t>(buffer, index * 4) : read<int64_t>(buffer, index * 8);
-  }
-
-  void check(size_t index) {
-    const detail::BufferWidth width = detail::buffer_width(format_, static_cast<int64_t>(index));
-    if (addresses_[index] == nullptr && width.is_validity) return;
-    const bool has_offsets = width.extra_values > 0;
-    if (addresses_[index] == nullptr && has_offsets && values_ == 0) {
-      addresses_[index] = &kNoOffsets;
-      return;
-    }
-    int64_t needed = 0;
-    if (index == 2 && width.bits == 0) {
-      needed = last_offset();
-    } else {
-      const detail::Size bits =
-          detail::multiply(detail::add(values_, has_offsets ? width.extra_values : 0), width.bits);
-      if (!bits || *bits > INT64_MAX - 7) refuse("length: too large");
-      needed = (*bits + 7) / 8;
-    }
-    if (sizes_[index] >= needed || (addresses_[index] == nullptr && needed == 0)) return;
-    const std::string got = sizes_[index] < 0 ? std::string("None") : std::to_string(sizes_[index]);
-    refuse("buffer " + std::to_string(index) + ": too small: expected at least " +
-           std::to_string(needed) + " bytes, got " + got);
-  }
-
-  /// A view of text: its size, and of a long one four bytes, the number of the buffer and the place
-  /// in it.
-  void check_view(int64_t index) {
-    constexpr int32_t kInView = 12;
-    if (is_null(index)) return;
-    const auto size = read<int32_t>(1, index * 16);
-    const auto buffer = read<int32_t>(1, index * 16 + 8), from = read<int32_t>(1, index * 16 + 12);
-    if (size >= 0 && size <= kInView) return;
-    const int64_t variadic = static_cast<int64_t>(sizes_.size()) - format_.n_buffers;
-    if (size >= 0 && buffer >= 0 && buffer < variadic && from >= 0 &&
-        int64_t{from} + size <= size_of(static_cast<size_t>(format_.n_buffers + buffer))) {
-      return;
-    }
-    refuse("buffer 1: view " + std::to_string(index) + " is outside of the buffers: got " +
-           std::to_string(size) + " bytes at " + std::to_string(from) + " of buffer " +
-           std::to_string(buffer) + " after it");
-  }
-
-  const Format& format_;
-  const int64_t offset_;
-  const int64_t values_;  // offset + length
-  std::vector<int64_t> sizes_;
-  std::vector<const void*> addresses_;
-};
-
 void count_structs(const ArrowArray& array, ArrayCapacity& capacity) {
   ++capacity.arrays;
   capacity.buffers += array.n_buffers;
@@ -243,21 +101,6 @@ void add_array(Parts& parts, nb::handle object, const ArrowSchema& expected,
   parts.arrays.push_back(std::move(view));
 }
 
-/// How many values of child 0 the buffers refer to; 0 where they do not say.
-int64_t needed_values(TypeId type, const Buffers& buffers) {
-  switch (type) {
-    case TypeId::kList:
-    case TypeId::kLargeList:
-    case TypeId::kMap:
-      return buffers.last_offset();
-    case TypeId::kListView:
-    case TypeId::kLargeListView:
-      return buffers.end_of_lists();
-    default:
-      return 0;
-  }
-}
-
 PyArray from_buffers(nb::handle given_schema, int64_t length, nb::iterable buffers,
                      nb::iterable given_children, nb::handle dictionary, int64_t offset) {
   const PySchema py_schema = to_schema(given_schema);
@@ -282,12 +125,7 @@ PyArray from_buffers(nb::handle given_schema, int64_t length, nb::iterable buffe
                             (dictionary.is_none() ? "an array" : "None, as in the schema")));
   }
   if (schema.dictionary != nullptr) add_array(parts, dictionary, *schema.dictionary, "dictionary");
-  if (const int64_t needed = needed_values(format.id, checked);
-      needed > 0 && parts.arrays[0]->length < needed) {
-    raise(Error(EINVAL, "from_buffers: child 0: too short: expected at least " +
-                            std::to_string(needed) + " values, got " +
-                            std::to_string(parts.arrays[0]->length)));
-  }
+  checked.check_children(schema, parts.arrays);
   std::vector<PyObject*> owners;
   for (const BufferView& view : parts.buffers) owners.push_back(view->obj);
   const int64_t nulls = checked.count_nulls();
@@ -307,6 +145,7 @@ PyArray from_buffers(nb::handle given_schema, int64_t length, nb::iterable buffe
   Array array = unwrap(builder.finish());
   unwrap(verify_array(schema, *array));
   refuse_hidden_nulls("from_buffers", schema, *array);
+  if (format.id == TypeId::kRunEndEncoded) check_run_ends(schema, *array);
   auto made = make_object<PyArray>(unwrap(py_schema.shared->view()), std::move(array));
   made.owners = std::make_shared<const std::vector<PyObject*>>(std::move(owners));
   return made;
@@ -339,7 +178,8 @@ void bind_build(nb::module_& module) {
       "views the buffers of long texts follow; the list of their sizes is made.\n"
       "Nothing is copied: do not change the values while the array or an export of it is used.\n"
       "`children` and `dictionary` are arrays of any library. Error for a buffer that is too\n"
-      "small, for offsets that decrease and for children of another type or number.");
+      "small, for offsets, views, type ids, run ends and indices that refer to nothing, and for\n"
+      "children of another type or number.");
 }
 
 }  // namespace fletching::python

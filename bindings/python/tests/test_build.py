@@ -114,6 +114,28 @@ def test_array_of_other_values_is_an_error(values: Any, error: Any, text: str) -
         build(values)
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("u", b"\xff"),
+        ("U", 1),
+        ("z", "a"),
+        ("z", memoryview(typed("i", [1, 2]))),  # whose length is not its number of bytes
+        ("Z", [1]),
+        ("b", "False"),
+        ("b", 2),
+    ],
+)
+def test_array_of_value_of_another_type_is_an_error(type_: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"array: expected .*, got {type(value).__name__}"):
+        build([None, value], type_)
+
+
+def test_array_of_booleans_and_bytes_of_other_classes() -> None:
+    assert pyarrow.array(build([numpy.True_, 0, None], "b")).to_pylist() == [True, False, None]
+    assert pyarrow.array(build([bytearray(b"a")], "z")).to_pylist() == [b"a"]
+
+
 def test_array_of_number_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(OverflowError):
         build([300], "c")
@@ -155,6 +177,19 @@ TEXTS = make_schema("u")
 LIST = make_schema("+l", children=[make_schema("i", "item")])
 LISTS = make_schema("+vl", children=[make_schema("i", "item")])
 ONE = build([1], "i")
+UNION, SPARSE = (
+    make_schema(kind, children=[make_schema("i"), make_schema("l")])
+    for kind in ("+ud:7,0", "+us:7,0")
+)
+TWO: dict[str, Any] = {"children": [ONE, build([1])]}
+SHORT_RUNS, RUNS, LONG_RUNS = (
+    make_schema("+r", children=[make_schema(kind), make_schema("i")]) for kind in "sil"
+)
+WORDS: dict[str, Any] = {"dictionary": build(["a"])}
+
+
+def runs_of(*ends: int, kind: str = "i") -> dict[str, Any]:
+    return {"children": [build(ends, kind), build([1, 2], "i")]}
 
 
 def view(size: int, buffer: int, start: int) -> bytes:
@@ -191,6 +226,30 @@ BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
     (LISTS, 1, [None, typed("i", [1]), typed("i", [-1])], {"children": [ONE]}, "list 0 is neg"),
     (make_schema("i", dictionary=TEXTS), 0, [None, b""], {}, "dictionary: expected an array"),
     (make_schema("i"), 0, [None, b""], {"dictionary": ONE}, "dictionary: expected None"),
+    (UNION, 2, [b"\7\5", typed("i", [0, 0])], TWO, "type id 1: expected one of 7,0, got 5"),
+    (UNION, 1, [b"\xff", typed("i", [0])], TWO, "type id 0: expected one of 7,0, got 255"),
+    (UNION, 2, [b"\7\0", typed("i", [0, 1])], TWO, "offset 1 is outside of child 1: got 1"),
+    (UNION, 1, [b"\7", typed("i", [-1])], TWO, "offset 0 is outside of child 0: got -1"),
+    (SPARSE, 1, [b"\1"], TWO, "type id 0: expected one of 7,0, got 1"),
+    (RUNS, 3, [], runs_of(1, 2), "run ends: expected a last one of at least 3, got 2"),
+    (RUNS, 1, [], runs_of(2, 2), "run end 1: expected more than 2, got 2"),
+    (RUNS, 1, [], runs_of(0, 2), "run end 0: expected more than 0, got 0"),
+    (LONG_RUNS, 1, [], runs_of(-1, 1, kind="l"), "run end 0: expected more than 0, got -1"),
+    (SHORT_RUNS, 2, [], runs_of(1, 1, kind="s"), "run end 1: expected more than 1, got 1"),
+    *(
+        (make_schema(kind, dictionary=TEXTS), 1, [None, bad], WORDS, f"of 1 values: got {got}")
+        for kind, bad, got in [
+            ("c", b"\1", 1),
+            ("c", b"\xff", -1),
+            ("C", b"\xff", 255),
+            ("s", b"\xff\xff", -1),
+            ("S", b"\xff\xff", 65535),
+            ("i", b"\xff" * 4, -1),
+            ("I", b"\xff" * 4, 2**32 - 1),
+            ("l", b"\xff" * 8, -1),
+            ("L", b"\xff" * 8, -1),
+        ]
+    ),
 ]
 
 
@@ -234,6 +293,30 @@ def test_from_buffers_of_list_views() -> None:
     found = pyarrow.array(array)
     assert found[:2].to_pylist() == [[2, 3], [1, 2]]
     assert found.null_count == 1
+
+
+def test_from_buffers_of_unions() -> None:
+    dense = from_buffers(
+        UNION, 3, [b"\7\0\0", typed("i", [0, 0, 1])], children=[ONE, build([2, 3])]
+    )
+    assert pyarrow.array(dense).to_pylist() == [1, 2, 3]
+    sparse = from_buffers(
+        SPARSE, 1, [b"\5\0"], offset=1, children=[build([1, 2], "i"), build([3, 4])]
+    )
+    assert pyarrow.array(sparse).to_pylist() == [4]
+
+
+@pytest.mark.parametrize(("schema", "kind"), [(SHORT_RUNS, "s"), (RUNS, "i"), (LONG_RUNS, "l")])
+def test_from_buffers_of_runs(schema: Schema, kind: str) -> None:
+    array = from_buffers(schema, 3, [], offset=1, **runs_of(2, 4, kind=kind))
+    assert pyarrow.array(array).to_pylist() == [1, 2, 2]
+    assert len(from_buffers(schema, 0, [], children=[build([], kind), build([], "i")])) == 0
+
+
+def test_from_buffers_of_indices_ignores_nulls() -> None:
+    schema = make_schema("C", dictionary=TEXTS)
+    array = from_buffers(schema, 2, [b"\1", b"\0\xff"], **WORDS)
+    assert pyarrow.array(array).to_pylist() == ["a", None]
 
 
 def test_from_buffers_children_may_be_a_generator() -> None:

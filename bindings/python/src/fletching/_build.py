@@ -104,21 +104,34 @@ def _large(format: str, values: Iterable[Any]) -> str:
     """With offsets of 64 bits where there are more bytes than 32 can count."""
     if format not in ("u", "z"):
         return format
-    size = sum(len(_bytes(value)) for value in values)
+    size = sum(len(_bytes(format, value)) for value in values)
     return format.upper() if size > _OFFSETS_OF_32_BITS else format
 
 
-def _bytes(value: str | bytes | None) -> bytes:
+def _bytes(format: str, value: Any) -> bytes | bytearray:
     if value is None:
         return b""
-    return value.encode() if isinstance(value, str) else value
+    if isinstance(value, str) and format in ("u", "U"):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray)) and format in ("z", "Z"):
+        return value
+    expected = "str" if format in ("u", "U") else "bytes"
+    raise TypeError(f"array: expected {expected}, got {type(value).__name__}")
+
+
+def _boolean(value: Any) -> bool:
+    if value is None:
+        return False
+    if value != bool(value):
+        raise TypeError(f"array: expected bool, got {type(value).__name__}")
+    return bool(value)
 
 
 def _buffers(format: str, values: Sequence[Any]) -> list[Any]:
     if format == "b":
-        return [_bits(value is not None and bool(value) for value in values)]
+        return [_bits(map(_boolean, values))]
     if format in _TEXTS:
-        texts = [_bytes(value) for value in values]
+        texts = [_bytes(format, value) for value in values]
         offsets = accumulate(chain([0], map(len, texts)))
         return [typed(_TEXTS[format], offsets), b"".join(texts)]
     if format in _CODES:
