@@ -197,3 +197,30 @@ def test_module_level_array_of_its_own_class_does_not_leak() -> None:
     """
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "released\n", "")
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "callback = type(struct.release)(release)",
+        "abi.implement(struct, Methods())",
+    ],
+)
+def test_module_level_array_beside_a_callback_is_no_reported_leak(keep: str) -> None:
+    """A callback lives as long as the process, and its function refers to the module."""
+    done = run(
+        f"""
+    from fletching import abi, from_buffer
+
+    def release(struct):
+        pass
+
+    class Methods:
+        release = release
+
+    struct = abi.ArrowArray()
+    array = from_buffer(b"abc")
+    {keep}
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
