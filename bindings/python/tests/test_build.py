@@ -164,6 +164,12 @@ def test_record_batch_of_columns() -> None:
     assert len(record_batch({})) == 0
 
 
+def test_record_batch_keeps_the_fields_of_its_columns() -> None:
+    schema = make_schema("i", nullable=False, metadata={"k": "v"})
+    field = record_batch({"a": from_buffers(schema, 1, [None, bytes(4)])}).schema["a"]
+    assert (field.name, field.nullable, field.metadata) == ("a", False, {b"k": b"v"})
+
+
 def test_record_batch_keeps_its_columns() -> None:
     batch = record_batch({"a": build(numpy.arange(1000)), "b": pyarrow.array(range(1000))})
     column = batch.column("b")
