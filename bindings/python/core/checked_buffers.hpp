@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers and children that a caller of from_buffers gives, checked: what they refer to is there.
+// Checks of the buffers and children that a caller gives to from_buffers.
 #ifndef FLETCHING_PYTHON_CHECKED_BUFFERS_HPP
 #define FLETCHING_PYTHON_CHECKED_BUFFERS_HPP
 
@@ -58,7 +58,7 @@ class Buffers {
   [[nodiscard]] int64_t count_nulls() const {
     return python::count_nulls(validity(), offset_, values_ - offset_);
   }
-  /// Checks what the buffers say of the children and the dictionary.
+  /// Checks offsets, type ids and indices against the children and the dictionary.
   void check_children(const ArrowSchema& schema, std::span<const Array> arrays) const {
     using enum TypeId;
     if (format_.id == kList || format_.id == kLargeList || format_.id == kMap) {
