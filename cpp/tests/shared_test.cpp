@@ -45,7 +45,9 @@ TEST(Shared, AColumnIsAViewOfTheSameBuffersWithTheEvent) {
 TEST(Shared, TheDataLivesUntilTheLastViewIsReleased) {
   Log log;
   auto shared = std::make_unique<SharedDeviceArray>(shared_batch(&log, 2));
+  EXPECT_TRUE(shared->is_unique());
   DeviceArray first = shared->column(0).value();
+  EXPECT_FALSE(shared->is_unique());
   DeviceArray again = shared->column(0).value();
   shared.reset();
   first.release();

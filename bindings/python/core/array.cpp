@@ -16,7 +16,7 @@ PyArray from_arrow(nb::handle object) {
     raise_without("Array", "array", "__arrow_c_array__ or __arrow_c_device_array__", object);
   }
   DeviceArray view = unwrap(device->shared->view());
-  Array array = unwrap(without_gil([&] { return to_array(std::move(view)); }));
+  Array array = unwrap(call_foreign([&] { return to_array(std::move(view)); }));
   return make_object<PyArray>(unwrap(device->schema->view()), std::move(array));
 }
 
@@ -40,7 +40,7 @@ std::optional<PyArray> import_array(nb::handle object) {
 
 void bind_array(nb::module_& module) {
   nb::class_<PyArray> type(
-      module, "Array", nb::is_final(), nb::type_slots(no_constructor),
+      module, "Array", nb::is_final(), nb::type_slots(array_slots<PyArray>),
       "An array, or a record batch, in memory of the CPU. len() is its length.\n"
       "\n"
       "Owns an ArrowArray, which it shares with its columns and exports: the producer's release\n"

@@ -18,6 +18,7 @@
 #include "core.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/device_type.hpp"
+#include "required_values.hpp"
 
 namespace fletching::python {
 
@@ -29,6 +30,24 @@ template <class Object>
 const ArrowArray& array_of(const Object& self) {
   return detail::base(*(**self.shared).get());
 }
+
+/// Shows Python's collector the owners of the memory. Exports and columns share the only reference
+/// to an owner: while there is one, the owner is in use. No tp_clear: another object of each cycle
+/// was made later than the array's owner and has one.
+template <class Object>
+int traverse_array(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Object& array = *nb::inst_ptr<Object>(self);
+  if (array.owners == nullptr || !array.shared->is_unique()) return 0;
+  for (PyObject* owner : *array.owners) Py_VISIT(owner);
+  return 0;
+}
+
+template <class Object>
+PyType_Slot array_slots[] = {no_constructor[0],
+                             {Py_tp_traverse, reinterpret_cast<void*>(&traverse_array<Object>)},
+                             {0, nullptr}};
 
 /// Moves the structs of an array that was imported or built into an object.
 template <class Object, class Raw>
@@ -46,6 +65,7 @@ std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* m
   auto* schema = look_into<ArrowSchema>(schema_capsule, method);
   auto* array = look_into<Raw>(array_capsule, method);
   unwrap(check_schema(*schema, method));
+  check_required_values(method, *schema, *array);
   return {Schema(schema), Owner<Raw>(array)};
 }
 

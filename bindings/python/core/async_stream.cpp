@@ -203,6 +203,7 @@ std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
   const auto& metadata = (**batch).metadata;
   self.batch_metadata = metadata == nullptr ? std::string() : *metadata;
   DeviceArray array = std::move((**batch).array);
+  check_required_values("AsyncDeviceArrayStream", ***schema, *array);
   const bool waits = may_wait(array);
   return PyDeviceArray{Foreign(*std::move(schema)),
                        Foreign(unwrap(share(std::move(array))), waits)};

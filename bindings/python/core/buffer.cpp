@@ -68,8 +68,11 @@ PyArray from_buffer(nb::handle object, std::string_view name) {
   Schema schema = unwrap(make_schema({.format = format, .name = name, .flags = 0}));
   const void* const values = view->buf;
   const ArrayValues size{.length = view->len / view->itemsize};
+  Owners owners = std::make_shared<const std::vector<PyObject*>>(1, view->obj);
   DeviceArray array = unwrap(make_cpu_array(size, {nullptr, values}, std::move(view)));
-  return make_object<PyArray>(std::move(schema), unwrap(to_array(std::move(array))));
+  auto made = make_object<PyArray>(std::move(schema), unwrap(to_array(std::move(array))));
+  made.owners = std::move(owners);
+  return made;
 }
 
 }  // namespace

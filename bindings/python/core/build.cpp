@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,13 +14,13 @@
 #include <vector>
 
 #include "array_common.hpp"
-#include "buffer_view.hpp"
+#include "checked_buffers.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/check_array.hpp"
-#include "fletching/detail/array_shape.hpp"
 #include "fletching/detail/type_difference.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/stream_adapters.hpp"
+#include "required_values.hpp"
 
 namespace fletching::python {
 namespace {
@@ -64,104 +63,6 @@ PySchema build_schema(std::string_view format, std::string_view name, bool nulla
 
 // --- Arrays ---
 
-// The offsets of an array without values, of 32 or 64 bits.
-constexpr int64_t kNoOffsets = 0;
-
-struct Parts {
-  std::vector<BufferView> buffers;
-  std::vector<Array> arrays;  // children, and the dictionary
-};
-
-/// Checks the sizes of buffers, and reads the offsets that they depend on.
-class Buffers {
- public:
-  Buffers(const Format& format, int64_t values, nb::iterable given, Parts& parts)
-      : format_(format), values_(values) {
-    for (const nb::handle buffer : given) {
-      if (buffer.is_none()) {
-        sizes_.push_back(-1);
-        addresses_.push_back(nullptr);
-        continue;
-      }
-      parts.buffers.emplace_back(buffer);
-      sizes_.push_back(parts.buffers.back()->len);
-      addresses_.push_back(parts.buffers.back()->buf);
-    }
-    const auto expected = static_cast<size_t>(format.n_buffers);
-    if (sizes_.size() != expected) {
-      refuse("expected " + std::to_string(expected) + " buffers, got " +
-             std::to_string(sizes_.size()));
-    }
-    for (size_t i = 0; i < expected; ++i) check(i);
-  }
-
-  [[nodiscard]] std::span<const void* const> addresses() const { return addresses_; }
-  [[nodiscard]] bool has_validity() const {
-    return !addresses_.empty() && addresses_[0] != nullptr &&
-           detail::buffer_width(format_, 0).is_validity;
-  }
-  [[nodiscard]] int64_t count_nulls(int64_t offset) const {
-    if (!has_validity()) return 0;
-    const auto* bits = static_cast<const uint8_t*>(addresses_[0]);
-    int64_t nulls = 0;
-    for (int64_t i = offset; i < values_; ++i) nulls += (bits[i / 8] >> (i % 8) & 1) == 0 ? 1 : 0;
-    return nulls;
-  }
-  /// How many bytes or children the offsets refer to.
-  [[nodiscard]] int64_t last_offset() const {
-    const detail::BufferWidth width = detail::buffer_width(format_, 1);
-    const auto* bytes = static_cast<const char*>(addresses_[1]);
-    int64_t last = 0, before = 0;
-    for (int64_t i = 0; i <= values_; ++i) {
-      int32_t narrow = 0;
-      if (width.bits == 32) {
-        std::memcpy(&narrow, bytes + i * 4, sizeof narrow);
-        last = narrow;
-      } else {
-        std::memcpy(&last, bytes + i * 8, sizeof last);
-      }
-      if (last < before)
-        refuse("buffer 1: offset " + std::to_string(i) + " is smaller than before");
-      before = last;
-    }
-    return last;
-  }
-
- private:
-  [[noreturn]] static void refuse(const std::string& what) {
-    raise(Error(EINVAL, "from_buffers: " + what));
-  }
-
-  void check(size_t index) {
-    const auto number = static_cast<int64_t>(index);
-    const detail::BufferWidth width = detail::buffer_width(format_, number);
-    if (addresses_[index] == nullptr && width.is_validity) return;
-    const bool has_offsets = width.extra_values > 0;
-    if (addresses_[index] == nullptr && has_offsets && values_ == 0) {
-      addresses_[index] = &kNoOffsets;
-      return;
-    }
-    int64_t needed = 0;
-    if (index == 2) {
-      needed = last_offset();
-    } else {
-      const detail::Size bits =
-          detail::multiply(detail::add(values_, has_offsets ? width.extra_values : 0), width.bits);
-      if (!bits || *bits > INT64_MAX - 7) refuse("length: too large");
-      needed = (*bits + 7) / 8;
-    }
-    if (sizes_[index] >= needed || (addresses_[index] == nullptr && needed == 0)) return;
-    const std::string got = sizes_[index] < 0 ? std::string("None") : std::to_string(sizes_[index]);
-    refuse("buffer " + std::to_string(index) + ": too small: expected at least " +
-           std::to_string(needed) + " bytes, got " + got);
-  }
-
-  const Format& format_;
-  const int64_t values_;  // offset + length
-  std::vector<int64_t> sizes_;
-  std::vector<const void*> addresses_;
-};
-
 void count_structs(const ArrowArray& array, ArrayCapacity& capacity) {
   ++capacity.arrays;
   capacity.buffers += array.n_buffers;
@@ -192,45 +93,43 @@ void add_array(Parts& parts, nb::handle object, const ArrowSchema& expected,
   if (!difference.empty()) {
     raise(Error(EINVAL, "from_buffers: " + name + ": " + difference));
   }
-  parts.arrays.push_back(unwrap(imported.shared->view()));
+  Array view = unwrap(imported.shared->view());
+  const Status sound = verify_array(expected, *view);
+  if (!sound.ok()) {
+    raise(Error(EINVAL, "from_buffers: " + name + ": " + sound.error().message()));
+  }
+  parts.arrays.push_back(std::move(view));
 }
 
 PyArray from_buffers(nb::handle given_schema, int64_t length, nb::iterable buffers,
-                     nb::iterable children, nb::handle dictionary, int64_t offset) {
+                     nb::iterable given_children, nb::handle dictionary, int64_t offset) {
   const PySchema py_schema = to_schema(given_schema);
   const ArrowSchema& schema = *(**py_schema.shared).get();
   const Format format = unwrap(parse_format(schema.format));
-  if (format.is_view()) {
-    raise(
-        Error(ENOTSUP, "from_buffers: views of strings are not supported: expected u, U, z or Z"));
-  }
   const detail::Size values = detail::add(detail::size_of(offset), detail::size_of(length));
   if (!values) raise(Error(EINVAL, "from_buffers: offset or length: expected 0 or more"));
   Parts parts;
-  const Buffers checked(format, *values, buffers, parts);
-  for (const nb::handle child : children) {
-    const auto index = static_cast<int64_t>(parts.arrays.size());
-    if (index >= schema.n_children) break;
-    add_array(parts, child, *schema.children[index], "child " + std::to_string(index));
+  const Buffers checked(format, offset, *values, buffers, parts);
+  const nb::list children(given_children);
+  const int64_t n_children = schema.n_children;
+  if (static_cast<int64_t>(nb::len(children)) != n_children) {
+    raise(Error(EINVAL, "from_buffers: expected " + std::to_string(n_children) + " children, got " +
+                            std::to_string(nb::len(children))));
   }
-  const auto n_children = static_cast<int64_t>(parts.arrays.size());
-  if (n_children != schema.n_children || nb::len(nb::list(children)) != parts.arrays.size()) {
-    raise(Error(EINVAL, "from_buffers: expected " + std::to_string(schema.n_children) +
-                            " children, got " + std::to_string(nb::len(nb::list(children)))));
+  for (int64_t i = 0; i < n_children; ++i) {
+    add_array(parts, children[static_cast<size_t>(i)], *schema.children[i],
+              "child " + std::to_string(i));
   }
-  if (schema.dictionary != nullptr) {
-    if (dictionary.is_none()) raise(Error(EINVAL, "from_buffers: dictionary: expected an array"));
-    add_array(parts, dictionary, *schema.dictionary, "dictionary");
+  if ((schema.dictionary != nullptr) == dictionary.is_none()) {
+    raise(Error(EINVAL, std::string("from_buffers: dictionary: expected ") +
+                            (dictionary.is_none() ? "an array" : "None, as in the schema")));
   }
-  if (format.id == TypeId::kList || format.id == TypeId::kLargeList || format.id == TypeId::kMap) {
-    if (const int64_t needed = checked.last_offset(); parts.arrays[0]->length < needed) {
-      raise(Error(EINVAL, "from_buffers: child 0: too short: expected at least " +
-                              std::to_string(needed) + " values, got " +
-                              std::to_string(parts.arrays[0]->length)));
-    }
-  }
-  const int64_t nulls = checked.count_nulls(offset);
-  ArrayCapacity capacity{.buffers = format.n_buffers};
+  if (schema.dictionary != nullptr) add_array(parts, dictionary, *schema.dictionary, "dictionary");
+  checked.check_children(schema, parts.arrays);
+  std::vector<PyObject*> owners;
+  for (const BufferView& view : parts.buffers) owners.push_back(view->obj);
+  const int64_t nulls = checked.count_nulls();
+  ArrayCapacity capacity{.buffers = static_cast<int64_t>(checked.addresses().size())};
   for (const Array& array : parts.arrays) count_structs(*array.get(), capacity);
   auto builder = unwrap(build_array(capacity, std::move(parts)));
   builder.set(builder.root(), {length, format.id == TypeId::kNull ? length : nulls, offset},
@@ -245,7 +144,11 @@ PyArray from_buffers(nb::handle given_schema, int64_t length, nb::iterable buffe
   }
   Array array = unwrap(builder.finish());
   unwrap(verify_array(schema, *array));
-  return make_object<PyArray>(unwrap(py_schema.shared->view()), std::move(array));
+  refuse_hidden_nulls("from_buffers", schema, *array);
+  if (format.id == TypeId::kRunEndEncoded) check_run_ends(schema, *array);
+  auto made = make_object<PyArray>(unwrap(py_schema.shared->view()), std::move(array));
+  made.owners = std::make_shared<const std::vector<PyObject*>>(std::move(owners));
+  return made;
 }
 
 }  // namespace
@@ -271,10 +174,12 @@ void bind_build(nb::module_& module) {
               "collections.abc.Iterable[object], *, children: collections.abc.Iterable[object] = "
               "(), dictionary: object = None, offset: int = 0) -> Array"),
       "An array of `schema` over memory of objects that have the buffer protocol, None for a\n"
-      "buffer that is not there: validity as bits, then offsets and values as Arrow has them.\n"
+      "buffer that is not there: validity as bits, then offsets and values as Arrow has them. Of\n"
+      "views the buffers of long texts follow; the list of their sizes is made.\n"
       "Nothing is copied: do not change the values while the array or an export of it is used.\n"
       "`children` and `dictionary` are arrays of any library. Error for a buffer that is too\n"
-      "small, for offsets that decrease and for children of another type or number.");
+      "small, for offsets, views, type ids, run ends and indices that refer to nothing, and for\n"
+      "children of another type or number.");
 }
 
 }  // namespace fletching::python

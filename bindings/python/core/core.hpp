@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fletching/dlpack.h"
 #include "fletching/metadata.hpp"
@@ -25,11 +26,16 @@ struct PySchema {
 /// What __dlpack__ has described, where it is the same each time: in memory of the CPU, no event.
 using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
 
+/// The objects that own the memory of an array, for Python's collector; NULL for other arrays. The
+/// array keeps them alive.
+using Owners = std::shared_ptr<const std::vector<PyObject*>>;
+
 /// fletching.Array: in memory of the CPU.
 struct PyArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedArray> shared;
   OwnTensor tensor{};
+  Owners owners{};
 };
 
 /// fletching.DeviceArray: with a device and an event.
@@ -41,6 +47,7 @@ struct PyDeviceArray {
   /// What __cuda_array_interface__ has described, as long as the object: a stream among it.
   std::optional<Foreign<std::shared_ptr<const void>>> described{};
   OwnTensor tensor{};
+  Owners owners{};
 };
 
 void bind_on_capture(nb::module_& module);
@@ -63,6 +70,8 @@ void* stream_of(nb::handle stream);
 /// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
+/// Called before bind_python: functions of atexit run in reverse order.
+void bind_end_of_waiters();
 void bind_async_stream(nb::module_& module);
 
 /// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has

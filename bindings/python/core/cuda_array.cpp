@@ -96,8 +96,8 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
   // The dictionary has the mask.
   const nb::object kept = nb::make_tuple(owner.is_none() ? object : owner, interface);
   Reference reference(kept);
-  Result<ImportedTensor> imported =
-      without_gil([&] { return from_cuda_array(dictionary->says, std::move(reference), options); });
+  Result<ImportedTensor> imported = call_foreign(
+      [&] { return from_cuda_array(dictionary->says, std::move(reference), options); });
   if (!imported.ok()) {
     const Error& error = imported.error();
     if (error.code() == ENOTSUP || error.code() == EINVAL) raise_type_error(error.message());
@@ -105,6 +105,7 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
   }
   auto array = make_object<PyDeviceArray>(std::move(imported->schema), std::move(imported->array));
   array.writable = !imported->read_only;
+  array.owners = std::make_shared<const std::vector<PyObject*>>(1, kept.ptr());
   return array;
 }
 
@@ -125,7 +126,7 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array) {
     DeviceArray view = unwrap(array.shared->view());
     const CudaArrayExportOptions options{.read_only = !array.writable, .mask = true};
     Result<CudaArray> made =
-        without_gil([&] { return to_cuda_array(schema_of(array), view, std::nullopt, options); });
+        call_foreign([&] { return to_cuda_array(schema_of(array), view, std::nullopt, options); });
     if (!made.ok()) raise_no_attribute(made.error());
     Foreign<std::shared_ptr<const void>> described(
         std::make_shared<const CudaArray>(*std::move(made)), true);

@@ -35,7 +35,7 @@ nb::object export_device_array(const PyDeviceArray& self) {
 nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
   check_requested(requested, schema_of(self), kMethod);
   DeviceArray view = unwrap(self.shared->view());
-  Array array = unwrap(without_gil([&] { return to_array(std::move(view)); }));
+  Array array = unwrap(call_foreign([&] { return to_array(std::move(view)); }));
   return array_capsules(*self.schema, std::move(array));
 }
 
@@ -53,9 +53,9 @@ nb::object cuda_array_interface(nb::handle self) {
 }
 
 void synchronize(const PyDeviceArray& self) {
-  const Result<bool> is_ready = without_gil([&] { return event(self).ready(); });
+  const Result<bool> is_ready = call_foreign([&] { return event(self).ready(); });
   if (!is_ready.ok() || *is_ready) {  // no wait, or none that is possible
-    return unwrap(without_gil([&] { return event(self).synchronize(); }));
+    return unwrap(call_foreign([&] { return event(self).synchronize(); }));
   }
   wait_interruptibly(unwrap(self.shared->view()),
                      [](const DeviceArray& array) { return SyncEvent(array).synchronize(); });
@@ -63,11 +63,11 @@ void synchronize(const PyDeviceArray& self) {
 
 void wait_on(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
   void* const handle = stream_of(stream);
-  unwrap(without_gil([&] { return event(self).wait_on(handle, on_capture); }));
+  unwrap(call_foreign([&] { return event(self).wait_on(handle, on_capture); }));
 }
 
 bool ready(const PyDeviceArray& self) {
-  return unwrap(without_gil([&] { return event(self).ready(); }));
+  return unwrap(call_foreign([&] { return event(self).ready(); }));
 }
 
 nb::str shown(const PyDeviceArray& self) {
@@ -91,7 +91,7 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object) {
 
 void bind_device_array(nb::module_& module) {
   nb::class_<PyDeviceArray> type(
-      module, "DeviceArray", nb::is_final(), nb::type_slots(no_constructor),
+      module, "DeviceArray", nb::is_final(), nb::type_slots(array_slots<PyDeviceArray>),
       "An array, or a record batch, on any device. len() is its length.\n"
       "\n"
       "Before you read the buffers, wait for the event: synchronize, wait_on or ready.\n"

@@ -58,11 +58,11 @@ Request read_request(const ArrowDeviceArray& array, bool writable,
 
 nb::object export_tensor(const ArrowSchema& schema, DeviceArray array, const Request& request) {
   if (request.legacy && !request.copies) {
-    return to_capsule(or_buffer_error(without_gil(
+    return to_capsule(or_buffer_error(call_foreign(
         [&] { return to_legacy_dlpack(schema, array, request.stream, {.read_only = false}); })));
   }
-  DlpackTensor tensor = or_buffer_error(
-      without_gil([&] { return to_dlpack(schema, array, request.stream, DlpackExportOptions{}); }));
+  DlpackTensor tensor = or_buffer_error(call_foreign(
+      [&] { return to_dlpack(schema, array, request.stream, DlpackExportOptions{}); }));
   if (!request.copies) return to_capsule(std::move(tensor));
   if (request.legacy) {
     return to_capsule(without_gil([&] { return copy_of<DLManagedTensor>(*tensor); }));
@@ -187,7 +187,7 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   }
   const ConsumerStream host{Ordering::kHost, 0, array->device_type};
   const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
-  DlpackTensor tensor = or_buffer_error(without_gil([&] {
+  DlpackTensor tensor = or_buffer_error(call_foreign([&] {
     return to_dlpack(schema_of(self), array, host,
                      {.read_only = !writable, .as_storage = as_storage});
   }));
@@ -332,7 +332,7 @@ DlpackTensor export_by_default(nb::handle object) {
     DeviceArray array = device_view(self);
     const ConsumerStream stream = or_buffer_error(read_dlpack_stream(array->device_type, {}));
     return or_buffer_error(
-        without_gil([&] { return to_dlpack(schema_of(self), array, stream, {}); }));
+        call_foreign([&] { return to_dlpack(schema_of(self), array, stream, {}); }));
   };
   if (nb::isinstance<PyDeviceArray>(object)) {
     return export_it(nb::cast<const PyDeviceArray&>(object));

@@ -48,8 +48,8 @@ T or_import_error(Result<T> result) {
 template <class Tensor>
 PyDeviceArray import_tensor(Tensor tensor, const ConsumerStream& stream,
                             const DlpackImportOptions& options) {
-  ImportedTensor imported =
-      or_import_error(without_gil([&] { return from_dlpack(std::move(tensor), stream, options); }));
+  ImportedTensor imported = or_import_error(
+      call_foreign([&] { return from_dlpack(std::move(tensor), stream, options); }));
   auto array = make_object<PyDeviceArray>(std::move(imported.schema), std::move(imported.array));
   array.writable = !imported.read_only;
   return array;

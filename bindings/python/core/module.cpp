@@ -82,6 +82,7 @@ PyModuleDef again = {
 NB_MODULE(_core_once, module) {
   using namespace fletching::python;
   module.doc() = "What fletching has over C++: see fletching.";
+  bind_end_of_waiters();
   bind_python(module);
   bind_on_capture(module);
   bind_schema(module);

@@ -39,6 +39,16 @@ void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
 }
 
+/// Runs as an atexit function: callbacks of fletching.abi keep their functions on purpose, and with
+/// them what their modules have. nanobind would report that as leaks.
+void allow_kept_objects() {
+  const nb::object modules = nb::module_::import_("sys").attr("modules");
+  const nb::object callbacks = modules.attr("get")("fletching._callbacks");
+  if (!callbacks.is_none() && nb::cast<bool>(callbacks.attr("keeps_objects")())) {
+    nb::set_leak_warnings(false);
+  }
+}
+
 /// A message in which a hint names what C++ has and Python has under another name.
 std::string in_python(std::string text) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
@@ -73,6 +83,7 @@ void bind_python(nb::module_& module) {
   error_type = nb::module_::import_("fletching._error").attr("Error").ptr();
   Py_INCREF(error_type);
   module.attr("Error") = nb::handle(error_type);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&allow_kept_objects));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
   // Before nanobind's own function, which would report what was leaked as errors of this module.
   Py_AtExit([] {
@@ -229,6 +240,10 @@ void RaisedHere::raise(const Error& error) {
   // An iterator that raises StopIteration would end without an error.
   if (is_same && !kept_->exception.matches(PyExc_StopIteration)) throw std::move(kept_->exception);
   python::raise(error, {}, kept_->exception.value());
+}
+
+void RaisedHere::raise_exit() {
+  if (kept_ && !kept_->exception.matches(PyExc_Exception)) throw std::move(kept_->exception);
 }
 
 bool is_main_thread() noexcept { return ::syscall(SYS_gettid) == ::getpid(); }

@@ -102,6 +102,9 @@ class RaisedHere {
   /// unchanged; else fletching.Error, whose cause it is.
   [[noreturn]] void raise(const Error& error);
 
+  /// Raises an exception that is not an Exception, such as KeyboardInterrupt.
+  void raise_exit();
+
   static void keep(nb::python_error&& raised, const Error& error) noexcept;
 
  private:
@@ -114,6 +117,16 @@ class RaisedHere {
   RaisedHere* outer_;
   std::optional<Kept> kept_;
 };
+
+/// What `call` returns, called without the GIL. Raises KeyboardInterrupt and other exits of a
+/// registered waiter, whose exceptions are Errors else.
+template <class Call>
+auto call_foreign(const Call& call) {
+  RaisedHere raised;
+  auto result = without_gil(call);
+  raised.raise_exit();
+  return result;
+}
 
 /// What owns foreign structs, destroyed with an exception kept that is set. Without the GIL where a
 /// release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. Not for

@@ -219,6 +219,7 @@ typename StreamTypes<Raw>::Batch next(PyStream<Raw>& self) {
   if (!batch) throw nb::stop_iteration();
   if (!batch->ok()) raised.raise(batch->error());
   auto [schema, array] = **std::move(batch);
+  check_required_values(StreamTypes<Raw>::kName, **schema, *array);
   const bool waits = may_wait(array);
   return {Foreign(std::move(schema)), Foreign(unwrap(share(std::move(array))), waits)};
 }

@@ -47,7 +47,7 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
                                    OnCapture on_capture) {
   void* const handle = stream_of(stream);
   DeviceArray view = unwrap(self.shared->view());
-  unwrap(without_gil([&]() -> Status {
+  unwrap(call_foreign([&]() -> Status {
     // The event of the array comes before the new one. The view keeps the owner of both.
     Status waited = SyncEvent(view).wait_on(handle, on_capture);
     if (!waited) return waited;
@@ -63,7 +63,7 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
 void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
   void* const handle = stream_of(stream);
   DeviceArray view = unwrap(self.shared->view());
-  unwrap(without_gil([&] { return release_after(view, handle); }));
+  unwrap(call_foreign([&] { return release_after(view, handle); }));
 }
 
 nb::object pending() {

@@ -4,7 +4,10 @@
 #include "fletching/waiter.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "core.hpp"
 #include "fletching/sync_event.hpp"
@@ -23,13 +26,30 @@ void write(FletchingMessage* message, const std::string& text) noexcept {
   message->text[size] = '\0';
 }
 
+/// Holds a registered waiter: lives as long as the process, the object until Python ends. Read with
+/// the GIL.
+struct Registered {
+  std::atomic<PyObject*> object;
+  Registered* before;
+};
+std::atomic<Registered*> registered{nullptr};
+
+/// Runs as an atexit function, when no other thread may use Python any more.
+void forget_waiters() {
+  for (Registered* each = registered; each != nullptr; each = each->before) {
+    Py_XDECREF(each->object.exchange(nullptr));
+  }
+}
+
 /// Calls a method of the waiter, which may be on any thread. An exception is the error.
 template <class Use>
-int call(FletchingMessage* message, const Use& use) noexcept {
-  if (const AnyThreadGil gil; gil) {
+int call(void* context, FletchingMessage* message, const Use& use) noexcept {
+  const AnyThreadGil gil;
+  PyObject* const waiter = gil ? static_cast<Registered*>(context)->object.load() : nullptr;
+  if (waiter != nullptr) {
     Error error(EIO, "");
     try {
-      use();
+      use(nb::borrow(waiter));
       return 0;
     } catch (nb::python_error& raised) {
       raised.restore();
@@ -44,34 +64,39 @@ int call(FletchingMessage* message, const Use& use) noexcept {
   return EIO;
 }
 
-nb::handle waiter(void* context) { return {static_cast<PyObject*>(context)}; }
-
 int synchronize(void* context, void* event, int64_t /*device_id*/, FletchingMessage* message) {
-  return call(message, [&] { waiter(context).attr("synchronize")(address(event)); });
+  return call(context, message,
+              [&](const nb::object& waiter) { waiter.attr("synchronize")(address(event)); });
 }
 
 int wait_on(void* context, void* event, int64_t /*device_id*/, void* stream,
             FletchingMessage* message) {
-  return call(message, [&] { waiter(context).attr("wait_on")(address(event), address(stream)); });
+  return call(context, message, [&](const nb::object& waiter) {
+    waiter.attr("wait_on")(address(event), address(stream));
+  });
 }
 
 int ready(void* context, void* event, int64_t /*device_id*/, int* ready,
           FletchingMessage* message) {
-  return call(message, [&] {
-    *ready = PyObject_IsTrue(nb::object(waiter(context).attr("ready")(address(event))).ptr());
+  return call(context, message, [&](const nb::object& waiter) {
+    *ready = PyObject_IsTrue(nb::object(waiter.attr("ready")(address(event))).ptr());
     if (*ready < 0) throw nb::python_error();
   });
 }
 
-/// The waiter lives as long as the process: a wait may be on its way on another thread.
+/// A waiter that another one replaces is kept: a wait may be on its way on another thread.
 void register_python_waiter(ArrowDeviceType device_type, nb::object object) {
   for (const char* method : {"synchronize", "wait_on", "ready"}) {
     if (nb::hasattr(object, method)) continue;
     raise_type_error(std::string("register_waiter: waiter has no ") + method +
                      ": expected synchronize, wait_on and ready");
   }
-  unwrap(register_waiter(device_type, {&synchronize, &wait_on, &ready, object.ptr()}));
+  auto made = std::make_unique<Registered>(object.ptr(), registered.load());
+  unwrap(register_waiter(device_type, {&synchronize, &wait_on, &ready, made.get()}));
   object.release();
+  while (!registered.compare_exchange_weak(made->before, made.get())) {
+  }
+  made.release();
 }
 
 const ArrowDeviceArray& raw(const PyDeviceArray& array) { return *(**array.shared).get(); }
@@ -119,13 +144,17 @@ void bind_vulkan(nb::module_& module) {
 
 }  // namespace
 
+void bind_end_of_waiters() {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&forget_waiters));
+}
+
 void bind_waiter(nb::module_& module) {
   bind_vulkan(module);
   module.def(
       "register_waiter", &register_python_waiter, nb::arg("device_type"), nb::arg("waiter"),
       "Lets DeviceArray wait on a device type without a runtime in Fletching. `waiter` has\n"
       "synchronize(event), wait_on(event, stream) and ready(event), of addresses, which are\n"
-      "called on any thread. It lives as long as the process.",
+      "called on any thread. It lives until the interpreter ends.",
       nb::sig("def register_waiter(device_type: int, waiter: object) -> None"));
 }
 

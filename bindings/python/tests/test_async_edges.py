@@ -99,7 +99,7 @@ def test_an_end_between_two_looks_loses_no_batch() -> None:
     left = [DeviceArray.from_arrow(ProducedOnDevice())]
 
     async def run() -> list[int]:
-        stream = AsyncDeviceArrayStream()
+        stream = AsyncDeviceArrayStream.connect(lambda _: None)
         stream._consumer = Racing()  # type: ignore[assignment]
         stream._wake()
         asyncio.get_running_loop().call_soon(stream._wake)
@@ -145,6 +145,26 @@ def test_connect_start_raises_leaves_taken_handler(error: type[BaseException]) -
     assert alive() == before
 
 
+def test_constructor_is_an_error() -> None:
+    """A stream whose handler nobody has would wait without end."""
+
+    async def run() -> None:
+        with pytest.raises(TypeError, match="expected a call of connect"):
+            AsyncDeviceArrayStream()
+
+    asyncio.run(run())
+
+
+def test_connect_wrong_window_releases_handler() -> None:
+    async def run() -> None:
+        with pytest.raises(Error):
+            AsyncDeviceArrayStream.connect(lambda _: None, window=0)
+
+    before = alive()
+    asyncio.run(run())
+    assert alive() == before
+
+
 def alive() -> int:
     gc.collect()
     return sum(isinstance(each, _Wake) for each in gc.get_objects())
@@ -152,13 +172,12 @@ def alive() -> int:
 
 def test_a_stream_that_is_dropped_is_collected() -> None:
     async def run() -> None:
-        stream = AsyncDeviceArrayStream()
+        handlers: list[AsyncHandler] = []
+        stream = AsyncDeviceArrayStream.connect(handlers.append)
         alive = weakref.ref(stream)
-        handler = abi.ArrowAsyncDeviceStreamHandler.from_address(stream._consumer.handler())
         del stream
         gc.collect()
         assert alive() is None
-        abi.release(handler)
 
     asyncio.run(run())
 

@@ -142,7 +142,7 @@ def test_send_async_not_an_address_is_an_error(address: int) -> None:
 def test_send_async_outside_of_asyncio_names_trio() -> None:
     """And ends the stream that has no other producer."""
     with pytest.raises(RuntimeError, match=r"no event loop of asyncio: .* trio"):
-        AsyncDeviceArrayStream()
+        AsyncDeviceArrayStream.connect(lambda _: None)
     calls: list[Any] = []
 
     class Handler:

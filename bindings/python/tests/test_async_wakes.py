@@ -112,14 +112,15 @@ def test_a_loop_that_is_closed_before_it_wakes() -> None:
 def test_a_second_loop_is_an_error() -> None:
     """Its task would wait without end: the first loop has the notifications, and is closed."""
 
+    handlers: list[AsyncHandler] = []
+
     async def connect() -> AsyncDeviceArrayStream:
-        return AsyncDeviceArrayStream()
+        return AsyncDeviceArrayStream.connect(handlers.append)
 
     stream = asyncio.run(connect())
     for waiting in (stream.schema(), stream.__anext__()):
         with pytest.raises(RuntimeError, match="in another event loop: expected the one"):
             asyncio.run(asyncio.wait_for(waiting, 60))
-    abi.release(abi.ArrowAsyncDeviceStreamHandler.from_address(stream._consumer.handler()))
 
 
 async def endless() -> AsyncIterator[object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import struct
 from array import array as typed
 from typing import Any
 
@@ -65,6 +66,28 @@ def test_array_of_numpy(dtype: str) -> None:
         assert found.equals(pyarrow.array(part))
 
 
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">M8[s]", ">m8[ms]"])
+def test_array_of_numpy_of_other_byte_order(dtype: str) -> None:
+    values: Any = numpy.array([1, 2], dtype)
+    found = pyarrow.array(build(values))
+    assert found.equals(pyarrow.array(values.astype(dtype.replace(">", "="))))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "?", "M8[s]"])
+def test_array_of_masked_numpy_keeps_nulls(dtype: str) -> None:
+    values: Any = numpy.ma.array([1, 0, 1], dtype, mask=[False, True, False])
+    assert pyarrow.array(build(values)).is_null().to_pylist() == [False, True, False]
+    both = build(values, mask=[True, False, False])
+    assert pyarrow.array(both).is_null().to_pylist() == [True, True, False]
+
+
+def test_array_of_other_libraries_is_a_sequence() -> None:
+    class Series(list[Any]):
+        dtype = "not one of NumPy"
+
+    assert pyarrow.array(build(Series([1, None]))).to_pylist() == [1, None]
+
+
 def test_array_of_numpy_nat_is_null() -> None:
     values = numpy.array(["2024-01-02", "NaT"], "M8[us]")
     assert pyarrow.array(build(values)).equals(pyarrow.array(values))
@@ -81,6 +104,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     ([[1]], TypeError, "got list"),
     (numpy.zeros((2, 2)), TypeError, "expected one dimension, got 2"),
     (numpy.array(["2024"], "M8[Y]"), TypeError, "unit of times: expected s, ms, us or ns, got Y"),
+    (numpy.array([1], "M8[10s]"), TypeError, "unit of times: expected s, ms, us or ns, got 10s"),
 ]
 
 
@@ -88,6 +112,28 @@ WRONG: list[tuple[Any, Any, str]] = [
 def test_array_of_other_values_is_an_error(values: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         build(values)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("u", b"\xff"),
+        ("U", 1),
+        ("z", "a"),
+        ("z", memoryview(typed("i", [1, 2]))),  # whose length is not its number of bytes
+        ("Z", [1]),
+        ("b", "False"),
+        ("b", 2),
+    ],
+)
+def test_array_of_value_of_another_type_is_an_error(type_: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"array: expected .*, got {type(value).__name__}"):
+        build([None, value], type_)
+
+
+def test_array_of_booleans_and_bytes_of_other_classes() -> None:
+    assert pyarrow.array(build([numpy.True_, 0, None], "b")).to_pylist() == [True, False, None]
+    assert pyarrow.array(build([bytearray(b"a")], "z")).to_pylist() == [b"a"]
 
 
 def test_array_of_number_that_does_not_fit_is_an_error() -> None:
@@ -118,6 +164,12 @@ def test_record_batch_of_columns() -> None:
     assert len(record_batch({})) == 0
 
 
+def test_record_batch_keeps_the_fields_of_its_columns() -> None:
+    schema = make_schema("i", nullable=False, metadata={"k": "v"})
+    field = record_batch({"a": from_buffers(schema, 1, [None, bytes(4)])}).schema["a"]
+    assert (field.name, field.nullable, field.metadata) == ("a", False, {b"k": b"v"})
+
+
 def test_record_batch_keeps_its_columns() -> None:
     batch = record_batch({"a": build(numpy.arange(1000)), "b": pyarrow.array(range(1000))})
     column = batch.column("b")
@@ -129,6 +181,28 @@ def test_record_batch_keeps_its_columns() -> None:
 
 TEXTS = make_schema("u")
 LIST = make_schema("+l", children=[make_schema("i", "item")])
+LISTS = make_schema("+vl", children=[make_schema("i", "item")])
+ONE = build([1], "i")
+UNION, SPARSE = (
+    make_schema(kind, children=[make_schema("i"), make_schema("l")])
+    for kind in ("+ud:7,0", "+us:7,0")
+)
+TWO: dict[str, Any] = {"children": [ONE, build([1])]}
+SHORT_RUNS, RUNS, LONG_RUNS = (
+    make_schema("+r", children=[make_schema(kind), make_schema("i")]) for kind in "sil"
+)
+WORDS: dict[str, Any] = {"dictionary": build(["a"])}
+
+
+def runs_of(*ends: int, kind: str = "i") -> dict[str, Any]:
+    return {"children": [build(ends, kind), build([1, 2], "i")]}
+
+
+def view(size: int, buffer: int, start: int) -> bytes:
+    """Of a text of more than 12 bytes."""
+    return struct.pack("=iiii", size, 0, buffer, start)
+
+
 BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
     (make_schema("l"), 2, [None, bytes(15)], {}, "buffer 1: too small: .* 16 bytes, got 15"),
     (make_schema("l"), 2, [None, None], {}, "buffer 1: too small: .* 16 bytes, got None"),
@@ -143,8 +217,45 @@ BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
     (LIST, 1, [None, typed("i", [0, 1])], {}, "expected 1 children, got 0"),
     (LIST, 1, [None, typed("i", [0, 2])], {"children": [build([1], "i")]}, "child 0: too short"),
     (LIST, 0, [None, None], {"children": [build([1])]}, 'child 0: expected format "i", got "l"'),
-    (make_schema("vu"), 0, [None, b""], {}, "views of strings are not supported"),
+    (make_schema("vu"), 0, [None], {}, "expected at least 2 buffers, got 1"),
+    (make_schema("vu"), 2, [None, bytes(16)], {}, "buffer 1: too small: .* 32 bytes, got 16"),
+    (make_schema("vu"), 1, [None, view(-1, 0, 0)], {}, "view 0 is outside .* got -1 bytes at 0"),
+    (make_schema("vu"), 1, [None, view(13, 0, 0)], {}, "view 0 .* 13 bytes at 0 of buffer 0"),
+    (make_schema("vu"), 1, [None, view(13, 0, 1), bytes(13)], {}, "view 0 .* at 1 of buffer 0"),
+    (make_schema("vu"), 1, [None, view(13, 0, -1), bytes(13)], {}, "view 0 .* at -1 of buffer 0"),
+    (make_schema("vu"), 1, [None, view(13, -1, 0), bytes(13)], {}, "view 0 .* of buffer -1"),
+    (make_schema("vz"), 1, [None, view(13, 1, 0), bytes(13)], {}, "view 0 .* of buffer 1"),
+    (make_schema("vz"), 1, [None, view(13, 0, 0), None], {}, "view 0 .* of buffer 0"),
+    (LISTS, 2, [None, bytes(8), bytes(4)], {}, "buffer 2: too small: .* 8 bytes, got 4"),
+    (LISTS, 1, [None, typed("i", [1]), typed("i", [1])], {"children": [ONE]}, "least 2 values"),
+    (LISTS, 1, [None, typed("i", [-1]), typed("i", [1])], {"children": [ONE]}, "list 0 is neg"),
+    (LISTS, 1, [None, typed("i", [1]), typed("i", [-1])], {"children": [ONE]}, "list 0 is neg"),
     (make_schema("i", dictionary=TEXTS), 0, [None, b""], {}, "dictionary: expected an array"),
+    (make_schema("i"), 0, [None, b""], {"dictionary": ONE}, "dictionary: expected None"),
+    (UNION, 2, [b"\7\5", typed("i", [0, 0])], TWO, "type id 1: expected one of 7,0, got 5"),
+    (UNION, 1, [b"\xff", typed("i", [0])], TWO, "type id 0: expected one of 7,0, got 255"),
+    (UNION, 2, [b"\7\0", typed("i", [0, 1])], TWO, "offset 1 is outside of child 1: got 1"),
+    (UNION, 1, [b"\7", typed("i", [-1])], TWO, "offset 0 is outside of child 0: got -1"),
+    (SPARSE, 1, [b"\1"], TWO, "type id 0: expected one of 7,0, got 1"),
+    (RUNS, 3, [], runs_of(1, 2), "run ends: expected a last one of at least 3, got 2"),
+    (RUNS, 1, [], runs_of(2, 2), "run end 1: expected more than 2, got 2"),
+    (RUNS, 1, [], runs_of(0, 2), "run end 0: expected more than 0, got 0"),
+    (LONG_RUNS, 1, [], runs_of(-1, 1, kind="l"), "run end 0: expected more than 0, got -1"),
+    (SHORT_RUNS, 2, [], runs_of(1, 1, kind="s"), "run end 1: expected more than 1, got 1"),
+    *(
+        (make_schema(kind, dictionary=TEXTS), 1, [None, bad], WORDS, f"of 1 values: got {got}")
+        for kind, bad, got in [
+            ("c", b"\1", 1),
+            ("c", b"\xff", -1),
+            ("C", b"\xff", 255),
+            ("s", b"\xff\xff", -1),
+            ("S", b"\xff\xff", 65535),
+            ("i", b"\xff" * 4, -1),
+            ("I", b"\xff" * 4, 2**32 - 1),
+            ("l", b"\xff" * 8, -1),
+            ("L", b"\xff" * 8, -1),
+        ]
+    ),
 ]
 
 
@@ -163,6 +274,61 @@ def test_from_buffers_offset_children_and_dictionary() -> None:
     coded = make_schema("c", dictionary=TEXTS)
     words = from_buffers(coded, 3, [None, typed("b", [0, 1, 0])], dictionary=build(["a", "b"]))
     assert pyarrow.array(words).to_pylist() == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize(("format", "type_"), [("vu", "string_view"), ("vz", "binary_view")])
+def test_from_buffers_of_views(format: str, type_: str) -> None:
+    short = struct.pack("=i12s", 2, b"ab")
+    long = struct.pack("=i4sii", 14, b"long", 1, 2)
+    wild = view(-1, 9, -7)  # where there is a null
+    buffers = [b"\x05", short + wild + long, b"", b"..long and bytes"]
+    array = from_buffers(make_schema(format), 3, buffers)
+    assert array.n_buffers == 5
+    found = pyarrow.array(array)
+    found.validate(full=True)
+    assert found.type == getattr(pyarrow, type_)()
+    assert found.cast(pyarrow.binary()).to_pylist() == [b"ab", None, b"long and bytes"]
+    assert pyarrow.array(from_buffers(make_schema(format), 0, [None, None])).to_pylist() == []
+    assert pyarrow.array(from_buffers(make_schema(format), 1, [None, short])).is_valid()[0].as_py()
+
+
+def test_from_buffers_of_list_views() -> None:
+    """In any order, with overlaps, and without a demand on null lists."""
+    offsets, sizes = typed("i", [1, 0, 99]), typed("i", [2, 2, -1])
+    array = from_buffers(LISTS, 3, [b"\x03", offsets, sizes], children=[build([1, 2, 3], "i")])
+    found = pyarrow.array(array)
+    assert found[:2].to_pylist() == [[2, 3], [1, 2]]
+    assert found.null_count == 1
+
+
+def test_from_buffers_of_unions() -> None:
+    dense = from_buffers(
+        UNION, 3, [b"\7\0\0", typed("i", [0, 0, 1])], children=[ONE, build([2, 3])]
+    )
+    assert pyarrow.array(dense).to_pylist() == [1, 2, 3]
+    sparse = from_buffers(
+        SPARSE, 1, [b"\5\0"], offset=1, children=[build([1, 2], "i"), build([3, 4])]
+    )
+    assert pyarrow.array(sparse).to_pylist() == [4]
+
+
+@pytest.mark.parametrize(("schema", "kind"), [(SHORT_RUNS, "s"), (RUNS, "i"), (LONG_RUNS, "l")])
+def test_from_buffers_of_runs(schema: Schema, kind: str) -> None:
+    array = from_buffers(schema, 3, [], offset=1, **runs_of(2, 4, kind=kind))
+    assert pyarrow.array(array).to_pylist() == [1, 2, 2]
+    assert len(from_buffers(schema, 0, [], children=[build([], kind), build([], "i")])) == 0
+
+
+def test_from_buffers_of_indices_ignores_nulls() -> None:
+    schema = make_schema("C", dictionary=TEXTS)
+    array = from_buffers(schema, 2, [b"\1", b"\0\xff"], **WORDS)
+    assert pyarrow.array(array).to_pylist() == ["a", None]
+
+
+def test_from_buffers_children_may_be_a_generator() -> None:
+    offsets = typed("i", [0, 1])
+    array = from_buffers(LIST, 1, [None, offsets], children=(each for each in [ONE]))
+    assert pyarrow.array(array).to_pylist() == [[1]]
 
 
 @pytest.mark.parametrize("format", ["u", "U", "z", "Z"])

@@ -1,4 +1,4 @@
-"""Python's collector and streams whose iterator refers to what keeps the stream."""
+"""Python's collector: streams whose iterator, and arrays whose owner, refers to what keeps them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from capsules import Produced
-from fletching import Array, ArrayStream, DeviceArrayStream, Schema, from_buffer
+from fletching import (
+    ArrayStream,
+    DeviceArray,
+    DeviceArrayStream,
+    Schema,
+    from_buffer,
+    from_buffers,
+    from_cuda_array_interface,
+    make_schema,
+)
+from test_buffers import run
 
 each_kind = pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 
@@ -107,18 +117,110 @@ def test_a_stream_that_is_being_read_is_not_collected(kind: Any) -> None:
     assert lengths == [3, 3]
 
 
-def test_the_owner_of_a_buffer_is_not_seen() -> None:
-    """The README says so: an export that outlives the array may hold the buffer."""
+class Owner(bytearray):
+    """Of the memory of an array that it keeps."""
 
-    class Owner(bytearray):
-        array: Array
+    array: Any
 
+
+def array_of_buffer(owner: Owner) -> Any:
+    return from_buffer(owner)
+
+
+def array_of_buffers(owner: Owner) -> Any:
+    return from_buffers(make_schema("C"), 3, [b"\x07", owner])
+
+
+each_builder = pytest.mark.parametrize("build", [array_of_buffer, array_of_buffers])
+
+
+@each_builder
+def test_owner_that_keeps_its_array_is_collected(build: Any) -> None:
     owner = Owner(b"abc")
-    owner.array = from_buffer(owner)
+    owner.array = build(owner)
     found = weakref.ref(owner)
+    gc.collect()
+    assert found() is owner
+    del owner
+    gc.collect()
+    assert found() is None
+
+
+def test_owner_of_interface_that_keeps_its_array_is_collected() -> None:
+    owner = Owner(b"abc")
+    interface = {"shape": (0,), "typestr": "|u1", "data": (0, False), "version": 3}
+    owner.array = from_cuda_array_interface(interface, owner=owner)
+    found = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert found() is None
+
+
+@each_builder
+@pytest.mark.parametrize(
+    "export",
+    [
+        lambda array: array.__arrow_c_array__(),
+        DeviceArray.from_arrow,
+        lambda array: array.__dlpack__(max_version=(1, 0)),
+        lambda array: array.to_numpy(),
+    ],
+)
+def test_owner_in_use_by_an_export_is_kept(build: Any, export: Any) -> None:
+    """As the README says: the export may outlive the array."""
+    owner = Owner(b"abc")
+    owner.array = build(owner)
+    found, exported = weakref.ref(owner), [export(owner.array)]
     del owner
     gc.collect()
     kept = found()
     assert kept is not None
-    del kept.array, kept
+    exported.clear()
+    del kept.array, kept  # also what __dlpack__ has described for the next call
     assert found() is None
+
+
+def test_module_level_array_of_its_own_class_does_not_leak() -> None:
+    """Its methods refer to the module, which has the array."""
+    done = run(
+        """
+    from fletching import from_buffer
+
+    class Owner(bytearray):
+        def method(self):
+            pass
+
+        def __del__(self):
+            print("released", flush=True)
+
+    array = from_buffer(Owner(b"abc"))
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "released\n", "")
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "callback = type(struct.release)(release)",
+        "abi.implement(struct, Methods())",
+    ],
+)
+def test_module_level_array_beside_a_callback_is_no_reported_leak(keep: str) -> None:
+    """A callback lives as long as the process, and its function refers to the module."""
+    done = run(
+        f"""
+    from fletching import abi, from_buffer
+
+    def release(struct):
+        pass
+
+    class Methods:
+        release = release
+
+    struct = abi.ArrowArray()
+    array = from_buffer(b"abc")
+    {keep}
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -135,7 +135,8 @@ def test_repr() -> None:
     assert repr(stream) == "<fletching.DeviceArrayStream struct<n: int64>, cpu>"
 
     async def asynchronous() -> None:
-        stream = fletching.AsyncDeviceArrayStream()
+        handlers: list[fletching.AsyncHandler] = []
+        stream = fletching.AsyncDeviceArrayStream.connect(handlers.append)
         assert repr(stream) == "<fletching.AsyncDeviceArrayStream of a schema that is not read>"
         stream.cancel()
         assert repr(stream).endswith(", closed>")

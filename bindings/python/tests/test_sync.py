@@ -145,6 +145,15 @@ def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
     opener.join()
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Python's handler of SIGINT, which it does not install in a background job of a shell."""
+    before = signal.signal(SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_synchronize_ctrl_c_interrupts(gpu: Gpu) -> None:
     """The wait itself goes on, and keeps the array until the gate is open."""
     source = ProducedOnDevice(device_type=PINNED, device_id=0)

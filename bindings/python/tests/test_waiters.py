@@ -13,10 +13,12 @@ import numpy
 import pytest
 
 from capsules import ProducedOnDevice
-from fletching import DeviceArray, Error, VulkanContext, register_waiter
+from fletching import DeviceArray, Error, VulkanContext, from_dlpack, register_waiter
+from test_buffers import run
 
 EVENT = 0x5EED
 DEVICE = 9999  # of no runtime
+EXT_DEV = 12  # which DLPack has
 
 
 class Waiter:
@@ -58,6 +60,54 @@ def test_an_exception_is_the_error() -> None:
     with pytest.raises(Error, match="too late") as raised:
         array().synchronize()
     assert raised.value.errno == errno.ETIMEDOUT
+
+
+CALLS: dict[str, Any] = {
+    "__dlpack__": lambda given: given.__dlpack__(max_version=(1, 0)),
+    "from_dlpack": from_dlpack,
+    "wait_on": lambda given: given.wait_on(1),
+    "ready": lambda given: given.ready(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_exit_of_waiter_is_raised(name: str, error: type[BaseException]) -> None:
+    class Interrupted:
+        def synchronize(self, event: int) -> None:
+            raise error
+
+        def wait_on(self, event: int, stream: int) -> None:
+            raise error
+
+        ready = synchronize
+
+    register_waiter(EXT_DEV, Interrupted())
+    source = ProducedOnDevice(device_type=EXT_DEV, sync_event=EVENT)
+    with pytest.raises(error):
+        CALLS[name](DeviceArray.from_arrow(source))
+
+
+def test_waiter_of_the_module_of_an_array_does_not_leak() -> None:
+    done = run(
+        """
+    from fletching import from_buffer, register_waiter
+
+    class Waiter:
+        def synchronize(self, event):
+            pass
+
+        wait_on = ready = synchronize
+
+        def __del__(self):
+            print("released", flush=True)
+
+    array = from_buffer(b"abc")
+    for _ in range(2):
+        register_waiter(9999, Waiter())
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "released\n" * 2, "")
 
 
 def test_ready_may_be_any_object() -> None:

@@ -133,7 +133,7 @@ def _refuse(address: int, code: int, text: str) -> None:
 
 @final
 class AsyncDeviceArrayStream:
-    """Batches of an async producer, in the running loop.
+    """Batches of an async producer, in the running loop; `connect` makes it.
 
     Iterate it with `async for`. The end of the loop body by `break` or an exception, `aclose` and
     the end of the event loop cancel the stream; batches stay valid. An error of the producer is a
@@ -144,25 +144,30 @@ class AsyncDeviceArrayStream:
     Arrow C device data interface, "Async Device Stream Interface".
     """
 
-    def __init__(self, window: int = 16) -> None:
-        """At most `window` batches are requested and not received. Needs a running event loop."""
-        self._wake = _Wake()
-        self._consumer = AsyncConsumer.create(self._wake, self._wake.gate)
-        self._consumer.request(window)
-        self._closed = False
-        self_ = weakref.ref(self)
-        self._wake.lost = lambda: _cancel(self_())
+    _wake: _Wake
+    _consumer: AsyncConsumer
+    _closed: bool
+
+    def __init__(self) -> None:
+        raise TypeError("AsyncDeviceArrayStream: no constructor: expected a call of connect")
 
     @classmethod
     def connect(cls, start: Callable[[AsyncHandler], object], window: int = 16) -> Self:
         """The stream of a producer, which `start` gives its handler to.
 
-        If `start` raises, the stream is cancelled. It fails if no producer takes the handler.
+        At most `window` batches are requested and not received. If `start` raises, the stream is
+        cancelled. It fails if no producer takes the handler. Needs a running event loop.
         """
-        stream = cls(window)
+        stream = cls.__new__(cls)
+        stream._wake = wake = _Wake()
+        stream._consumer = AsyncConsumer.create(wake, wake.gate)
+        stream._closed = False
+        dropped = weakref.ref(stream)
+        wake.lost = lambda: _cancel(dropped())
         handler = AsyncHandler(stream._consumer.handler())
         handler._is_own = True
         try:
+            stream._consumer.request(window)
             start(handler)
         except BaseException as error:
             stream.cancel()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array as typed
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
@@ -34,11 +35,13 @@ def array(
 
     `type` is a format string of the C data interface: an integer, a floating-point number, "b",
     "u", "U", "z" or "Z". Without it the values decide: "l", "g", "b", "u" or "z". `mask` is true
-    where a value is null. Memory of NumPy arrays is not copied, except of booleans.
+    where a value is null, as that of a masked array is. Memory of NumPy arrays is not copied, but
+    of booleans, and of another byte order.
 
     TypeError for other values, OverflowError for a number that the type does not hold.
     """
-    if hasattr(values, "dtype") and values.dtype.kind in "iufbmM":
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(values, numpy.ndarray) and values.dtype.kind in "iufbmM":
         return _of_numpy(values, type, mask, name)
     listed = list(values)
     nulls = [value is None for value in listed] if mask is None else [bool(one) for one in mask]
@@ -101,21 +104,34 @@ def _large(format: str, values: Iterable[Any]) -> str:
     """With offsets of 64 bits where there are more bytes than 32 can count."""
     if format not in ("u", "z"):
         return format
-    size = sum(len(_bytes(value)) for value in values)
+    size = sum(len(_bytes(format, value)) for value in values)
     return format.upper() if size > _OFFSETS_OF_32_BITS else format
 
 
-def _bytes(value: str | bytes | None) -> bytes:
+def _bytes(format: str, value: Any) -> bytes | bytearray:
     if value is None:
         return b""
-    return value.encode() if isinstance(value, str) else value
+    if isinstance(value, str) and format in ("u", "U"):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray)) and format in ("z", "Z"):
+        return value
+    expected = "str" if format in ("u", "U") else "bytes"
+    raise TypeError(f"array: expected {expected}, got {type(value).__name__}")
+
+
+def _boolean(value: Any) -> bool:
+    if value is None:
+        return False
+    if value != bool(value):
+        raise TypeError(f"array: expected bool, got {type(value).__name__}")
+    return bool(value)
 
 
 def _buffers(format: str, values: Sequence[Any]) -> list[Any]:
     if format == "b":
-        return [_bits(value is not None and bool(value) for value in values)]
+        return [_bits(map(_boolean, values))]
     if format in _TEXTS:
-        texts = [_bytes(value) for value in values]
+        texts = [_bytes(format, value) for value in values]
         offsets = accumulate(chain([0], map(len, texts)))
         return [typed(_TEXTS[format], offsets), b"".join(texts)]
     if format in _CODES:
@@ -143,27 +159,25 @@ def _of_numpy(values: Any, type: str | None, mask: Iterable[Any] | None, name: s
         raise TypeError("array: type: expected None for a NumPy array; hint: convert it by astype")
     if values.ndim != 1:
         raise TypeError(f"array: expected one dimension, got {values.ndim}")
-    validity = None
+    length = len(values)
+    nulls = numpy.ma.getmask(values)  # one False for other arrays
     if mask is not None:
-        nulls = numpy.asarray(mask, bool)
-        if nulls.shape != values.shape:
-            raise ValueError(f"mask: expected {len(values)} values, got {nulls.size}")
-        validity = numpy.packbits(~nulls, bitorder="little")
+        given = numpy.asarray(mask, bool)
+        if given.shape != values.shape:
+            raise ValueError(f"mask: expected {len(values)} values, got {given.size}")
+        nulls = nulls | given
+    values = numpy.ascontiguousarray(values, values.dtype.newbyteorder("="))
     if values.dtype.kind == "b":
-        bits = numpy.packbits(values, bitorder="little")
-        return from_buffers(make_schema("b", name), len(values), [validity, bits])
-    if values.dtype.kind in "mM":
-        unit = numpy.datetime_data(values.dtype)[0]
-        if unit not in ("s", "ms", "us", "ns"):
-            raise TypeError(f"array: unit of times: expected s, ms, us or ns, got {unit}")
-        format = f"{'tD' if values.dtype.kind == 'm' else 'ts'}{unit[0]}"
-        format += ":" if values.dtype.kind == "M" else ""
-        missing = numpy.isnat(values)
-        if mask is not None:
-            missing |= nulls
-        validity = numpy.packbits(~missing, bitorder="little") if missing.any() else None
+        format, values = "b", numpy.packbits(values, bitorder="little")
+    elif values.dtype.kind in "mM":
+        unit, count = numpy.datetime_data(values.dtype)
+        if unit not in ("s", "ms", "us", "ns") or count != 1:
+            got = unit if count == 1 else f"{count}{unit}"
+            raise TypeError(f"array: unit of times: expected s, ms, us or ns, got {got}")
+        format = f"tD{unit[0]}" if values.dtype.kind == "m" else f"ts{unit[0]}:"
+        nulls = nulls | numpy.isnat(values)
         values = values.view(numpy.int64)
     else:
         format = from_buffer(values[:0]).schema.format
-    contiguous = numpy.ascontiguousarray(values)
-    return from_buffers(make_schema(format, name), len(values), [validity, contiguous])
+    validity = numpy.packbits(~nulls, bitorder="little") if nulls.any() else None
+    return from_buffers(make_schema(format, name), length, [validity, values])

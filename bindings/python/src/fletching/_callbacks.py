@@ -218,6 +218,11 @@ def _releasing(kind: type[Callback], name: str, private: str) -> Callable[..., A
     return release
 
 
+def keeps_objects() -> bool:
+    """Whether callbacks keep functions or methods of the user until the process ends."""
+    return bool(_implemented) or len(_immortal) > len(_trampolines)
+
+
 def _find(kind: type[Callback], number: int | None) -> _Implemented:
     found = _implemented.get(number or 0)
     if found is None:

@@ -502,10 +502,12 @@ def from_buffers(
 ) -> Array:
     """
     An array of `schema` over memory of objects that have the buffer protocol, None for a
-    buffer that is not there: validity as bits, then offsets and values as Arrow has them.
+    buffer that is not there: validity as bits, then offsets and values as Arrow has them. Of
+    views the buffers of long texts follow; the list of their sizes is made.
     Nothing is copied: do not change the values while the array or an export of it is used.
     `children` and `dictionary` are arrays of any library. Error for a buffer that is too
-    small, for offsets that decrease and for children of another type or number.
+    small, for offsets, views, type ids, run ends and indices that refer to nothing, and for
+    children of another type or number.
     """
 
 def move_to_capsule(address: int, name: str) -> CapsuleType: ...
@@ -592,7 +594,7 @@ def register_waiter(device_type: int, waiter: object) -> None:
     """
     Lets DeviceArray wait on a device type without a runtime in Fletching. `waiter` has
     synchronize(event), wait_on(event, stream) and ready(event), of addresses, which are
-    called on any thread. It lives as long as the process.
+    called on any thread. It lives until the interpreter ends.
     """
 
 @final
