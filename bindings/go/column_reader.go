@@ -6,6 +6,7 @@ package fletching
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"unsafe"
@@ -78,6 +79,7 @@ func (c ColumnReader) Len() int { return c.length }
 // Valid returns for each row whether it has a value. Errors: EINVAL for nulls without a validity buffer, and for
 // an array that was closed.
 func (c ColumnReader) Valid() ([]bool, error) {
+	defer runtime.KeepAlive(c.array.owner) // a read holds addresses of C
 	if c.array.IsReleased() {
 		return nil, closed("read")
 	}
@@ -130,6 +132,7 @@ func storageOf(format string) string {
 
 // Bools returns the values. Errors: as NumbersOf.
 func (c ColumnReader) Bools() ([]bool, error) {
+	defer runtime.KeepAlive(c.array.owner)
 	if c.format != "b" {
 		return nil, invalid(`read: format: expected "b", got %q`, c.format)
 	}
@@ -152,6 +155,7 @@ func (c ColumnReader) Binaries() ([][]byte, error) {
 }
 
 func texts[T any](c ColumnReader, small, large string, copied func([]byte) T) ([]T, error) {
+	defer runtime.KeepAlive(c.array.owner)
 	switch c.format {
 	case small:
 		return textsOf[int32](c, copied)
