@@ -169,6 +169,46 @@ func TestReadColumnAppliesTheOffsetOfTheStruct(t *testing.T) {
 	expectValues(t, valid, err, true, false, true)
 }
 
+func TestReadColumnCountsTheNullsOfTheStruct(t *testing.T) {
+	bits := []byte{0b1011}
+	child := fletching.ArrayBuilder{Length: 5, Buffers: []uintptr{0, nowhere}}
+	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
+	defer schema.Close()
+	for name, each := range map[string]struct {
+		rows, offset, nulls int64
+		validity            uintptr
+		refused             bool
+	}{
+		"all valid":               {2, 0, -1, pin(t, &bits[0]), false},
+		"one is null":             {2, 1, -1, pin(t, &bits[0]), true},
+		"no validity buffer":      {2, 0, -1, 0, false},
+		"nulls without a buffer":  {2, 0, 1, 0, true},
+		"no nulls in spite of it": {3, 0, 0, pin(t, &bits[0]), false},
+	} {
+		builder := fletching.ArrayBuilder{Length: each.rows, Offset: each.offset, NullCount: each.nulls, Buffers: []uintptr{each.validity}, Children: []fletching.ArrayBuilder{child}}
+		batch := must(builder.Build(nil))
+		_, err := fletching.ReadColumn(batch.Root(), schema.Root(), 0)
+		if errors.Is(err, syscall.EINVAL) != each.refused || (err != nil) != each.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		batch.Close()
+	}
+}
+
+func TestReadArrayRefusesNullCountOutOfRange(t *testing.T) {
+	var log log
+	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+	defer schema.Close()
+	for _, nulls := range []int64{-2, 2} {
+		raw := rawArray(&log, "a", 0, false)
+		raw.NullCount = nulls
+		array := importArray(t, raw)
+		_, err := fletching.ReadArray(array.Root(), schema.Root())
+		expectError(t, err, syscall.EINVAL, fmt.Sprintf("read: null_count: out of range: expected -1 to 1, got %d", nulls))
+		array.Close()
+	}
+}
+
 func TestReadArrayRefuses(t *testing.T) {
 	offsets, numbers := []int32{0, 2, 1}, make([]int64, 4)
 	text := func(offsets, data uintptr) fletching.ArrayBuilder {

@@ -27,7 +27,7 @@ import (
 // An error is what get_next returns, with its errno value or EIO, and what get_last_error says; so is a
 // panic, with EIO. After it get_next returns it again. EINVAL for a batch on a device whose memory the
 // devices of the type cannot access, for one that is nil or closed, for one whose type is not that of the
-// schema, as far as Array.DeclareType and the structs show, and for a struct with null_count above 0.
+// schema, as far as Array.DeclareType and the structs show.
 //
 // Errors: EINVAL when the schema is closed or malformed, or the device type is 0; then nothing was moved.
 //

@@ -79,10 +79,11 @@ func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilde
 	builder := fletching.ArrayBuilder{
 		Length: int64(data.Len()), NullCount: int64(data.NullN()), Offset: int64(data.Offset()),
 	}
-	if !is.validity && storage.ID() != arrow.NULL {
+	buffers := data.Buffers()
+	unknown := builder.NullCount < 0 && (len(buffers) == 0 || buffers[0] == nil || buffers[0].Len() == 0)
+	if storage.ID() != arrow.NULL && (unknown || !is.validity) { // NULL says that there are no nulls
 		builder.NullCount = 0
 	}
-	buffers := data.Buffers()
 	first := 0
 	if len(buffers) > 0 && !is.validity {
 		first = 1
