@@ -261,6 +261,10 @@ func (s *DeviceArrayStream) All(ctx context.Context) iter.Seq2[*DeviceArray, err
 
 func batches[T any](ctx context.Context, next func() (*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
+		if ctx == nil {
+			yield(nil, noContext("stream"))
+			return
+		}
 		for {
 			if err := context.Cause(ctx); err != nil {
 				yield(nil, NewError(syscall.ECANCELED, "stream: "+err.Error(), errors.Join(err, ctx.Err())))
