@@ -18,6 +18,9 @@ import (
 //
 // Errors: as those of fletching.ArrayBuilder.
 func ExportArray(source arrow.Array) (*fletching.Array, error) {
+	if source == nil {
+		return nil, missing("export array", "array")
+	}
 	data := source.Data()
 	data.Retain()
 	result, err := export(data.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder { return builderOf(pins, data) })
@@ -30,6 +33,9 @@ func ExportArray(source arrow.Array) (*fletching.Array, error) {
 
 // ExportRecordBatch is ExportArray for a record batch, which becomes a struct.
 func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
+	if batch == nil {
+		return nil, missing("export record batch", "batch")
+	}
 	batch.Retain()
 	result, err := export(batch.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder {
 		builder := fletching.ArrayBuilder{Length: batch.NumRows(), Buffers: []uintptr{0}}
