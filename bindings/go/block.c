@@ -50,15 +50,17 @@ static void leave_share(struct FletchingShare* share, struct FletchingChain* cha
   if (share != NULL && take_last(&share->users, 1)) append(chain, &share->link, &share->link);
 }
 
-static void drop(uintptr_t handle) {
-  if (handle != 0) fletching_go_drop(handle);
+static void drop(uintptr_t handle, struct FletchingChain* chain) {
+  if (handle == 0) return;
+  struct FletchingShare* due = fletching_go_drop(handle);
+  if (due != NULL) append(chain, &due->link, &due->link);
 }
 
 static void leave_block(struct FletchingBlock* block, size_t structs,
                         struct FletchingChain* chain) {
   if (!take_last(&block->structs, structs)) return;
   leave_share(block->share, chain);
-  drop(block->owner);
+  drop(block->owner, chain);
   free(block);
 }
 

@@ -118,12 +118,68 @@ func dropHandle(handle uintptr) {
 	}
 }
 
-// fletching_go_drop is called by C when the last struct that needs the value is released.
+// fletching_go_drop is called by C when the last struct that needs the value is released. A value that owns a struct
+// is not closed here: C releases the struct afterwards, so that owners of owners need no recursion.
 //
 //export fletching_go_drop
-func fletching_go_drop(handle C.uintptr_t) {
+func fletching_go_drop(handle C.uintptr_t) *C.struct_FletchingShare {
 	value, _ := callbacks.DeleteHandle(uintptr(handle))
+	if holder, ok := value.(interface {
+		due() *C.struct_FletchingShare
+	}); ok {
+		if due := holder.due(); due != nil {
+			return due
+		}
+	}
 	discard(value)
+	return nil
+}
+
+func (s *Schema) due() *C.struct_FletchingShare {
+	if s == nil {
+		return nil
+	}
+	return due(&s.owner, func(raw *abi.ArrowSchema) *C.struct_FletchingShare { return C.fletching_due_schema(cSchema(raw)) })
+}
+
+func (a *Array) due() *C.struct_FletchingShare {
+	if a == nil {
+		return nil
+	}
+	return due(&a.owner, func(raw *abi.ArrowArray) *C.struct_FletchingShare { return C.fletching_due_array(cArray(raw)) })
+}
+
+func (a *DeviceArray) due() *C.struct_FletchingShare {
+	if a == nil {
+		return nil
+	}
+	return due(&a.owner, func(raw *abi.ArrowDeviceArray) *C.struct_FletchingShare {
+		return C.fletching_due_array(cArray(&raw.Array))
+	})
+}
+
+func (s *Shared[T]) due() *C.struct_FletchingShare {
+	if s == nil {
+		return nil
+	}
+	return s.owner.due()
+}
+
+// due moves the struct of an owner out. It is nil when there is none, and without memory, where it is released here.
+func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_FletchingShare {
+	if o.IsReleased() {
+		return nil
+	}
+	s := o.leave()
+	if s == nil {
+		return nil
+	}
+	link := moved(s.raw)
+	if link == nil {
+		s.kind.release(s.raw)
+	}
+	s.free()
+	return link
 }
 
 // callArrayRelease releases a leaf of ours, when it is the last of its block, without the way from Go to C
@@ -137,7 +193,8 @@ func callArrayRelease(raw *abi.ArrowArray) (called bool) {
 		return callbacks.CallArrowArrayRelease(raw)
 	}
 	raw.Release = 0
-	fletching_go_drop(block.owner)
+	value, _ := callbacks.DeleteHandle(uintptr(block.owner))
+	discard(value)
 	C.fletching_block_free(C.uintptr_t(raw.PrivateData)) // a number, so that cgo checks no pointer
 	return true
 }

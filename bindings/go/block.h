@@ -59,6 +59,10 @@ void fletching_release_array(struct ArrowArray* self);
 int fletching_attach_schema(struct ArrowSchema* target, uintptr_t handle);
 int fletching_attach_array(struct ArrowArray* target, uintptr_t handle);
 
+/* Moves the struct into a link of a chain, which releases it. NULL without memory. */
+struct FletchingShare* fletching_due_schema(struct ArrowSchema* source);
+struct FletchingShare* fletching_due_array(struct ArrowArray* source);
+
 /* Moves the struct into a share; what is left gives up its use of the share on release. */
 int fletching_share_schema(struct ArrowSchema* source);
 int fletching_share_array(struct ArrowArray* source);

@@ -103,6 +103,38 @@ func TestAnyNumberOfViewsWithEvents(t *testing.T) {
 	}
 }
 
+// Owners that keep other owners are closed one after the other too.
+func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
+	var log log
+	array := importArray(t, rawArray(&log, "a", 0, false))
+	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+	succeed(t, schema.Attach(&note{&log, "schema"}))
+	for i := range manyViews {
+		switch i % 4 {
+		case 0:
+			array = must((&fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{{}}}).Build(array))
+		case 1:
+			array = must((&fletching.ArrayBuilder{}).Build(must(array.Share())))
+		case 2:
+			array = must((&fletching.ArrayBuilder{}).Build(must(array.ToDevice())))
+		case 3:
+			next := must((&fletching.ArrayBuilder{}).Build(nil))
+			succeed(t, next.Attach(array))
+			array = next
+		}
+		next := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+		succeed(t, next.Attach(schema))
+		schema = next
+	}
+	log.expect(t)
+	array.Close()
+	log.expect(t, "a")
+	schema.Close()
+	log.expect(t, "schema")
+	var none *fletching.Array
+	must((&fletching.ArrayBuilder{}).Build(none)).Close()
+}
+
 // A value is dropped after what it was attached to is released, also where that is a view.
 func TestValuesOfNestedViewsAreDroppedInOrder(t *testing.T) {
 	var log log

@@ -51,7 +51,7 @@ struct HOOK {
 
 static void NAME(run_link)(struct FletchingLink* link, struct FletchingChain* chain) {
   struct HOOK* hook = (struct HOOK*)link;
-  drop(hook->handle);
+  drop(hook->handle, chain);
   leave_share(hook->share, chain);
 }
 
@@ -149,6 +149,10 @@ static struct FletchingShare* NAME(new_share)(struct STRUCT* source, size_t user
   share->link.run = NAME(release_held);
   share->held.FIELD = *source;
   return share;
+}
+
+struct FletchingShare* NAME(fletching_due)(struct STRUCT* source) {
+  return NAME(new_share)(source, 0);
 }
 
 int NAME(fletching_share)(struct STRUCT* source) {

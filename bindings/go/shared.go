@@ -4,6 +4,9 @@
 
 package fletching
 
+// #include "block.h"
+import "C"
+
 import (
 	"runtime"
 
@@ -27,6 +30,7 @@ type shareable[T any] interface {
 	IsReleased() bool
 	NumChildren() int
 	Close()
+	due() *C.struct_FletchingShare
 	show(index int) (T, error)
 }
 
