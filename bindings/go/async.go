@@ -56,7 +56,7 @@ type AsyncStream struct {
 	detach func() bool // from the context
 }
 
-// closedAsync is what the zero value of an AsyncStream has.
+// closedAsync is the consumer of a zero AsyncStream.
 var closedAsync = sync.OnceValue(func() *asyncConsumer {
 	core := newAsyncConsumer(AsyncOptions{})
 	core.close()

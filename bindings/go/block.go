@@ -165,7 +165,7 @@ func (s *Shared[T]) due() *C.struct_FletchingShare {
 	return s.owner.due()
 }
 
-// due moves the struct of an owner out. It is nil when there is none, and without memory, where it is released here.
+// due moves the struct of an owner out. Returns nil for a closed owner, and without memory after a release here.
 func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_FletchingShare {
 	if o.IsReleased() {
 		return nil

@@ -144,7 +144,7 @@ func TestCheckTypeOfEndlessTypes(t *testing.T) {
 	expectError(t, endless.CheckType(endless), syscall.EINVAL, "nested too deep: expected at most 256 levels")
 }
 
-// A declared type says nothing of children that it does not have.
+// A declared type may have fewer children than the array.
 func TestDeclaredTypeWithoutTheChild(t *testing.T) {
 	array := must((&fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{{}}}).Build(nil))
 	defer array.Close()

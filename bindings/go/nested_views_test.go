@@ -135,7 +135,7 @@ func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
 	must((&fletching.ArrayBuilder{}).Build(none)).Close()
 }
 
-// A value is dropped after what it was attached to is released, also where that is a view.
+// A value is dropped after the release of its struct, also of a view.
 func TestValuesOfNestedViewsAreDroppedInOrder(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 1, false))

@@ -39,7 +39,7 @@ static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* bl
 
 /* --- What happens after a foreign release --- */
 
-/* A struct has one hook with its own callback, and behind it those that were set later. */
+/* A struct has one hook with its callback, followed by the hooks that were set later. */
 struct HOOK {
   struct FletchingLink link;
   void (*release)(struct STRUCT*);
@@ -66,7 +66,7 @@ static void NAME(release_children)(struct STRUCT* self);
 /* That of a Shared. Called once: such a struct is never exported. */
 static void NAME(release_use)(struct STRUCT* self);
 
-/* Releases a struct. What follows for shares and values is left to the chain. */
+/* Releases a struct. Adds the shares and values to drop to the chain. */
 static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain) {
   void (*const release)(struct STRUCT*) = self->release;
   if (release == NULL) return;
@@ -95,7 +95,7 @@ static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain) {
   }
 }
 
-/* What a callback does: `own` is the callback, whatever the caller has put into the struct. */
+/* Body of a callback. `own` is the callback: the caller may have changed the struct. */
 static void NAME(release_all)(struct STRUCT* self, void (*own)(struct STRUCT*)) {
   if (self->release == NULL) return; /* then the block may be gone */
   struct FletchingChain chain = {NULL, &chain.first};

@@ -273,7 +273,7 @@ func TestImportRecordBatchCountsNullRows(t *testing.T) {
 	}
 }
 
-// Without a validity buffer there are no nulls to count.
+// A column without a validity buffer has no nulls.
 func TestExportWritesZeroForUncountedNulls(t *testing.T) {
 	values := memory.NewBufferBytes(make([]byte, 8))
 	data := array.NewData(arrow.PrimitiveTypes.Int32, 2, []*memory.Buffer{nil, values}, nil, array.UnknownNullCount, 0)

@@ -87,7 +87,7 @@ func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilde
 	}
 	buffers := data.Buffers()
 	unknown := builder.NullCount < 0 && (len(buffers) == 0 || buffers[0] == nil || buffers[0].Len() == 0)
-	if storage.ID() != arrow.NULL && (unknown || !is.validity) { // NULL says that there are no nulls
+	if storage.ID() != arrow.NULL && (unknown || !is.validity) { // a NULL validity buffer means no nulls
 		builder.NullCount = 0
 	}
 	first := 0
