@@ -51,29 +51,24 @@ type block[B base] struct {
 // the handle and a use of the share; either may be 0. ok is false when there is no memory.
 func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintptr) (b block[B], ok bool) {
 	var node B
-	parts := [...]struct {
-		count int
-		size  uintptr
-	}{{1, C.sizeof_struct_FletchingBlock}, {structs, unsafe.Sizeof(node)}, {structs - 1, addressSize}, {addresses, addressSize}, {bytes, 1}}
-	var sizes [len(parts)]uintptr
-	var size uintptr
-	for i, part := range parts {
-		if uintptr(part.count) > (math.MaxInt-size)/part.size {
-			return b, false
-		}
-		sizes[i] = uintptr(part.count) * part.size
-		size += sizes[i]
+	if structs > maxStructs || addresses > math.MaxInt/16 { // so that no size overflows 64 bits
+		return b, false
+	}
+	before := C.sizeof_struct_FletchingBlock + uint64(structs)*uint64(unsafe.Sizeof(node))
+	lists := uint64(structs-1+addresses) * uint64(addressSize)
+	size := before + lists + uint64(bytes)
+	if size > math.MaxInt {
+		return b, false
 	}
 	start := unsafe.Pointer(C.fletching_block_new(C.size_t(size), C.size_t(structs), C.uintptr_t(handle), C.uintptr_t(share)))
 	if start == nil {
 		return b, false
 	}
 	b.address = uintptr(start)
-	b.structs = unsafe.Slice((*B)(unsafe.Add(start, sizes[0])), structs)
-	list := unsafe.Add(start, sizes[0]+sizes[1])
-	b.list = unsafe.Slice((*uintptr)(list), structs-1)
-	b.addresses = unsafe.Slice((*uintptr)(unsafe.Add(list, sizes[2])), addresses)
-	b.bytes = unsafe.Slice((*byte)(unsafe.Add(list, sizes[2]+sizes[3])), bytes)
+	b.structs = unsafe.Slice((*B)(unsafe.Add(start, C.sizeof_struct_FletchingBlock)), structs)
+	both := unsafe.Slice((*uintptr)(unsafe.Add(start, before)), structs-1+addresses)
+	b.list, b.addresses = both[:structs-1:structs-1], both[structs-1:]
+	b.bytes = unsafe.Slice((*byte)(unsafe.Add(start, before+lists)), bytes)
 	for i := range b.list {
 		b.list[i] = uintptr(unsafe.Pointer(&b.structs[i+1]))
 	}
@@ -185,7 +180,14 @@ func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_
 // callArrayRelease releases a leaf of ours, when it is the last of its block, without the way from Go to C
 // and back to Go. It does what fletching_release_array does.
 func callArrayRelease(raw *abi.ArrowArray) (called bool) {
-	if raw.Release != releaseArray || raw.NChildren != 0 || raw.Dictionary != 0 {
+	if raw.Release != releaseArray {
+		return callbacks.CallArrowArrayRelease(raw)
+	}
+	return releaseBlock(raw)
+}
+
+func releaseBlock(raw *abi.ArrowArray) (called bool) {
+	if raw.NChildren != 0 || raw.Dictionary != 0 {
 		return callbacks.CallArrowArrayRelease(raw)
 	}
 	block := (*C.struct_FletchingBlock)(abi.Pointer(raw.PrivateData))
