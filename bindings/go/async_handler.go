@@ -100,7 +100,7 @@ func giveBack(schema *Schema, raw *abi.ArrowSchema, err error) error {
 		slot.free()
 		return err
 	}
-	raw.Release = 0 // the application has closed what was lent to it
+	raw.Release = 0 // the application has closed the lent schema
 	return err
 }
 

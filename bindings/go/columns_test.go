@@ -20,34 +20,6 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-func ExampleNewRecordBatch() {
-	schema, batch, err := fletching.NewRecordBatch(
-		fletching.NumberColumn("id", []int64{1, 2, 3}),
-		fletching.StringColumn("name", []string{"a", "", "c"}).WithValidity([]bool{true, false, true}),
-	)
-	if err != nil {
-		panic(err)
-	}
-	defer schema.Close()
-	defer batch.Close() // or batch.Export(address), to a consumer in C
-	for i := range batch.NumChildren() {
-		column, err := fletching.ReadColumn(batch.Root(), schema.Root(), i)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Print(schema.Child(i).Name(), ": ")
-		if ids, err := fletching.NumbersOf[int64](column); err == nil {
-			fmt.Println(ids)
-		}
-		if names, err := column.Strings(); err == nil {
-			fmt.Printf("%q %v\n", names, must(column.Valid()))
-		}
-	}
-	// Output:
-	// id: [1 2 3]
-	// name: ["a" "" "c"] [true false true]
-}
-
 type celsius float64
 
 func column(t *testing.T, schema *fletching.Schema, batch *fletching.Array, index int) fletching.ColumnReader {
