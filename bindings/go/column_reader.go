@@ -111,8 +111,8 @@ func (c ColumnReader) Valid() ([]bool, error) {
 	return c.bits(address), nil
 }
 
-// NumbersOf returns the values, without a copy. They live as long as the owner of the array. Rows that are null have
-// any value.
+// NumbersOf returns the values, without a copy. They live as long as the owner of the array, which the slice does not
+// keep: close the owner after the last read. Rows that are null have any value.
 //
 // Errors: EINVAL for another type, and for a buffer that is NULL or not aligned. Types of dates and times have the
 // integers with which they are stored, and a dictionary-encoded array has its indices.
