@@ -79,7 +79,10 @@ func (b *ArrayBuilder) build(owner any, root *abi.ArrowArray) error {
 	if err := b.count(&structs, &buffers, 0); err != nil {
 		return invalid("array builder: %v", err)
 	}
-	handle := newHandle(owner)
+	handle, ok := newHandle(owner)
+	if !ok {
+		return noMemory("array builder")
+	}
 	block, ok := newBlock[abi.ArrowArray](structs, buffers, 0, handle, 0)
 	if !ok {
 		dropHandle(handle)

@@ -98,12 +98,12 @@ func take[T any](free *[]T, count int) []T {
 	return taken
 }
 
-// newHandle is 0 for nil.
-func newHandle(value any) uintptr {
+// newHandle is 0 for nil. ok is false when all handles are in use, which happens on 32-bit targets.
+func newHandle(value any) (handle uintptr, ok bool) {
 	if value == nil {
-		return 0
+		return 0, true
 	}
-	return callbacks.NewHandle(value)
+	return callbacks.TryNewHandle(value)
 }
 
 // dropHandle does not close the value.
@@ -203,7 +203,10 @@ func releaseBlock(raw *abi.ArrowArray) (called bool) {
 
 // attach hooks a struct of any producer: the value is dropped after its release.
 func attach[B base](target *B, value any) error {
-	handle := newHandle(value)
+	handle, ok := newHandle(value)
+	if !ok {
+		return noMemory("attach")
+	}
 	var code C.int
 	switch target := any(target).(type) {
 	case *abi.ArrowSchema:

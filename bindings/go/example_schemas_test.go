@@ -44,7 +44,7 @@ func ExampleMetadata_Encode() {
 	// Output: 14 [{k v}]
 }
 
-// What a stream of yours may yield.
+// An error for a stream to yield.
 func ExampleNewError() {
 	cause := errors.New("disk full")
 	err := fletching.NewError(syscall.ENOSPC, "spill: "+cause.Error(), cause)

@@ -46,7 +46,7 @@ func ExampleNewArrayStreamFrom() {
 	// closed at 2
 }
 
-// Each array says what it is of, so that the stream can refuse another type.
+// The stream refuses an array of another type than the schema.
 func ExampleNewArrayStream() {
 	schema := must((&fletching.SchemaBuilder{Format: "l"}).Build())
 	stream := must(fletching.NewArrayStream(schema, func(yield func(*fletching.Array, error) bool) {

@@ -209,7 +209,7 @@ func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error
 		s = makeSlot(kind)
 	}
 	*s.raw = *source
-	*callback = 0 // a move changes nothing else of the source
+	*callback = 0 // a move changes only the callback of the source
 	o.hold(s)
 	return nil
 }
