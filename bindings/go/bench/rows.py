@@ -35,7 +35,10 @@ ROWS = (
         Row(
             case,
             "instructions",
-            {_TYPED: ("fletching_bench_typed_go", name), _ARROW: ("fletching_bench_arrow_go", name)},
+            {
+                _TYPED: ("fletching_bench_typed_go", name),
+                _ARROW: ("fletching_bench_arrow_go", name),
+            },
             (Limit(_ARROW, 0.9),),
             rounds,
             environment=_GO,
