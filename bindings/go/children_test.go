@@ -91,7 +91,7 @@ func permutations(count int) [][]int {
 	return all
 }
 
-// Only the event waits for the taken child, not what is left of the parent.
+// The taken child keeps the event alive, not the other structs of the parent.
 func TestTakenChildDoesNotKeepTheDictionary(t *testing.T) {
 	var log log
 	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, true))
