@@ -45,11 +45,14 @@ type ArrayBuilder struct {
 // Errors: EINVAL for a length, offset or null count out of range, more than 256 levels or 2^22
 // structs; ENOMEM. Then the owner is still the caller's.
 func (b *ArrayBuilder) Build(owner any) (*Array, error) {
-	raw, err := b.build(owner)
-	if err != nil {
+	s := newSlot(&arrayKind)
+	if err := b.build(owner, s.raw); err != nil {
+		s.free()
 		return nil, err
 	}
-	return newArray(raw), nil
+	array := &Array{}
+	array.hold(s)
+	return array, nil
 }
 
 // BuildOn returns the array as a device array. SyncEvent is 0 or of the type that the device type has
@@ -61,8 +64,8 @@ func (b *ArrayBuilder) BuildOn(deviceType abi.DeviceType, deviceID int64, syncEv
 	if info, known := deviceType.Info(); syncEvent != 0 && known && info.EventPointer == abi.EventNone {
 		return nil, invalid("array builder: sync_event not NULL: expected NULL, because the device type has no event")
 	}
-	raw, err := b.build(owner)
-	if err != nil {
+	var raw abi.ArrowArray
+	if err := b.build(owner, &raw); err != nil {
 		return nil, err
 	}
 	return newDeviceArray(abi.ArrowDeviceArray{
@@ -70,20 +73,24 @@ func (b *ArrayBuilder) BuildOn(deviceType abi.DeviceType, deviceID int64, syncEv
 	}), nil
 }
 
-func (b *ArrayBuilder) build(owner any) (abi.ArrowArray, error) {
+// build fills the struct at the root, unless there is an error.
+func (b *ArrayBuilder) build(owner any, root *abi.ArrowArray) error {
 	structs, buffers := 0, 0
 	if err := b.count(&structs, &buffers, 0); err != nil {
-		return abi.ArrowArray{}, invalid("array builder: %v", err)
+		return invalid("array builder: %v", err)
 	}
-	handle := newHandle(owner)
+	handle, ok := newHandle(owner)
+	if !ok {
+		return noMemory("array builder")
+	}
 	block, ok := newBlock[abi.ArrowArray](structs, buffers, 0, handle, 0)
 	if !ok {
 		dropHandle(handle)
-		return abi.ArrowArray{}, noMemory("array builder")
+		return noMemory("array builder")
 	}
 	free := freeBlock[abi.ArrowArray]{block.structs[1:], block.list, block.addresses, nil}
-	b.write(&block.structs[0], block.address, &free)
-	return block.structs[0], nil
+	b.write(root, block.address, &free)
+	return nil
 }
 
 func (b *ArrayBuilder) count(structs, buffers *int, depth int) error {

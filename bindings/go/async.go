@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -55,6 +56,20 @@ type AsyncStream struct {
 	detach func() bool // from the context
 }
 
+// closedAsync is the consumer of a zero AsyncStream.
+var closedAsync = sync.OnceValue(func() *asyncConsumer {
+	core := newAsyncConsumer(AsyncOptions{})
+	core.close()
+	return core
+})
+
+func (s *AsyncStream) consumer() *asyncConsumer {
+	if s.core == nil {
+		return closedAsync()
+	}
+	return s.core
+}
+
 // NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done.
 func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	core := newAsyncConsumer(options)
@@ -78,14 +93,16 @@ func canceled(what string, ctx context.Context) error {
 // has to call its release in any case. The address is valid until the release and Close; nil after Close.
 func (s *AsyncStream) Handler() unsafe.Pointer {
 	defer runtime.KeepAlive(s)
-	return s.core.expose()
+	return s.consumer().expose()
 }
 
 // Close cancels the stream: batches that are queued are dropped, without waiting for the producer. It
 // does nothing for a stream that was closed before.
 func (s *AsyncStream) Close() {
-	s.detach()
-	s.core.close()
+	if s.core != nil {
+		s.detach()
+		s.core.close()
+	}
 	runtime.KeepAlive(s)
 }
 
@@ -95,7 +112,10 @@ func (s *AsyncStream) Close() {
 // first, which leaves the stream as it is; see Shared.View for others.
 func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 	defer runtime.KeepAlive(s)
-	return s.core.waitSchema(ctx)
+	if ctx == nil {
+		return nil, noContext("async stream")
+	}
+	return s.consumer().waitSchema(ctx)
 }
 
 // Next waits for the next batch, and returns it with its metadata; io.EOF after the last. The batches
@@ -104,7 +124,10 @@ func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 // Errors: see AsyncStream; ECANCELED when the context is done first, which leaves the stream as it is.
 func (s *AsyncStream) Next(ctx context.Context) (*DeviceArray, Metadata, error) {
 	defer runtime.KeepAlive(s)
-	return s.core.next(ctx)
+	if ctx == nil {
+		return nil, nil, noContext("async stream")
+	}
+	return s.consumer().next(ctx)
 }
 
 // All returns the batches, and at the end the error where there is one. When the loop is left, or the
@@ -127,7 +150,7 @@ func (s *AsyncStream) Request(n int64) error {
 	if n < 1 {
 		return notPositive(n)
 	}
-	s.core.request(n)
+	s.consumer().request(n)
 	runtime.KeepAlive(s)
 	return nil
 }
@@ -135,23 +158,25 @@ func (s *AsyncStream) Request(n int64) error {
 // Skip drops the oldest batch that has arrived; see AsyncOptions.DropWithNull. False when there is none.
 func (s *AsyncStream) Skip() bool {
 	defer runtime.KeepAlive(s)
-	return s.core.skip()
+	return s.consumer().skip()
 }
 
 // DeviceType returns the type of the device that every batch is on; 0 until there is a schema.
 func (s *AsyncStream) DeviceType() abi.DeviceType {
 	defer runtime.KeepAlive(s)
-	s.core.mutex.Lock()
-	defer s.core.mutex.Unlock()
-	return s.core.promise.deviceType
+	core := s.consumer()
+	core.mutex.Lock()
+	defer core.mutex.Unlock()
+	return core.promise.deviceType
 }
 
 // Metadata returns the metadata of the stream; none until there is a schema.
 func (s *AsyncStream) Metadata() Metadata {
 	defer runtime.KeepAlive(s)
-	s.core.mutex.Lock()
-	defer s.core.mutex.Unlock()
-	return s.core.metadata
+	core := s.consumer()
+	core.mutex.Lock()
+	defer core.mutex.Unlock()
+	return core.metadata
 }
 
 // --- Both sides ---------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ func (c *asyncConsumer) callCancel() {
 
 // extract returns a code, and whether it is the producer's.
 func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKnows bool) {
-	slot := newSlot(&deviceArrayKind)
+	slot := emptySlot(&deviceArrayKind)
 	var code C.int
 	c.out(C.kFletchingToTask, func(stream C.uintptr_t) {
 		code = C.fletching_async_extract(stream, C.uintptr_t(queued.task.ExtractData), C.uintptr_t(queued.task.PrivateData),
@@ -209,7 +209,7 @@ func (c *asyncConsumer) drop(task abi.ArrowAsyncTask) {
 			C.fletching_async_extract(stream, C.uintptr_t(task.ExtractData), C.uintptr_t(task.PrivateData), nil)
 			return
 		}
-		slot := newSlot(&deviceArrayKind)
+		slot := emptySlot(&deviceArrayKind)
 		code := C.fletching_async_extract(stream, C.uintptr_t(task.ExtractData), C.uintptr_t(task.PrivateData),
 			(*C.uint8_t)(unsafe.Pointer(slot.raw)))
 		if code == 0 {

@@ -88,7 +88,7 @@ func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) er
 	if err != nil {
 		return giveBack(schema, raw, err)
 	}
-	markReleased(raw)
+	raw.Release = 0
 	c.begin(object, promise, shared, metadata)
 	c.wake()
 	return nil
@@ -100,7 +100,7 @@ func giveBack(schema *Schema, raw *abi.ArrowSchema, err error) error {
 		slot.free()
 		return err
 	}
-	markReleased(raw) // the application has closed what was lent to it
+	raw.Release = 0 // the application has closed the lent schema
 	return err
 }
 

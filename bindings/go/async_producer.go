@@ -56,8 +56,13 @@ type AsyncProducer struct {
 // Errors: EINVAL for an address that is nil, a handler without on_schema or on_next_task, a device type of
 // 0, a schema or a batch that is closed, and a batch on another type of device or of another schema.
 func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
-	if handler == nil {
+	switch {
+	case handler == nil:
 		return invalid("send: handler is nil: expected an address")
+	case ctx == nil: // the handler is released all the same
+		return AsyncProducer{DeviceType: p.DeviceType, Open: func(context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
+			return nil, nil, noContext("send")
+		}}.Send(context.Background(), handler)
 	}
 	s := newAsyncSending(ctx, p, handler)
 	s.start(p.Open)
@@ -72,6 +77,10 @@ func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 // for data.
 func Send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error], handler unsafe.Pointer) error {
 	return send(ctx, schema, deviceType, handler, func(_ context.Context, yield func(AsyncBatch, error) bool) {
+		if batches == nil {
+			yield(AsyncBatch{}, noBatches())
+			return
+		}
 		for batch, err := range batches {
 			if !yield(AsyncBatch{Array: batch}, err) {
 				return

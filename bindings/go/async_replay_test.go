@@ -17,6 +17,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
 // Every trace of `fletching traces` (tests/traces/README.md), against both sides. In this package,
@@ -74,6 +75,7 @@ type trace struct {
 
 // playAll plays all traces of a side, and says which differ.
 func playAll(t *testing.T, side string, count int, play func(*trace) string) {
+	repository.Need(t)
 	path := filepath.Join("..", "..", "build", "go", "traces", side+".json")
 	text, err := os.ReadFile(path)
 	if err != nil {

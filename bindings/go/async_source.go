@@ -48,6 +48,9 @@ func (s *asyncSending) readAll(err error) {
 }
 
 func (s *asyncSending) read(open openBatches) (err error) {
+	if open == nil {
+		return invalid("producer: Open: nil: expected a function")
+	}
 	schema, batches, err := open(s.source)
 	if err != nil {
 		discard(schema)
@@ -55,6 +58,10 @@ func (s *asyncSending) read(open openBatches) (err error) {
 	}
 	if schema == nil || schema.IsReleased() {
 		return invalid("schema: released: expected a live schema")
+	}
+	if batches == nil {
+		schema.Close()
+		return noBatches()
 	}
 	if s.types, err = typesOf("schema", schema); err != nil {
 		discard(schema)

@@ -26,27 +26,45 @@ static int take_last(size_t* count, size_t ours) {
          __atomic_fetch_sub(count, ours, __ATOMIC_ACQ_REL) == ours;
 }
 
-/* What a share holds may be all that needs another one. */
-static void leave_share(struct FletchingShare* share) {
-  while (share != NULL && take_last(&share->users, 1)) {
-    struct FletchingShare* next = share->release(share);
-    free(share);
-    share = next;
+static void append(struct FletchingChain* chain, struct FletchingLink* first,
+                   struct FletchingLink* last) {
+  *chain->end = first;
+  chain->end = &last->next;
+  last->next = NULL;
+}
+
+/* Runs and frees the links. Those that a link adds come next, as they would with recursion. */
+static void run_all(struct FletchingChain* chain) {
+  while (chain->first != NULL) {
+    struct FletchingLink* link = chain->first;
+    struct FletchingChain added = {NULL, &added.first};
+    chain->first = link->next;
+    link->run(link, &added);
+    free(link);
+    *added.end = chain->first;
+    chain->first = added.first;
   }
 }
 
-static void drop(uintptr_t handle) {
-  if (handle != 0) fletching_go_drop(handle);
+static void leave_share(struct FletchingShare* share, struct FletchingChain* chain) {
+  if (share != NULL && take_last(&share->users, 1)) append(chain, &share->link, &share->link);
 }
 
-/* Returns the share that has to be left next. */
-static struct FletchingShare* leave_block(struct FletchingBlock* block, size_t structs) {
-  if (!take_last(&block->structs, structs)) return NULL;
-  struct FletchingShare* share = block->share;
-  drop(block->owner);
-  free(block);
-  return share;
+static void drop(uintptr_t handle, struct FletchingChain* chain) {
+  if (handle == 0) return;
+  struct FletchingShare* due = fletching_go_drop(handle);
+  if (due != NULL) append(chain, &due->link, &due->link);
 }
+
+static void leave_block(struct FletchingBlock* block, size_t structs,
+                        struct FletchingChain* chain) {
+  if (!take_last(&block->structs, structs)) return;
+  leave_share(block->share, chain);
+  drop(block->owner, chain);
+  free(block);
+}
+
+static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as many columns */
 
 #define STRUCT ArrowSchema
 #define FIELD schema
@@ -58,23 +76,11 @@ static struct FletchingShare* leave_block(struct FletchingBlock* block, size_t s
 
 /* --- Children that need the event of their parent --- */
 
-static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as many columns */
-
-/* The release callback of an array that is held in a share: the data of the children that are
- * still there need not wait. */
-static void release_children(struct ArrowArray* self) {
-  self->release = NULL;
-  const int64_t count = self->n_children > most_structs ? 0 : self->n_children;
-  for (int64_t i = 0; self->children != NULL && i < count; ++i) {
-    if (self->children[i] != NULL) release_once_array(self->children[i]);
-  }
-  if (self->dictionary != NULL) release_once_array(self->dictionary);
-}
-
 struct FletchingShare* fletching_hold_event(struct ArrowArray* parent) {
   if (parent->release == run_hook_array) {
     const struct HookArrowArray* hook = parent->private_data;
-    while (hook != NULL && hook->share == NULL) hook = hook->next;
+    while (hook != NULL && hook->share == NULL)
+      hook = (const struct HookArrowArray*)hook->link.next;
     if (hook != NULL) {
       __atomic_fetch_add(&hook->share->users, 1, __ATOMIC_RELAXED);
       return hook->share;
@@ -86,7 +92,7 @@ struct FletchingShare* fletching_hold_event(struct ArrowArray* parent) {
     free(hook);
     return NULL;
   }
-  parent->release = release_children;
+  parent->release = release_children_array;
   set_hook_array(parent, hook);
   hook->share = share;
   return share;
@@ -107,7 +113,11 @@ int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* chil
   return 0;
 }
 
-void fletching_leave_event(struct FletchingShare* share) { leave_share(share); }
+void fletching_leave_event(struct FletchingShare* share) {
+  struct FletchingChain chain = {NULL, &chain.first};
+  leave_share(share, &chain);
+  run_all(&chain);
+}
 
 /* --- Events of ours --- */
 

@@ -51,29 +51,24 @@ type block[B base] struct {
 // the handle and a use of the share; either may be 0. ok is false when there is no memory.
 func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintptr) (b block[B], ok bool) {
 	var node B
-	parts := [...]struct {
-		count int
-		size  uintptr
-	}{{1, C.sizeof_struct_FletchingBlock}, {structs, unsafe.Sizeof(node)}, {structs - 1, addressSize}, {addresses, addressSize}, {bytes, 1}}
-	var sizes [len(parts)]uintptr
-	var size uintptr
-	for i, part := range parts {
-		if uintptr(part.count) > (math.MaxInt-size)/part.size {
-			return b, false
-		}
-		sizes[i] = uintptr(part.count) * part.size
-		size += sizes[i]
+	if structs > maxStructs || addresses > math.MaxInt/16 { // so that no size overflows 64 bits
+		return b, false
+	}
+	before := C.sizeof_struct_FletchingBlock + uint64(structs)*uint64(unsafe.Sizeof(node))
+	lists := uint64(structs-1+addresses) * uint64(addressSize)
+	size := before + lists + uint64(bytes)
+	if size > math.MaxInt {
+		return b, false
 	}
 	start := unsafe.Pointer(C.fletching_block_new(C.size_t(size), C.size_t(structs), C.uintptr_t(handle), C.uintptr_t(share)))
 	if start == nil {
 		return b, false
 	}
 	b.address = uintptr(start)
-	b.structs = unsafe.Slice((*B)(unsafe.Add(start, sizes[0])), structs)
-	list := unsafe.Add(start, sizes[0]+sizes[1])
-	b.list = unsafe.Slice((*uintptr)(list), structs-1)
-	b.addresses = unsafe.Slice((*uintptr)(unsafe.Add(list, sizes[2])), addresses)
-	b.bytes = unsafe.Slice((*byte)(unsafe.Add(list, sizes[2]+sizes[3])), bytes)
+	b.structs = unsafe.Slice((*B)(unsafe.Add(start, C.sizeof_struct_FletchingBlock)), structs)
+	both := unsafe.Slice((*uintptr)(unsafe.Add(start, before)), structs-1+addresses)
+	b.list, b.addresses = both[:structs-1:structs-1], both[structs-1:]
+	b.bytes = unsafe.Slice((*byte)(unsafe.Add(start, before+lists)), bytes)
 	for i := range b.list {
 		b.list[i] = uintptr(unsafe.Pointer(&b.structs[i+1]))
 	}
@@ -103,12 +98,12 @@ func take[T any](free *[]T, count int) []T {
 	return taken
 }
 
-// newHandle is 0 for nil.
-func newHandle(value any) uintptr {
+// newHandle is 0 for nil. ok is false when all handles are in use, which happens on 32-bit targets.
+func newHandle(value any) (handle uintptr, ok bool) {
 	if value == nil {
-		return 0
+		return 0, true
 	}
-	return callbacks.NewHandle(value)
+	return callbacks.TryNewHandle(value)
 }
 
 // dropHandle does not close the value.
@@ -118,18 +113,81 @@ func dropHandle(handle uintptr) {
 	}
 }
 
-// fletching_go_drop is called by C when the last struct that needs the value is released.
+// fletching_go_drop is called by C when the last struct that needs the value is released. A value that owns a struct
+// is not closed here: C releases the struct afterwards, so that owners of owners need no recursion.
 //
 //export fletching_go_drop
-func fletching_go_drop(handle C.uintptr_t) {
+func fletching_go_drop(handle C.uintptr_t) *C.struct_FletchingShare {
 	value, _ := callbacks.DeleteHandle(uintptr(handle))
+	if holder, ok := value.(interface {
+		due() *C.struct_FletchingShare
+	}); ok {
+		if due := holder.due(); due != nil {
+			return due
+		}
+	}
 	discard(value)
+	return nil
+}
+
+func (s *Schema) due() *C.struct_FletchingShare {
+	if s == nil {
+		return nil
+	}
+	return due(&s.owner, func(raw *abi.ArrowSchema) *C.struct_FletchingShare { return C.fletching_due_schema(cSchema(raw)) })
+}
+
+func (a *Array) due() *C.struct_FletchingShare {
+	if a == nil {
+		return nil
+	}
+	return due(&a.owner, func(raw *abi.ArrowArray) *C.struct_FletchingShare { return C.fletching_due_array(cArray(raw)) })
+}
+
+func (a *DeviceArray) due() *C.struct_FletchingShare {
+	if a == nil {
+		return nil
+	}
+	return due(&a.owner, func(raw *abi.ArrowDeviceArray) *C.struct_FletchingShare {
+		return C.fletching_due_array(cArray(&raw.Array))
+	})
+}
+
+func (s *Shared[T]) due() *C.struct_FletchingShare {
+	if s == nil {
+		return nil
+	}
+	return s.owner.due()
+}
+
+// due moves the struct of an owner out. Returns nil for a closed owner, and without memory after a release here.
+func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_FletchingShare {
+	if o.IsReleased() {
+		return nil
+	}
+	s := o.leave()
+	if s == nil {
+		return nil
+	}
+	link := moved(s.raw)
+	if link == nil {
+		s.kind.release(s.raw)
+	}
+	s.free()
+	return link
 }
 
 // callArrayRelease releases a leaf of ours, when it is the last of its block, without the way from Go to C
 // and back to Go. It does what fletching_release_array does.
 func callArrayRelease(raw *abi.ArrowArray) (called bool) {
-	if raw.Release != releaseArray || raw.NChildren != 0 || raw.Dictionary != 0 {
+	if raw.Release != releaseArray {
+		return callbacks.CallArrowArrayRelease(raw)
+	}
+	return releaseBlock(raw)
+}
+
+func releaseBlock(raw *abi.ArrowArray) (called bool) {
+	if raw.NChildren != 0 || raw.Dictionary != 0 {
 		return callbacks.CallArrowArrayRelease(raw)
 	}
 	block := (*C.struct_FletchingBlock)(abi.Pointer(raw.PrivateData))
@@ -137,14 +195,18 @@ func callArrayRelease(raw *abi.ArrowArray) (called bool) {
 		return callbacks.CallArrowArrayRelease(raw)
 	}
 	raw.Release = 0
-	fletching_go_drop(block.owner)
+	value, _ := callbacks.DeleteHandle(uintptr(block.owner))
+	discard(value)
 	C.fletching_block_free(C.uintptr_t(raw.PrivateData)) // a number, so that cgo checks no pointer
 	return true
 }
 
 // attach hooks a struct of any producer: the value is dropped after its release.
 func attach[B base](target *B, value any) error {
-	handle := newHandle(value)
+	handle, ok := newHandle(value)
+	if !ok {
+		return noMemory("attach")
+	}
 	var code C.int
 	switch target := any(target).(type) {
 	case *abi.ArrowSchema:

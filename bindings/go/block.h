@@ -10,12 +10,26 @@
 
 #include "structs.h"
 
+struct FletchingChain;
+
+/* The part of a release that is due: it runs after the callback that has added it, so that views of
+ * views need no recursion. */
+struct FletchingLink {
+  struct FletchingLink* next;
+  void (*run)(struct FletchingLink* self, struct FletchingChain* chain);
+};
+
+/* Links in their order. */
+struct FletchingChain {
+  struct FletchingLink* first;
+  struct FletchingLink** end;
+};
+
 /* A struct with several users: views of it, or children that need its event. The last one to go
- * releases it. */
+ * runs the link. */
 struct FletchingShare {
+  struct FletchingLink link;
   size_t users;
-  struct FletchingShare* (*release)(
-      struct FletchingShare* self); /* returns one to leave, or NULL */
   union {
     struct ArrowSchema schema;
     struct ArrowArray array;
@@ -44,6 +58,10 @@ void fletching_release_array(struct ArrowArray* self);
  * nothing has changed. */
 int fletching_attach_schema(struct ArrowSchema* target, uintptr_t handle);
 int fletching_attach_array(struct ArrowArray* target, uintptr_t handle);
+
+/* Moves the struct into a link of a chain, which releases it. NULL without memory. */
+struct FletchingShare* fletching_due_schema(struct ArrowSchema* source);
+struct FletchingShare* fletching_due_array(struct ArrowArray* source);
 
 /* Moves the struct into a share; what is left gives up its use of the share on release. */
 int fletching_share_schema(struct ArrowSchema* source);

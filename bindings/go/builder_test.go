@@ -74,8 +74,8 @@ func TestABuiltTreeIsOneAllocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := eachAddress(t, reflect.ValueOf(schema), schema.PrivateData)
-	// Format and private data of 6 schemas, 4 names, metadata, 2 lists, a dictionary, and 5 that are listed.
-	if expected := 6*2 + 4 + 1 + 2 + 1 + 5; count != expected {
+	// Format , name and private data of 6 schemas, metadata, 2 lists, a dictionary, and 5 that are listed.
+	if expected := 6*3 + 1 + 2 + 1 + 5; count != expected {
 		t.Errorf("expected %d addresses in a schema, got %d", expected, count)
 	}
 	must(fletching.ImportSchema(unsafe.Pointer(&schema))).Close()

@@ -91,6 +91,17 @@ func permutations(count int) [][]int {
 	return all
 }
 
+// The taken child keeps the event alive, not the other structs of the parent.
+func TestTakenChildDoesNotKeepTheDictionary(t *testing.T) {
+	var log log
+	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, true))
+	taken := must(array.TakeChild(0))
+	array.Close()
+	log.expect(t, "a1", "ad")
+	taken.Close()
+	log.expect(t, "a0", "a", "event")
+}
+
 func TestAttach(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 1, false))

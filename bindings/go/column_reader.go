@@ -6,6 +6,7 @@ package fletching
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"unsafe"
@@ -25,7 +26,7 @@ type ColumnReader struct {
 // ReadArray returns a reader of the array, of the type that the schema describes.
 //
 // Errors: EINVAL for what was closed, for an array with an event or on a device that the CPU cannot read, and for a
-// length or an offset out of range.
+// length, an offset or a null count out of range.
 func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
 	if array.IsReleased() || schema.IsReleased() {
 		return ColumnReader{}, closed("read")
@@ -38,13 +39,17 @@ func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
 	if length < 0 || offset < 0 || length > most-offset {
 		return ColumnReader{}, invalid("read: length or offset out of range: expected 0 or more, got %d and %d", length, offset)
 	}
-	return ColumnReader{schema.Format(), array, int(length), int(offset), array.NullCount()}, nil
+	nulls := array.NullCount()
+	if nulls < -1 || nulls > length {
+		return ColumnReader{}, invalid("read: null_count: out of range: expected -1 to %d, got %d", length, nulls)
+	}
+	return ColumnReader{schema.Format(), array, int(length), int(offset), nulls}, nil
 }
 
 // ReadColumn returns a reader of a child of a struct array, from the struct's offset on and with its length.
 //
 // Errors: as ReadArray; EINVAL also when there is no such child, when the child is shorter than the struct, and for
-// a struct with nulls.
+// a struct with null rows, which are counted where the producer has not.
 func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, error) {
 	parent, err := ReadArray(batch, schema)
 	if err != nil {
@@ -53,8 +58,15 @@ func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, er
 	switch {
 	case parent.format != "+s" || index < 0 || index >= batch.NumChildren() || index >= schema.NumChildren():
 		return ColumnReader{}, invalid("read column: child %d: no such child of format %q", index, parent.format)
-	case parent.nulls != 0 && batch.Buffer(0) != 0:
-		return ColumnReader{}, invalid("read column: null_count of the struct: expected 0, got %d", parent.nulls)
+	}
+	if parent.nulls != 0 { // or not counted
+		valid, err := parent.Valid()
+		switch {
+		case err != nil:
+			return ColumnReader{}, err
+		case slices.Contains(valid, false):
+			return ColumnReader{}, invalid("read column: null rows in the struct: expected nulls in columns only")
+		}
 	}
 	column, err := ReadArray(batch.Child(index), schema.Child(index))
 	if err != nil {
@@ -78,6 +90,7 @@ func (c ColumnReader) Len() int { return c.length }
 // Valid returns for each row whether it has a value. Errors: EINVAL for nulls without a validity buffer, and for
 // an array that was closed.
 func (c ColumnReader) Valid() ([]bool, error) {
+	defer runtime.KeepAlive(c.array.owner) // a read holds addresses of C
 	if c.array.IsReleased() {
 		return nil, closed("read")
 	}
@@ -98,8 +111,8 @@ func (c ColumnReader) Valid() ([]bool, error) {
 	return c.bits(address), nil
 }
 
-// NumbersOf returns the values, without a copy. They live as long as the owner of the array. Rows that are null have
-// any value.
+// NumbersOf returns the values, without a copy. They live as long as the owner of the array, which the slice does not
+// keep: close the owner after the last read. Rows that are null have any value.
 //
 // Errors: EINVAL for another type, and for a buffer that is NULL or not aligned. Types of dates and times have the
 // integers with which they are stored, and a dictionary-encoded array has its indices.
@@ -130,6 +143,7 @@ func storageOf(format string) string {
 
 // Bools returns the values. Errors: as NumbersOf.
 func (c ColumnReader) Bools() ([]bool, error) {
+	defer runtime.KeepAlive(c.array.owner)
 	if c.format != "b" {
 		return nil, invalid(`read: format: expected "b", got %q`, c.format)
 	}
@@ -152,6 +166,7 @@ func (c ColumnReader) Binaries() ([][]byte, error) {
 }
 
 func texts[T any](c ColumnReader, small, large string, copied func([]byte) T) ([]T, error) {
+	defer runtime.KeepAlive(c.array.owner)
 	switch c.format {
 	case small:
 		return textsOf[int32](c, copied)

@@ -20,34 +20,6 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-func ExampleNewRecordBatch() {
-	schema, batch, err := fletching.NewRecordBatch(
-		fletching.NumberColumn("id", []int64{1, 2, 3}),
-		fletching.StringColumn("name", []string{"a", "", "c"}).WithValidity([]bool{true, false, true}),
-	)
-	if err != nil {
-		panic(err)
-	}
-	defer schema.Close()
-	defer batch.Close() // or batch.Export(address), to a consumer in C
-	for i := range batch.NumChildren() {
-		column, err := fletching.ReadColumn(batch.Root(), schema.Root(), i)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Print(schema.Child(i).Name(), ": ")
-		if ids, err := fletching.NumbersOf[int64](column); err == nil {
-			fmt.Println(ids)
-		}
-		if names, err := column.Strings(); err == nil {
-			fmt.Printf("%q %v\n", names, must(column.Valid()))
-		}
-	}
-	// Output:
-	// id: [1 2 3]
-	// name: ["a" "" "c"] [true false true]
-}
-
 type celsius float64
 
 func column(t *testing.T, schema *fletching.Schema, batch *fletching.Array, index int) fletching.ColumnReader {
@@ -167,6 +139,46 @@ func TestReadColumnAppliesTheOffsetOfTheStruct(t *testing.T) {
 	expectValues(t, dates, err, 3, 4, 5)
 	valid, err := reader.Valid()
 	expectValues(t, valid, err, true, false, true)
+}
+
+func TestReadColumnCountsTheNullsOfTheStruct(t *testing.T) {
+	bits := []byte{0b1011}
+	child := fletching.ArrayBuilder{Length: 5, Buffers: []uintptr{0, nowhere}}
+	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
+	defer schema.Close()
+	for name, each := range map[string]struct {
+		rows, offset, nulls int64
+		validity            uintptr
+		refused             bool
+	}{
+		"all valid":               {2, 0, -1, pin(t, &bits[0]), false},
+		"one is null":             {2, 1, -1, pin(t, &bits[0]), true},
+		"no validity buffer":      {2, 0, -1, 0, false},
+		"nulls without a buffer":  {2, 0, 1, 0, true},
+		"no nulls in spite of it": {3, 0, 0, pin(t, &bits[0]), false},
+	} {
+		builder := fletching.ArrayBuilder{Length: each.rows, Offset: each.offset, NullCount: each.nulls, Buffers: []uintptr{each.validity}, Children: []fletching.ArrayBuilder{child}}
+		batch := must(builder.Build(nil))
+		_, err := fletching.ReadColumn(batch.Root(), schema.Root(), 0)
+		if errors.Is(err, syscall.EINVAL) != each.refused || (err != nil) != each.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		batch.Close()
+	}
+}
+
+func TestReadArrayRefusesNullCountOutOfRange(t *testing.T) {
+	var log log
+	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+	defer schema.Close()
+	for _, nulls := range []int64{-2, 2} {
+		raw := rawArray(&log, "a", 0, false)
+		raw.NullCount = nulls
+		array := importArray(t, raw)
+		_, err := fletching.ReadArray(array.Root(), schema.Root())
+		expectError(t, err, syscall.EINVAL, fmt.Sprintf("read: null_count: out of range: expected -1 to 1, got %d", nulls))
+		array.Close()
+	}
 }
 
 func TestReadArrayRefuses(t *testing.T) {

@@ -69,6 +69,8 @@ func closed(operation string) error {
 	return NewError(syscall.EINVAL, operation+": "+ErrClosed.Error(), ErrClosed)
 }
 
+func noContext(operation string) error { return invalid("%s: context is nil: expected one", operation) }
+
 func noMemory(operation string) error {
 	return NewError(syscall.ENOMEM, operation+": no memory", nil)
 }

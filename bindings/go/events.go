@@ -146,7 +146,7 @@ func (a *DeviceArray) Synchronize(ctx context.Context) error {
 	if waiter == nil {
 		return err
 	}
-	if ours, ok := waiter.(*vendor); ok && ctx.Done() != nil {
+	if ours, ok := waiter.(*vendor); ok && ctx != nil && ctx.Done() != nil {
 		event.context = ours.current()
 	}
 	return a.waitUntil(ctx, func() error { return waiter.Synchronize(ctx, event) })
@@ -155,6 +155,9 @@ func (a *DeviceArray) Synchronize(ctx context.Context) error {
 // waitUntil runs a wait that cannot be interrupted, on another goroutine where the context may end.
 func (a *DeviceArray) waitUntil(ctx context.Context, wait func() error) error {
 	defer runtime.KeepAlive(a)
+	if ctx == nil {
+		return noContext("synchronize")
+	}
 	if ctx.Err() != nil {
 		return canceled("synchronize", ctx)
 	}

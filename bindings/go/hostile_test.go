@@ -16,10 +16,12 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
 // each plays every case of a party; after it nothing may be left.
 func each(t *testing.T, party int32, play func(t *testing.T, c peer.Case)) {
+	repository.Need(t)
 	if err := peer.Open(); err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func TestWaitsWithoutMemory(t *testing.T) {
 func TestGetSchemaWithoutMemory(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
-	succeed(t, newStream(nil).Export(unsafe.Pointer(&raw[0])))
+	succeed(t, newStream(emptyBatches).Export(unsafe.Pointer(&raw[0])))
 	defer callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
 	out := peer.New[abi.ArrowSchema](1)
 	defer peer.Free(out)

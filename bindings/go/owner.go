@@ -24,28 +24,39 @@ type raw interface {
 // kind is what differs between the structs. The release gets the struct where it is: it is not used at its old address
 // afterwards, so it is not copied.
 type kind[R raw] struct {
-	name       string
-	isReleased func(*R) bool
-	release    func(*R) (called bool)
-	slots      sync.Pool
+	name     string
+	callback uintptr // the offset of the release callback
+	release  func(*R) (called bool)
+	slots    sync.Pool
 }
+
+func (k *kind[R]) callbackOf(raw *R) *uintptr {
+	return (*uintptr)(unsafe.Add(unsafe.Pointer(raw), k.callback))
+}
+
+func (k *kind[R]) isReleased(raw *R) bool { return *k.callbackOf(raw) == 0 }
 
 var (
 	schemaKind = kind[abi.ArrowSchema]{
-		name: "schema", isReleased: (*abi.ArrowSchema).IsReleased, release: callbacks.CallArrowSchemaRelease,
+		name: "schema", callback: unsafe.Offsetof(abi.ArrowSchema{}.Release), release: callbacks.CallArrowSchemaRelease,
 	}
 	arrayKind = kind[abi.ArrowArray]{
-		name: "array", isReleased: (*abi.ArrowArray).IsReleased, release: callArrayRelease,
+		name: "array", callback: unsafe.Offsetof(abi.ArrowArray{}.Release), release: callArrayRelease,
 	}
 	deviceArrayKind = kind[abi.ArrowDeviceArray]{
-		name: "device array", isReleased: (*abi.ArrowDeviceArray).IsReleased,
-		release: func(raw *abi.ArrowDeviceArray) bool { return callArrayRelease(&raw.Array) },
+		name: "device array", callback: unsafe.Offsetof(abi.ArrowDeviceArray{}.Array) + unsafe.Offsetof(abi.ArrowArray{}.Release),
+		release: func(raw *abi.ArrowDeviceArray) bool {
+			if raw.Array.Release == releaseArray {
+				return releaseBlock(&raw.Array)
+			}
+			return callbacks.CallArrowArrayRelease(&raw.Array) // without a further call: every leaf pays for it
+		},
 	}
 	arrayStreamKind = kind[abi.ArrowArrayStream]{
-		name: "stream", isReleased: (*abi.ArrowArrayStream).IsReleased, release: callbacks.CallArrowArrayStreamRelease,
+		name: "stream", callback: unsafe.Offsetof(abi.ArrowArrayStream{}.Release), release: callbacks.CallArrowArrayStreamRelease,
 	}
 	deviceArrayStreamKind = kind[abi.ArrowDeviceArrayStream]{
-		name: "device stream", isReleased: (*abi.ArrowDeviceArrayStream).IsReleased,
+		name: "device stream", callback: unsafe.Offsetof(abi.ArrowDeviceArrayStream{}.Release),
 		release: callbacks.CallArrowDeviceArrayStreamRelease,
 	}
 )
@@ -54,30 +65,39 @@ var (
 // struct. Only an owner refers to it. When an owner is collected that was not closed, its slot is
 // too, and the cleanup releases the struct.
 type slot[R raw] struct {
-	kind   *kind[R]
-	raw    *R // memory of Go that has no pointers in it
-	traced bool
+	kind     *kind[R]
+	raw      *R       // memory of Go that has no pointers in it
+	callback *uintptr // its release
+	traced   bool
 }
 
+// newSlot returns one whose struct is released and has any other values.
 func newSlot[R raw](kind *kind[R]) *slot[R] {
-	if traceOwners.Load() {
-		s := &slot[R]{kind, new(R), true}
-		made := callers()
-		runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw, made) }, s.raw)
-		return s
-	}
-	if pooled, _ := kind.slots.Get().(*slot[R]); pooled != nil {
+	if pooled, _ := kind.slots.Get().(*slot[R]); pooled != nil && !traceOwners.Load() {
 		return pooled
 	}
-	s := &slot[R]{kind, new(R), false}
-	runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw, nil) }, s.raw)
+	return makeSlot(kind)
+}
+
+func makeSlot[R raw](kind *kind[R]) *slot[R] {
+	made := callers()
+	room := new(R)
+	s := &slot[R]{kind, room, kind.callbackOf(room), made != nil}
+	runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw, made) }, s.raw)
+	return s
+}
+
+// emptySlot returns one with a zero struct, which C fills.
+func emptySlot[R raw](kind *kind[R]) *slot[R] {
+	s := newSlot(kind)
+	var zero R
+	*s.raw = zero
 	return s
 }
 
 // free returns a slot whose struct was released or moved. The stack of a traced slot is that of one owner.
 func (s *slot[R]) free() {
-	var zero R
-	*s.raw = zero
+	*s.callback = 0 // not every callback does that
 	if !s.traced {
 		s.kind.slots.Put(s)
 	}
@@ -95,7 +115,7 @@ type owner[R raw] struct {
 // hold gives a new owner its slot.
 func (o *owner[R]) hold(s *slot[R]) {
 	o.self = o
-	o.slot.Store(s)
+	*(**slot[R])(unsafe.Pointer(&o.slot)) = s // no other goroutine has the owner yet
 }
 
 // held is nil for an owner that was closed, and for a copy.
@@ -125,7 +145,7 @@ func (o *owner[R]) get() *R {
 // IsReleased reports whether there is nothing to release: closed, exported or moved.
 func (o *owner[R]) IsReleased() bool {
 	s := o.held()
-	return s == nil || s.kind.isReleased(s.raw)
+	return s == nil || *s.callback == 0
 }
 
 // Close releases the struct, in one call of C, on the calling goroutine. It does nothing when the
@@ -180,30 +200,18 @@ func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error
 		return invalid("import: %s is nil: expected an address", kind.name)
 	}
 	source := (*R)(address)
-	if kind.isReleased(source) {
+	callback := kind.callbackOf(source)
+	if *callback == 0 {
 		return invalid("import: %s is released: expected a live struct", kind.name)
 	}
-	s := newSlot(kind)
-	*s.raw = *source // in place: every leaf pays for a copy
-	o.hold(s)
-	markReleased(source)
-	return nil
-}
-
-// markReleased is the end of a move, of which nothing else of the source is changed.
-func markReleased[R raw](source *R) {
-	switch source := any(source).(type) {
-	case *abi.ArrowSchema:
-		source.Release = 0
-	case *abi.ArrowArray:
-		source.Release = 0
-	case *abi.ArrowDeviceArray:
-		source.Array.Release = 0
-	case *abi.ArrowArrayStream:
-		source.Release = 0
-	case *abi.ArrowDeviceArrayStream:
-		source.Release = 0
+	s, _ := kind.slots.Get().(*slot[R]) // newSlot, and no copy of the struct: every leaf pays for both
+	if s == nil || traceOwners.Load() {
+		s = makeSlot(kind)
 	}
+	*s.raw = *source
+	*callback = 0 // a move changes only the callback of the source
+	o.hold(s)
+	return nil
 }
 
 // --- Leaks --------------------------------------------------------------------------------------
@@ -241,7 +249,7 @@ func callers() []uintptr {
 	if !traceOwners.Load() {
 		return nil
 	}
-	const most, ours = 32, 2 // this function, and the one below
+	const most, ours = 32, 3 // runtime.Callers, this function and its caller
 	counters := make([]uintptr, most)
 	return counters[:runtime.Callers(ours, counters)]
 }

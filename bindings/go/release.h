@@ -7,80 +7,117 @@
 #define NAME(name) JOIN(name##_, FIELD)
 #define HOOK JOIN(Hook, STRUCT)
 
-static void NAME(release_once)(struct STRUCT* self) {
-  if (self->release == NULL) return;
-  self->release(self);
-  self->release = NULL;
-}
-
 /* --- Structs in a block --- */
+
+static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain);
 
 /* Releases what is below. Returns how many structs of the block this has released: one that is as
  * we made it needs no call. */
-static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* block);
+static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* block,
+                                  struct FletchingChain* chain);
 
-static size_t NAME(release_in_block)(struct STRUCT* below, struct FletchingBlock* block) {
+static size_t NAME(release_in_block)(struct STRUCT* below, struct FletchingBlock* block,
+                                     struct FletchingChain* chain) {
   if (below->release != NAME(fletching_release) || below->private_data != block) {
-    NAME(release_once)(below);
+    NAME(dispose)(below, chain);
     return 0;
   }
-  size_t structs = 1 + NAME(release_below)(below, block);
+  size_t structs = 1 + NAME(release_below)(below, block, chain);
   below->release = NULL;
   return structs;
 }
 
-static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* block) {
+static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* block,
+                                  struct FletchingChain* chain) {
   size_t structs = 0;
   for (int64_t i = 0; i < self->n_children; ++i) {
-    structs += NAME(release_in_block)(self->children[i], block);
+    structs += NAME(release_in_block)(self->children[i], block, chain);
   }
-  if (self->dictionary != NULL) structs += NAME(release_in_block)(self->dictionary, block);
+  if (self->dictionary != NULL) structs += NAME(release_in_block)(self->dictionary, block, chain);
   return structs;
-}
-
-static struct FletchingShare* NAME(release_view)(struct STRUCT* self) {
-  struct FletchingBlock* block = self->private_data;
-  self->release = NULL;
-  return leave_block(block, 1 + NAME(release_below)(self, block));
-}
-
-void NAME(fletching_release)(struct STRUCT* self) {
-  if (self->release == NULL) return; /* then the block may be gone */
-  leave_share(NAME(release_view)(self));
 }
 
 /* --- What happens after a foreign release --- */
 
-/* A struct has one hook with its own callback, and a list of those that were set later: a release
- * needs no recursion. */
+/* A struct has one hook with its callback, followed by the hooks that were set later. */
 struct HOOK {
+  struct FletchingLink link;
   void (*release)(struct STRUCT*);
   void* private_data;
   uintptr_t handle;
   struct FletchingShare* share;
-  struct HOOK* next;
   struct HOOK* last; /* of the first: the end of the list */
 };
 
-static void NAME(run_hook)(struct STRUCT* self) {
-  if (self->release == NULL) return;
-  struct HOOK* hook = self->private_data;
-  self->release = hook->release;
-  self->private_data = hook->private_data;
-  NAME(release_once)(self);
-  while (hook != NULL) {
-    struct HOOK* next = hook->next;
-    drop(hook->handle);
-    leave_share(hook->share);
-    free(hook);
-    hook = next;
+static void NAME(run_link)(struct FletchingLink* link, struct FletchingChain* chain) {
+  struct HOOK* hook = (struct HOOK*)link;
+  drop(hook->handle, chain);
+  leave_share(hook->share, chain);
+}
+
+/* --- The callbacks --- */
+
+static void NAME(run_hook)(struct STRUCT* self);
+
+/* That of an array that is held in a share: the data of the children that are still there need not
+ * wait. */
+static void NAME(release_children)(struct STRUCT* self);
+
+/* That of a Shared. Called once: such a struct is never exported. */
+static void NAME(release_use)(struct STRUCT* self);
+
+/* Releases a struct. Adds the shares and values to drop to the chain. */
+static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain) {
+  void (*const release)(struct STRUCT*) = self->release;
+  if (release == NULL) return;
+  self->release = NULL;
+  if (release == NAME(fletching_release)) {
+    struct FletchingBlock* block = self->private_data;
+    leave_block(block, 1 + NAME(release_below)(self, block, chain), chain);
+  } else if (release == NAME(run_hook)) {
+    struct HOOK* hook = self->private_data;
+    self->release = hook->release;
+    self->private_data = hook->private_data;
+    NAME(dispose)(self, chain);
+    append(chain, &hook->link, &hook->last->link);
+  } else if (release == NAME(release_use)) {
+    leave_share(FLETCHING_SHARE_OF(self), chain);
+  } else if (release == NAME(release_children)) {
+    const int64_t count = self->n_children > most_structs ? 0 : self->n_children;
+    for (int64_t i = 0; self->children != NULL && i < count; ++i) {
+      if (self->children[i] != NULL) NAME(dispose)(self->children[i], chain);
+    }
+    if (self->dictionary != NULL) NAME(dispose)(self->dictionary, chain);
+  } else {
+    self->release = release;
+    release(self);
+    self->release = NULL;
   }
 }
 
+/* Body of a callback. `own` is the callback: the caller may have changed the struct. */
+static void NAME(release_all)(struct STRUCT* self, void (*own)(struct STRUCT*)) {
+  if (self->release == NULL) return; /* then the block may be gone */
+  struct FletchingChain chain = {NULL, &chain.first};
+  self->release = own;
+  NAME(dispose)(self, &chain);
+  run_all(&chain);
+}
+
+void NAME(fletching_release)(struct STRUCT* self) {
+  NAME(release_all)(self, NAME(fletching_release));
+}
+static void NAME(run_hook)(struct STRUCT* self) { NAME(release_all)(self, NAME(run_hook)); }
+static void NAME(release_use)(struct STRUCT* self) { NAME(release_all)(self, NAME(release_use)); }
+static void NAME(release_children)(struct STRUCT* self) {
+  NAME(release_all)(self, NAME(release_children));
+}
+
 static void NAME(set_hook)(struct STRUCT* target, struct HOOK* hook) {
+  hook->link.run = NAME(run_link);
   if (target->release == NAME(run_hook)) {
     struct HOOK* first = target->private_data;
-    first->last->next = hook;
+    first->last->link.next = &hook->link;
     first->last = hook;
     return;
   }
@@ -101,27 +138,21 @@ int NAME(fletching_attach)(struct STRUCT* target, uintptr_t handle) {
 
 /* --- Shares --- */
 
-/* Views of views are a chain of shares, which is left without recursion. */
-static struct FletchingShare* NAME(release_held)(struct FletchingShare* self) {
-  struct STRUCT* held = &self->held.FIELD;
-  if (held->release == NAME(fletching_release)) return NAME(release_view)(held);
-  NAME(release_once)(held);
-  return NULL;
+static void NAME(release_held)(struct FletchingLink* link, struct FletchingChain* chain) {
+  NAME(dispose)(&((struct FletchingShare*)link)->held.FIELD, chain);
 }
 
 static struct FletchingShare* NAME(new_share)(struct STRUCT* source, size_t users) {
   struct FletchingShare* share = calloc(1, sizeof *share);
   if (share == NULL) return NULL;
   share->users = users;
-  share->release = NAME(release_held);
+  share->link.run = NAME(release_held);
   share->held.FIELD = *source;
   return share;
 }
 
-/* Called once: a struct with a use of a share is never exported. */
-static void NAME(release_use)(struct STRUCT* self) {
-  self->release = NULL;
-  leave_share(FLETCHING_SHARE_OF(self));
+struct FletchingShare* NAME(fletching_due)(struct STRUCT* source) {
+  return NAME(new_share)(source, 0);
 }
 
 int NAME(fletching_share)(struct STRUCT* source) {

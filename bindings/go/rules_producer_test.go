@@ -334,7 +334,7 @@ func releasesLikeAnArray(t *testing.T, export exportedStream) {
 
 func TestRuleDeviceStreamDeviceTypeSet(t *testing.T) {
 	for _, deviceType := range []abi.DeviceType{abi.DeviceCUDA, 9999} {
-		stream := must(fletching.NewDeviceArrayStream(intSchema(), deviceType, nil))
+		stream := must(fletching.NewDeviceArrayStream(intSchema(), deviceType, emptyBatches))
 		if raw := rawStream(t, stream); raw.DeviceType != deviceType {
 			t.Error(raw.DeviceType)
 		} else {

@@ -166,7 +166,7 @@ func TestRuleReleaseBaseAllocatedByConsumer(t *testing.T) {
 	if err := must((&fletching.SchemaBuilder{Format: "i"}).Build()).Export(unsafe.Pointer(schema)); err != nil {
 		t.Fatal(err)
 	}
-	if schema.FormatString() != "i" || schema.NChildren != 0 || schema.Name != 0 || schema.Dictionary != 0 {
+	if schema.FormatString() != "i" || schema.NChildren != 0 || schema.NameString() != "" || schema.Dictionary != 0 {
 		t.Errorf("%+v", schema)
 	}
 	callbacks.ReleaseArrowSchema(schema)

@@ -80,10 +80,19 @@ func (r schemaRelease) Release(self *abi.ArrowSchema) {
 func TestRuleSchemaMetadataNullWhenAbsent(t *testing.T) {
 	for _, metadata := range []fletching.Metadata{nil, {}} {
 		raw := bits[abi.ArrowSchema](t, must((&fletching.SchemaBuilder{Format: "i", Metadata: metadata}).Build()))
-		if raw.Metadata != 0 || raw.Name != 0 {
+		if raw.Metadata != 0 {
 			t.Errorf("%+v", raw)
 		}
 	}
+}
+
+// pyarrow and arrow-java refuse NULL.
+func TestSchemaBuilderWritesEmptyNames(t *testing.T) {
+	eachSchema(bits[abi.ArrowSchema](t, must(schemaTree().Build())), func(raw *abi.ArrowSchema) {
+		if raw.Name == 0 {
+			t.Errorf("%q: name is NULL", raw.FormatString())
+		}
+	})
 }
 
 func TestRuleSchemaFlagsZeroWhenAbsent(t *testing.T) {

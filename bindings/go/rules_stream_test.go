@@ -285,7 +285,7 @@ func TestRuleDeviceStreamResultAccessible(t *testing.T) {
 
 func TestRuleStreamCallbacksSet(t *testing.T) {
 	refusesNull(t, importPlain, "(rule stream.callbacks-set)")
-	raw := bits[abi.ArrowArrayStream](t, must(fletching.NewArrayStream(intSchema(), nil)))
+	raw := bits[abi.ArrowArrayStream](t, must(fletching.NewArrayStream(intSchema(), func(func(*fletching.Array, error) bool) {})))
 	if raw.GetSchema == 0 || raw.GetNext == 0 || raw.GetLastError == 0 || raw.Release == 0 {
 		t.Errorf("%+v", raw)
 	}
@@ -294,7 +294,7 @@ func TestRuleStreamCallbacksSet(t *testing.T) {
 
 func TestRuleDeviceStreamCallbacksSet(t *testing.T) {
 	refusesNull(t, importOnDevice, "(rule device-stream.callbacks-set)")
-	raw := rawStream(t, newStream(nil))
+	raw := rawStream(t, newStream(emptyBatches))
 	if raw.GetSchema == 0 || raw.GetNext == 0 || raw.GetLastError == 0 || raw.Release == 0 {
 		t.Errorf("%+v", raw)
 	}

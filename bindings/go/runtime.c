@@ -86,21 +86,21 @@ int64_t fletching_inherited_events(void) {
 
 // In a child of fork the event is the parent's, and nothing of the runtime is called. No caller can
 // receive an error.
-static struct FletchingShare* destroy(struct FletchingShare* share) {
+static void destroy(struct FletchingLink* link, struct FletchingChain* chain) {
   static const char warning[] =
       "fletching: warning: release in a child of fork: the event is not destroyed, because the "
       "vendor's runtime does not survive a fork (printed once, and counted)\n";
-  const struct recorded* recorded = (const struct recorded*)share;
-  if (recorded->event == NULL) return NULL;
+  const struct recorded* recorded = (const struct recorded*)link;
+  (void)chain;
+  if (recorded->event == NULL) return;
   if (recorded->process == process_id()) {
     recorded->runtime->destroy(recorded);
   } else if (__atomic_fetch_add(&inherited_events, 1, __ATOMIC_RELAXED) == 0) {
     // Standard I/O may have a lock of a thread that the child does not have.
 #ifndef _WIN32
-    if (write(2, warning, sizeof warning - 1) < 0) return NULL;
+    if (write(2, warning, sizeof warning - 1) < 0) return;
 #endif
   }
-  return NULL;
 }
 
 struct recorded* fletching_record(const struct runtime* runtime, struct request* request,
@@ -110,7 +110,7 @@ struct recorded* fletching_record(const struct runtime* runtime, struct request*
     fletching_fail(failure, ENOMEM, "no memory for an event");
     return NULL;
   }
-  recorded->share.release = destroy;
+  recorded->share.link.run = destroy;
   recorded->runtime = runtime;
   recorded->process = process_id();
   if (runtime->record(recorded, request, failure)) return recorded;
@@ -124,7 +124,7 @@ static void release(struct ArrowArray* array) { array->release(array); }
 void fletching_end_event(struct recorded* recorded, struct ArrowArray* array) {
   const struct runtime* runtime = recorded->runtime;
   if (__atomic_load_n(&is_exiting, __ATOMIC_RELAXED)) return;
-  destroy(&recorded->share);
+  destroy(&recorded->share.link, NULL);
   free(recorded);
   if (array != NULL) runtime->run_relaxed(release, array);
 }

@@ -22,7 +22,7 @@ type SchemaBuilder struct {
 	// Format is the format string; for a dictionary-encoded type that of the indices.
 	Format string
 
-	// Name is the name of the field; an empty one becomes NULL.
+	// Name is the name of the field. An empty one is written as "", because some consumers refuse NULL.
 	Name string
 
 	// Flags are the ARROW_FLAG_ bits. A field that may have nulls has abi.FlagNullable.
@@ -123,9 +123,7 @@ func (b *SchemaBuilder) collect(structs *int, texts *[]byte, depth int) error {
 		return errors.New("name: not UTF-8")
 	}
 	*texts = appendPadded(*texts, b.Format+"\x00")
-	if b.Name != "" {
-		*texts = appendPadded(*texts, b.Name+"\x00")
-	}
+	*texts = appendPadded(*texts, b.Name+"\x00")
 	if len(b.Metadata) > 0 {
 		metadata, err := b.Metadata.Encode()
 		if err != nil {
@@ -151,12 +149,10 @@ func (b *SchemaBuilder) collect(structs *int, texts *[]byte, depth int) error {
 func (b *SchemaBuilder) write(raw *abi.ArrowSchema, block uintptr, free *freeBlock[abi.ArrowSchema]) {
 	children := take(&free.structs, len(b.Children))
 	*raw = abi.ArrowSchema{
-		Format: addressOf(take(&free.bytes, padded(len(b.Format)+1))), Flags: b.Flags,
+		Format: addressOf(take(&free.bytes, padded(len(b.Format)+1))),
+		Name:   addressOf(take(&free.bytes, padded(len(b.Name)+1))), Flags: b.Flags,
 		NChildren: int64(len(children)), Children: addressOf(take(&free.list, len(children))),
 		Release: releaseSchema, PrivateData: block,
-	}
-	if b.Name != "" {
-		raw.Name = addressOf(take(&free.bytes, padded(len(b.Name)+1)))
 	}
 	if len(b.Metadata) > 0 {
 		raw.Metadata = addressOf(take(&free.bytes, padded(b.Metadata.encodedSize())))

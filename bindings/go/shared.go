@@ -4,6 +4,9 @@
 
 package fletching
 
+// #include "block.h"
+import "C"
+
 import (
 	"runtime"
 
@@ -23,9 +26,11 @@ type Shared[T shareable[T]] struct {
 
 // shareable is *Schema, *Array or *DeviceArray.
 type shareable[T any] interface {
+	comparable
 	IsReleased() bool
 	NumChildren() int
 	Close()
+	due() *C.struct_FletchingShare
 	show(index int) (T, error)
 }
 
@@ -77,24 +82,45 @@ func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 // malformed: NULL, a schema without a format, n_children negative, above 2^22 or without a list,
 // nested deeper than 256 levels, more than 2^22 structs; ENOMEM.
 func (s *Shared[T]) Column(index int) (T, error) {
-	if children := s.owner.NumChildren(); (index < 0 || index >= children) && !s.IsReleased() {
-		var none T
+	var none T
+	if s.IsReleased() {
+		return none, closed("column")
+	}
+	if children := s.owner.NumChildren(); index < 0 || index >= children {
 		return none, invalid("column: child %d: no such child: expected an index below %d", index, children)
 	}
 	return s.owner.show(index)
 }
 
 // View returns all of it as a struct of its own. Errors: as Column.
-func (s *Shared[T]) View() (T, error) { return s.owner.show(all) }
+func (s *Shared[T]) View() (T, error) {
+	if s.IsReleased() {
+		var none T
+		return none, closed("view")
+	}
+	return s.owner.show(all)
+}
 
 // NumColumns returns the number of children.
-func (s *Shared[T]) NumColumns() int { return s.owner.NumChildren() }
+func (s *Shared[T]) NumColumns() int {
+	if s.IsReleased() {
+		return 0
+	}
+	return s.owner.NumChildren()
+}
 
 // IsReleased reports whether the Shared was closed.
-func (s *Shared[T]) IsReleased() bool { return s.owner.IsReleased() }
+func (s *Shared[T]) IsReleased() bool {
+	var none T
+	return s.owner == none || s.owner.IsReleased()
+}
 
 // Close gives up the struct, which is released when it is no longer needed.
-func (s *Shared[T]) Close() { s.owner.Close() }
+func (s *Shared[T]) Close() {
+	if !s.IsReleased() {
+		s.owner.Close()
+	}
+}
 
 func (s *Schema) show(index int) (*Schema, error) {
 	shown, err := copyBelow(s.get(), index)

@@ -27,6 +27,14 @@ type iterator[T any] struct {
 	results  chan result[T]
 }
 
+// readerOf is nil for an iterator that is nil.
+func readerOf[T any](batches iter.Seq2[T, error]) Reader[T] {
+	if batches == nil {
+		return nil
+	}
+	return &iterator[T]{batches: batches}
+}
+
 type result[T any] struct {
 	batch T
 	err   error

@@ -205,7 +205,7 @@ func (s *stream[S, B]) call(body func(raw *S) error) (err error) {
 
 // pull lets a callback fill an owner. Of a call that failed nothing is ours to release.
 func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*S, *Out) (int32, bool), kind *kind[Out], out *owner[Out]) error {
-	slot := newSlot(kind)
+	slot := emptySlot(kind)
 	code, called := callback(raw, slot.raw)
 	if code == 0 && called {
 		out.hold(slot)
@@ -261,6 +261,10 @@ func (s *DeviceArrayStream) All(ctx context.Context) iter.Seq2[*DeviceArray, err
 
 func batches[T any](ctx context.Context, next func() (*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
+		if ctx == nil {
+			yield(nil, noContext("stream"))
+			return
+		}
 		for {
 			if err := context.Cause(ctx); err != nil {
 				yield(nil, NewError(syscall.ECANCELED, "stream: "+err.Error(), errors.Join(err, ctx.Err())))

@@ -27,13 +27,14 @@ import (
 // An error is what get_next returns, with its errno value or EIO, and what get_last_error says; so is a
 // panic, with EIO. After it get_next returns it again. EINVAL for a batch on a device whose memory the
 // devices of the type cannot access, for one that is nil or closed, for one whose type is not that of the
-// schema, as far as Array.DeclareType and the structs show, and for a struct with null_count above 0.
+// schema, as far as Array.DeclareType and the structs show.
 //
-// Errors: EINVAL when the schema is closed or malformed, or the device type is 0; then nothing was moved.
+// Errors: EINVAL when the schema is nil, closed or malformed, the device type is 0, or the iterator nil; then nothing
+// was moved.
 //
 // Text: Arrow C device stream interface.
 func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error]) (*DeviceArrayStream, error) {
-	return NewDeviceArrayStreamFrom(schema, deviceType, &iterator[*DeviceArray]{batches: batches})
+	return NewDeviceArrayStreamFrom(schema, deviceType, readerOf(batches))
 }
 
 // NewDeviceArrayStreamFrom is NewDeviceArrayStream for a reader, which is moved in: another stream, or
@@ -42,6 +43,9 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 	if deviceType == 0 {
 		return nil, brokenRule("device-stream.device-type-set",
 			"stream: device_type: 0: expected the device type of the batches")
+	}
+	if batches == nil {
+		return nil, noBatches()
 	}
 	types, shared, err := shareSchema(schema)
 	if err != nil {
@@ -69,11 +73,14 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 // NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed or malformed. Text:
 // Arrow C stream interface.
 func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStream, error) {
-	return NewArrayStreamFrom(schema, &iterator[*Array]{batches: batches})
+	return NewArrayStreamFrom(schema, readerOf(batches))
 }
 
 // NewArrayStreamFrom is NewArrayStream for a reader; see NewDeviceArrayStreamFrom.
 func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, error) {
+	if batches == nil {
+		return nil, noBatches()
+	}
 	types, shared, err := shareSchema(schema)
 	if err != nil {
 		return nil, err
@@ -91,9 +98,11 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 	return stream, nil
 }
 
+func noBatches() error { return invalid("stream: batches: nil: expected an iterator or a reader") }
+
 // shareSchema moves the schema of a stream in.
 func shareSchema(schema *Schema) (*SchemaBuilder, *Shared[*Schema], error) {
-	if schema.IsReleased() {
+	if schema == nil || schema.IsReleased() {
 		return nil, nil, closed("stream: schema")
 	}
 	types, err := typesOf("stream: schema", schema)

@@ -67,6 +67,7 @@ type view[B base] struct {
 // IsReleased reports whether there is nothing to read: no such struct, moved out, or the owner was
 // closed.
 func (v view[B]) IsReleased() bool {
+	defer runtime.KeepAlive(v.owner)
 	return v.raw == nil || v.owner.IsReleased() || linksOf(v.raw).released
 }
 

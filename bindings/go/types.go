@@ -16,14 +16,18 @@ import (
 //
 // Errors: EINVAL with the path of the field that differs: `field "a.items": expected format "g", got "l"`.
 func (b *SchemaBuilder) CheckType(other *SchemaBuilder) error {
-	if found := b.compare(other); found != nil {
+	if found := b.compare(other, 0); found != nil {
 		return invalid("%s", found)
 	}
 	return nil
 }
 
-func (b *SchemaBuilder) compare(other *SchemaBuilder) *mismatch {
+func (b *SchemaBuilder) compare(other *SchemaBuilder, depth int) *mismatch {
 	switch {
+	case other == nil:
+		return mismatched("expected a type, got nil")
+	case depth == maxDepth:
+		return mismatched("nested too deep: expected at most %d levels", maxDepth)
 	case other.Format != b.Format:
 		return mismatched("expected format %q, got %q", b.Format, other.Format)
 	case len(other.Children) != len(b.Children):
@@ -32,14 +36,14 @@ func (b *SchemaBuilder) compare(other *SchemaBuilder) *mismatch {
 		return b.wrongDictionary()
 	}
 	for i := range b.Children {
-		if found := b.Children[i].compare(&other.Children[i]); found != nil {
+		if found := b.Children[i].compare(&other.Children[i], depth+1); found != nil {
 			return found.below(b.Children[i].Name)
 		}
 	}
 	if b.Dictionary == nil {
 		return nil
 	}
-	return b.Dictionary.compare(other.Dictionary).below("dictionary")
+	return b.Dictionary.compare(other.Dictionary, depth+1).below("dictionary")
 }
 
 // compareShape compares what the structs of an array show: children and dictionaries.
@@ -117,6 +121,8 @@ func (t typeOf) below(index int) typeOf {
 		switch {
 		case err != nil:
 			return nil, err
+		case types == nil || index >= len(types.Children):
+			return nil, nil
 		case index == ofDictionary:
 			return types.Dictionary, nil
 		}
@@ -158,7 +164,7 @@ func (b *SchemaBuilder) checkBatch(rule string, number int, batch *abi.ArrowArra
 		if err != nil {
 			return err
 		}
-		found = b.compare(types)
+		found = b.compare(types, 0)
 	}
 	switch {
 	case found == nil:

@@ -258,7 +258,7 @@ func TestStreamAcceptsOtherNamesFlagsAndMetadata(t *testing.T) {
 func TestNewArrayStreamRefusesMalformedSchema(t *testing.T) {
 	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
 	must(schema.TakeChild(0)).Close()
-	if _, err := fletching.NewArrayStream(schema, nil); !errors.Is(err, syscall.EINVAL) || schema.IsReleased() {
+	if _, err := fletching.NewArrayStream(schema, func(func(*fletching.Array, error) bool) {}); !errors.Is(err, syscall.EINVAL) || schema.IsReleased() {
 		t.Error(err)
 	}
 	schema.Close()

@@ -246,17 +246,42 @@ func TestOtherDevicesAreRefused(t *testing.T) {
 	must(arrowgo.ImportArray(context.Background(), pinned, arrow.PrimitiveTypes.Int32, arrowgo.Options{})).Release()
 }
 
-func TestNullsAtTheTop(t *testing.T) {
-	releases := new(counter)
+func TestImportRecordBatchCountsNullRows(t *testing.T) {
 	var validity [8]byte
 	var pinner runtime.Pinner
 	pinner.Pin(&validity)
 	defer pinner.Unpin()
-	builder := fletching.ArrayBuilder{Length: 1, NullCount: 1, Buffers: []uintptr{uintptr(unsafe.Pointer(&validity))}}
-	source := must(must(builder.Build(releases)).ToDevice())
-	_, err := arrowgo.ImportRecordBatch(context.Background(), source, arrow.NewSchema(nil, nil), arrowgo.Options{})
-	if !errors.Is(err, syscall.EINVAL) || *releases != 1 {
-		t.Error(err, *releases)
+	for _, each := range []struct {
+		nulls   int64
+		bits    byte
+		refused bool
+	}{{1, 1, true}, {-1, 1, true}, {-1, 3, false}, {0, 3, false}} {
+		validity[0] = each.bits
+		releases := new(counter)
+		builder := fletching.ArrayBuilder{Length: 2, NullCount: each.nulls, Buffers: []uintptr{uintptr(unsafe.Pointer(&validity))}}
+		source := must(must(builder.Build(releases)).ToDevice())
+		batch, err := arrowgo.ImportRecordBatch(context.Background(), source, arrow.NewSchema(nil, nil), arrowgo.Options{})
+		if errors.Is(err, syscall.EINVAL) != each.refused || (err != nil) != each.refused {
+			t.Errorf("%+v: %v", each, err)
+		}
+		if err == nil {
+			batch.Release()
+		}
+		if *releases != 1 {
+			t.Errorf("%+v: %d releases", each, *releases)
+		}
+	}
+}
+
+// A column without a validity buffer has no nulls.
+func TestExportWritesZeroForUncountedNulls(t *testing.T) {
+	values := memory.NewBufferBytes(make([]byte, 8))
+	data := array.NewData(arrow.PrimitiveTypes.Int32, 2, []*memory.Buffer{nil, values}, nil, array.UnknownNullCount, 0)
+	source := array.MakeFromData(data)
+	exported := must(arrowgo.ExportArray(source))
+	defer exported.Close()
+	if exported.NullCount() != 0 || exported.Buffer(0) != 0 {
+		t.Errorf("null_count %d, validity %#x", exported.NullCount(), exported.Buffer(0))
 	}
 }
 

@@ -15,6 +15,11 @@ func invalid(format string, values ...any) error {
 	return fletching.NewError(syscall.EINVAL, fmt.Sprintf(format, values...), nil)
 }
 
+// missing is the error for an argument that is nil.
+func missing(operation, what string) error {
+	return invalid("%s: %s is nil: expected one", operation, what)
+}
+
 // guarded calls arrow-go, whose panics and errors become errors of ours.
 func guarded[T any](operation string, body func() (T, error)) (value T, err error) {
 	defer func() {

@@ -18,6 +18,9 @@ import (
 //
 // Errors: as those of fletching.ArrayBuilder.
 func ExportArray(source arrow.Array) (*fletching.Array, error) {
+	if source == nil {
+		return nil, missing("export array", "array")
+	}
 	data := source.Data()
 	data.Retain()
 	result, err := export(data.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder { return builderOf(pins, data) })
@@ -30,6 +33,9 @@ func ExportArray(source arrow.Array) (*fletching.Array, error) {
 
 // ExportRecordBatch is ExportArray for a record batch, which becomes a struct.
 func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
+	if batch == nil {
+		return nil, missing("export record batch", "batch")
+	}
 	batch.Retain()
 	result, err := export(batch.Release, func(pins *runtime.Pinner) fletching.ArrayBuilder {
 		builder := fletching.ArrayBuilder{Length: batch.NumRows(), Buffers: []uintptr{0}}
@@ -79,10 +85,11 @@ func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilde
 	builder := fletching.ArrayBuilder{
 		Length: int64(data.Len()), NullCount: int64(data.NullN()), Offset: int64(data.Offset()),
 	}
-	if !is.validity && storage.ID() != arrow.NULL {
+	buffers := data.Buffers()
+	unknown := builder.NullCount < 0 && (len(buffers) == 0 || buffers[0] == nil || buffers[0].Len() == 0)
+	if storage.ID() != arrow.NULL && (unknown || !is.validity) { // a NULL validity buffer means no nulls
 		builder.NullCount = 0
 	}
-	buffers := data.Buffers()
 	first := 0
 	if len(buffers) > 0 && !is.validity {
 		first = 1

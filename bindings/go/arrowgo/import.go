@@ -6,6 +6,7 @@ package arrowgo
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"syscall"
 	"unsafe"
@@ -34,27 +35,34 @@ func ImportArray(ctx context.Context, source *fletching.DeviceArray, dataType ar
 	if err != nil {
 		return nil, err
 	}
-	return importArray(host, dataType, options, func(data *array.Data) arrow.Array { return array.MakeFromData(data) })
+	if dataType == nil {
+		host.Close()
+		return nil, missing("import array", "type")
+	}
+	return importArray(host, dataType, options, func(data *array.Data) (arrow.Array, error) { return array.MakeFromData(data), nil })
 }
 
-// ImportRecordBatch is ImportArray for a struct without nulls.
+// ImportRecordBatch is ImportArray for a struct without null rows, which are counted where the producer has not.
 func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schema *arrow.Schema, options Options) (arrow.RecordBatch, error) {
-	if nulls := source.NullCount(); nulls > 0 {
-		source.Close()
-		return nil, invalid("import record batch: %d rows are null: expected nulls in columns only", nulls)
-	}
 	host, err := onHost(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	return importArray(host, arrow.StructOf(schema.Fields()...), options, func(data *array.Data) arrow.RecordBatch {
+	defer host.Close() // which does nothing after the import
+	if schema == nil {
+		return nil, missing("import record batch", "schema")
+	}
+	return importArray(host, arrow.StructOf(schema.Fields()...), options, func(data *array.Data) (arrow.RecordBatch, error) {
+		if nulls := countNulls(data); nulls > 0 {
+			return nil, fmt.Errorf("%d rows are null: expected nulls in columns only", nulls)
+		}
 		table := array.NewStructData(data)
 		defer table.Release()
 		columns := make([]arrow.Array, table.NumField())
 		for i := range columns {
 			columns[i] = table.Field(i)
 		}
-		return array.NewRecordBatch(schema, columns, int64(table.Len()))
+		return array.NewRecordBatch(schema, columns, int64(table.Len())), nil
 	})
 }
 
@@ -62,7 +70,9 @@ func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schem
 //
 // Errors: also those of ImportSchema.
 func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fletching.Schema, options Options) (arrow.RecordBatch, error) {
-	defer source.Close() // which does nothing after the import
+	if source != nil {
+		defer source.Close() // which does nothing after the import
+	}
 	imported, err := ImportSchema(schema)
 	if err != nil {
 		return nil, err
@@ -72,6 +82,9 @@ func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fle
 
 // onHost returns the array when its data is there. It consumes the source.
 func onHost(ctx context.Context, source *fletching.DeviceArray) (*fletching.Array, error) {
+	if source == nil {
+		return nil, missing("import array", "array")
+	}
 	defer source.Close() // which does nothing after the export
 	if source.IsReleased() {
 		return nil, fletching.NewError(syscall.EINVAL, "import array: closed: expected a live array", fletching.ErrClosed)

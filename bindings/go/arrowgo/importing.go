@@ -81,7 +81,7 @@ func (p *place) String() string {
 
 // importArray consumes the array. The function makes what is returned of its data. Data and buffers that a failed
 // import leaves are garbage of Go: only the struct is released.
-func importArray[T any](source *fletching.Array, dataType arrow.DataType, options Options, finish func(*array.Data) T) (result T, err error) {
+func importArray[T any](source *fletching.Array, dataType arrow.DataType, options Options, finish func(*array.Data) (T, error)) (result T, err error) {
 	i := &imported{options: options}
 	i.uses.Store(1)
 	if err := source.Export(unsafe.Pointer(&i.raw)); err != nil {
@@ -97,7 +97,7 @@ func importArray[T any](source *fletching.Array, dataType arrow.DataType, option
 	if err != nil {
 		return result, err
 	}
-	result, err = guarded("import array", func() (T, error) { return finish(data), nil })
+	result, err = guarded("import array", func() (T, error) { return finish(data) })
 	if done = err == nil; done {
 		data.Release()
 		i.Free(nil)
@@ -368,7 +368,7 @@ func checkSpecial(children []arrow.ArrayData, storage arrow.DataType, rows int64
 
 // countNulls counts where the producer has not, and keeps the result.
 func countNulls(data *array.Data) int {
-	if data.NullN() < 0 {
+	if data.NullN() < 0 { // then there is a validity buffer
 		set := bitutil.CountSetBits(data.Buffers()[0].Bytes(), data.Offset(), data.Len())
 		data.SetNullN(data.Len() - set)
 	}

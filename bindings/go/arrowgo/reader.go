@@ -20,11 +20,17 @@ import (
 // Errors: those of the stream and of ImportSchema; then the stream was closed. Those of a batch are what
 // Err returns.
 func ImportReader(ctx context.Context, stream *fletching.DeviceArrayStream, options Options) (array.RecordReader, error) {
+	if stream == nil {
+		return nil, missing("import reader", "stream")
+	}
 	return newReader(ctx, stream, stream.Next, options)
 }
 
 // ImportHostReader is ImportReader for batches in memory of the CPU.
 func ImportHostReader(ctx context.Context, stream *fletching.ArrayStream, options Options) (array.RecordReader, error) {
+	if stream == nil {
+		return nil, missing("import reader", "stream")
+	}
 	next := func() (*fletching.DeviceArray, error) {
 		batch, err := stream.Next()
 		if err != nil {
@@ -113,6 +119,9 @@ func (r *reader) Err() error {
 //
 // Errors: as ExportSchema.
 func ExportReader(source array.RecordReader) (*fletching.ArrayStream, error) {
+	if source == nil {
+		return nil, missing("export reader", "reader")
+	}
 	schema, err := ExportSchema(source.Schema())
 	if err != nil {
 		return nil, err

@@ -36,6 +36,9 @@ func ImportSchema(schema *fletching.Schema) (*arrow.Schema, error) {
 
 // ImportField is ImportSchema for a schema of any type.
 func ImportField(schema *fletching.Schema) (arrow.Field, error) {
+	if schema == nil {
+		return arrow.Field{}, missing("import schema", "schema")
+	}
 	builder, err := schema.Root().Builder()
 	schema.Close()
 	if err != nil {
@@ -237,6 +240,9 @@ func leafOf(format string) (arrow.DataType, error) {
 // Errors: EINVAL for a name or a time zone with U+0000 or without UTF-8, with the place of the field, and for a type
 // that arrow-go does not export.
 func ExportSchema(schema *arrow.Schema) (*fletching.Schema, error) {
+	if schema == nil {
+		return nil, missing("export schema", "schema")
+	}
 	return exportSchema(func() (*fletching.SchemaBuilder, error) { return tableOf(schema) })
 }
 
@@ -271,6 +277,9 @@ func schemasOf(fields []arrow.Field) ([]fletching.SchemaBuilder, error) {
 }
 
 func schemaOf(field arrow.Field) (*fletching.SchemaBuilder, error) {
+	if field.Type == nil {
+		return nil, missing("field", "type")
+	}
 	result := &fletching.SchemaBuilder{Name: field.Name, Metadata: pairsOf(field.Metadata)}
 	if field.Nullable {
 		result.Flags |= abi.FlagNullable

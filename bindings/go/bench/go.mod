@@ -4,7 +4,8 @@ go 1.25.0
 
 require (
 	github.com/apache/arrow-go/v18 v18.8.0
-	github.com/fletching/fletching/bindings/go v0.0.0
+	github.com/fletching/fletching/bindings/go v0.1.0
+	github.com/fletching/fletching/bindings/go/arrowgo v0.0.0
 )
 
 require (
@@ -19,3 +20,5 @@ require (
 )
 
 replace github.com/fletching/fletching/bindings/go => ../
+
+replace github.com/fletching/fletching/bindings/go/arrowgo => ../arrowgo

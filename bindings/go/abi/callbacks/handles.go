@@ -38,18 +38,39 @@ type shard struct {
 
 var shards [1 << shardBits]shard
 
+// mostInShard is a variable for the tests.
+var mostInShard = 1 << indexBits
+
 // NewHandle returns a number for the value, which stays reachable until [DeleteHandle]: call that in
 // Release of the value. The number is not an address and never 0: C may keep it anywhere, such as in
 // private_data. It is used again at the earliest after 134,217,726 others (4,094 on 32-bit targets), so
-// that a stale handle is noticed.
+// that a stale handle is noticed. It panics when all numbers are in use: 1,048,576 on 32-bit targets.
 func NewHandle(value any) uintptr {
-	number := uintptr(rand.Uint32()) % uintptr(len(shards))
+	handle, ok := TryNewHandle(value)
+	if !ok {
+		panic("callbacks: out of handles")
+	}
+	return handle
+}
+
+// TryNewHandle is NewHandle without the panic: ok is false when all numbers are in use.
+func TryNewHandle(value any) (handle uintptr, ok bool) {
+	first := uintptr(rand.Uint32())
+	for i := range uintptr(len(shards)) {
+		if handle, ok = newIn((first+i)%uintptr(len(shards)), value); ok {
+			break
+		}
+	}
+	return handle, ok
+}
+
+func newIn(number uintptr, value any) (handle uintptr, ok bool) {
 	s := &shards[number]
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if len(s.free) == 0 {
-		if len(s.slots) == 1<<indexBits {
-			panic("callbacks: out of handles")
+		if len(s.slots) >= mostInShard {
+			return 0, false
 		}
 		s.free = append(s.free, uintptr(len(s.slots)))
 		s.slots = append(s.slots, slot{})
@@ -58,7 +79,7 @@ func NewHandle(value any) uintptr {
 	s.free = s.free[:len(s.free)-1]
 	generation := s.slots[index].generation%(1<<generationBits-1) + 1
 	s.slots[index] = slot{value: value, generation: generation, live: true}
-	return mark | generation<<(shardBits+indexBits) | index<<shardBits | number
+	return mark | generation<<(shardBits+indexBits) | index<<shardBits | number, true
 }
 
 // HandleValue returns the value of a handle. live is false where the number is not a handle, or not

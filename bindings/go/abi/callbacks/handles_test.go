@@ -86,3 +86,49 @@ func TestOneOfManyDeletes(t *testing.T) {
 		}
 	}
 }
+
+// A full shard leaves the value to another one.
+func TestHandlesRunOut(t *testing.T) {
+	all := mostInShard
+	defer func() { mostInShard = all }()
+	var handles []uintptr
+	defer func() {
+		for _, handle := range handles {
+			DeleteHandle(handle)
+		}
+	}()
+	mostInShard = 0
+	for {
+		handle, ok := TryNewHandle(1)
+		if !ok {
+			break
+		}
+		handles = append(handles, handle)
+	}
+	free, smallest := 0, len(shards[0].slots)
+	for i := range shards {
+		smallest = min(smallest, len(shards[i].slots))
+	}
+	for i := range shards {
+		if len(shards[i].slots) == smallest {
+			free++
+		}
+	}
+	mostInShard = smallest + 1 // room in the smallest shards only
+	for i := range free {
+		handle, ok := TryNewHandle(i)
+		if value, live := HandleValue(handle); !ok || !live || value != i {
+			t.Errorf("expected a handle, got %#x, %t, %v", handle, ok, value)
+		}
+		handles = append(handles, handle)
+	}
+	if _, ok := TryNewHandle(3); ok {
+		t.Error("a handle more than there are")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("expected a panic")
+		}
+	}()
+	NewHandle(4)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/bench/internal/peer"
+	"github.com/fletching/fletching/bindings/go/bench/internal/table"
 )
 
 var (
@@ -21,6 +22,8 @@ var (
 	target = (*cdata.CArrowArray)(unsafe.Pointer(&raw.Array))
 	column = newColumn()
 	batch  = newBatch()
+	source = table.New()
+	fields = arrow.StructOf(table.Fields()...)
 )
 
 func newColumn() arrow.Array {
@@ -39,20 +42,25 @@ func newBatch() arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, peer.Rows)
 }
 
-func take() {
-	imported, err := cdata.ImportCArrayWithType(target, arrow.PrimitiveTypes.Int64)
+func take(dataType arrow.DataType) {
+	imported, err := cdata.ImportCArrayWithType(target, dataType)
 	peer.Check(err)
 	imported.Release()
 }
 
 func importLeaf() {
 	*raw = leaf
-	take()
+	take(arrow.PrimitiveTypes.Int64)
+}
+
+func importTable() {
+	*raw = source
+	take(fields)
 }
 
 func exportLeaf() {
 	cdata.ExportArrowArray(column, target, nil)
-	take()
+	take(arrow.PrimitiveTypes.Int64)
 }
 
 func handoff() {
@@ -62,5 +70,5 @@ func handoff() {
 }
 
 func main() {
-	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf, "handoff": handoff})
+	peer.Main(map[string]func(){"import": importLeaf, "import_table": importTable, "export": exportLeaf, "handoff": handoff})
 }

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
 // The content of a case.
@@ -57,6 +58,7 @@ var open = sync.OnceValue(func() error {
 // Each plays every case of a kind, and checks that it released each export once.
 func Each(t *testing.T, kind int32, play func(t *testing.T, c Case)) {
 	t.Helper()
+	repository.Need(t)
 	if err := open(); err != nil {
 		t.Fatal(err)
 	}

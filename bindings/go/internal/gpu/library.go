@@ -41,6 +41,8 @@ import (
 	"path/filepath"
 	"testing"
 	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
 // Folder is where the libraries are: FLETCHING_LIB_DIR, else build/lib of the repository.
@@ -48,14 +50,7 @@ func Folder() string {
 	if folder := os.Getenv("FLETCHING_LIB_DIR"); folder != "" {
 		return folder
 	}
-	folder, _ := os.Getwd()
-	for filepath.Dir(folder) != folder {
-		if _, err := os.Stat(filepath.Join(folder, "spec", "project.yaml")); err == nil {
-			break
-		}
-		folder = filepath.Dir(folder)
-	}
-	return filepath.Join(folder, "build", "lib")
+	return filepath.Join(repository.Root(), "build", "lib")
 }
 
 // Library is a library of the tests, which is never unloaded.
@@ -68,6 +63,7 @@ type Library struct {
 // name.
 func Open(tb testing.TB, path string) Library {
 	tb.Helper()
+	repository.Need(tb)
 	return OpenInstalled(tb, filepath.Join(Folder(), path))
 }
 

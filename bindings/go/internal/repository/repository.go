@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package repository finds the repository of Fletching, which the published module is not in.
+package repository
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Root returns the folder of the repository around the current one; empty outside of it.
+func Root() string {
+	folder, _ := os.Getwd()
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "spec", "project.yaml")); err == nil {
+			return folder
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return ""
+		}
+		folder = above
+	}
+}
+
+// Need skips a test outside of the repository, unless FLETCHING_LIB_DIR says where its libraries are.
+func Need(tb testing.TB) {
+	tb.Helper()
+	if Root() == "" && os.Getenv("FLETCHING_LIB_DIR") == "" {
+		tb.Skip("the test needs the repository of Fletching, or its libraries in FLETCHING_LIB_DIR")
+	}
+}

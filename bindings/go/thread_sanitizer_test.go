@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo && linux
+
+package fletching_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// releases builds and runs the program with thread sanitizer, which Go has no option for.
+func releases(t *testing.T, definitions ...string) (output string, err error) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "releases")
+	arguments := append([]string{"-fsanitize=thread", "-g", "-O1", "-pthread", "-Itestdata/tsan", "-I.", "-o", program}, definitions...)
+	compiler := os.Getenv("CC")
+	if compiler == "" {
+		compiler = "cc"
+	}
+	if text, err := exec.Command(compiler, append(arguments, "testdata/tsan/releases.c", "block.c")...).CombinedOutput(); err != nil {
+		t.Skipf("no thread sanitizer with %s: %v\n%s", compiler, err, text)
+	}
+	text, err := exec.Command(program).CombinedOutput()
+	return string(text), err
+}
+
+func TestBlockCountsAreAtomic(t *testing.T) {
+	if output, err := releases(t); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// The negative control of the test above.
+func TestBlockCountsThatAreNotAtomicAreReported(t *testing.T) {
+	output, err := releases(t, "-D__atomic_fetch_sub(count, number, order)=((*(count) -= (number)) + (number))", "-D__atomic_load_n(count, order)=(*(count))")
+	if err == nil || !strings.Contains(output, "data race") {
+		t.Errorf("expected a data race, got %v\n%s", err, output)
+	}
+}
