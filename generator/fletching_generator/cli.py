@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _generate(root: Path, options: argparse.Namespace) -> int:
     spec = load_spec(root)
-    files = generate.render_all(spec, load_rulebook(root, spec))
+    files = generate.render_all(spec, load_rulebook(root, spec), root)
     if options.check:
         differences = generate.compare(root, files)
         sys.stdout.writelines(differences)

@@ -11,6 +11,7 @@ from .async_stream import diagram
 from .docs import async_page, maps, pages, rule_pages
 from .files import replace_file
 from .languages import find_languages
+from .languages.c import bundle
 from .render import BANNER, render_module
 from .rules.rulebook import Rulebook
 from .runtimes import vendor_checks
@@ -25,13 +26,18 @@ _PASSED_OVER = {".git", ".venv", "build", "target", "node_modules", "__pycache__
 _ATTRIBUTES = ".gitattributes"
 
 
-def render_all(spec: Spec, book: Rulebook | None = None) -> dict[str, str]:
-    """The text of every generated file by path: of every language, and of the rules if given."""
+def render_all(
+    spec: Spec, book: Rulebook | None = None, root: Path | None = None
+) -> dict[str, str]:
+    """The text of every generated file by path: of every language, of the rules if given, and the
+    bundle of the core in this tree."""
     texts: dict[str, str] = {}
     for language in (*find_languages().values(), *_SUBJECTS):
         texts.update(render_module(language, spec))
     if book is not None:
         texts.update(render_module(rule_pages, spec, book))
+    if root is not None:
+        texts.update(bundle.render(root, texts))
     return texts | _attributes(texts)
 
 

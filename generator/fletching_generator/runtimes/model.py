@@ -36,14 +36,14 @@ _PASSED_AS = {"handle": "pointer", "handle64": "uint64", "struct": "void", "call
 class VendorType(Typedef):
     """A type of a runtime; `scalar` is how it is passed.
 
-    A `handle` is a pointer. A `handle64` has 64 bits on every target: a pointer where those have
-    64 bits, an integer elsewhere. A `struct` is only used behind a pointer, and `void` itself.
+    A `handle` is a pointer; a `handle64` is one where pointers have 64 bits, else an integer.
+    A `struct` is only used behind a pointer, and `void` itself.
     """
 
     kind: Literal["handle", "handle64", "integer", "enum", "struct", "callback"]
     doc: str  # "An event; the same as cudaEvent_t."
     fields: tuple[Argument, ...]  # of a struct that somebody has to fill; else empty
-    callback: Callback | None  # of a callback
+    callback: Callback | None
     same_as: str | None  # "cudaEvent_t": what another API of the vendor calls it
 
 
@@ -109,6 +109,7 @@ class Function:
     symbol: str  # "cuCtxPushCurrent_v2": in the library
     per_thread: str | None  # "cuEventRecord_ptsz": NULL is the default stream of the thread
     party: Literal["consumer", "producer"]  # who needs it: everybody, or only a producer
+    callers: tuple[str, ...]  # ("product", "producer"): whose code calls it
     optional: str | None  # "CUDA 11.7 and later": a library may lack it
     newer: str | None  # why the header that the table was read from does not declare it
     type: Callback  # the signature
@@ -161,7 +162,7 @@ class _Reader:
             self._declare(self._constants, ["constants", number], self._constant(number, constant))
         for number, function in enumerate(entry.get("functions", [])):
             self._declare(self._functions, ["functions", number], self._function(number, function))
-        header, convention = entry.get("header"), entry.get("convention")
+        header = entry.get("header")
         return Runtime(
             name=entry["name"],
             title=entry["title"],
@@ -170,7 +171,7 @@ class _Reader:
             read_from=entry.get("read_from"),
             header=header
             and Header(header["include"], tuple(header["define"]), header.get("per_thread")),
-            convention=convention and Convention(**convention),
+            convention=Convention(**entry["convention"]) if "convention" in entry else None,
             libraries=_libraries(entry["libraries"]),
             handles=entry["handles"],
             status=self._status(),
@@ -203,8 +204,7 @@ class _Reader:
     def _signature(self, text: str, keys: KeyPath) -> Callback:
         parsed = self._parse(text, keys)
         if not isinstance(parsed, Callback):
-            hint = "write callback(name: T, ...) -> T"
-            raise self._fail(keys, f"'{text}' is not a function", hint)
+            raise self._fail(keys, f"'{text}' is not a function", "write callback(...) -> T")
         return parsed
 
     def _vendor_type(self, number: int, entry: dict[str, Any]) -> VendorType:
@@ -248,6 +248,7 @@ class _Reader:
             symbol=entry.get("symbol", entry["name"]),
             per_thread=entry.get("per_thread"),
             party=entry["party"],
+            callers=tuple(entry["callers"]),
             optional=entry.get("optional"),
             newer=entry.get("newer"),
             type=self._signature(entry["type"], ["functions", number, "type"]),

@@ -1,4 +1,4 @@
-"""C: the headers `fletching/abi.h`, `fletching/dlpack.h` and `fletching/version.h`."""
+"""C: the headers `fletching/abi.h`, `dlpack.h` and `version.h`, and the tables of the core."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from ...spec.types import (
     Typedef,
 )
 from ...spelling import literal
+from . import core
+from .wrapping import wrap_arguments
 
 _SCALARS = {
     "int": "int",
@@ -45,6 +47,7 @@ def outputs(spec: Spec) -> list[Output]:
             "spec/project.yaml",
             {"project": spec.project},
         ),
+        *core.outputs(spec),
     ]
 
 
@@ -144,32 +147,6 @@ def _declarator(name: str, type_: Type) -> str:
             return f"{type_name(type_)} {name}"
 
 
-def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, width: int) -> str:
-    """`head` and the arguments on as few lines as fit, aligned behind the opening bracket."""
-    lines = [head]
-    for index, argument in enumerate(arguments):
-        last = index == len(arguments) - 1
-        piece = argument + (tail if last else ",")
-        space = "" if index == 0 else " "
-        first = len(lines) == 1
-        used = len(lines[-1]) + (indent if first else 0)
-        if index == 0 or used + len(space) + len(piece) <= width:
-            lines[-1] += space + piece
-        else:
-            lines.append(_continue(piece, indent + len(head), width))
-    return "\n".join(lines)
-
-
-def _continue(piece: str, column: int, width: int) -> str:
-    """An argument on a line of its own; one that is a function may need more."""
-    head, bracket, rest = piece.rpartition(")(")
-    if column + len(piece) <= width or not bracket:
-        return " " * column + piece
-    arguments, end, tail = rest.rpartition(")")
-    inner = wrap_arguments(head + bracket, arguments.split(", "), end + tail, column, width)
-    return " " * column + inner
-
-
 def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> str:
     """The assertion that a field is where the layouts say, one offset per class of target."""
     offsets = [str(layout.offset(field.name)) for layout in layouts]
@@ -204,4 +181,5 @@ FILTERS: Filters = {
     "literal": literal,
     "macro_value": macro_value,
     "type_name": type_name,
+    **core.FILTERS,
 }

@@ -6,7 +6,7 @@ from ...render import Filters, Output
 from ...spec.layout import leaves
 from ...spec.model import Device, Field, Spec, Struct
 from ...spelling import literal, pascal
-from ..c import wrap_arguments
+from ..c.wrapping import wrap_arguments
 from . import cuda_array_interface, runtimes
 
 

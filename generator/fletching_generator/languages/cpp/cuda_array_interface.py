@@ -8,7 +8,7 @@ from ...cuda_array_interface.dictionaries import Check, DictionaryInterface, Kin
 from ...render import Filters, Output
 from ...spec.model import Spec
 from ...spelling import capitalized, literal, pascal
-from ..c import wrap_arguments
+from ..c.wrapping import wrap_arguments
 
 _WIDTH = 100
 _NAME = "cuda_array_tables.hpp"

@@ -10,7 +10,7 @@ from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, snake, statuses
 from ...spec.model import Spec
 from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, StructType, Type, Typedef
-from ..c import wrap_arguments
+from ..c.wrapping import wrap_arguments
 
 _WIDTH = 100
 _INTERPOSED = ("opencl",)  # exported without the vendor's header

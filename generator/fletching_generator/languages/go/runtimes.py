@@ -13,6 +13,7 @@ from ...spec.model import Spec
 from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, Type, Typedef
 from ...spelling import literal
 from .. import c
+from ..c.wrapping import wrap_arguments
 from .names import device_constant
 
 _FOLDER = "bindings/go"
@@ -83,7 +84,7 @@ def _function(start: str, name: str, callback: Callback, indent: int) -> str:
     head = f"{start.strip()} {type_name(callback.returns)}".strip()
     head = f"{head}(FLETCHING_CALL* {name})("
     arguments = [_parameter(argument) for argument in callback.arguments] or ["void"]
-    text = c.wrap_arguments(head, arguments, ");", indent, _WIDTH)
+    text = wrap_arguments(head, arguments, ");", indent, _WIDTH)
     return " " * indent + text
 
 

@@ -1,0 +1,151 @@
+"""C: the tables of the core in `cpp/core/tables/`, a vendor's types and functions in each.
+
+They hold what the product calls, and nothing of the reference producer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...render import Filters, Output
+from ...runtimes.model import Function, Runtime, VendorType
+from ...runtimes.names import BUILT_IN, statuses
+from ...runtimes.tables import devices_of
+from ...spec.model import Spec
+from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, StructType, Type, Typedef
+from .wrapping import wrap_arguments
+
+_FOLDER = "cpp/core/tables"
+_WIDTH = 100
+# The core has these itself.
+_OWN = (*BUILT_IN, "any_function")
+_SYSTEMS = (("_WIN32", "windows"), ("__APPLE__", "macos"), (None, "linux"))  # macro, ours
+
+
+def outputs(spec: Spec) -> list[Output]:
+    context = {"spec": spec, "groups": {k: v for k, v in devices_of(spec).items() if v}}
+    devices = Output(f"{_FOLDER}/devices.h", "core_devices.h", "spec/devices.yaml", context)
+    return [devices, *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c")]
+
+
+def _table(runtime: Runtime) -> Output:
+    functions = [each for each in runtime.functions if "product" in each.callers]
+    used = {*_names(functions, runtime), *runtime.handles.values()}
+    context = {
+        "runtime": runtime,
+        "functions": functions,
+        "types": [t for t in runtime.types if t.name in used and t.name not in _OWN],
+        "constants": [c for c in runtime.constants if c.type in used or c.type.startswith("uint")],
+        "statuses": statuses(runtime),
+    }
+    return Output(f"{_FOLDER}/{runtime.name}.h", "core_runtime.h", "spec/runtimes.yaml", context)
+
+
+def _names(functions: list[Function], runtime: Runtime) -> Iterator[str]:
+    """The vendor's types that the functions need, also those inside of others."""
+    types = {type_.name: type_ for type_ in runtime.types}
+    assert runtime.status is not None
+    waiting: list[Type] = [runtime.status.type]
+    for function in functions:
+        waiting += [function.type.returns, *(each.type for each in function.type.arguments)]
+    while waiting:
+        type_ = waiting.pop()
+        if isinstance(type_, Pointer):
+            waiting.append(type_.to)
+        elif isinstance(type_, Typedef | StructType):
+            yield type_.name
+            waiting += [field.type for field in types[type_.name].fields]
+
+
+def type_name(type_: Type) -> str:
+    """A type in C: an integer of <stdint.h>, or the vendor's name."""
+    match type_:
+        case Pointer(to=to, const=const):
+            return f"{'const ' if const else ''}{type_name(to)}*"
+        case Typedef(name=name) | StructType(name=name):
+            return name
+        case Scalar(name=("char" | "void") as name):
+            return name
+        case Scalar(name=name):
+            return f"{name}_t"
+    raise ValueError(f"{type_} is not a type of a vendor's function")
+
+
+def alias(type_: VendorType) -> str:
+    """The definition of a vendor's type."""
+    match type_.kind:
+        case "handle":
+            return f"typedef void* {type_.name};"
+        case "handle64":
+            return f"typedef uint64_t {type_.name};"
+        case "struct":
+            if not type_.fields:
+                return f"typedef struct {type_.name} {type_.name};"
+            fields = "".join(f"  {_parameter(field)};\n" for field in type_.fields)
+            return f"typedef struct {{\n{fields}}} {type_.name};"
+        case "callback":
+            assert type_.callback is not None
+            return _function("typedef ", type_.name, type_.callback, 0)
+        case _:
+            return f"typedef {type_name(type_.scalar)} {type_.name};"
+
+
+def constant_macro(constant: Constant) -> str:
+    assert isinstance(constant.value, int)
+    value = constant.value
+    number = hex(value) if value > 0xFF else str(value) if value >= 0 else f"({value})"
+    type_ = f"{constant.type}_t" if constant.type.startswith(("int", "uint")) else constant.type
+    return f"#define {constant.name} (({type_}){number})"
+
+
+def function_member(function: Function) -> str:
+    """The member of the struct that holds the function."""
+    return _function("  ", function.name, function.type, 2)
+
+
+def _function(start: str, name: str, callback: Callback, indent: int) -> str:
+    """A pointer to such a function, broken as clang-format does it."""
+    head = f"{start.strip()} {type_name(callback.returns)}".strip()
+    head = f"{head}(FLETCHING_CALL* {name})("
+    arguments = [_parameter(argument) for argument in callback.arguments] or ["void"]
+    return " " * indent + wrap_arguments(head, arguments, ");", indent, _WIDTH)
+
+
+def _parameter(argument: Argument) -> str:
+    return f"{type_name(argument.type)} {argument.name}"
+
+
+def function_row(function: Function, runtime: Runtime) -> str:
+    offset = f"offsetof(struct {runtime.name}_functions, {function.name})"
+    return wrap_arguments("{", [f'"{function.symbol}"', offset], "},", 4, _WIDTH)
+
+
+def status_line(constant: Constant) -> str:
+    """The name of a status, for its number."""
+    condition, answer = f"  if (status == {constant.name})", f'return "{constant.name}";'
+    line = f"{condition} {answer}"
+    return line if len(line) <= _WIDTH else f"{condition}\n    {answer}"
+
+
+def library_names(runtime: Runtime) -> str:
+    """The file names by system; none where the vendor has no library."""
+    lines = []
+    for macro, system in _SYSTEMS:
+        names = [f'"{name}"' for name in getattr(runtime.libraries, system)]
+        directive = "#else" if macro is None else f"#{'el' if lines else ''}if defined({macro})"
+        head = f"static const char* const {runtime.name}_library_names[] = {{"
+        listed = wrap_arguments(head, [*names, "NULL"], "};", 0, _WIDTH)
+        if any(len(line) > _WIDTH for line in listed.splitlines()):
+            listed = head + "\n    " + ", ".join([*names, "NULL"]) + "};"
+        lines += [directive, listed]
+    return "\n".join([*lines, "#endif"])
+
+
+FILTERS: Filters = {
+    "core_alias": alias,
+    "core_constant": constant_macro,
+    "core_function_row": function_row,
+    "core_library_names": library_names,
+    "core_member": function_member,
+    "core_status_line": status_line,
+}

@@ -1,0 +1,29 @@
+"""Declarations broken into lines as clang-format does it."""
+
+from __future__ import annotations
+
+
+def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, width: int) -> str:
+    """`head` and the arguments on as few lines as fit, aligned behind the opening bracket."""
+    lines = [head]
+    for index, argument in enumerate(arguments):
+        last = index == len(arguments) - 1
+        piece = argument + (tail if last else ",")
+        space = "" if index == 0 else " "
+        first = len(lines) == 1
+        used = len(lines[-1]) + (indent if first else 0)
+        if index == 0 or used + len(space) + len(piece) <= width:
+            lines[-1] += space + piece
+        else:
+            lines.append(_continue(piece, indent + len(head), width))
+    return "\n".join(lines)
+
+
+def _continue(piece: str, column: int, width: int) -> str:
+    """An argument on a line of its own; one that is a function may need more."""
+    head, bracket, rest = piece.rpartition(")(")
+    if column + len(piece) <= width or not bracket:
+        return " " * column + piece
+    arguments, end, tail = rest.rpartition(")")
+    inner = wrap_arguments(head + bracket, arguments.split(", "), end + tail, column, width)
+    return " " * column + inner
