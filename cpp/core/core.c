@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The event core: one translation unit, so that a program can compile it as one file, and nothing
+// but its public functions has a name outside of it. C11, libc and threads only.
+//
+// Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
+// streams; releaser, reaper, release_after; structs.
+#if !defined(_GNU_SOURCE) && !defined(_WIN32)
+#define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
+#endif
+
+#define FLETCHING_BUILDING_CORE
+
+#include "cuda_exchange.h"
+#include "release_after.h"
+#include "structs.h"

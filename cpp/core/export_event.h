@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events that are recorded for arrays, and hooks with which they live until the last struct of an
+// array is released.
+#ifndef FLETCHING_CORE_EXPORT_EVENT_H
+#define FLETCHING_CORE_EXPORT_EVENT_H
+
+#include "events.h"
+
+static _Atomic int64_t inherited_events;
+
+static void count_inherited(void) {
+  if (atomic_fetch_add(&inherited_events, 1) != 0) return;
+  write_to_stderr(
+      "fletching: warning: release in a child of fork: the event is not destroyed, because the "
+      "vendor's runtime does not survive a fork (printed once, and counted)\n");
+}
+
+// No caller can receive an error.
+static void end_recorded(const struct FletchingRecordedEvent* recorded) {
+  if (recorded->event == NULL) return;
+  if (recorded->process != process_id()) {
+    count_inherited();  // it is the parent's, and nothing of the runtime is called
+    return;
+  }
+  recorded->runtime->destroy(recorded->runtime, recorded);
+}
+
+// The runtime that records on a stream, or why there is none.
+static const struct runtime* recorder_of(int32_t number, struct failure* failure) {
+  const struct runtime* runtime = numbered_runtime(number);
+  if (runtime != NULL && runtime->record != NULL) return runtime;
+  (void)fail(failure, ENOTSUP, "%s", runtime != NULL ? runtime->no_record : "no such runtime");
+  return NULL;
+}
+
+// The same for an array of the device type.
+static const struct runtime* recorder_for(const char* operation, ArrowDeviceType type,
+                                          int32_t number, struct failure* failure) {
+  struct failure reason;
+  no_failure(&reason);
+  const struct runtime* runtime = recorder_of(number, &reason);
+  if (runtime == NULL) {
+    (void)fail(failure, reason.code, "%s on %s: %s", operation, label_of(type).text,
+               reason.message.text);
+  }
+  return runtime;
+}
+
+static bool record_event(struct FletchingRecordedEvent* recorded, const struct runtime* runtime,
+                         const struct FletchingStream* stream, int on_capture,
+                         struct failure* failure) {
+  *recorded = (struct FletchingRecordedEvent){.runtime = runtime, .process = process_id()};
+  if (runtime->record(runtime, recorded, stream, on_capture, failure)) return true;
+  end_recorded(recorded);
+  recorded->event = NULL;
+  return false;
+}
+
+int FletchingStreamRecord(struct FletchingStream stream, int on_capture,
+                          struct FletchingRecordedEvent** recorded,
+                          struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  *recorded = NULL;
+  const struct runtime* runtime = recorder_of(stream.runtime, &failure);
+  struct FletchingRecordedEvent* made = runtime != NULL ? malloc(sizeof *made) : NULL;
+  if (runtime != NULL && made == NULL) fail(&failure, ENOMEM, "record: no memory");
+  if (made != NULL && record_event(made, runtime, &stream, on_capture, &failure)) {
+    *recorded = made;
+  } else {
+    free(made);
+  }
+  return report(&failure, message);
+}
+
+void* FletchingRecordedEventAddress(struct FletchingRecordedEvent* recorded) {
+  return &recorded->event;
+}
+
+void FletchingRecordedEventDestroy(struct FletchingRecordedEvent* recorded) {
+  if (recorded == NULL) return;
+  end_recorded(recorded);
+  free(recorded);
+}
+
+// --- Hooks ---
+
+// An event with its users: the structs of an array, each of which a consumer may move out.
+struct event_share {
+  struct FletchingRecordedEvent recorded;
+  atomic_size_t users;
+};
+
+// What a struct had before it was hooked.
+struct event_hook {
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+  struct event_share* share;
+  struct event_hook* next;  // while hooks are made
+  struct ArrowArray* target;
+};
+
+static void leave_share(struct event_share* share) {
+  if (atomic_fetch_sub(&share->users, 1) != 1) return;
+  end_recorded(&share->recorded);
+  free(share);
+}
+
+static void run_event_hook(struct ArrowArray* array) {
+  if (array->release == NULL) return;
+  struct event_hook* hook = array->private_data;
+  array->release = hook->release;
+  array->private_data = hook->private_data;
+  // The callback may free the memory of the struct, and may forget to mark it.
+  struct ArrowArray moved = *array;
+  array->release = NULL;
+  moved.release(&moved);
+  leave_share(hook->share);
+  free(hook);
+}
+
+static void free_hooks(struct event_hook* first) {
+  while (first != NULL) {
+    struct event_hook* next = first->next;
+    free(first);
+    first = next;
+  }
+}
+
+#define MOST_LEVELS 256
+#define MOST_CHILDREN ((int64_t)1 << 22)
+
+static bool malformed(const char* operation, const char* what, struct failure* failure) {
+  return fail(failure, EINVAL, "%s: array: %s", operation, what);
+}
+
+// Makes a hook for every struct of the array that is not released, without a change to it.
+static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
+                       struct event_hook** first, struct failure* failure) {
+  if (level > MOST_LEVELS) {
+    return malformed(operation, "nested deeper than 256 levels", failure);
+  }
+  if (array->n_children < 0 || array->n_children > MOST_CHILDREN) {
+    return malformed(operation, "n_children: expected 0 to 4194304", failure);
+  }
+  if (array->n_children > 0 && array->children == NULL) {
+    return malformed(operation, "children: NULL: expected a list", failure);
+  }
+  if (array->release != NULL) {
+    struct event_hook* hook = malloc(sizeof *hook);
+    if (hook == NULL) return fail(failure, ENOMEM, "%s: no memory", operation);
+    *hook = (struct event_hook){.target = array, .next = *first};
+    *first = hook;
+  }
+  for (int64_t i = 0; i < array->n_children; ++i) {
+    if (array->children[i] == NULL) {
+      return malformed(operation, "a child is NULL: expected an array", failure);
+    }
+    if (!make_hooks(operation, array->children[i], level + 1, first, failure)) return false;
+  }
+  return array->dictionary == NULL ||
+         make_hooks(operation, array->dictionary, level + 1, first, failure);
+}
+
+static void set_hooks(struct event_hook* first, struct event_share* share) {
+  for (struct event_hook* hook = first; hook != NULL; hook = hook->next) {
+    hook->share = share;
+    hook->release = hook->target->release;
+    hook->private_data = hook->target->private_data;
+    hook->target->release = run_event_hook;
+    hook->target->private_data = hook;
+    atomic_fetch_add(&share->users, 1);
+  }
+}
+
+static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream stream,
+                         int on_capture, struct failure* failure) {
+  static const char operation[] = "export_with_event";
+  struct FletchingEvent event;
+  if (!event_of(array, &event, failure)) return false;
+  if (event.sync_event != NULL) {
+    return fail(failure, EINVAL, "%s: sync_event is set: expected NULL", operation);
+  }
+  const int32_t number = device_runtime(event.device_type);
+  const struct runtime* runtime = recorder_for(operation, event.device_type, number, failure);
+  if (runtime == NULL ||
+      !complete_stream(&stream, operation, event.device_type, event.device_id, failure)) {
+    return false;
+  }
+  // Everything that can fail is done before the array is changed.
+  struct event_hook* hooks = NULL;
+  struct event_share* share = calloc(1, sizeof *share);
+  bool is_recorded = share != NULL || fail(failure, ENOMEM, "%s: no memory", operation);
+  is_recorded = is_recorded && make_hooks(operation, &array->array, 0, &hooks, failure) &&
+                record_event(&share->recorded, runtime, &stream, on_capture, failure);
+  if (!is_recorded) {
+    free_hooks(hooks);
+    free(share);
+    return false;
+  }
+  set_hooks(hooks, share);
+  array->sync_event = &share->recorded.event;
+  return true;
+}
+
+int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray* array,
+                                        struct FletchingStream stream, int on_capture,
+                                        struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  (void)export_event(array, stream, on_capture, &failure);
+  if (failure.code == EBUSY) {
+    add_hint(&failure, "export_with_event",
+             "export before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for an "
+             "event that each launch of the graph records");
+  }
+  return report(&failure, message);
+}
+
+#endif  // FLETCHING_CORE_EXPORT_EVENT_H

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errors inside the core: a number and a sentence, which the caller's FletchingMessage receives.
+#ifndef FLETCHING_CORE_FAILURE_H
+#define FLETCHING_CORE_FAILURE_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fletching/message.h"
+
+struct failure {
+  int code;        // an errno value, 0 for none
+  int32_t result;  // of the vendor's function
+  struct FletchingMessage message;
+};
+
+// Instead of an initializer, which would write the whole text.
+static void no_failure(struct failure* failure) {
+  failure->code = 0;
+  failure->result = 0;
+  failure->message.text[0] = '\0';
+}
+
+// How many bytes the UTF-8 character at `text` has; 0 when there is none. Reads no byte behind NUL.
+static size_t utf8_length(const char* text) {
+  const unsigned char* byte = (const unsigned char*)text;
+  const unsigned char first = byte[0];
+  if (first == 0) return 0;
+  if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte[i] & 0xC0) != 0x80) return 0;
+  }
+  const bool is_overlong = (first == 0xE0 && byte[1] < 0xA0) || (first == 0xF0 && byte[1] < 0x90);
+  const bool is_surrogate = first == 0xED && byte[1] > 0x9F;
+  const bool is_too_high = first == 0xF4 && byte[1] > 0x8F;
+  return is_overlong || is_surrogate || is_too_high ? 0 : length;
+}
+
+// Copies foreign text as one line: line feeds and tabs become spaces, every other control
+// character, and every byte that is not UTF-8, "\xNN". What does not fit is left out, at the
+// boundary of a character.
+static void copy_printable(char* to, size_t size, const char* text) {
+  char* const end = to + size - 1;
+  while (*text != '\0') {
+    const unsigned char first = (unsigned char)*text;
+    const bool is_space = first == '\n' || first == '\t';
+    const bool is_control = (first < 0x20 || first == 0x7F) && !is_space;
+    const size_t length = is_control ? 0 : utf8_length(text);
+    const size_t needed = length > 0 ? length : 4;
+    if ((size_t)(end - to) < needed) break;
+    if (is_space) {
+      *to = ' ';
+    } else if (length > 0) {
+      memcpy(to, text, length);
+    } else {
+      static const char digits[] = "0123456789abcdef";
+      const char escaped[4] = {'\\', 'x', digits[first >> 4], digits[first & 15]};
+      memcpy(to, escaped, sizeof escaped);
+    }
+    to += needed;
+    text += length > 0 ? length : 1;
+  }
+  *to = '\0';
+}
+
+// Removes the beginning of a character whose end was cut off.
+static void end_at_character(char* text) {
+  size_t length = strlen(text);
+  size_t start = length;
+  while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80) {
+    --start;
+  }
+  if (start > 0 && utf8_length(text + start - 1) == 0) text[start - 1] = '\0';
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 0)))
+#endif
+static void
+set_failure(struct failure* failure, int code, const char* format, va_list arguments) {
+  failure->code = code;
+  (void)vsnprintf(failure->message.text, sizeof failure->message.text, format, arguments);
+  end_at_character(failure->message.text);
+}
+
+// Sets the failure, unless there is one: what fails while the first is handled adds nothing.
+// Returns false, as a function that fails does.
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static bool
+fail(struct failure* failure, int code, const char* format, ...) {
+  if (failure->code != 0) return false;
+  va_list arguments;
+  va_start(arguments, format);
+  set_failure(failure, code, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+// A vendor's function that has failed.
+struct answer {
+  const char* title;  // of the runtime
+  const char* function;
+  int32_t result;
+  const char* name;  // of the result; NULL or "" for none
+  const char* text;  // about the result; likewise
+  bool is_invalid_handle;
+};
+
+static bool fail_with(struct failure* failure, const struct answer* answer) {
+  char name[80] = "";
+  char text[400] = "";
+  char number[16];
+  if (failure->code != 0) return false;
+  if (answer->name != NULL) copy_printable(name, sizeof name, answer->name);
+  if (answer->text != NULL) copy_printable(text, sizeof text, answer->text);
+  (void)snprintf(number, sizeof number, name[0] != '\0' ? " (%d)" : "%d", (int)answer->result);
+  failure->result = answer->result;
+  return fail(failure, answer->is_invalid_handle ? EINVAL : EIO, "%s: %s failed with %s%s%s%s%s",
+              answer->title, answer->function, name, number, text[0] != '\0' ? ": " : "", text,
+              answer->is_invalid_handle
+                  ? "; hint: check that stream and event are alive, and that sync_event is the "
+                    "address of the event's handle, not the handle"
+                  : "");
+}
+
+// The failure becomes "operation: text; hint: hint".
+static void add_hint(struct failure* failure, const char* operation, const char* hint) {
+  struct failure made;
+  no_failure(&made);
+  (void)fail(&made, failure->code, "%s: %s; hint: %s", operation, failure->message.text, hint);
+  made.result = failure->result;
+  *failure = made;
+}
+
+// Hands the failure, or that there is none, to the caller.
+static int report(const struct failure* failure, struct FletchingMessage* message) {
+  if (message == NULL) return failure->code;
+  message->text[0] = '\0';
+  if (failure->code != 0) *message = failure->message;
+  return failure->code;
+}
+
+#endif  // FLETCHING_CORE_FAILURE_H

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HIP. An event is waited on, asked and destroyed from whatever device the thread has: HIP knows
+// where it belongs.
+#ifndef FLETCHING_CORE_HIP_H
+#define FLETCHING_CORE_HIP_H
+
+#include "graph_runtime.h"
+#include "tables/hip.h"
+
+static struct hip_functions hip;
+static struct graph_functions hip_graph;
+
+static void bind_hip(void) {
+  hip_graph = (struct graph_functions){
+      .init = hip.hipInit,
+      .exchange_mode = hip.hipThreadExchangeStreamCaptureMode,
+      .is_capturing = hip.hipStreamIsCapturing,
+      .stream_wait_event = hip.hipStreamWaitEvent,
+      .stream_synchronize = hip.hipStreamSynchronize,
+      .event_synchronize = hip.hipEventSynchronize,
+      .event_query = hip.hipEventQuery,
+      .event_create = hip.hipEventCreateWithFlags,
+      .event_record = hip.hipEventRecord,
+      .event_record_with_flags = hip.hipEventRecordWithFlags,
+      .event_destroy = hip.hipEventDestroy,
+  };
+}
+
+static const struct graph_names hip_names = {
+    .init = "hipInit",
+    .exchange_mode = "hipThreadExchangeStreamCaptureMode",
+    .is_capturing = "hipStreamIsCapturing",
+    .stream_wait_event = "hipStreamWaitEvent",
+    .stream_synchronize = "hipStreamSynchronize",
+    .event_synchronize = "hipEventSynchronize",
+    .event_query = "hipEventQuery",
+    .event_create = "hipEventCreateWithFlags",
+    .event_record = "hipEventRecord",
+    .event_record_with_flags = "hipEventRecordWithFlags",
+    .event_destroy = "hipEventDestroy",
+};
+
+static struct vendor_library hip_library = {
+    .title = HIP_TITLE,
+    .names = hip_library_names,
+    .functions = hip_function_table,
+    .n_functions = sizeof hip_function_table / sizeof hip_function_table[0],
+    .table = &hip,
+    .bind = bind_hip,
+    .lock = LOCK_INIT,
+};
+
+static bool hip_check(const char* function, int32_t result, struct failure* failure) {
+  if (result == hipSuccess) return true;
+  struct answer answer = {.title = HIP_TITLE,
+                          .function = function,
+                          .result = result,
+                          .is_invalid_handle = result == hipErrorInvalidHandle};
+  if (hip.hipGetErrorName != NULL) answer.name = hip.hipGetErrorName(result);
+  if (hip.hipGetErrorString != NULL) answer.text = hip.hipGetErrorString(result);
+  if (answer.name == NULL) answer.name = hip_status_name(result);
+  return fail_with(failure, &answer);
+}
+
+#define HIP_HAS(function, failure) \
+  has_function(&hip_library, hip.function != NULL, #function, failure)
+#define HIP_CALL(function, arguments, failure) \
+  (HIP_HAS(function, failure) && hip_check(#function, hip.function arguments, failure))
+
+static bool hip_load(struct failure* failure) { return load(&hip_library, failure); }
+
+// The thread's device is as before after leave().
+static bool hip_enter_device(struct scope* scope, int32_t device, struct failure* failure) {
+  if (!HIP_HAS(hipSetDevice, failure) || !HIP_CALL(hipGetDevice, (&scope->device), failure)) {
+    return false;
+  }
+  if (device == scope->device) return true;
+  const hipError_t result = hip.hipSetDevice(device);
+  scope->is_changed = result == hipSuccess;
+  return hip_check("hipSetDevice", result, failure);
+}
+
+static bool hip_leave(struct scope* scope, struct failure* failure) {
+  if (!scope->is_changed) return true;
+  scope->is_changed = false;
+  const hipError_t result = hip.hipSetDevice(scope->device);
+  if (result != hipSuccess) (void)hip.hipSetDevice(scope->device);  // it may be an earlier error
+  return hip_check("hipSetDevice", result, failure);
+}
+
+static bool hip_is_default(const void* stream) {
+  return (uintptr_t)stream <= (uintptr_t)hipStreamPerThread;
+}
+
+static bool hip_enter_stream(struct scope* scope, const struct FletchingStream* stream,
+                             struct failure* failure) {
+  int64_t device = stream->device_id;
+  if (!hip_is_default(stream->handle)) {
+    if (!HIP_HAS(hipGetStreamDeviceId, failure)) return false;
+    device = hip.hipGetStreamDeviceId(stream->handle);
+    if (device < 0) {
+      return fail(failure, EINVAL,
+                  "%s: hipGetStreamDeviceId failed with %d; hint: check that the stream is alive",
+                  HIP_TITLE, (int)device);
+    }
+  }
+  if (device < 0) return true;
+  if (device > INT32_MAX) {
+    return fail(failure, EINVAL, "device_id: not a HIP device: expected 0 to 2147483647, got %lld",
+                (long long)device);
+  }
+  return hip_enter_device(scope, (int32_t)device, failure);
+}
+
+static bool hip_enter_any(struct scope* scope, const struct FletchingEvent* event,
+                          struct failure* failure) {
+  (void)scope, (void)event, (void)failure;
+  return true;
+}
+
+static enum event_state hip_enter_origin(struct scope* scope, const struct origin* origin,
+                                         struct failure* failure) {
+  (void)scope, (void)origin, (void)failure;
+  return EVENT_PENDING;
+}
+
+static enum event_state hip_enter_place(struct scope* scope, const struct origin* origin,
+                                        struct failure* failure) {
+  return hip_enter_device(scope, origin->device, failure) ? EVENT_PENDING : EVENT_FAILED;
+}
+
+static bool hip_get_origin(struct scope* scope, struct origin* origin, struct failure* failure) {
+  (void)scope;
+  return HIP_CALL(hipGetDevice, (&origin->device), failure);
+}
+
+// ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait.
+static bool hip_has_external_events(bool is_record, struct failure* failure) {
+  const int32_t first = 70000000;  // 7.0
+  int32_t version = 0;
+  (void)is_record;
+  if (!HIP_CALL(hipRuntimeGetVersion, (&version), failure)) return false;
+  if (hip.hipEventRecordWithFlags != NULL && version >= first) return true;
+  return fail(failure, ENOTSUP,
+              "%s: no external events of graphs: expected ROCm 7.0 or later, got version %d",
+              HIP_TITLE, (int)version);
+}
+
+// 1 is CUDA's number for the legacy default stream; HIP's is NULL, and older ones have no other.
+static void* hip_stream(void* handle) { return (uintptr_t)handle == 1 ? NULL : handle; }
+
+static const struct graph_runtime hip_parts = {
+    .library = &hip_library,
+    .functions = &hip_graph,
+    .names = &hip_names,
+    .not_in_capture = hipErrorStreamCaptureImplicit,
+    .relaxed_mode = hipStreamCaptureModeRelaxed,
+    .event_flags = hipEventDisableTiming | hipEventBlockingSync,
+    // hipEventWaitExternal and hipEventRecordExternal, which are newer than the table.
+    .wait_external = 1,
+    .record_external = 1,
+    .state = hip_event_state,
+    .is_lost = hip_is_lost,
+    .load = hip_load,
+    .check = hip_check,
+    .stream = hip_stream,
+    .has_external_events = hip_has_external_events,
+    .enter_stream = hip_enter_stream,
+    .enter_any = hip_enter_any,
+    .enter_origin = hip_enter_origin,
+    .enter_place = hip_enter_place,
+    .get_origin = hip_get_origin,
+    .leave = hip_leave,
+};
+
+// On another thread the per-thread default stream is another one. The legacy one waits for it.
+static bool hip_resolve(const struct runtime* runtime, struct FletchingStream* stream,
+                        struct failure* failure) {
+  if (!hip_is_default(stream->handle)) return true;
+  int32_t device = 0;
+  if (!initialize(runtime->graph, failure)) return false;
+  if (stream->device_id < 0) {
+    if (!HIP_CALL(hipGetDevice, (&device), failure)) return false;
+    stream->device_id = device;
+  }
+  stream->handle = NULL;
+  return true;
+}
+
+static const struct runtime hip_runtime = {
+    .graph = &hip_parts,
+    .synchronize = graph_synchronize,
+    .wait_on = graph_wait_on,
+    .ready = graph_ready,
+    .record = graph_record,
+    .has_passed = graph_has_passed,
+    .settle = settle_nothing,
+    .destroy = graph_destroy,
+    .run_at_origin = graph_run_at_origin,
+    .finish = graph_finish,
+    .resolve = hip_resolve,
+    .current = NULL,
+    .no_record = "",
+};
+
+#endif  // FLETCHING_CORE_HIP_H

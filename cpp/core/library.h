@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads the library of a vendor's runtime when it is needed, and finds its functions.
+#ifndef FLETCHING_CORE_LIBRARY_H
+#define FLETCHING_CORE_LIBRARY_H
+
+#include <stddef.h>
+
+#include "failure.h"
+#include "platform.h"
+
+#if defined(_WIN32) && defined(__i386__)
+#define FLETCHING_CALL __stdcall
+#elif defined(_M_IX86)
+#define FLETCHING_CALL __stdcall
+#else
+#define FLETCHING_CALL
+#endif
+
+struct vendor_function {
+  const char* symbol;
+  size_t offset;  // of the pointer in the struct of the runtime's functions
+};
+
+// A vendor's library. It is loaded once and never closed. What did not work is tried again by the
+// next call: the library may have been loaded, or become installed, since then.
+struct vendor_library {
+  const char* title;         // "CUDA driver API"
+  const char* const* names;  // in the order in which they are tried; NULL ends them
+  const struct vendor_function* functions;
+  size_t n_functions;
+  void* table;            // the struct of the functions; one that the library lacks is NULL there
+  void (*bind)(void);     // called when the table is filled; may be NULL
+  const char* found;      // the name under which it was loaded
+  lock_type lock;         // guards the load
+  atomic_bool is_loaded;  // then nothing changes any more
+};
+
+// The library under the first name that works. One that is loaded already is preferred, whatever
+// its name: the handles of one version are nothing to another.
+static void* find_library(const struct vendor_library* self, const char** found) {
+  for (const char* const* name = self->names; *name != NULL; ++name) {
+    void* handle = open_library(*name, true);
+    *found = *name;
+    if (handle != NULL) return handle;
+  }
+  for (const char* const* name = self->names; *name != NULL; ++name) {
+    void* handle = open_library(*name, false);
+    *found = *name;
+    if (handle != NULL) return handle;
+  }
+  return NULL;
+}
+
+static void append(char* text, size_t size, const char* separator, const char* added) {
+  const size_t used = strlen(text);
+  (void)snprintf(text + used, size - used, "%s%s", used > 0 ? separator : "", added);
+}
+
+static bool no_library(const struct vendor_library* self, struct failure* failure) {
+  char names[128] = "";
+  char reasons[512] = "";
+  char reason[256];
+  for (const char* const* name = self->names; *name != NULL; ++name) {
+    append(names, sizeof names, ", ", *name);
+    if (open_library(*name, false) != NULL) continue;  // it has come in between: the next call
+    library_error(*name, reason, sizeof reason);
+    append(reasons, sizeof reasons, "; ", reason);
+  }
+  if (names[0] == '\0') {
+    return fail(failure, ENOENT, "%s: no library for this system", self->title);
+  }
+  return fail(failure, ENOENT,
+              "%s: cannot load %s; hint: install it, or add its folder to the library search path "
+              "(%s)",
+              self->title, names, reasons);
+}
+
+// After it has returned true, the table can be used.
+static bool load(struct vendor_library* self, struct failure* failure) {
+  if (atomic_load_explicit(&self->is_loaded, memory_order_acquire)) return true;
+  bool is_loaded = true;
+  lock(&self->lock);
+  if (!atomic_load_explicit(&self->is_loaded, memory_order_relaxed)) {
+    void* handle = find_library(self, &self->found);
+    is_loaded = handle != NULL || no_library(self, failure);
+    for (size_t i = 0; is_loaded && i < self->n_functions; ++i) {
+      const any_function function = find_symbol(handle, self->functions[i].symbol);
+      memcpy((char*)self->table + self->functions[i].offset, &function, sizeof function);
+    }
+    if (is_loaded && self->bind != NULL) self->bind();
+    if (is_loaded) atomic_store_explicit(&self->is_loaded, true, memory_order_release);
+  }
+  unlock(&self->lock);
+  return is_loaded;
+}
+
+// For the operation that needs the function: a library without it can do the others.
+static bool has_function(const struct vendor_library* self, bool is_there, const char* symbol,
+                         struct failure* failure) {
+  return is_there || fail(failure, ENOSYS, "%s: %s has no %s; hint: install a newer version",
+                          self->title, self->found, symbol);
+}
+
+#endif  // FLETCHING_CORE_LIBRARY_H

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the core needs of the operating system: locks, threads, time, shared libraries. POSIX and
+// Win32.
+#ifndef FLETCHING_CORE_PLATFORM_H
+#define FLETCHING_CORE_PLATFORM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _WIN32
+#include <process.h>
+#include <stdio.h>
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+typedef void (*any_function)(void);
+
+#ifdef _WIN32
+
+typedef SRWLOCK lock_type;
+typedef CONDITION_VARIABLE condition_type;
+#define LOCK_INIT SRWLOCK_INIT
+
+static void lock(lock_type* self) { AcquireSRWLockExclusive(self); }
+static void unlock(lock_type* self) { ReleaseSRWLockExclusive(self); }
+static bool init_condition(condition_type* self) {
+  InitializeConditionVariable(self);
+  return true;
+}
+static void notify(condition_type* self) { WakeConditionVariable(self); }
+
+// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
+static void wait_until(condition_type* self, lock_type* held, int64_t until);
+
+static int64_t now_ns(void) {
+  LARGE_INTEGER count;
+  LARGE_INTEGER frequency;
+  QueryPerformanceCounter(&count);
+  QueryPerformanceFrequency(&frequency);
+  const int64_t seconds = count.QuadPart / frequency.QuadPart;
+  const int64_t rest = count.QuadPart % frequency.QuadPart;
+  return seconds * 1000000000 + rest * 1000000000 / frequency.QuadPart;
+}
+
+static DWORD milliseconds(int64_t ns) {
+  if (ns <= 0) return 0;
+  const int64_t rounded = (ns + 999999) / 1000000;
+  return rounded < 0x7FFFFFFF ? (DWORD)rounded : 0x7FFFFFFF;
+}
+
+static void wait_until(condition_type* self, lock_type* held, int64_t until) {
+  const DWORD time = until == INT64_MAX ? INFINITE : milliseconds(until - now_ns());
+  (void)SleepConditionVariableSRW(self, held, time, 0);
+}
+
+static void sleep_ns(int64_t ns) { Sleep(milliseconds(ns)); }
+
+struct thread_start {
+  void (*body)(void*);
+  void* data;
+};
+
+static unsigned __stdcall run_thread(void* data) {
+  const struct thread_start start = *(struct thread_start*)data;
+  free(data);
+  start.body(start.data);
+  return 0;
+}
+
+// Starts a thread that is never joined.
+static bool start_thread(void (*body)(void*), void* data) {
+  struct thread_start* start = malloc(sizeof *start);
+  if (start == NULL) return false;
+  *start = (struct thread_start){body, data};
+  const uintptr_t thread = _beginthreadex(NULL, 0, run_thread, start, 0, NULL);
+  if (thread == 0) {
+    free(start);
+    return false;
+  }
+  CloseHandle((HANDLE)thread);
+  return true;
+}
+
+static int64_t process_id(void) { return 0; }  // there is no fork
+
+static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
+
+// A library of the driver is in the system's folder; the program's and the current one are not
+// searched, so that nobody can put another one there.
+static void* open_library(const char* name, bool is_loaded) {
+  HMODULE module = NULL;
+  if (is_loaded) return GetModuleHandleExA(0, name, &module) ? (void*)module : NULL;
+  return (void*)LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+}
+
+static void library_error(const char* name, char* text, size_t size) {
+  (void)snprintf(text, size, "%s: error %lu of Windows", name, GetLastError());
+}
+
+static any_function find_symbol(void* library, const char* name) {
+  const FARPROC found = GetProcAddress((HMODULE)library, name);
+  any_function function = NULL;
+  memcpy(&function, &found, sizeof function);
+  return function;
+}
+
+// Keeps the library that this is compiled into from being unloaded under its threads.
+static void pin_this_library(void) {
+  HMODULE module = NULL;
+  (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                           (const char*)(uintptr_t)&now_ns, &module);
+}
+
+#else
+
+typedef pthread_mutex_t lock_type;
+typedef pthread_cond_t condition_type;
+#define LOCK_INIT PTHREAD_MUTEX_INITIALIZER
+
+static void lock(lock_type* self) { (void)pthread_mutex_lock(self); }
+static void unlock(lock_type* self) { (void)pthread_mutex_unlock(self); }
+static void notify(condition_type* self) { (void)pthread_cond_signal(self); }
+
+#ifdef __APPLE__  // has no condition variables by another clock
+#define CONDITION_CLOCK CLOCK_REALTIME
+#else
+#define CONDITION_CLOCK CLOCK_MONOTONIC
+#endif
+
+static bool init_condition(condition_type* self) {
+#ifdef __APPLE__
+  return pthread_cond_init(self, NULL) == 0;
+#else
+  pthread_condattr_t attributes;
+  if (pthread_condattr_init(&attributes) != 0) return false;
+  const bool is_made = pthread_condattr_setclock(&attributes, CONDITION_CLOCK) == 0 &&
+                       pthread_cond_init(self, &attributes) == 0;
+  (void)pthread_condattr_destroy(&attributes);
+  return is_made;
+#endif
+}
+
+static int64_t now_ns(void) {
+  struct timespec time;
+  (void)clock_gettime(CONDITION_CLOCK, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static struct timespec timespec_of(int64_t ns) {
+  struct timespec time;
+  time.tv_sec = (time_t)(ns / 1000000000);
+  time.tv_nsec = (long)(ns % 1000000000);
+  return time;
+}
+
+// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
+static void wait_until(condition_type* self, lock_type* held, int64_t until) {
+  if (until == INT64_MAX) {
+    (void)pthread_cond_wait(self, held);
+    return;
+  }
+  const struct timespec time = timespec_of(until > 0 ? until : 0);
+  (void)pthread_cond_timedwait(self, held, &time);
+}
+
+static void sleep_ns(int64_t ns) {
+  struct timespec left = timespec_of(ns);
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+struct thread_start {
+  void (*body)(void*);
+  void* data;
+};
+
+static void* run_thread(void* data) {
+  const struct thread_start start = *(struct thread_start*)data;
+  free(data);
+  start.body(start.data);
+  return NULL;
+}
+
+// Starts a thread that is never joined.
+static bool start_thread(void (*body)(void*), void* data) {
+  struct thread_start* start = malloc(sizeof *start);
+  pthread_attr_t attributes;
+  if (start == NULL || pthread_attr_init(&attributes) != 0) {
+    free(start);
+    return false;
+  }
+  *start = (struct thread_start){body, data};
+  pthread_t thread;
+  const bool is_started = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                          pthread_create(&thread, &attributes, run_thread, start) == 0;
+  (void)pthread_attr_destroy(&attributes);
+  if (!is_started) free(start);
+  return is_started;
+}
+
+// A number that is another one in a child of fork.
+static int64_t process_id(void) { return (int64_t)getpid(); }
+
+// Nothing of stdio: its lock may be held by a thread that a child of fork does not have.
+static void write_to_stderr(const char* text) {
+  const ssize_t written = write(STDERR_FILENO, text, strlen(text));
+  (void)written;
+}
+
+// One that is loaded already keeps the visibility that it has.
+static void* open_library(const char* name, bool is_loaded) {
+  return dlopen(name, is_loaded ? RTLD_LAZY | RTLD_NOLOAD : RTLD_LAZY | RTLD_LOCAL);
+}
+
+static void library_error(const char* name, char* text, size_t size) {
+  const char* reason = dlerror();  // begins with the name
+  const char* shown = reason != NULL ? reason : name;
+  const size_t length = strlen(shown) < size ? strlen(shown) : size - 1;
+  memcpy(text, shown, length);
+  text[length] = '\0';
+}
+
+static any_function find_symbol(void* library, const char* name) {
+  void* found = dlsym(library, name);
+  any_function function = NULL;
+  memcpy(&function, &found, sizeof function);
+  return function;
+}
+
+// Keeps the library that this is compiled into from being unloaded under its threads.
+static void pin_this_library(void) {
+  Dl_info info;
+  static const char inside = 0;
+  if (dladdr(&inside, &info) == 0 || info.dli_fname == NULL) return;
+  // Of a program, which is never unloaded, this finds nothing.
+  (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+#endif
+
+#endif  // FLETCHING_CORE_PLATFORM_H

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread that asks whether the work that reads an array has passed.
+#ifndef FLETCHING_CORE_REAPER_H
+#define FLETCHING_CORE_REAPER_H
+
+#include "releaser.h"
+
+// One for the process, which is never joined: what the device has not finished when the process
+// exits is left alone. In a child of fork there is no such thread, and only is_of_parent() may be
+// used.
+static struct {
+  lock_type lock;
+  condition_type wake;
+  struct release_list incoming;          // guarded by the lock
+  struct FletchingMessage last_refusal;  // likewise
+  struct release_list pending;           // of the thread
+  _Atomic int64_t process;               // which the thread is of; 0 before it is started
+  _Atomic int64_t pending_count;         // entries that have not passed, as far as is known
+  _Atomic int64_t refused_count;         // of these, those for which the last answer was an error
+} reaper = {.lock = LOCK_INIT};
+
+static const int64_t MICROSECOND = 1000;
+
+enum {
+  SHORTEST_PAUSE_US = 20,
+  LONGEST_PAUSE_US = 20000,
+  PAUSE_WHILE_BEHIND_US = 500,  // the longest while a release waits for a thread
+  REST_FACTOR = 50,             // times the duration of a query of every entry
+  LONGEST_REST_US = 100000,
+  MOST_REFUSALS = 4,  // then every 16th time is often enough
+};
+
+static bool is_of_parent(void) {
+  const int64_t process = atomic_load(&reaper.process);
+  return process != 0 && process != process_id() + 1;
+}
+
+// Of an entry whose stream was captured, the event is recorded when the capture has ended.
+static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
+  const struct runtime* runtime = entry->recorded.runtime;
+  if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
+  if (!record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure) &&
+      failure->code == EBUSY) {
+    no_failure(failure);
+  }
+  return false;
+}
+
+// An error says nothing about the work: however often it is returned, the array stays as it is, and
+// is asked for again, ever more rarely.
+static bool has_passed(struct FletchingRelease* entry) {
+  if (entry->skips > 0) {
+    --entry->skips;
+    return false;
+  }
+  struct failure failure;
+  no_failure(&failure);
+  const bool passed = ask_entry(entry, &failure);
+  const bool is_refused = !passed && failure.code != 0;
+  if (is_refused && entry->refusals == 0) atomic_fetch_add(&reaper.refused_count, 1);
+  if (!is_refused && entry->refusals > 0) atomic_fetch_sub(&reaper.refused_count, 1);
+  if (!is_refused) {
+    entry->refusals = 0;
+    return passed;
+  }
+  if (entry->refusals < MOST_REFUSALS) ++entry->refusals;
+  entry->skips = (1 << entry->refusals) - 1;
+  lock(&reaper.lock);
+  reaper.last_refusal = failure.message;
+  unlock(&reaper.lock);
+  return false;
+}
+
+// Hands on what has passed, from this entry on. Whether there was any.
+static bool hand_over(struct FletchingRelease** place) {
+  bool any = false;
+  while (*place != NULL) {
+    struct FletchingRelease* entry = *place;
+    if (!has_passed(entry)) {
+      place = &entry->next;
+      continue;
+    }
+    *place = entry->next;
+    entry->next = NULL;
+    any = true;
+    // Before the other count goes down, so that nobody finds neither.
+    atomic_fetch_add(&releaser.running_count, 1);
+    atomic_fetch_sub(&reaper.pending_count, 1);
+    start_release(entry);
+  }
+  reaper.pending.end = place;
+  return any;
+}
+
+// Sleeps until there is something to do. Returns the link to the first entry that is new, which is
+// NULL there when none is.
+static struct FletchingRelease** collect(int64_t due, bool is_behind) {
+  lock(&reaper.lock);
+  if (is_behind && due > now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND) {
+    due = now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND;
+  }
+  if (reaper.pending.first == NULL && !is_behind) due = INT64_MAX;
+  while (reaper.incoming.first == NULL && (due == INT64_MAX || now_ns() < due)) {
+    wait_until(&reaper.wake, &reaper.lock, due);
+  }
+  struct FletchingRelease** first_new = end_of(&reaper.pending);
+  append_list(&reaper.pending, &reaper.incoming);
+  unlock(&reaper.lock);
+  return first_new;
+}
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Asks about new entries at once, and about every entry when that is due: often while things
+// happen, then ever more rarely, and never for more than a fiftieth of the time.
+static void run_reaper(void* unused) {
+  (void)unused;
+  bool is_behind = false;
+  int64_t rest = 0;
+  int64_t pause = SHORTEST_PAUSE_US * MICROSECOND;
+  int64_t due = now_ns();
+  while (!atomic_load(&is_exiting)) {
+    struct FletchingRelease** first_new = collect(due, is_behind);
+    const int64_t begin = now_ns();
+    const bool is_due = begin >= due;
+    const bool is_busy = *first_new != NULL;
+    const bool any = hand_over(is_due ? &reaper.pending.first : first_new);
+    const int64_t end = now_ns();
+    if (is_due) {
+      pause = at_most(pause * 2, LONGEST_PAUSE_US * MICROSECOND);
+      rest = at_most((end - begin) * REST_FACTOR, LONGEST_REST_US * MICROSECOND);
+    }
+    if (is_busy || any) pause = SHORTEST_PAUSE_US * MICROSECOND;
+    const int64_t next = end + at_least(pause, rest);
+    due = is_due ? next : at_most(due, next);
+    is_behind = keep_up();
+  }
+}
+
+static lock_type starting = LOCK_INIT;
+
+static bool start_reaper(void) {
+  if (!init_condition(&reaper.wake)) return false;
+  pin_this_library();
+  (void)atexit(note_exit);
+  return start_releaser() && start_thread(run_reaper, NULL);
+}
+
+// False when there can be no thread.
+static bool has_reaper(struct failure* failure) {
+  if (atomic_load(&reaper.process) != 0) return true;
+  lock(&starting);
+  if (atomic_load(&reaper.process) == 0 && start_reaper()) {
+    atomic_store(&reaper.process, process_id() + 1);
+  }
+  unlock(&starting);
+  return atomic_load(&reaper.process) != 0 ||
+         fail(failure, EAGAIN, "release_after: no thread can be started");
+}
+
+static void add_to_reaper(struct FletchingRelease* entry) {
+  atomic_fetch_add(&reaper.pending_count, 1);
+  lock(&reaper.lock);
+  append_entry(&reaper.incoming, entry);
+  unlock(&reaper.lock);
+  notify(&reaper.wake);
+}
+
+#endif  // FLETCHING_CORE_REAPER_H

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Releases of arrays that work on a stream still reads. None is early.
+#ifndef FLETCHING_CORE_RELEASE_AFTER_H
+#define FLETCHING_CORE_RELEASE_AFTER_H
+
+#include "reaper.h"
+
+static const char RELEASE_AFTER[] = "release_after";
+
+static _Atomic int64_t leaked_arrays;
+
+// Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
+static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
+                          int on_capture, struct failure* failure) {
+  const struct runtime* runtime =
+      recorder_for(RELEASE_AFTER, array->device_type, stream->runtime, failure);
+  if (runtime == NULL) return false;
+  if (is_of_parent()) {
+    return fail(
+        failure, ECHILD,
+        "%s: called in a child of fork, which has no thread that releases arrays; hint: "
+        "start processes with exec (spawn), or use release_after in one of parent and child "
+        "only",
+        RELEASE_AFTER);
+  }
+  if (!has_reaper(failure)) return false;
+  struct FletchingRelease* entry = calloc(1, sizeof *entry);
+  if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
+  bool is_taken =
+      record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);
+  if (!is_taken && failure->code == EBUSY && on_capture == FLETCHING_CAPTURE_KEEP) {
+    no_failure(failure);
+    entry->stream = *stream;
+    is_taken = runtime->resolve(runtime, &entry->stream, failure);
+  }
+  if (!is_taken) {
+    free(entry);
+    return false;
+  }
+  entry->array = *array;
+  array->array.release = NULL;
+  add_to_reaper(entry);
+  return true;
+}
+
+// Instead: only where that cannot hurt a capture, or a runtime that did not survive a fork.
+static bool wait_and_release(struct ArrowDeviceArray* array, const struct FletchingStream* stream,
+                             int code) {
+  struct failure failure;
+  no_failure(&failure);
+  if (code == EBUSY || code == ECHILD || !finish_stream(stream, &failure)) return false;
+  release_array(&array->array);
+  return true;
+}
+
+static void leak(struct ArrowDeviceArray* array) {
+  array->array.release = NULL;
+  if (atomic_fetch_add(&leaked_arrays, 1) != 0) return;
+  write_to_stderr(
+      "fletching: warning: release_after: an array is leaked, because its release can neither be "
+      "deferred nor wait for the stream; the error says why (printed once, and counted)\n");
+}
+
+static void take_array(struct ArrowDeviceArray* array, struct FletchingStream stream,
+                       int on_capture, struct failure* failure) {
+  const int32_t own = device_runtime(array->device_type);
+  if (stream.device_id < 0) stream.device_id = array->device_id;
+  if (stream.runtime == FLETCHING_RUNTIME_NONE) stream.runtime = own;
+  if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
+    release_array(&array->array);  // nothing can run on no stream
+    return;
+  }
+  if (defer_release(array, &stream, on_capture, failure)) return;
+  if (wait_and_release(array, &stream, failure->code)) {
+    no_failure(failure);
+    return;
+  }
+  leak(array);
+  if (failure->code == EBUSY) {
+    add_hint(failure, RELEASE_AFTER,
+             "keep the array until the graph is destroyed, and call release_after with the stream "
+             "of its last launch");
+  }
+}
+
+int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* array, struct FletchingStream stream,
+                                     int on_capture, struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  if (array == NULL) {
+    fail(&failure, EINVAL, "array: NULL: expected a device array");
+  } else if (array->array.release == NULL) {
+    fail(&failure, EINVAL, "%s: array is released: expected a live array", RELEASE_AFTER);
+  } else {
+    take_array(array, stream, on_capture, &failure);
+  }
+  return report(&failure, message);
+}
+
+void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
+                              struct FletchingMessage* last_refusal) {
+  *counts = (struct FletchingReleaseCounts){.leaked = atomic_load(&leaked_arrays),
+                                            .inherited_events = atomic_load(&inherited_events)};
+  if (last_refusal != NULL) last_refusal->text[0] = '\0';
+  if (atomic_load(&reaper.process) != process_id() + 1) return;
+  counts->running = atomic_load(&releaser.running_count);
+  counts->pending = atomic_load(&reaper.pending_count);
+  counts->refused = atomic_load(&reaper.refused_count);
+  if (last_refusal == NULL) return;
+  lock(&reaper.lock);
+  *last_refusal = reaper.last_refusal;
+  unlock(&reaper.lock);
+}
+
+#endif  // FLETCHING_CORE_RELEASE_AFTER_H

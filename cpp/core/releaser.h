@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads that call release callbacks, so that a slow one delays no other.
+#ifndef FLETCHING_CORE_RELEASER_H
+#define FLETCHING_CORE_RELEASER_H
+
+#include "streams.h"
+
+// An array that is released when its event has passed.
+struct FletchingRelease {
+  struct ArrowDeviceArray array;
+  struct FletchingRecordedEvent recorded;
+  struct FletchingStream stream;  // of one whose event is recorded when a capture has ended
+  // How often in a row the runtime has refused to say whether the event has passed, as far as it
+  // matters, and how often not to ask from now on.
+  int refusals;
+  int skips;
+  struct FletchingRelease* next;
+};
+
+struct release_list {
+  struct FletchingRelease* first;
+  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
+};
+
+static struct FletchingRelease** end_of(struct release_list* list) {
+  return list->end != NULL ? list->end : &list->first;
+}
+
+static void append_entry(struct release_list* list, struct FletchingRelease* entry) {
+  *end_of(list) = entry;
+  list->end = &entry->next;
+}
+
+// Moves every entry of `from`.
+static void append_list(struct release_list* list, struct release_list* from) {
+  if (from->first == NULL) return;
+  *end_of(list) = from->first;
+  list->end = from->end;
+  *from = (struct release_list){NULL, NULL};
+}
+
+// From the exit of the process on nothing has passed, and nothing that has not begun is released.
+static atomic_bool is_exiting;
+static void note_exit(void) { atomic_store(&is_exiting, true); }
+
+// One thread is enough while callbacks are quick. When entries wait and no thread has taken one
+// since the last keep_up, another one is started, up to MOST_WORKERS. Of those that have nothing to
+// do MOST_IDLE stay, asleep. Lives as long as the process; its threads are never joined.
+enum {
+  MOST_IDLE = 2,
+  MOST_WORKERS = 64,  // callbacks that all wait for one lock need no more
+};
+
+static struct {
+  lock_type lock;
+  condition_type changed;
+  struct release_list ready;  // guarded by the lock, as is what follows
+  uint64_t taken;             // in all
+  uint64_t seen;              // `taken` at the last keep_up
+  int workers;
+  int idle;
+  _Atomic int64_t running_count;  // entries that have passed, and whose callback has not returned
+} releaser = {.lock = LOCK_INIT};
+
+static bool start_releaser(void) { return init_condition(&releaser.changed); }
+
+// --- One release ---
+
+// Moves a struct that is alive to the stack and releases it there: the callback may free the memory
+// of the struct, and may forget to mark it.
+static void release_array(struct ArrowArray* array) {
+  struct ArrowArray moved = *array;
+  array->release = NULL;
+  moved.release(&moved);
+}
+
+static void run_release(void* data) {
+  struct FletchingRelease* entry = data;
+  end_recorded(&entry->recorded);
+  release_array(&entry->array.array);
+}
+
+void FletchingReleaseRun(struct FletchingRelease* release) {
+  if (atomic_load(&is_exiting)) return;
+  const struct FletchingRecordedEvent* recorded = &release->recorded;
+  recorded->runtime->settle(recorded->runtime, recorded);
+  recorded->runtime->run_at_origin(recorded->runtime, recorded, run_release, release);
+  free(release);
+  atomic_fetch_sub(&releaser.running_count, 1);
+}
+
+// --- Threads ---
+
+// With the lock held, which is given up for a while.
+static void release_first(void) {
+  struct FletchingRelease* entry = releaser.ready.first;
+  releaser.ready.first = entry->next;
+  if (entry->next == NULL) releaser.ready.end = NULL;
+  ++releaser.taken;
+  unlock(&releaser.lock);
+  FletchingReleaseRun(entry);
+  lock(&releaser.lock);
+}
+
+static void run_worker(void* unused) {
+  (void)unused;
+  lock(&releaser.lock);
+  for (;;) {
+    while (releaser.ready.first != NULL && !atomic_load(&is_exiting)) release_first();
+    if (releaser.idle >= MOST_IDLE || atomic_load(&is_exiting)) break;
+    ++releaser.idle;
+    while (releaser.ready.first == NULL) {
+      wait_until(&releaser.changed, &releaser.lock, INT64_MAX);
+    }
+    --releaser.idle;
+  }
+  --releaser.workers;
+  unlock(&releaser.lock);
+}
+
+// To be called now and then, by one thread, until it returns false: then nothing waits.
+static bool keep_up(void) {
+  lock(&releaser.lock);
+  const bool waits = releaser.ready.first != NULL;
+  const bool is_moving = releaser.seen != releaser.taken;
+  releaser.seen = releaser.taken;
+  if (waits && !is_moving) {
+    if (releaser.idle > 0) {
+      notify(&releaser.changed);
+    } else if (releaser.workers < MOST_WORKERS && start_thread(run_worker, NULL)) {
+      ++releaser.workers;
+    } else if (releaser.workers == 0) {
+      release_first();  // there can be no thread at all
+    }
+  }
+  unlock(&releaser.lock);
+  return waits;
+}
+
+static int (*_Atomic starter)(struct FletchingRelease* release);
+
+void FletchingSetReleaseStarter(int (*start)(struct FletchingRelease* release)) {
+  atomic_store(&starter, start);
+}
+
+static void start_release(struct FletchingRelease* entry) {
+  int (*start)(struct FletchingRelease*) = atomic_load(&starter);
+  if (start != NULL && start(entry) == 0) return;
+  lock(&releaser.lock);
+  append_entry(&releaser.ready, entry);
+  unlock(&releaser.lock);
+  notify(&releaser.changed);
+}
+
+#endif  // FLETCHING_CORE_RELEASER_H

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a vendor's runtime can do: one table of functions for each.
+#ifndef FLETCHING_CORE_RUNTIME_H
+#define FLETCHING_CORE_RUNTIME_H
+
+#include "failure.h"
+#include "fletching/events.h"
+#include "library.h"
+
+// What an event says when it is asked.
+enum event_state { EVENT_DONE, EVENT_PENDING, EVENT_FAILED };
+
+// Where an event is from. CUDA: its context, and how to know that again. HIP: its device.
+struct origin {
+  void* context;
+  uint64_t id;  // 0 where the driver has no cuCtxGetId
+  int32_t device;
+  bool is_primary;
+};
+
+struct FletchingRecordedEvent {
+  void* event;  // sync_event points here
+  const struct runtime* runtime;
+  struct origin origin;
+  int64_t process;
+};
+
+// True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
+// runtime whose events cannot be waited on by a call.
+struct runtime {
+  bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
+                      struct failure* failure);
+  bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
+                  const struct FletchingStream* stream, int on_capture, struct failure* failure);
+  bool (*ready)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
+                bool* is_done, struct failure* failure);
+  // An event that was created is in `recorded` also after a failure.
+  bool (*record)(const struct runtime* self, struct FletchingRecordedEvent* recorded,
+                 const struct FletchingStream* stream, int on_capture, struct failure* failure);
+  // Whether nothing that was on the stream can still run. A failure says nothing about it.
+  bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
+                     struct failure* failure);
+  // Before the release of what the stream has used: nothing, but for OpenCL's failed commands.
+  void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
+  void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
+  // Runs the body where the event is from, and in the mode in which no other thread's capture is in
+  // its way, nor it in theirs.
+  void (*run_at_origin)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
+                        void (*body)(void*), void* data);
+  bool (*finish)(const struct runtime* self, const struct FletchingStream* stream,
+                 struct failure* failure);
+  // A default stream that is used later, maybe on another thread, is made to name the same one.
+  bool (*resolve)(const struct runtime* self, struct FletchingStream* stream,
+                  struct failure* failure);
+  void* (*current)(void);
+  const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
+  // Why there is no record, "" where there is; and what to do instead of a wait, or NULL.
+  const char* no_record;
+  const char* instead_of_wait;
+};
+
+// The handle that sync_event is the address of.
+static bool get_handle(const struct FletchingEvent* event, const char* device, void** handle,
+                       struct failure* failure) {
+  const uintptr_t lowest = 4096;  // nothing is mapped below
+  const uintptr_t address = (uintptr_t)event->sync_event;
+  if (address < lowest || address % _Alignof(void*) != 0) {
+    return fail(failure, EINVAL,
+                "sync_event of %s: not the address of a handle: expected an aligned address; hint: "
+                "pass the handle's address, not the handle",
+                device);
+  }
+  memcpy(handle, event->sync_event, sizeof *handle);
+  return *handle != NULL ||
+         fail(failure, EINVAL, "sync_event of %s: the handle is NULL: expected an event", device);
+}
+
+#endif  // FLETCHING_CORE_RUNTIME_H

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runtimes, by number. A new one is its entry in spec/runtimes.yaml, a header with its row, and
+// its place in the list below.
+#ifndef FLETCHING_CORE_RUNTIMES_H
+#define FLETCHING_CORE_RUNTIMES_H
+
+#include "cuda.h"
+#include "hip.h"
+#include "opencl.h"
+#include "tables/devices.h"
+#include "vulkan.h"
+
+static const struct runtime no_runtime = {.no_record = "no runtime that records events"};
+
+static const struct runtime sycl_runtime = {
+    .no_record = "not supported for SYCL: a sycl::event is a C++ object of the SYCL implementation",
+};
+
+static const struct runtime metal_runtime = {
+    .no_record =
+        "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "
+        "encodes",
+};
+
+static const struct runtime* const runtimes[] = {
+    [FLETCHING_RUNTIME_NONE] = &no_runtime,       [FLETCHING_RUNTIME_CUDA] = &cuda_runtime,
+    [FLETCHING_RUNTIME_HIP] = &hip_runtime,       [FLETCHING_RUNTIME_OPENCL] = &opencl_runtime,
+    [FLETCHING_RUNTIME_VULKAN] = &vulkan_runtime, [FLETCHING_RUNTIME_SYCL] = &sycl_runtime,
+    [FLETCHING_RUNTIME_METAL] = &metal_runtime,
+};
+
+static const struct runtime* runtime_of(ArrowDeviceType type) {
+  return runtimes[device_runtime(type)];
+}
+
+// NULL for a number that is none.
+static const struct runtime* numbered_runtime(int32_t number) {
+  const bool is_known = number >= 0 && (size_t)number < sizeof runtimes / sizeof runtimes[0];
+  return is_known ? runtimes[number] : NULL;
+}
+
+// Whether the core waits on the events of this type itself, without a registered waiter.
+static bool has_own_waits(ArrowDeviceType type) { return runtime_of(type)->synchronize != NULL; }
+
+// The name of a device type, "cuda_host" or "unknown(9999)".
+struct device_label {
+  char text[32];
+};
+
+static struct device_label label_of(ArrowDeviceType type) {
+  struct device_label label;
+  const char* name = device_name(type);
+  if (name != NULL) {
+    (void)snprintf(label.text, sizeof label.text, "%s", name);
+  } else {
+    (void)snprintf(label.text, sizeof label.text, "unknown(%d)", (int)type);
+  }
+  return label;
+}
+
+int32_t FletchingRuntimeOf(ArrowDeviceType device_type) { return device_runtime(device_type); }
+
+void* FletchingCurrentContext(int32_t runtime) {
+  const struct runtime* found = numbered_runtime(runtime);
+  return found != NULL && found->current != NULL ? found->current() : NULL;
+}
+
+#endif  // FLETCHING_CORE_RUNTIMES_H

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ownership of the five structs: init, move, release.
+#ifndef FLETCHING_CORE_STRUCTS_H
+#define FLETCHING_CORE_STRUCTS_H
+
+#include <string.h>
+
+#include "fletching/structs.h"
+#include "fletching/version.h"
+
+// The functions of one struct. BASE is the member that has the release callback, or nothing.
+#define STRUCT_FUNCTIONS(NAME, TYPE, BASE_TYPE, BASE)                              \
+  void Fletching##NAME##Init(struct TYPE* self) { memset(self, 0, sizeof *self); } \
+  void Fletching##NAME##Move(struct TYPE* source, struct TYPE* target) {           \
+    if (source == target) return;                                                  \
+    *target = *source;                                                             \
+    source->BASE release = NULL;                                                   \
+  }                                                                                \
+  int Fletching##NAME##IsReleased(const struct TYPE* self) {                       \
+    return self == NULL || self->BASE release == NULL;                             \
+  }                                                                                \
+  /* The callback may free the memory of the struct, and may forget to mark it. */ \
+  void Fletching##NAME##Release(struct TYPE* self) {                               \
+    if (Fletching##NAME##IsReleased(self)) return;                                 \
+    struct TYPE moved = *self;                                                     \
+    self->BASE release = NULL;                                                     \
+    moved.BASE release((struct BASE_TYPE*)(void*)&moved);                          \
+  }
+
+STRUCT_FUNCTIONS(Schema, ArrowSchema, ArrowSchema, )
+STRUCT_FUNCTIONS(Array, ArrowArray, ArrowArray, )
+STRUCT_FUNCTIONS(DeviceArray, ArrowDeviceArray, ArrowArray, array.)
+STRUCT_FUNCTIONS(ArrayStream, ArrowArrayStream, ArrowArrayStream, )
+STRUCT_FUNCTIONS(DeviceArrayStream, ArrowDeviceArrayStream, ArrowDeviceArrayStream, )
+
+const char* FletchingVersion(void) { return FLETCHING_VERSION; }
+
+#endif  // FLETCHING_CORE_STRUCTS_H

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ownership of the structs in C: init, move, release. C99 and C++. */
+#ifndef FLETCHING_STRUCTS_H
+#define FLETCHING_STRUCTS_H
+
+#include "fletching/abi.h"
+#include "fletching/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The same four functions for each of the five structs that have a release callback. The caller
+ * that holds a struct whose `release` is not NULL owns what it points to, and releases it once (C
+ * Data Interface, "Memory management"). Children are released by their parent, unless they were
+ * moved out.
+ *
+ * ...Init: writes zero to every byte. The struct is then released, as a slot that a producer fills
+ * has to be. Nothing that was in it is released or read.
+ *
+ * ...Move: copies *source, bit by bit, to *target, and marks *source as released; its other bytes
+ * stay. *target is overwritten and not released first. Moving a struct to itself does nothing.
+ * What its pointers point to, the sync event included, stays at its address. To move a child out
+ * of its parent, *source is the child.
+ *
+ * ...Release: marks the struct as released, moves it to the stack and calls the release callback
+ * there. So the callback may free the memory of the struct, and may forget to mark it. NULL, or a
+ * struct that is released already: nothing is done.
+ *
+ * ...IsReleased: 1 when there is nothing to release, for NULL as well; else 0. */
+
+FLETCHING_EXPORT void FletchingSchemaInit(struct ArrowSchema* schema);
+FLETCHING_EXPORT void FletchingSchemaMove(struct ArrowSchema* source, struct ArrowSchema* target);
+FLETCHING_EXPORT void FletchingSchemaRelease(struct ArrowSchema* schema);
+FLETCHING_EXPORT int FletchingSchemaIsReleased(const struct ArrowSchema* schema);
+
+FLETCHING_EXPORT void FletchingArrayInit(struct ArrowArray* array);
+FLETCHING_EXPORT void FletchingArrayMove(struct ArrowArray* source, struct ArrowArray* target);
+FLETCHING_EXPORT void FletchingArrayRelease(struct ArrowArray* array);
+FLETCHING_EXPORT int FletchingArrayIsReleased(const struct ArrowArray* array);
+
+FLETCHING_EXPORT void FletchingDeviceArrayInit(struct ArrowDeviceArray* array);
+FLETCHING_EXPORT void FletchingDeviceArrayMove(struct ArrowDeviceArray* source,
+                                               struct ArrowDeviceArray* target);
+FLETCHING_EXPORT void FletchingDeviceArrayRelease(struct ArrowDeviceArray* array);
+FLETCHING_EXPORT int FletchingDeviceArrayIsReleased(const struct ArrowDeviceArray* array);
+
+FLETCHING_EXPORT void FletchingArrayStreamInit(struct ArrowArrayStream* stream);
+FLETCHING_EXPORT void FletchingArrayStreamMove(struct ArrowArrayStream* source,
+                                               struct ArrowArrayStream* target);
+FLETCHING_EXPORT void FletchingArrayStreamRelease(struct ArrowArrayStream* stream);
+FLETCHING_EXPORT int FletchingArrayStreamIsReleased(const struct ArrowArrayStream* stream);
+
+FLETCHING_EXPORT void FletchingDeviceArrayStreamInit(struct ArrowDeviceArrayStream* stream);
+FLETCHING_EXPORT void FletchingDeviceArrayStreamMove(struct ArrowDeviceArrayStream* source,
+                                                     struct ArrowDeviceArrayStream* target);
+FLETCHING_EXPORT void FletchingDeviceArrayStreamRelease(struct ArrowDeviceArrayStream* stream);
+FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
+    const struct ArrowDeviceArrayStream* stream);
+
+/* The version of the library that is loaded: "0.1.0". Lives as long as the library. */
+FLETCHING_EXPORT const char* FletchingVersion(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLETCHING_STRUCTS_H */

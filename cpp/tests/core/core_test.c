@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The core from inside: it is compiled into this program, on drivers that are a few functions of
+ * the test, with memory that runs out on demand. What a driver does behind a gate is in ../gpu. */
+#include "fakes.h"
+
+static struct FletchingMessage message;
+
+static int says(const char* part) {
+  if (strstr(message.text, part) != NULL) return 1;
+  fprintf(stderr, "the message is: %s\n", message.text);
+  return 0;
+}
+
+static struct FletchingEvent event_of_fake(struct FakeEvent** handle) {
+  return (struct FletchingEvent){.sync_event = handle, .device_type = ARROW_DEVICE_CUDA};
+}
+
+static struct FletchingStream stream_on(void* handle, int64_t device_id) {
+  return (struct FletchingStream){handle, device_id, NULL, FLETCHING_RUNTIME_CUDA};
+}
+
+/* --- Texts --- */
+
+static void test_texts(void) {
+  char text[16];
+  struct failure failure;
+  copy_printable(text, sizeof text, "a\x01\xC3\xA9");
+  CHECK(strcmp(text, "a\\x01\xC3\xA9") == 0);
+  copy_printable(text, sizeof text, "\xE2\x82");
+  CHECK(strcmp(text, "\\xe2\\x82") == 0);
+  copy_printable(text, sizeof text, "0123456789abcd\xC3\xA9");
+  CHECK(strcmp(text, "0123456789abcd") == 0); /* the character does not fit, and is not split */
+
+  /* A message that is too long ends at a character. */
+  char longest[1100];
+  memset(longest, 'x', 1022);
+  memcpy(longest + 1022, "\xE2\x82\xAC!", 5);
+  no_failure(&failure);
+  CHECK(!fail(&failure, EIO, "%s", longest));
+  CHECK(strlen(failure.message.text) == 1022);
+  /* The first failure stays. */
+  CHECK(!fail(&failure, EINVAL, "second"));
+  CHECK(failure.code == EIO);
+}
+
+/* --- Contexts --- */
+
+static void test_pop_after_an_earlier_error(void) {
+  for (int pops_nonetheless = 0; pops_nonetheless < 2; ++pops_nonetheless) {
+    struct failure failure;
+    struct scope scope = {0};
+    no_failure(&failure);
+    fake_reset();
+    fake_push(&fake.primary[0]);
+    CHECK(cuda_enter(&scope, &fake.primary[1], &failure));
+    fake.pop_fails = true;
+    fake.pops_nonetheless = pops_nonetheless != 0;
+    CHECK(!cuda_leave(&scope, &failure));
+    CHECK(fake.depth == 1 && fake_current() == &fake.primary[0]);
+  }
+}
+
+/* What ran in between has destroyed the context, and with it the place on the stack. */
+static void test_a_context_that_was_taken_off_is_not_popped(void) {
+  struct failure failure;
+  struct scope scope = {0};
+  no_failure(&failure);
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  CHECK(cuda_enter(&scope, &fake.primary[1], &failure));
+  --fake.depth;
+  CHECK(cuda_leave(&scope, &failure));
+  CHECK(fake.depth == 1 && fake_current() == &fake.primary[0]);
+}
+
+static void test_default_streams_are_of_their_device(void) {
+  struct FakeEvent event = {0};
+  struct FakeEvent* handle = &event;
+  const struct FletchingEvent awaited = event_of_fake(&handle);
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  for (uintptr_t stream = 0; stream <= 2; ++stream) {
+    for (int device = 0; device < 2; ++device) {
+      CHECK(FletchingEventWaitOn(&awaited, stream_on((void*)stream, device), 0, &message) == 0);
+      CHECK(fake.waited_in == &fake.primary[device]);
+      CHECK(fake.depth == 1 && fake.references[device] == 0);
+    }
+  }
+  /* The context of a caller whose thread is another one counts as the current one. */
+  struct FletchingStream named = stream_on(NULL, 1);
+  named.context = &fake.created;
+  CHECK(FletchingEventWaitOn(&awaited, named, 0, &message) == 0);
+  CHECK(fake.waited_in == &fake.created);
+  named.device_id = 0;
+  CHECK(FletchingEventWaitOn(&awaited, named, 0, &message) == 0);
+  CHECK(fake.waited_in == &fake.primary[0]);
+
+  fake.is_active[1] = false;
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, 1), 0, &message) == EINVAL);
+  CHECK(says("its primary context is not active"));
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, 1000), 0, &message) == EIO);
+  fake.depth = 0;
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, INT64_MAX), 0, &message) == EINVAL);
+  CHECK(says("expected 0 to 2147483647"));
+  /* An event is asked from anywhere. */
+  int ready = 0;
+  event.is_done = true;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 1);
+}
+
+/* Later, and on another thread, it names the same stream. */
+static void test_a_default_stream_is_resolved(void) {
+  fake_reset();
+  fake_push(&fake.created);
+  struct FletchingStream stream = stream_on((void*)2, 1);
+  CHECK(FletchingStreamResolve(&stream, &message) == 0);
+  CHECK(stream.handle == (void*)1 && stream.context == &fake.created && stream.device_id == 1);
+  fake.depth = 0;
+  struct FakeEvent event = {0};
+  struct FakeEvent* handle = &event;
+  const struct FletchingEvent awaited = event_of_fake(&handle);
+  CHECK(FletchingEventWaitOn(&awaited, stream, 0, &message) == 0);
+  CHECK(fake.waited_in == &fake.created);
+  int own = 0;
+  stream = stream_on(&own, 0);
+  CHECK(FletchingStreamResolve(&stream, &message) == 0 && stream.handle == &own);
+}
+
+/* --- The mode of captures --- */
+
+static void test_the_mode_is_as_before(void) {
+  struct FakeEvent event = {.is_done = true};
+  struct FakeEvent* handle = &event;
+  const struct FletchingEvent awaited = event_of_fake(&handle);
+  int ready = 0;
+  /* Each exchange may report an earlier error, and have exchanged or not. */
+  for (int failing = 1; failing <= 2; ++failing) {
+    for (int exchanges = 0; exchanges < 2; ++exchanges) {
+      fake_reset();
+      fake.mode = 0;
+      fake.failing_exchange = failing;
+      fake.exchanges_nonetheless = exchanges != 0;
+      CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO);
+      CHECK(says("cuThreadExchangeStreamCaptureMode"));
+      CHECK(fake.mode == 0);
+    }
+  }
+}
+
+/* --- A library that lacks a function --- */
+
+static void test_a_missing_function_fails_its_operation_alone(void) {
+  struct FakeEvent event = {.is_done = true};
+  struct FakeEvent* handle = &event;
+  const struct FletchingEvent awaited = event_of_fake(&handle);
+  struct FletchingRecordedEvent* recorded = NULL;
+  int own = 0;
+  fake_reset();
+  cuda.cuEventRecord = NULL;
+  bind_cuda();
+  CHECK(FletchingStreamRecord(stream_on(&own, 0), 0, &recorded, &message) == ENOSYS);
+  CHECK(says("libfake.so has no cuEventRecord; hint") && recorded == NULL);
+  fake_push(&fake.primary[0]);
+  CHECK(FletchingEventSynchronize(&awaited, &message) == 0);
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(&own, 0), 0, &message) == 0);
+  fake_reset();
+  cuda.cuStreamWaitEvent = NULL;
+  bind_cuda();
+  fake_push(&fake.primary[0]);
+  CHECK(FletchingEventWaitOn(&awaited, stream_on(&own, 0), 0, &message) == ENOSYS);
+  CHECK(FletchingStreamRecord(stream_on(&own, 0), 0, &recorded, &message) == 0);
+  FletchingRecordedEventDestroy(recorded);
+  CHECK(fake_living_events() == 0);
+}
+
+/* --- Exports --- */
+
+static int releases;
+
+static void release(struct ArrowArray* array) {
+  if (array->dictionary != NULL && array->dictionary->release != NULL) {
+    array->dictionary->release(array->dictionary);
+  }
+  __atomic_add_fetch(&releases, 1, __ATOMIC_SEQ_CST);
+  array->release = NULL;
+}
+
+static void release_with_children(struct ArrowArray* array) {
+  for (int64_t i = 0; i < array->n_children; ++i) {
+    if (array->children[i]->release != NULL) array->children[i]->release(array->children[i]);
+  }
+  release(array);
+}
+
+struct Tree {
+  struct ArrowDeviceArray root;
+  struct ArrowArray child;
+  struct ArrowArray dictionary;
+  struct ArrowArray* children[1];
+};
+
+static void make_tree(struct Tree* tree) {
+  memset(tree, 0, sizeof *tree);
+  tree->root.device_type = ARROW_DEVICE_CUDA;
+  tree->root.array.release = release_with_children;
+  tree->root.array.n_children = 1;
+  tree->root.array.children = tree->children;
+  tree->children[0] = &tree->child;
+  tree->child.release = release;
+  tree->child.dictionary = &tree->dictionary;
+  tree->dictionary.release = release;
+}
+
+/* A consumer may move any of them out, the only child and what is below it among them. */
+static void test_the_event_lives_until_the_last_struct_is_released(void) {
+  struct Tree tree;
+  int own = 0;
+  for (int last = 0; last < 3; ++last) {
+    struct ArrowArray* structs[3];
+    fake_reset();
+    make_tree(&tree);
+    releases = 0;
+    CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+    CHECK(*(struct FakeEvent**)tree.root.sync_event == &fake.events[0]);
+    struct ArrowArray dictionary = tree.dictionary;
+    tree.dictionary.release = NULL;
+    struct ArrowArray child = tree.child;
+    tree.child.release = NULL;
+    structs[0] = &tree.root.array;
+    structs[1] = &child;
+    structs[2] = &dictionary;
+    for (int i = 1; i <= 3; ++i) {
+      struct ArrowArray* next = structs[(last + i) % 3];
+      CHECK(fake_living_events() == 1);
+      next->release(next);
+      CHECK(next->release == NULL);
+    }
+    CHECK(fake_living_events() == 0 && releases == 3);
+  }
+}
+
+static void test_a_malformed_array_is_refused(void) {
+  struct Tree tree;
+  struct FletchingStream stream = stream_on(NULL, 0);
+  fake_reset();
+  make_tree(&tree);
+  tree.root.array.n_children = -1;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream, 0, &message) == EINVAL);
+  tree.root.array.n_children = ((int64_t)1 << 22) + 1;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream, 0, &message) == EINVAL);
+  tree.root.array.n_children = 1;
+  tree.children[0] = NULL;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream, 0, &message) == EINVAL);
+  tree.root.array.children = NULL;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream, 0, &message) == EINVAL);
+  tree.root.array.children = tree.children;
+  tree.children[0] = &tree.child;
+  tree.child.n_children = 1;
+  tree.child.children = tree.children; /* it is its own child */
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream, 0, &message) == EINVAL);
+  CHECK(says("deeper than 256 levels"));
+  CHECK(tree.root.array.release == release_with_children && tree.root.sync_event == NULL);
+  CHECK(tree.child.release == release && fake_living_events() == 0);
+}
+
+static void test_memory_runs_out(void) {
+  int own = 0;
+  struct Tree tree;
+  int failed = 0;
+  for (int nth = 0;; ++nth) {
+    fake_reset();
+    fake_push(&fake.primary[0]);
+    make_tree(&tree);
+    releases = 0;
+    fail_allocation(nth);
+    const int code =
+        FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message);
+    if (!has_failed_allocation()) {
+      CHECK(code == 0);
+      tree.root.array.release(&tree.root.array);
+      break;
+    }
+    ++failed;
+    CHECK(code == ENOMEM && says("no memory"));
+    CHECK(tree.root.array.release == release_with_children && tree.root.sync_event == NULL);
+    CHECK(fake_living_events() == 0 && releases == 0);
+  }
+  CHECK(failed == 4); /* the share, and a hook for each struct */
+
+  /* A release waits for the stream then, and is not early. */
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  make_tree(&tree);
+  releases = 0;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  fake_wait_for_release(&releases, 3);
+  make_tree(&tree);
+  releases = 0;
+  fake.finished = 0;
+  fail_allocation(0);
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  CHECK(has_failed_allocation());
+  CHECK(fake.finished == 1 && releases == 3);
+
+  const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
+  fail_allocation(0);
+  CHECK(FletchingRegisterWaiter(9999, &waiter, &message) == ENOMEM);
+  CHECK(has_failed_allocation() && !FletchingHasWaiter(9999));
+  struct FletchingRecordedEvent* recorded = NULL;
+  fail_allocation(0);
+  CHECK(FletchingStreamRecord(stream_on(&own, 0), 0, &recorded, &message) == ENOMEM);
+  CHECK(has_failed_allocation() && fake_living_events() == 0);
+}
+
+/* --- Releases --- */
+
+/* Neither deferred nor waited for: leaked, and not released early. */
+static void test_a_release_that_cannot_wait_is_leaked(void) {
+  struct Tree tree;
+  struct FletchingReleaseCounts before;
+  struct FletchingReleaseCounts after;
+  int own = 0;
+  FletchingPendingReleases(&before, NULL);
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  make_tree(&tree);
+  releases = 0;
+  fake.is_captured = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == EBUSY);
+  CHECK(says("hint: keep the array until the graph is destroyed"));
+  CHECK(tree.root.array.release == NULL && releases == 0 && fake.finished == 0);
+  fake.is_captured = false;
+
+  make_tree(&tree);
+  fake.record_fails = true;
+  fake.finish_fails = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == EIO);
+  CHECK(says("cuEventRecord"));
+  CHECK(tree.root.array.release == NULL && releases == 0 && fake_living_events() == 0);
+  /* One failure of the wait may be left over from earlier work. */
+  make_tree(&tree);
+  fake.finish_fails = false;
+  fake.failing_finishes = 1;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  CHECK(releases == 3 && fake.finished == 1);
+  FletchingPendingReleases(&after, NULL);
+  CHECK(after.leaked == before.leaked + 2 && after.pending == 0);
+}
+
+/* A per-thread stream that is captured: the reaper's own one is another. */
+static void test_a_captured_stream_is_kept(void) {
+  struct Tree tree;
+  fake_reset();
+  fake_push(&fake.primary[1]);
+  make_tree(&tree);
+  releases = 0;
+  fake.is_captured = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on((void*)2, 1), FLETCHING_CAPTURE_KEEP,
+                                         &message) == 0);
+  fake_wait_for_asked(4);
+  CHECK(releases == 0);
+  fake.is_captured = false;
+  fake_wait_for_release(&releases, 3);
+  CHECK(fake.recorded_on == (void*)1 && fake.recorded_in == &fake.primary[1]);
+}
+
+/* An answer that is an error is asked for ever more rarely; the other entry counts the rounds. */
+static void test_refusals(void) {
+  struct Tree refusing;
+  struct Tree counting;
+  struct FletchingReleaseCounts counts;
+  int own = 0;
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  make_tree(&refusing);
+  make_tree(&counting);
+  releases = 0;
+  fake.events[0].never = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&counting.root, stream_on(&own, 0), 0, &message) == 0);
+  fake.events[1].refusals = 5;
+  CHECK(FletchingDeviceArrayReleaseAfter(&refusing.root, stream_on(&own, 0), 0, &message) == 0);
+  fake_wait_for_release(&releases, 3);
+  CHECK(fake.rounds[1] - fake.rounds[0] == 2 && fake.rounds[2] - fake.rounds[1] == 4);
+  CHECK(fake.rounds[3] - fake.rounds[2] == 8 && fake.rounds[4] - fake.rounds[3] == 16);
+  FletchingPendingReleases(&counts, &message);
+  CHECK(counts.pending == 1 && counts.refused == 0);
+  CHECK(says("cuEventQuery failed with 1"));
+  fake.events[0].never = false;
+  fake_wait_for_release(&releases, 6);
+  /* What is lost has passed. */
+  make_tree(&refusing);
+  fake.events[2].is_lost = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&refusing.root, stream_on(&own, 0), 0, &message) == 0);
+  fake_wait_for_release(&releases, 9);
+}
+
+/* The callback runs where the stream is, and where the starter says. */
+static struct FletchingRelease* _Atomic started;
+
+static int start_later(struct FletchingRelease* job) {
+  atomic_store(&started, job);
+  return 0;
+}
+
+static int start_never(struct FletchingRelease* job) {
+  (void)job;
+  return 1;
+}
+
+static void test_the_starter_says_where(void) {
+  struct Tree tree;
+  struct FletchingReleaseCounts counts;
+  int own = 0;
+  fake_reset();
+  make_tree(&tree);
+  releases = 0;
+  FletchingSetReleaseStarter(start_later);
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 1), 0, &message) == 0);
+  while (atomic_load(&started) == NULL) sleep_ns(100000);
+  FletchingPendingReleases(&counts, NULL);
+  CHECK(counts.pending == 0 && counts.running == 1 && releases == 0);
+  fake.stream_device = 1;
+  FletchingReleaseRun(atomic_load(&started));
+  CHECK(releases == 3 && fake.depth == 0);
+  FletchingPendingReleases(&counts, NULL);
+  CHECK(counts.running == 0);
+  FletchingSetReleaseStarter(start_never);
+  make_tree(&tree);
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  fake_wait_for_release(&releases, 6);
+  FletchingSetReleaseStarter(NULL);
+}
+
+/* --- OpenCL --- */
+
+static void test_opencl(void) {
+  struct FakeEvent event = {0};
+  struct FakeEvent* handle = &event;
+  struct FletchingEvent awaited = event_of_fake(&handle);
+  struct Tree tree;
+  int producer = 0;
+  int own = 0;
+  int ready = 0;
+  const struct FletchingStream queue = {&own, -1, NULL, FLETCHING_RUNTIME_OPENCL};
+  awaited.device_type = ARROW_DEVICE_OPENCL;
+  fake_reset();
+  event.queue = &producer;
+  event.state = CL_SUBMITTED;
+  CHECK(FletchingEventWaitOn(&awaited, queue, 0, &message) == 0);
+  CHECK(fake.flushed == &producer); /* a queue need not begin before it is flushed */
+  struct FletchingRecordedEvent* recorded = NULL;
+  CHECK(FletchingStreamRecord(queue, 0, &recorded, &message) == 0);
+  CHECK(fake.flushed == &own);
+  FletchingRecordedEventDestroy(recorded);
+  CHECK(fake_living_events() == 0);
+
+  /* A state that cannot be read is no answer, neither "pending" nor "done". */
+  fake.state_fails = true;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && says("clGetEventInfo"));
+  make_tree(&tree);
+  tree.root.device_type = ARROW_DEVICE_OPENCL;
+  releases = 0;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, queue, 0, &message) == 0);
+  fake_wait_for_asked(4);
+  CHECK(releases == 0);
+  fake.state_fails = false;
+  fake.finished = 0;
+  /* Of a command that has failed others may still run: the queue is finished first. */
+  atomic_store(&fake.marker_state, -5);
+  fake_wait_for_release(&releases, 3);
+  CHECK(fake.finished == 1);
+  event.state = -5;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && ready == 0);
+  CHECK(says("the command of the event failed with"));
+  CHECK(FletchingEventSynchronize(&awaited, &message) == EIO && says("the command of the event"));
+}
+
+int main(void) {
+  test_texts();
+  test_pop_after_an_earlier_error();
+  test_a_context_that_was_taken_off_is_not_popped();
+  test_default_streams_are_of_their_device();
+  test_a_default_stream_is_resolved();
+  test_the_mode_is_as_before();
+  test_a_missing_function_fails_its_operation_alone();
+  test_the_event_lives_until_the_last_struct_is_released();
+  test_a_malformed_array_is_refused();
+  test_memory_runs_out();
+  test_a_release_that_cannot_wait_is_leaked();
+  test_a_captured_stream_is_kept();
+  test_refusals();
+  test_the_starter_says_where();
+  test_opencl();
+  printf("core: %d checks, %d failed\n", checks, failures);
+  return failures == 0 ? 0 : 1;
+}

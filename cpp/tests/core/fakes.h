@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The core with drivers that are a few functions, and memory that runs out on demand. */
+#ifndef FLETCHING_TESTS_CORE_FAKES_H
+#define FLETCHING_TESTS_CORE_FAKES_H
+
+#define _GNU_SOURCE
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* --- Memory: of this thread, the nth allocation from now on fails. --- */
+
+static _Thread_local int allocations_left = -1;
+
+static void fail_allocation(int nth) { allocations_left = nth; }
+
+/* Whether it has failed; afterwards none does. */
+static bool has_failed_allocation(void) {
+  const bool has_failed = allocations_left == -2;
+  allocations_left = -1;
+  return has_failed;
+}
+
+static bool is_out_of_memory(void) {
+  if (allocations_left < 0) return false;
+  if (allocations_left-- > 0) return false;
+  allocations_left = -2;
+  return true;
+}
+
+static void* test_malloc(size_t size) { return is_out_of_memory() ? NULL : malloc(size); }
+static void* test_calloc(size_t count, size_t size) {
+  return is_out_of_memory() ? NULL : calloc(count, size);
+}
+
+#define malloc test_malloc
+#define calloc test_calloc
+#include "../../core/core.c"
+#undef malloc
+#undef calloc
+
+#include "../check.h"
+
+/* --- The drivers --- */
+
+struct FakeEvent {
+  bool is_alive;
+  bool is_done;
+  bool is_lost;
+  bool never;   /* happens */
+  int refusals; /* answers that are errors, before it happens */
+  /* OpenCL */
+  void* queue;
+  int state;
+};
+
+enum { MOST_EVENTS = 8 };
+
+static struct {
+  /* CUDA: the contexts of the test's thread; the reaper's are of its own. */
+  int primary[2];
+  int created; /* a context of device 1 */
+  bool is_active[2];
+  int references[2];
+  int depth;
+  void* stack[8];
+  int stream_device; /* of a stream that is no default stream */
+  bool pop_fails;
+  bool pops_nonetheless;
+  void* waited_in;
+  void* recorded_in;
+  void* recorded_on;
+  /* The mode of captures: 0 is global. */
+  int mode;
+  int failing_exchange; /* the nth from now on; 0 for none */
+  bool exchanges_nonetheless;
+  atomic_bool is_captured;
+  bool record_fails;
+  bool finish_fails;
+  int failing_finishes;
+  _Atomic int finished;
+  struct FakeEvent events[MOST_EVENTS];
+  int n_events;
+  _Atomic int asked;
+  _Atomic int round;
+  int rounds[8];
+  /* OpenCL */
+  void* flushed;
+  atomic_bool state_fails;
+  _Atomic int marker_state;
+} fake;
+
+static _Thread_local bool is_test_thread;
+static _Thread_local int own_depth;
+static _Thread_local void* own_stack[8];
+
+static int* depth_of_thread(void) { return is_test_thread ? &fake.depth : &own_depth; }
+static void** stack_of_thread(void) { return is_test_thread ? fake.stack : own_stack; }
+
+static void fake_push(void* context) { stack_of_thread()[(*depth_of_thread())++] = context; }
+static void* fake_current(void) {
+  const int depth = *depth_of_thread();
+  return depth == 0 ? NULL : stack_of_thread()[depth - 1];
+}
+
+static int32_t ok(uint32_t flags) {
+  (void)flags;
+  return 0;
+}
+static int32_t get_current(CUcontext* context) {
+  *context = fake_current();
+  return 0;
+}
+static int32_t push_current(CUcontext context) {
+  fake_push(context);
+  return 0;
+}
+static int32_t pop_current(CUcontext* context) {
+  const bool fails = fake.pop_fails;
+  fake.pop_fails = false;
+  *context = fake_current();
+  if (!fails || fake.pops_nonetheless) --*depth_of_thread();
+  return fails ? CUDA_ERROR_LAUNCH_FAILED : 0;
+}
+static int32_t device_of(const void* context) { return context == &fake.primary[0] ? 0 : 1; }
+static int32_t get_device_of_context(CUdevice* device) {
+  *device = device_of(fake_current());
+  return 0;
+}
+static int32_t get_context_id(CUcontext context, uint64_t* id) {
+  const void* asked = context != NULL ? context : fake_current();
+  if (asked == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+  *id = (uint64_t)(uintptr_t)asked;
+  return 0;
+}
+static int32_t get_device(CUdevice* device, int32_t ordinal) {
+  *device = ordinal;
+  return ordinal < 2 ? 0 : 101;
+}
+static int32_t get_primary_state(CUdevice device, uint32_t* flags, int32_t* active) {
+  *flags = 0;
+  *active = fake.is_active[device];
+  return 0;
+}
+static int32_t retain_primary(CUcontext* context, CUdevice device) {
+  if (is_test_thread) ++fake.references[device];
+  *context = &fake.primary[device];
+  return 0;
+}
+static int32_t release_primary(CUdevice device) {
+  if (is_test_thread) --fake.references[device];
+  return 0;
+}
+static int32_t get_stream_context(CUstream stream, CUcontext* context) {
+  (void)stream;
+  *context = &fake.primary[fake.stream_device];
+  return 0;
+}
+static int32_t exchange_mode(CUstreamCaptureMode* mode) {
+  const int before = fake.mode;
+  const bool fails = is_test_thread && fake.failing_exchange > 0 && --fake.failing_exchange == 0;
+  if (!is_test_thread) return 0;
+  if (!fails || fake.exchanges_nonetheless) {
+    fake.mode = *mode;
+    *mode = before;
+  }
+  return fails ? CUDA_ERROR_LAUNCH_FAILED : 0;
+}
+static int32_t is_capturing(CUstream stream, CUstreamCaptureStatus* status) {
+  (void)stream;
+  *status = atomic_load(&fake.is_captured);
+  if (!is_test_thread) ++fake.asked;
+  return 0;
+}
+static int32_t stream_wait_event(CUstream stream, CUevent event, uint32_t flags) {
+  (void)stream, (void)event, (void)flags;
+  fake.waited_in = fake_current();
+  return 0;
+}
+static int32_t event_create(CUevent* event, uint32_t flags) {
+  struct FakeEvent* made = &fake.events[fake.n_events++];
+  CHECK(flags == (CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC));
+  CHECK(fake_current() != NULL);
+  made->is_alive = true;
+  *event = made;
+  return 0;
+}
+static int32_t event_record(CUevent event, CUstream stream) {
+  (void)event;
+  fake.recorded_in = fake_current();
+  fake.recorded_on = stream;
+  return fake.record_fails ? CUDA_ERROR_INVALID_CONTEXT : 0;
+}
+static int32_t event_destroy(CUevent event) {
+  if (is_test_thread) CHECK(((struct FakeEvent*)event)->is_alive);
+  ((struct FakeEvent*)event)->is_alive = false;
+  return 0;
+}
+static int32_t event_query(CUevent event) {
+  struct FakeEvent* asked = event;
+  if (is_test_thread) return asked->is_done ? 0 : CUDA_ERROR_NOT_READY;
+  ++fake.asked;
+  if (asked->never) {
+    ++fake.round;
+    return CUDA_ERROR_NOT_READY;
+  }
+  if (asked->is_lost) return CUDA_ERROR_LAUNCH_FAILED;
+  if (asked->refusals == 0) return 0;
+  fake.rounds[5 - asked->refusals--] = atomic_load(&fake.round);
+  return 1;
+}
+static int32_t stream_synchronize(CUstream stream) {
+  (void)stream;
+  if (fake.finish_fails || fake.failing_finishes-- > 0) return CUDA_ERROR_LAUNCH_FAILED;
+  ++fake.finished;
+  return 0;
+}
+static int32_t event_synchronize(CUevent event) {
+  (void)event;
+  return 0;
+}
+
+/* --- OpenCL --- */
+
+static int32_t get_event_info(cl_event event, cl_event_info what, size_t size, void* value,
+                              size_t* written) {
+  struct FakeEvent* asked = event;
+  const bool is_marker = asked >= fake.events && asked < fake.events + MOST_EVENTS;
+  int32_t state = is_marker ? atomic_load(&fake.marker_state) : asked->state;
+  (void)written;
+  memset(value, 0, size);
+  if (what == CL_EVENT_COMMAND_EXECUTION_STATUS) {
+    if (!is_test_thread) ++fake.asked;
+    if (atomic_load(&fake.state_fails)) return CL_OUT_OF_RESOURCES;
+    memcpy(value, &state, sizeof state);
+  } else if (what == CL_EVENT_COMMAND_QUEUE) {
+    memcpy(value, &asked->queue, sizeof asked->queue);
+  }
+  return CL_SUCCESS;
+}
+static int32_t get_queue_info(cl_command_queue queue, cl_uint what, size_t size, void* value,
+                              size_t* written) {
+  (void)queue, (void)what, (void)written;
+  memset(value, 0, size);
+  return CL_SUCCESS;
+}
+static int32_t enqueue_barrier(cl_command_queue queue, cl_uint count, const cl_event* events,
+                               cl_event* event) {
+  (void)queue, (void)count, (void)events, (void)event;
+  return CL_SUCCESS;
+}
+static int32_t enqueue_marker(cl_command_queue queue, cl_uint count, const cl_event* events,
+                              cl_event* event) {
+  struct FakeEvent* made = &fake.events[fake.n_events++];
+  (void)count, (void)events;
+  made->is_alive = true;
+  made->queue = queue;
+  *event = made;
+  return CL_SUCCESS;
+}
+static int32_t flush(cl_command_queue queue) {
+  fake.flushed = queue;
+  return CL_SUCCESS;
+}
+static int32_t finish(cl_command_queue queue) {
+  (void)queue;
+  ++fake.finished;
+  return CL_SUCCESS;
+}
+static int32_t wait_for_events(cl_uint count, const cl_event* events) {
+  (void)count, (void)events;
+  return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+}
+
+/* Everything as at first: two devices with active contexts, and none current. */
+static void fake_reset(void) {
+  is_test_thread = true;
+  memset(&fake, 0, sizeof fake);
+  fake.is_active[0] = fake.is_active[1] = true;
+  fake.mode = 2;
+  atomic_store(&fake.marker_state, CL_SUBMITTED);
+  memset(&cuda, 0, sizeof cuda);
+  cuda.cuInit = ok;
+  cuda.cuCtxGetCurrent = get_current;
+  cuda.cuCtxPushCurrent = push_current;
+  cuda.cuCtxPopCurrent = pop_current;
+  cuda.cuCtxGetDevice = get_device_of_context;
+  cuda.cuCtxGetId = get_context_id;
+  cuda.cuDeviceGet = get_device;
+  cuda.cuDevicePrimaryCtxGetState = get_primary_state;
+  cuda.cuDevicePrimaryCtxRetain = retain_primary;
+  cuda.cuDevicePrimaryCtxRelease = release_primary;
+  cuda.cuStreamGetCtx = get_stream_context;
+  cuda.cuThreadExchangeStreamCaptureMode = exchange_mode;
+  cuda.cuStreamIsCapturing = is_capturing;
+  cuda.cuStreamWaitEvent = stream_wait_event;
+  cuda.cuStreamSynchronize = stream_synchronize;
+  cuda.cuEventCreate = event_create;
+  cuda.cuEventRecord = event_record;
+  cuda.cuEventDestroy = event_destroy;
+  cuda.cuEventQuery = event_query;
+  cuda.cuEventSynchronize = event_synchronize;
+  bind_cuda();
+  cuda_library.found = "libfake.so";
+  atomic_store(&cuda_library.is_loaded, true);
+  memset(&cl, 0, sizeof cl);
+  cl.clGetEventInfo = get_event_info;
+  cl.clGetCommandQueueInfo = get_queue_info;
+  cl.clEnqueueBarrierWithWaitList = enqueue_barrier;
+  cl.clEnqueueMarkerWithWaitList = enqueue_marker;
+  cl.clFlush = flush;
+  cl.clFinish = finish;
+  cl.clWaitForEvents = wait_for_events;
+  cl.clReleaseEvent = event_destroy;
+  atomic_store(&opencl_library.is_loaded, true);
+}
+
+static int fake_living_events(void) {
+  int living = 0;
+  for (int i = 0; i < MOST_EVENTS; ++i) living += fake.events[i].is_alive;
+  return living;
+}
+
+/* Without an end the test is stopped. */
+static void fake_wait_for_asked(int more) {
+  const int before = atomic_load(&fake.asked);
+  while (atomic_load(&fake.asked) < before + more) sleep_ns(100000);
+}
+
+/* Until nothing of a release is under way but what still waits for its event. */
+static void fake_wait_for_release(const int* releases, int wanted) {
+  struct FletchingReleaseCounts counts;
+  do {
+    sleep_ns(100000);
+    FletchingPendingReleases(&counts, NULL);
+  } while (counts.running > 0 || __atomic_load_n(releases, __ATOMIC_SEQ_CST) < wanted);
+  CHECK(__atomic_load_n(releases, __ATOMIC_SEQ_CST) == wanted);
+}
+
+static int fake_waiter_synchronize(void* context, void* sync_event, int64_t device_id,
+                                   struct FletchingMessage* message) {
+  (void)context, (void)sync_event, (void)device_id, (void)message;
+  return 0;
+}
+
+#endif /* FLETCHING_TESTS_CORE_FAKES_H */
