@@ -1,7 +1,7 @@
 # What `cmake --install` puts where. Nothing installed names the folder that it was built in or
 # installed to, so the prefix may be moved.
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/fletching")
-set(_targets fletching)
+set(_targets fletching fletching_core fletching_headers)
 if(FLETCHING_BUILD_SHARED)
   list(APPEND _targets fletching_shared)
 endif()

@@ -54,6 +54,8 @@ static int ask(void* context, void* sync_event, int64_t device_id, int* ready,
   return answer(event, message);
 }
 
+static const struct FletchingStream none = {NULL, -1, NULL, FLETCHING_RUNTIME_NONE};
+
 static int releases;
 
 static void release(struct ArrowArray* array) {
@@ -89,14 +91,16 @@ static void test_waiter(void) {
   // Without one: an error, never skipped.
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP);
   CHECK(says(&message, "register a waiter"));
-  CHECK(FletchingDeviceArrayWaitOn(&array, &stream, &message) == ENOTSUP);
+  CHECK(FletchingDeviceArrayWaitOn(&array, FletchingStreamOfArray(&stream),
+                                   FLETCHING_CAPTURE_REFUSE, &message) == ENOTSUP);
   CHECK(FletchingDeviceArrayReady(&array, &ready, &message) == ENOTSUP && ready == 0);
   CHECK(FletchingDeviceArraySynchronize(&array, NULL) == ENOTSUP);
 
   CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, &waiter, &message) == 0);
   CHECK(message.text[0] == '\0');
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == 0 && message.text[0] == '\0');
-  CHECK(FletchingDeviceArrayWaitOn(&array, &stream, NULL) == 0);
+  CHECK(FletchingDeviceArrayWaitOn(&array, FletchingStreamOfArray(&stream),
+                                   FLETCHING_CAPTURE_REFUSE, NULL) == 0);
   CHECK(FletchingDeviceArrayReady(&array, &ready, NULL) == 0 && ready == 0);
   event.happened = 1;
   CHECK(FletchingDeviceArrayReady(&array, &ready, NULL) == 0 && ready == 1);
@@ -149,7 +153,7 @@ static void test_arguments(void) {
 
   // NULL is nothing to wait for, whatever the device and without its library.
   CHECK(FletchingDeviceArraySynchronize(&nothing, &message) == 0);
-  CHECK(FletchingDeviceArrayWaitOn(&nothing, NULL, &message) == 0);
+  CHECK(FletchingDeviceArrayWaitOn(&nothing, none, FLETCHING_CAPTURE_REFUSE, &message) == 0);
   CHECK(FletchingDeviceArrayReady(&nothing, &ready, &message) == 0 && ready == 1);
   CHECK(FletchingDeviceArrayReady(&nothing, NULL, &message) == EINVAL);
   CHECK(says(&message, "ready: NULL: expected an address for the result"));
@@ -157,30 +161,44 @@ static void test_arguments(void) {
   // A released array may have a dangling sync_event: it is not read.
   CHECK(FletchingDeviceArraySynchronize(&released, &message) == EINVAL);
   CHECK(says(&message, "released"));
-  CHECK(FletchingDeviceArrayWaitOn(&released, NULL, NULL) == EINVAL);
+  CHECK(FletchingDeviceArrayWaitOn(&released, none, FLETCHING_CAPTURE_REFUSE, NULL) == EINVAL);
   CHECK(FletchingDeviceArrayReady(&released, &ready, NULL) == EINVAL && ready == 0);
   CHECK(FletchingDeviceArraySynchronize(NULL, &message) == EINVAL);
   CHECK(says(&message, "array: NULL: expected a device array"));
-  CHECK(FletchingDeviceArrayWaitOn(NULL, NULL, NULL) == EINVAL);
-  CHECK(FletchingDeviceArrayExportWithEvent(NULL, NULL, &message) == EINVAL);
-  CHECK(FletchingDeviceArrayReleaseAfter(NULL, NULL, &message) == EINVAL);
+  CHECK(FletchingDeviceArrayWaitOn(NULL, none, FLETCHING_CAPTURE_REFUSE, NULL) == EINVAL);
+  CHECK(FletchingDeviceArrayExportWithEvent(NULL, none, FLETCHING_CAPTURE_REFUSE, &message) ==
+        EINVAL);
+  CHECK(FletchingDeviceArrayReleaseAfter(NULL, none, FLETCHING_CAPTURE_REFUSE, &message) == EINVAL);
   CHECK(says(&message, "array: NULL: expected a device array"));
 }
 
-// An operation that fails leaves the array as it was.
+// An export that fails leaves the array as it was; a release takes it in every case.
 static void test_producers_verbs(void) {
   struct FletchingMessage message;
+  struct FletchingReleaseCounts counts;
   struct ArrowDeviceArray array = array_with(ARROW_DEVICE_CPU, NULL);
   const int before = releases;
-  CHECK(FletchingDeviceArrayExportWithEvent(&array, NULL, &message) == ENOTSUP);
+  CHECK(FletchingDeviceArrayExportWithEvent(&array, none, FLETCHING_CAPTURE_REFUSE, &message) ==
+        ENOTSUP);
   CHECK(says(&message, "cpu"));
-  CHECK(FletchingDeviceArrayReleaseAfter(&array, NULL, &message) == ENOTSUP);
   CHECK(array.array.release == release && array.sync_event == NULL && array.device_id == 7);
   CHECK(releases == before);
-  FletchingDeviceArrayRelease(&array);
-  CHECK(releases == before + 1);
-  CHECK(FletchingDeviceArrayReleaseAfter(&array, NULL, &message) == EINVAL);
+
+  // On the CPU nothing runs on no stream.
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) == 0);
+  CHECK(FletchingDeviceArrayIsReleased(&array) && releases == before + 1);
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) ==
+        EINVAL);
   CHECK(says(&message, "released"));
+
+  // Of Metal nothing is known, and no error frees early.
+  array = array_with(ARROW_DEVICE_METAL, NULL);
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) ==
+        ENOTSUP);
+  CHECK(says(&message, "metal"));
+  CHECK(FletchingDeviceArrayIsReleased(&array) && releases == before + 1);
+  FletchingPendingReleases(&counts, &message);
+  CHECK(counts.leaked == 1 && counts.pending == 0 && message.text[0] == '\0');
 }
 
 int main(void) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fletching/stream_adapters.hpp"
+#include "fletching/waiter.hpp"
 
 #include <gtest/gtest.h>
 

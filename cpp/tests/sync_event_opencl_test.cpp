@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "fletching/dlpack_stream.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
+#include "fletching/runtimes/opencl.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
@@ -213,95 +213,6 @@ TEST_F(OpenCl, ReleasesAfterTheQueue) {
   EXPECT_EQ(gated.children.count(), 2);
 }
 
-/// Puts a function of the test in the place of one of the loaded library, as long as it lives.
-template <class Function>
-class Replaced {
- public:
-  Replaced(Function opencl::Functions::* member, Function replacement)
-      : member_(member), real_(table().*member) {
-    table().*member_ = replacement;
-  }
-  Replaced(const Replaced&) = delete;
-  Replaced& operator=(const Replaced&) = delete;
-  ~Replaced() { table().*member_ = real_; }
-
-  [[nodiscard]] Function real() const { return real_; }
-
- private:
-  static opencl::Functions& table() {
-    return const_cast<opencl::Functions&>(**opencl::functions(Party::kProducer));
-  }
-
-  Function opencl::Functions::* member_;
-  Function real_;
-};
-
-// A queue need not begin with a command before it is flushed, and some drivers do not. PoCL begins
-// at once, so that only the call can be seen.
-TEST_F(OpenCl, FlushesTheQueueOfAnEvent) {
-  static std::vector<cl_command_queue> flushed;
-  static decltype(opencl::Functions::cl_flush) real = nullptr;
-  const Replaced counted(
-      &opencl::Functions::cl_flush,
-      static_cast<decltype(opencl::Functions::cl_flush)>([](cl_command_queue queue) -> cl_int {
-        flushed.push_back(queue);
-        return real(queue);
-      }));
-  real = counted.real();
-  flushed.clear();
-  ASSERT_EQ(cl_->cl_enqueue_marker_with_wait_list(producer_, 1, &gate_, &event_), 0);
-  ASSERT_TRUE(event().wait_on(consumer_).ok());
-  EXPECT_EQ(flushed, std::vector{producer_}) << "wait_on flushes the producer's queue";
-
-  flushed.clear();
-  ReleasedArray made;
-  DeviceArray array = made.make(ARROW_DEVICE_OPENCL, 0);
-  ASSERT_TRUE(export_with_event(array, other_).ok());
-  EXPECT_EQ(flushed, std::vector{other_}) << "export_with_event flushes its queue";
-  flushed.clear();
-  ASSERT_TRUE(release_after(array, consumer_).ok());
-  EXPECT_EQ(flushed, std::vector{consumer_}) << "release_after flushes its queue";
-  open_gate();
-  EXPECT_TRUE(made.parents.wait_for(1));
-}
-
-// The read leaves the answer as it was, which looks like that of a pending event.
-TEST_F(OpenCl, AStateThatCannotBeReadIsAnError) {
-  static decltype(opencl::Functions::cl_get_event_info) real = nullptr;
-  static std::atomic<int> reads{0};
-  static std::atomic<bool> fails{true};
-  fails = true;
-  export_behind_gate();
-  ASSERT_EQ(cl_->cl_enqueue_barrier_with_wait_list(consumer_, 1, &gate_, nullptr), 0);
-  const Replaced failing(&opencl::Functions::cl_get_event_info,
-                         static_cast<decltype(opencl::Functions::cl_get_event_info)>(
-                             [](cl_event event, opencl::cl_event_info what, std::size_t size,
-                                void* value, std::size_t* written) -> cl_int {
-                               if (what != opencl::kClEventCommandExecutionStatus || !fails) {
-                                 return real(event, what, size, value, written);
-                               }
-                               ++reads;
-                               return opencl::kClOutOfResources;
-                             }));
-  real = failing.real();
-  const Result<bool> ready = event().ready();
-  ASSERT_FALSE(ready.ok()) << "it is no answer that the event is pending";
-  EXPECT_EQ(ready.error().code(), EIO);
-  EXPECT_TRUE(testing::contains(message(ready), "clGetEventInfo")) << message(ready);
-
-  // Nor is it one that it has happened.
-  ReleasedArray made;
-  DeviceArray array = made.make(ARROW_DEVICE_OPENCL, 0);
-  ASSERT_TRUE(release_after(array, consumer_).ok());
-  const int before = reads;
-  while (reads < before + 4) std::this_thread::yield();
-  EXPECT_EQ(made.parents.count(), 0);
-  EXPECT_EQ(pending_releases()->refused, 1);
-  fails = false;
-  open_gate();
-  EXPECT_TRUE(made.parents.wait_for(1));
-}
-
 TEST_F(OpenCl, DlpackLetsTheHostWait) {
   const Schema schema = make_schema({.format = "i"}).value();
   const ConsumerStream none = read_dlpack_stream(ARROW_DEVICE_OPENCL, {}).value();
@@ -312,24 +223,23 @@ TEST_F(OpenCl, DlpackLetsTheHostWait) {
     array->sync_event = static_cast<void*>(&event_);
     return array;
   };
-  static decltype(opencl::Functions::cl_wait_for_events) real = nullptr;
-  static std::function<void()> wait_begins;
-  wait_begins = [this] { open_gate(); };
   export_behind_gate();
   DeviceArray array = make();
-  {
-    const Replaced opening(&opencl::Functions::cl_wait_for_events,
-                           static_cast<decltype(opencl::Functions::cl_wait_for_events)>(
-                               [](opencl::cl_uint count, const cl_event* events) -> cl_int {
-                                 wait_begins();
-                                 return real(count, events);
-                               }));
-    real = opening.real();
+  // Without a wait the other thread returns before the gate is open.
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> is_done{false};
+  std::thread exporter([&] {
+    has_begun = true;
     const Result<DlpackTensor> tensor = to_dlpack(*schema, array, none);
-    ASSERT_TRUE(tensor) << message(tensor);
-    EXPECT_TRUE(is_open_) << "nothing was waited for";
-    EXPECT_TRUE(event().ready().value());
-  }
+    is_done = true;
+    EXPECT_TRUE(tensor) << message(tensor);
+  });
+  while (!has_begun) std::this_thread::yield();
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  EXPECT_FALSE(is_done) << "nothing was waited for";
+  open_gate();
+  exporter.join();
+  EXPECT_TRUE(event().ready().value());
 
   // What cannot be waited for is an error, and the array is still the caller's.
   cl_event lost = nullptr;

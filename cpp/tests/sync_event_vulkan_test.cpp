@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "fletching/runtimes/vulkan.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/vulkan_event.hpp"
 #include "texts.hpp"
@@ -131,9 +132,10 @@ TEST_F(Vulkan, UsesTheFunctionsOfTheDevice) {
   EXPECT_FALSE(*event().ready(context_));
   ASSERT_EQ(vkSetEvent(device_, event_), VK_SUCCESS);
   EXPECT_TRUE(event().synchronize(context_).ok());
-  context_.get_device_proc_addr = [](vulkan::VkDevice, const char*) {
-    return vulkan::any_function{};
+  const PFN_vkGetDeviceProcAddr finds_nothing = [](VkDevice, const char*) {
+    return PFN_vkVoidFunction{};
   };
+  context_.get_device_proc_addr = reinterpret_cast<void (*)()>(finds_nothing);
   EXPECT_EQ(event().ready(context_).error().code(), ENOSYS);
   EXPECT_NE(message(event().ready(context_)).find("vkGetEventStatus"), std::string::npos);
 }

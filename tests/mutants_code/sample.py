@@ -26,7 +26,6 @@ STRATA = (
     Stratum("owner", _HEADERS + r"owner\.hpp", 16, False),
     Stratum("hook", _HEADERS + r"hook\.hpp", 12, False),
     Stratum("event", _HEADERS + r"(?:event_\w+|export_event|release_after)\.hpp", 20, False),
-    Stratum("reaper", _HEADERS + r"reaper\.hpp", 18, False),
     Stratum("dlpack_walk", _HEADERS + r"dlpack_walk\.hpp", 24, False),
     Stratum("headers", r"cpp/include/(?!.*/async_).*", 66),
     Stratum("libfletching", r"cpp/src/.*", 12),

@@ -79,7 +79,12 @@ void await_releases() {
   constexpr std::chrono::milliseconds kStep{1};
   const auto end = std::chrono::steady_clock::now() + kLongest;
   const nb::gil_scoped_release released;
-  while (detail::DeferredCount::total() > 0 && std::chrono::steady_clock::now() < end) {
+  const auto is_done = [] {
+    FletchingReleaseCounts counts;
+    FletchingPendingReleases(&counts, nullptr);
+    return counts.pending + counts.running == 0;
+  };
+  while (!is_done() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kStep);
   }
 }

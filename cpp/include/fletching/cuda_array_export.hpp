@@ -102,17 +102,10 @@ struct CudaArrayState {
   /// or captures it now. Then a stream of our own is destroyed with the array.
   void release() {
     if (!stream) return;
-    if (stream->is_inherited()) return leave_inherited_event();
-    void* const handle = stream->handle();
-    if (!array.is_released()) {
-      Status deferred = release_after(array, handle);
-      if (!deferred && deferred.error().code() == EBUSY) {
-        if (own_stream) static_cast<void>(attach(array, *std::move(own_stream)));
-        deferred = defer_release("to_cuda_array", array, handle, WhileCaptured::kKeep);
-      }
-      if (!deferred) static_cast<void>(finish_cuda_stream(handle, array->device_id));
-    }
-    array.release();
+    if (stream->is_inherited()) return FletchingCountInherited();
+    if (array.is_released()) return;
+    if (own_stream) static_cast<void>(attach(array, *std::move(own_stream)));
+    static_cast<void>(defer_release("to_cuda_array", array, stream->get(), FLETCHING_CAPTURE_KEEP));
   }
 };
 
@@ -164,16 +157,18 @@ inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
                            CudaArrayState& out) {
   const SyncEvent event(array);
   if (!given && event.is_null()) return {};
+  FletchingStream named = cuda_stream(given.value_or(nullptr), array->device_id);
   if (!given) {
-    Result<void*> made = make_cuda_stream(array->device_id);
-    if (!made) return std::move(made).error();
-    out.own_stream.emplace(*made);
-    given = *made;
+    Status made = in_core(&FletchingCudaStreamCreate, array->device_id, &named);
+    if (!made) return made;
+    out.own_stream.emplace(named);
   }
-  Status waiting = event.wait_on(*given);
+  Status waiting = event.wait_on(named.handle);
   if (!waiting) return waiting;
-  out.stream.emplace(*given);
-  const auto handle = reinterpret_cast<std::intptr_t>(*given);
+  Result<NamedStream> known = NamedStream::make(named);
+  if (!known) return std::move(known).error();
+  out.stream.emplace(*known);
+  const auto handle = reinterpret_cast<std::intptr_t>(named.handle);
   out.array_interface.stream = handle == 0 ? cuda_array_interface::kStreamLegacyDefault : handle;
   out.mask.stream = out.array_interface.stream;
   return {};

@@ -57,40 +57,12 @@ struct CudaArrayImportOptions {
 namespace detail {
 
 /// Where memory is, according to the driver.
-struct CudaPlace {
-  ArrowDeviceType device_type = ARROW_DEVICE_CUDA;
-  std::int64_t device_id = 0;
-  std::uint64_t pointer = 0;  ///< as the device uses it
-};
+using CudaPlace = FletchingCudaMemory;
 
 inline Result<CudaPlace> find_cuda_memory(std::uint64_t pointer) {
-  Result<const cuda::Functions*> loaded = cuda_driver();
-  if (!loaded) return std::move(loaded).error();
-  const cuda::Functions& cuda = **loaded;
-  if (pointer > UINTPTR_MAX) {
-    return Error{EINVAL, "CudaArray.data: expected an address of this process, got " +
-                             std::to_string(pointer)};
-  }
   CudaPlace place;
-  std::uint32_t kind = 0;
-  std::uint32_t managed = 0;
-  std::int32_t device = 0;
-  const auto ask = [&](void* out, cuda::CUpointer_attribute attribute) {
-    return cuda_status(
-        cuda, "cuPointerGetAttribute",
-        cuda.cu_pointer_get_attribute(out, attribute, static_cast<cuda::CUdeviceptr>(pointer)));
-  };
-  Status asked = ask(&kind, cuda::kCuPointerAttributeMemoryType);
-  if (asked) asked = ask(&managed, cuda::kCuPointerAttributeIsManaged);
-  if (asked) asked = ask(&device, cuda::kCuPointerAttributeDeviceOrdinal);
-  if (asked) asked = ask(&place.pointer, cuda::kCuPointerAttributeDevicePointer);
-  if (!asked) return std::move(asked).error();
-  place.device_id = device;
-  if (managed != 0) {
-    place.device_type = ARROW_DEVICE_CUDA_MANAGED;
-  } else if (kind == cuda::kCuMemorytypeHost) {
-    place.device_type = ARROW_DEVICE_CUDA_HOST;
-  }
+  Status found = in_core(&FletchingCudaMemoryFind, pointer, &place);
+  if (!found) return std::move(found).error();
   return place;
 }
 
@@ -179,7 +151,6 @@ struct CudaMemory {
   std::shared_ptr<void> mask;
   std::vector<NamedStream> producers;
   std::optional<NamedStream> consumer;
-  std::int64_t device_id = 0;
 
   CudaMemory(Object&& owned, std::shared_ptr<void> bits)
       : object(std::move(owned)), mask(std::move(bits)) {}
@@ -187,45 +158,56 @@ struct CudaMemory {
       : object(std::move(other.object)),
         mask(std::move(other.mask)),
         producers(std::move(other.producers)),
-        consumer(std::exchange(other.consumer, std::nullopt)),
-        device_id(other.device_id) {}
+        consumer(std::exchange(other.consumer, std::nullopt)) {}
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
   CudaMemory& operator=(CudaMemory&&) = delete;
+
+  /// For the release. Errors: as of SyncEvent. May throw.
+  Status name_streams(const StreamHandles& of_producer, const FletchingStream& ours) {
+    for (std::size_t i = 0; i < of_producer.count; ++i) {
+      Result<NamedStream> named =
+          NamedStream::make(cuda_stream(of_producer.handles[i], ours.device_id));
+      if (!named) return std::move(named).error();
+      producers.push_back(*named);
+    }
+    Result<NamedStream> named = NamedStream::make(ours);
+    if (!named) return std::move(named).error();
+    consumer = *named;
+    return {};
+  }
 
   /// The producer's streams wait for ours, or, when that cannot be had, the host does. While ours
   /// is captured the memory is kept.
   ~CudaMemory() {
     if (!consumer) return;
     if (consumer->is_inherited()) {
-      leave_inherited_event();
+      FletchingCountInherited();
       return;
     }
-    void* const ours = consumer->handle();
-    const Status joined = guarded([&] { return join_producers(ours); });
-    if (joined || keep_while_captured(ours)) return;
-    static_cast<void>(finish_cuda_stream(ours, device_id));
+    const FletchingStream ours = consumer->get();
+    const int joined = join_producers(ours);
+    if (joined == 0 || (joined == EBUSY && keep_until_passed(ours))) return;
+    static_cast<void>(FletchingStreamSynchronize(ours, nullptr));
   }
 
  private:
-  Status join_producers(void* ours) {
-    if (producers.empty()) return Error{ENOTSUP, ""};
-    std::vector<void*> handles;
-    handles.reserve(producers.size());
-    for (const NamedStream& producer : producers) handles.push_back(producer.handle());
-    return join_stream(handles, ours, device_id);
+  int join_producers(const FletchingStream& ours) noexcept {
+    int code = producers.empty() ? ENOTSUP : 0;
+    for (const NamedStream& producer : producers) {
+      if (code == 0) code = FletchingStreamWaitFor(producer.get(), ours, nullptr);
+    }
+    return code;
   }
 
-  /// False when it is not captured, and when there is no memory to keep this object in.
-  bool keep_while_captured(void* ours) noexcept {
-    if (!is_stream_captured(ours, device_id)) return false;
+  /// False when there is no memory to keep this object in.
+  bool keep_until_passed(const FletchingStream& ours) noexcept {
     consumer.reset();  // what is kept is destroyed when nothing is left to wait for
     Result<DeviceArray> memory =
-        make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, device_id);
+        make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, ours.device_id);
     if (!memory) return false;
-    const Status deferred = guarded(
-        [&] { return defer_release("from_cuda_array", *memory, ours, WhileCaptured::kKeep); });
-    if (!deferred) static_cast<void>(finish_cuda_stream(ours, device_id));
+    static_cast<void>(guarded(
+        [&] { return defer_release("from_cuda_array", *memory, ours, FLETCHING_CAPTURE_KEEP); }));
     return true;
   }
 };
@@ -295,7 +277,7 @@ inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& s
     Status there = check_same_device(*found, values);
     if (there) {
       return ValidityBitmap{
-          reinterpret_cast<const void*>(static_cast<std::uintptr_t>(found->pointer)), {}};
+          reinterpret_cast<const void*>(static_cast<std::uintptr_t>(found->address)), {}};
     }
     if (!options.pack_mask) return std::move(there).error();
   }
@@ -317,7 +299,9 @@ inline StreamHandles streams_of(const cuda_array_interface::Interface& says,
 inline Status add_event(const StreamHandles& streams, DeviceArray& array) {
   if (streams.count == 0) return {};
   if (streams.count == 2) {
-    Status joined = join_stream({streams.handles.data(), 1}, streams.handles[1], array->device_id);
+    Status joined =
+        in_core(&FletchingStreamWaitFor, cuda_stream(streams.handles[0], array->device_id),
+                cuda_stream(streams.handles[1], array->device_id));
     if (!joined) return joined;
   }
   return export_with_event(array, streams.handles[0]);
@@ -332,14 +316,14 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
   if (!type) return std::move(type).error();
   Result<TensorLayout> layout = layout_of(says, *type);
   if (!layout) return std::move(layout).error();
-  CudaPlace memory;
+  CudaPlace memory{ARROW_DEVICE_CUDA, 0, 0};
   if (layout->values > 0) {
     Result<CudaPlace> found = find_cuda_memory(says.pointer);
     if (!found) return std::move(found).error();
     memory = *found;
   }
   DLTensor tensor{};
-  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.pointer));
+  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.address));
   tensor.device = {static_cast<DLDeviceType>(memory.device_type),
                    static_cast<std::int32_t>(memory.device_id)};
   Result<Arrangement> arrangement = arrange(tensor, *layout, options.dimensions);
@@ -352,10 +336,12 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
   }
 
   CudaMemory<Object> kept(std::move(owner), std::move(bitmap.owner));
-  kept.device_id = memory.device_id;
   const StreamHandles streams = streams_of(says, options);
-  for (std::size_t i = 0; i < streams.count; ++i) kept.producers.emplace_back(streams.handles[i]);
-  if (options.consumer_stream) kept.consumer.emplace(*options.consumer_stream);
+  if (options.consumer_stream) {
+    Status named =
+        kept.name_streams(streams, cuda_stream(*options.consumer_stream, memory.device_id));
+    if (!named) return std::move(named).error();
+  }
   Result<ImportedTensor> out =
       build(*layout, *arrangement, tensor.device, options.dimensions, std::move(kept));
   if (!out) return out;

@@ -16,7 +16,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/capture.hpp"
-#include "fletching/detail/event_hook.hpp"
+#include "fletching/detail/core.hpp"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_import.hpp"
 #include "fletching/dlpack_tensor.hpp"
@@ -102,19 +102,25 @@ inline Status order_behind(const DeviceArray& array, const ConsumerStream& strea
 
 /// Blocks until everything is done that is on the stream now.
 inline Status wait_for_stream(DLDevice device, const ConsumerStream& consumer) {
-  auto* const stream = reinterpret_cast<void*>(consumer.handle);
-  const std::int64_t device_id = to_arrow_device_id(device);
-  auto functions = record_functions("from_dlpack", device.device_type);
-  if (!functions) return std::move(functions).error();
-  Status fits = check_runtime("from_dlpack", consumer, device.device_type);
-  if (!fits) return fits;
-  auto recorded = (*functions)->record(stream, device_id, OnCapture::kRefuse);
-  if (!recorded) {
-    return with_capture_hint("from_dlpack", recorded.error(), "copy before the capture begins");
+  constexpr const char* kOperation = "from_dlpack";
+  const DeviceType type = device.device_type;
+  if (has_records(type)) {
+    Status fits = check_runtime(kOperation, consumer, type);
+    if (!fits) return fits;
   }
-  Status done = SyncEvent(device.device_type, device_id, &recorded->event).synchronize();
-  Status destroyed = (*functions)->destroy(*recorded);
-  return done ? std::move(destroyed) : std::move(done);
+  const std::int64_t device_id = to_arrow_device_id(device);
+  // Of an event the host waits asleep, of a stream it may spin.
+  Result<RecordedEvent> recorded =
+      record_event(core_stream(reinterpret_cast<void*>(consumer.handle), type, device_id),
+                   FLETCHING_CAPTURE_REFUSE);
+  if (!recorded) {
+    const Error& error = recorded.error();
+    if (error.code() == ENOTSUP) return no_records(kOperation, type, error);
+    return with_capture_hint(kOperation, error, "copy before the capture begins");
+  }
+  const FletchingEvent event{FletchingRecordedEventAddress(recorded->get()), device_id, nullptr,
+                             type.value()};
+  return in_core(&FletchingEventSynchronize, &event);
 }
 
 template <class Managed>
@@ -221,7 +227,7 @@ Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
     if (!imported || is_done) return imported;
     const ArrowDeviceType device = imported->array->device_type;
     Status recorded;
-    if (detail::of_runtime(detail::Runtimes::kRecords, device).record != nullptr) {
+    if (detail::has_records(device)) {
       recorded = detail::check_runtime("from_dlpack", stream, device);
     }
     if (recorded) {

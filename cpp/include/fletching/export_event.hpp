@@ -9,11 +9,23 @@
 #include <utility>
 
 #include "fletching/capture.hpp"
+#include "fletching/detail/core.hpp"
 #include "fletching/detail/event_hook.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
+namespace detail {
+
+inline Error export_error(const char* operation, DeviceType type, const Error& error) {
+  if (error.code() == ENOTSUP) return no_records(operation, type, error);
+  return with_capture_hint(
+      operation, error,
+      "export before the capture begins, or pass OnCapture::kExternalEvent for an event that each "
+      "launch of the graph records");
+}
+
+}  // namespace detail
 
 /// Sets a sync_event that happens when everything is done that is on the stream now: the work that
 /// fills the buffers has to be there already, and nothing on it may write to them later.
@@ -45,24 +57,19 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
     if (array->sync_event != nullptr) {
       return Error{EINVAL, std::string(kOperation) + ": sync_event is set: expected NULL"};
     }
-    auto functions = detail::record_functions(kOperation, array->device_type);
-    if (!functions) return std::move(functions).error();
+    const DeviceType type = array->device_type;
     // Everything that can fail is done before the array is changed.
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
-    auto* const block = new detail::SharedObject<detail::ExportedEvent>(**functions);
+    auto* const block = new detail::SharedObject<detail::RecordedEvent>;
     const detail::EventShare share{detail::Share(block)};
     auto hooks = detail::EventHooks::make(kOperation, &array->array, share);
     if (!hooks) return std::move(hooks).error();
-    auto recorded = (*functions)->record(stream, array->device_id, on_capture);
-    if (!recorded) {
-      return detail::with_capture_hint(
-          kOperation, recorded.error(),
-          "export before the capture begins, or pass OnCapture::kExternalEvent for an event that "
-          "each launch of the graph records");
-    }
-    block->object.recorded = *recorded;
+    auto recorded = detail::record_event(detail::core_stream(stream, type, array->device_id),
+                                         detail::core_capture(on_capture));
+    if (!recorded) return detail::export_error(kOperation, type, recorded.error());
+    block->object = *std::move(recorded);
     hooks->set();
-    array->sync_event = static_cast<void*>(&block->object.recorded.event);
+    array->sync_event = FletchingRecordedEventAddress(block->object.get());
     return {};
   });
 }

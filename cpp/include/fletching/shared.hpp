@@ -50,7 +50,7 @@ class Shared {
   const Owner<Raw>* operator->() const noexcept { return &**this; }
 
   /// Whether no other Shared, view or child of a view keeps the struct.
-  [[nodiscard]] bool is_unique() const noexcept { return parent_.use_count() == 1; }
+  [[nodiscard]] bool is_unique() const noexcept { return parent_.is_only(); }
 
   /// Child `index` (from 0) as a struct of its own; of a device array with its device and event.
   /// One allocation; no data is copied.

@@ -6,15 +6,14 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <type_traits>
+#include <utility>
 
 #include "fletching/abi.h"
 #include "fletching/capture.hpp"
-#include "fletching/detail/event_handle.hpp"
+#include "fletching/detail/core.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
-#include "fletching/waiter.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
@@ -58,12 +57,13 @@ class SyncEvent {
   /// NULL.
   SyncEvent() noexcept = default;
   SyncEvent(DeviceType device_type, int64_t device_id, void* sync_event) noexcept
-      : event_{device_type, device_id, sync_event} {}
+      : event_{sync_event, device_id, nullptr, device_type.value()} {}
   /// Of a released array no field is read, and every operation returns EINVAL: its event no longer
   /// exists.
   explicit SyncEvent(const ArrowDeviceArray& array) noexcept
       : array_is_released_(array.array.release == nullptr) {
-    if (!array_is_released_) event_ = {array.device_type, array.device_id, array.sync_event};
+    if (!array_is_released_)
+      event_ = {array.sync_event, array.device_id, nullptr, array.device_type};
   }
   explicit SyncEvent(const DeviceArray& array) noexcept : SyncEvent(*array.get()) {}
 
@@ -80,7 +80,7 @@ class SyncEvent {
   /// read of the buffers.
   [[nodiscard]] Status synchronize() const noexcept {
     if (is_null()) return {};
-    return dispatch([&](const auto& runtime) { return runtime.synchronize(event_); });
+    return guarded([&] { return detail::in_core(&FletchingEventSynchronize, &event_); });
   }
 
   /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
@@ -97,14 +97,22 @@ class SyncEvent {
   [[nodiscard]] Status wait_on(void* stream,
                                OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
-    return dispatch(
-        [&](const auto& runtime) { return runtime.wait_on(event_, stream, on_capture); });
+    return guarded([&]() -> Status {
+      const FletchingStream on = detail::core_stream(stream, device_type(), device_id());
+      Status status =
+          detail::in_core(&FletchingEventWaitOn, &event_, on, detail::core_capture(on_capture));
+      if (status) return status;
+      return detail::with_capture_hint(
+          "wait_on", status.error(),
+          "wait before the capture begins, or pass OnCapture::kExternalEvent for a wait at each "
+          "launch of the graph");
+    });
   }
 
   /// Whether the event has happened. Does not block.
   [[nodiscard]] Result<bool> ready() const noexcept {
     if (is_null()) return true;
-    return dispatch([&](const auto& runtime) { return runtime.ready(event_); });
+    return ask([&](int* ready) { return detail::in_core(&FletchingEventReady, &event_, ready); });
   }
 
   /// The same for Vulkan. There is no host wait for a VkEvent: it is asked again and again, with
@@ -122,22 +130,19 @@ class SyncEvent {
 
  private:
   template <class Operation>
-  [[nodiscard]] std::invoke_result_t<Operation, const detail::WaitFunctions&> dispatch(
-      Operation operation) const noexcept {
-    return detail::guarded([&]() -> std::invoke_result_t<Operation, const detail::WaitFunctions&> {
+  [[nodiscard]] Status guarded(Operation operation) const noexcept {
+    return detail::guarded([&]() -> Status {
       if (array_is_released_) return released();
-      return operation(detail::wait_functions(event_.device_type));
+      return operation();
     });
   }
 
   template <class Operation>
-  [[nodiscard]] std::invoke_result_t<Operation> in_vulkan(Operation operation) const noexcept {
-    return detail::guarded([&]() -> std::invoke_result_t<Operation> {
-      if (array_is_released_) return released();
-      if (event_.device_type.runtime() == Runtime::kVulkan) return operation();
-      return Error{EINVAL, "vulkan::WaitContext: expected an event of Vulkan, got one of " +
-                               event_.device_type.name()};
-    });
+  [[nodiscard]] Result<bool> ask(Operation operation) const noexcept {
+    int ready = 0;
+    Status status = guarded([&] { return operation(&ready); });
+    if (!status) return std::move(status).error();
+    return ready != 0;
   }
 
   static Error released() {
@@ -145,17 +150,15 @@ class SyncEvent {
             "sync_event: array is released: expected a live array; hint: wait before the release"};
   }
 
-  detail::EventReference event_;
+  FletchingEvent event_{};
   bool array_is_released_ = false;
 };
 
 /// The handle of the legacy default stream of CUDA and HIP, which NULL is as well.
-inline void* legacy_stream() noexcept { return reinterpret_cast<void*>(cuda::kCuStreamLegacy); }
+inline void* legacy_stream() noexcept { return reinterpret_cast<void*>(std::uintptr_t{1}); }
 
 /// The handle of the calling thread's default stream of CUDA and HIP.
-inline void* per_thread_stream() noexcept {
-  return reinterpret_cast<void*>(cuda::kCuStreamPerThread);
-}
+inline void* per_thread_stream() noexcept { return reinterpret_cast<void*>(std::uintptr_t{2}); }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 

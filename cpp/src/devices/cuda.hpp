@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "devices/found_devices.hpp"
-#include "fletching/detail/cuda_scope.hpp"
+#include "devices/status.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/runtimes/cuda.hpp"
 

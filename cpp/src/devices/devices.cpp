@@ -17,18 +17,15 @@
 #include "devices/vulkan.hpp"
 #include "fletching/c_api.h"
 #include "fletching/detail/message.hpp"
-#include "fletching/detail/runtimes.hpp"
+#include "fletching/device_type.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
-#include "fletching/waiter.hpp"
 
 using fletching::DeviceInfo;
 using fletching::Runtime;
 using fletching::detail::absent;
 using fletching::detail::FoundDevice;
 using fletching::detail::FoundDevices;
-using fletching::detail::of_runtime;
-using fletching::detail::Runtimes;
 
 namespace {
 
@@ -71,13 +68,25 @@ Finder finder_of(Runtime runtime) {
           "the producer defines its events; hint: register a waiter (FletchingRegisterWaiter)"};
 }
 
+// What a report calls the runtimes, by number.
+constexpr std::array kTitles{
+    "",
+    fletching::cuda::kRuntime.title,
+    fletching::hip::kRuntime.title,
+    fletching::opencl::kRuntime.title,
+    fletching::vulkan::kRuntime.title,
+    "SYCL",
+    "Metal",
+};
+static_assert(kTitles.size() == static_cast<std::size_t>(Runtime::kMetal) + 1);
+
 // Each runtime once, whatever number of device types it has.
-using FoundByRuntime = Runtimes::Column<FoundDevices>;
+using FoundByRuntime = std::array<FoundDevices, kTitles.size()>;
 
 FoundByRuntime find_all() {
   FoundByRuntime found;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const Finder finder = finder_of(Runtimes::kIds[i]);
+    const Finder finder = finder_of(static_cast<Runtime>(i));
     if (finder.find != nullptr) found[i] = finder.find();
   }
   return found;
@@ -85,7 +94,7 @@ FoundByRuntime find_all() {
 
 // Why a device type has no library that could be asked.
 const char* why_unknown(const DeviceInfo& device) {
-  if (fletching::detail::find_waiter(device.value)) {
+  if (FletchingHasWaiter(device.value) != 0) {
     return "a waiter is registered; it cannot list devices";
   }
   if (device.event_pointer == fletching::EventPointer::kNone) {
@@ -109,7 +118,7 @@ int32_t look(const DeviceInfo& device, const FoundByRuntime& by_runtime, FoundDe
     found.reason = why_unknown(device);
     return FLETCHING_PRESENCE_UNKNOWN;
   } else {
-    found = of_runtime(by_runtime, device.value);
+    found = by_runtime[static_cast<std::size_t>(device.runtime)];
   }
   if (device.value == ARROW_DEVICE_CUDA_MANAGED) found = with_managed_memory(std::move(found));
   return found.devices.empty() ? FLETCHING_PRESENCE_ABSENT : FLETCHING_PRESENCE_REAL;
@@ -124,7 +133,7 @@ void fill(const DeviceInfo& device, const FoundByRuntime& by_runtime, Owned& own
   owned.entry = {device.value,
                  presence,
                  owned.name.c_str(),
-                 of_runtime(Runtimes::kTitles, device.value),
+                 kTitles[static_cast<std::size_t>(device.runtime)],
                  owned.found.library.c_str(),
                  owned.found.version.c_str(),
                  owned.found.reason.c_str(),

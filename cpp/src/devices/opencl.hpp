@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "devices/found_devices.hpp"
-#include "fletching/detail/opencl.hpp"
+#include "devices/status.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/runtimes/opencl.hpp"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "devices/found_devices.hpp"
+#include "devices/status.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/runtimes/vulkan.hpp"
-#include "fletching/vulkan_event.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 

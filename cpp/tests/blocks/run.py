@@ -7,6 +7,7 @@ as it is, any other is the body of a function.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -29,12 +30,20 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
     return subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+@functools.cache
+def core() -> tuple[str | Path, ...]:
+    """What a program links: the core, compiled once."""
+    built = BLOCKS / "core.o"
+    run("cc", "-std=c11", f"-I{ROOT}/cpp/include", "-c", f"{ROOT}/cpp/core/core.c", "-o", built)
+    return (built, "-pthread", "-ldl")
+
+
 def compile_alone(path: Path) -> None:
     command = [*COMPILERS[path.suffix], f"-I{ROOT}/cpp/include", str(path)]
     if not re.search(r"^int main\(", path.read_text("utf-8"), re.MULTILINE):
         run(*command, "-fsyntax-only")
         return
-    run(*command, "-o", path.with_suffix(".program"))
+    run(*command, *core(), "-o", path.with_suffix(".program"))
     printed = run(path.with_suffix(".program"))
     output = path.with_suffix(".output")
     if output.is_file() and printed != output.read_text("utf-8"):

@@ -111,15 +111,18 @@ static void test_export(const struct Gate* gate, CUstream producer, CUstream con
   struct ArrowDeviceArray moved;
   set(gate, 0);
   shut(gate, producer);
-  CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == 0);
+  CHECK(FletchingDeviceArrayExportWithEvent(&array, FletchingStreamOfArray(producer),
+                                            FLETCHING_CAPTURE_REFUSE, &message) == 0);
   CHECK(array.sync_event != NULL);
-  CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == EINVAL);
+  CHECK(FletchingDeviceArrayExportWithEvent(&array, FletchingStreamOfArray(producer),
+                                            FLETCHING_CAPTURE_REFUSE, &message) == EINVAL);
   CHECK(strstr(message.text, "sync_event is set") != NULL);
   FletchingDeviceArrayMove(&array, &moved);
 
   settle();
   CHECK(ready(&moved) == 0);
-  CHECK(FletchingDeviceArrayWaitOn(&moved, consumer, &message) == 0);
+  CHECK(FletchingDeviceArrayWaitOn(&moved, FletchingStreamOfArray(consumer),
+                                   FLETCHING_CAPTURE_REFUSE, &message) == 0);
   settle();
   CHECK(cuStreamQuery(consumer) == CUDA_ERROR_NOT_READY);
   set(gate, 1);
@@ -140,10 +143,12 @@ static void test_release_after(const struct Gate* gate, CUstream stream, CUstrea
   struct ArrowDeviceArray second = device_array(&idle_releases);
   set(gate, 0);
   shut(gate, stream);
-  CHECK(FletchingDeviceArrayReleaseAfter(&array, stream, &message) == 0);
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, FletchingStreamOfArray(stream),
+                                         FLETCHING_CAPTURE_REFUSE, &message) == 0);
   CHECK(FletchingDeviceArrayIsReleased(&array) == 1);
   settle();
-  CHECK(FletchingDeviceArrayReleaseAfter(&second, idle, &message) == 0);
+  CHECK(FletchingDeviceArrayReleaseAfter(&second, FletchingStreamOfArray(idle),
+                                         FLETCHING_CAPTURE_REFUSE, &message) == 0);
   while (count(&idle_releases) == 0) cuStreamSynchronize(idle);
   CHECK(count(&releases) == 0);
   set(gate, 1);

@@ -50,7 +50,7 @@ class Capture : public testing::Gated<Api> {
     Api::destroy_stream(captured_);
     this->close();
     if (this->control_.is_there()) {
-      EXPECT_TRUE(testing::same(this->control_.alive(), this->before_)) << "something leaks";
+      EXPECT_TRUE(this->control_.comes_to(this->before_)) << "something leaks";
     }
   }
 
@@ -124,15 +124,20 @@ TYPED_TEST(Capture, ACapturingStreamIsRefused) {
   ReleasedArray another;
   DeviceArray array = another.make(Api::kType, 0);
   TestFixture::Graphs::begin(this->captured_);
+  ReleasedArray leaked;
+  DeviceArray taken = leaked.make(Api::kType, 0);
+  const std::int64_t leaks = pending_releases()->leaked;
   for (const Status& status :
        {SyncEvent(exported).wait_on(this->captured_), export_with_event(array, this->captured_),
-        release_after(array, this->captured_)}) {
+        release_after(taken, this->captured_)}) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code(), EBUSY) << message(status);
     EXPECT_TRUE(contains(message(status), "captured into a graph")) << message(status);
   }
-  EXPECT_FALSE(array.is_released());
   EXPECT_EQ(array->sync_event, nullptr);
+  EXPECT_TRUE(taken.is_released()) << "it is taken, and no error path releases early";
+  EXPECT_EQ(leaked.parents.count(), 0);
+  EXPECT_EQ(pending_releases()->leaked, leaks + 1);
   this->end_capture();
   EXPECT_TRUE(export_with_event(array, this->captured_).ok()) << "it is over";
   array.release();

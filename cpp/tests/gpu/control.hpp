@@ -4,6 +4,7 @@
 #ifndef FLETCHING_TESTS_GPU_CONTROL_HPP
 #define FLETCHING_TESTS_GPU_CONTROL_HPP
 
+#include <chrono>
 #include <cstring>
 #include <span>
 #include <thread>
@@ -12,6 +13,10 @@
 #include "standin.h"
 
 namespace fletching::testing {
+
+inline bool same(const FletchingStandinCounts& a, const FletchingStandinCounts& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
 
 class Control {
  public:
@@ -55,6 +60,17 @@ class Control {
     return counts;
   }
 
+  /// Whether as much is alive as before, and nothing leaks. What was released behind a stream is
+  /// destroyed later, on another thread, its event last. Gives up after a minute.
+  [[nodiscard]] bool comes_to(const FletchingStandinCounts& wanted) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!same(alive(), wanted)) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
  private:
   template <class Function>
   static void find(void* library, const char* name, Function& function) {
@@ -70,10 +86,6 @@ class Control {
   decltype(&FletchingStandinStaleHandles) stale_handles_ = nullptr;
   std::span<const VendorFunction> functions_;
 };
-
-inline bool same(const FletchingStandinCounts& a, const FletchingStandinCounts& b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
-}
 
 }  // namespace fletching::testing
 

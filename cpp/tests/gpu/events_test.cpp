@@ -52,7 +52,7 @@ class Events : public testing::Gated<Api> {
     Api::destroy_event(event_);
     this->close();
     if (this->control_.is_there()) {
-      EXPECT_TRUE(testing::same(this->control_.alive(), this->before_)) << "something leaks";
+      EXPECT_TRUE(this->control_.comes_to(this->before_)) << "something leaks";
     }
   }
 
@@ -273,9 +273,13 @@ TYPED_TEST(Events, HandleEveryFailure) {
   const auto defer = [&]() -> Status {
     ReleasedArray made;
     DeviceArray array = made.make(Api::kType, 0);
+    // Where the release cannot be deferred, it waits; where it cannot wait either, it leaks.
     Status status = release_after(array, stream);
-    EXPECT_EQ(status.ok(), array.is_released());
-    if (!status.ok()) array.release();
+    EXPECT_TRUE(array.is_released());
+    if (!status.ok()) {
+      EXPECT_EQ(made.parents.count(), 0);
+      return status;
+    }
     EXPECT_TRUE(made.parents.wait_for(1));
     this->control_.settle_releases();  // the next fault is not for the thread that released it
     return status;
@@ -360,8 +364,6 @@ TYPED_TEST(Events, ReportWhenMemoryRunsOut) {
   };
   fail_each([&](DeviceArray& array) { return export_with_event(array, this->consumer_); },
             [](const DeviceArray& array) { return array->sync_event != nullptr; });
-  fail_each([&](DeviceArray& array) { return release_after(array, this->consumer_); },
-            [](const DeviceArray& array) { return array.is_released(); });
 }
 
 // A process that exits neither waits for what is pending nor releases it.
@@ -411,7 +413,7 @@ TEST(CudaContexts, AreNotCreated) {
       const SyncEvent of_device(ARROW_DEVICE_CUDA, device, static_cast<void*>(&event));
       EXPECT_FALSE(of_device.synchronize().ok());
       EXPECT_FALSE(of_device.wait_on(nullptr).ok());
-      EXPECT_FALSE(of_device.ready().ok());
+      EXPECT_TRUE(of_device.ready().ok()) << "an event is asked from anywhere";
       EXPECT_EQ(CudaApi::current(), 0);
     }
     const SyncEvent inactive(ARROW_DEVICE_CUDA, 1, static_cast<void*>(&event));

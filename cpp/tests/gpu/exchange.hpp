@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,21 +52,10 @@ class Exchange : public Gated<CudaApi> {
     open_gate();
     EXPECT_TRUE(releases_.wait_for(made_));
     // While the context is there: an event that outlives it cannot be destroyed any more.
-    EXPECT_TRUE(!control_.is_there() || is_alive(during_)) << "something leaks";
+    EXPECT_TRUE(!control_.is_there() || control_.comes_to(during_)) << "something leaks";
     end_streams();
     close();
-    EXPECT_TRUE(!control_.is_there() || is_alive(before_)) << "something leaks";
-  }
-
-  // What was released behind a stream is destroyed later, on another thread, its event last. Gives
-  // up, and fails, after a minute.
-  bool is_alive(const FletchingStandinCounts& wanted) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!same(control_.alive(), wanted)) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::yield();
-    }
-    return true;
+    EXPECT_TRUE(!control_.is_there() || control_.comes_to(before_)) << "something leaks";
   }
 
   [[nodiscard]] const void* data() const { return reinterpret_cast<const void*>(memory_); }

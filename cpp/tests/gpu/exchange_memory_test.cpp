@@ -34,16 +34,16 @@ class ExchangeOutOfMemory : public Exchange {
       round(inject);
       EXPECT_TRUE(releases_.wait_for(made_)) << "an array was not released";
       EXPECT_EQ(releases_.count(), made_) << "an array was released twice";
-      EXPECT_TRUE(is_alive(during_)) << "something of the driver leaks";
+      EXPECT_TRUE(control_.comes_to(during_)) << "something of the driver leaks";
       if (!inject.fired() || HasFailure()) return nth;
     }
   }
 
   /// ENOMEM when an allocation failed, or what the driver says when it was its own; else
-  /// `expected`.
+  /// `expected`. The destruction of an event that is not needed any more may fail unnoticed.
   template <class T>
   static void expect_code(const Result<T>& result, bool fired, int expected) {
-    if (!fired) {
+    if (!fired || result.ok()) {
       EXPECT_EQ(code_of(result), expected) << message(result);
       return;
     }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "fletching/detail/vulkan.hpp"
+#include "fletching/vulkan_event.hpp"
 #include "headers.hpp"
 #include "tables.hpp"
 

@@ -186,6 +186,9 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuPointerGetAttribute(void* data,
             static_cast<unsigned int*>(data),
             static_cast<unsigned int>(on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST));
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        // The address in the current context, which has to be able to access the memory.
+        require(current() != nullptr, Status::kInvalidContext);
+        require(current()->device() == found->context->device(), Status::kInvalidValue);
         return store(static_cast<CUdeviceptr*>(data), pointer);
       case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         require(found->kind != MemoryKind::kDevice, Status::kInvalidValue);

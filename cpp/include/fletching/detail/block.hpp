@@ -108,6 +108,10 @@ class Share {
   bool operator==(const Share&) const = default;
 
   [[nodiscard]] BlockHead* block() const noexcept { return block_; }
+  /// Whether there is no other share of the block. What the others did before is seen then.
+  [[nodiscard]] bool is_only() const noexcept {
+    return block_ != nullptr && block_->shares.load(std::memory_order_acquire) == 1;
+  }
 
   friend void let_go(Share& share, ReleaseStack& stack) noexcept {
     BlockHead* const block = std::exchange(share.block_, nullptr);
