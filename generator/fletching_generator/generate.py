@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .async_stream import diagram
+from .core import bundle
 from .docs import async_page, maps, pages, rule_pages
 from .files import replace_file
 from .languages import find_languages
-from .languages.c import bundle
 from .render import BANNER, render_module
 from .rules.rulebook import Rulebook
 from .runtimes import vendor_checks

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fletching_generator.core import bundle
 from fletching_generator.errors import UsageError
-from fletching_generator.languages.c import bundle, core
+from fletching_generator.languages.c import core
 from fletching_generator.render import render
 from fletching_generator.spec.model import Spec
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,12 @@ def decided(draft: list[str], committed: list[str]) -> list[str]:
 def replayed(
     scratch: Scratch, spec: Spec, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> Scratch:
-    """A scratch root, cut back, synced and not touched by anybody."""
+    """A scratch root, cut back, synced and not touched by anybody, with what the bundle needs."""
+    for pattern in ("cpp/core/*.[ch]", "cpp/include/fletching/*.h"):
+        for source in REPOSITORY.glob(pattern):
+            target = scratch.root / source.relative_to(REPOSITORY)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
     path = scratch.root / "spec" / "devices.yaml"
     text = path.read_text(encoding="utf-8")
     first = text.index(f"  - name: {new_devices(spec)[0].name}\n")

@@ -21,6 +21,7 @@ MODULES = {
 ON_TOP = {"cli", "errors", "files", "generate", "render", "spelling"}
 SUBJECTS = {
     "async_stream",
+    "core",
     "cuda_array_interface",
     "docs",
     "headers",

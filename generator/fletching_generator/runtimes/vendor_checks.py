@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..languages.c import type_name, wrap_arguments
+from ..languages.c import type_name
+from ..languages.c.wrapping import wrap_arguments
 from ..render import Filters, Output
 from ..spec.model import Spec
 from .model import INTEGERS, Function, VendorType

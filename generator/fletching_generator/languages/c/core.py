@@ -129,7 +129,7 @@ def status_line(constant: Constant) -> str:
 
 def library_names(runtime: Runtime) -> str:
     """The file names by system; none where the vendor has no library."""
-    lines = []
+    lines: list[str] = []
     for macro, system in _SYSTEMS:
         names = [f'"{name}"' for name in getattr(runtime.libraries, system)]
         directive = "#else" if macro is None else f"#{'el' if lines else ''}if defined({macro})"

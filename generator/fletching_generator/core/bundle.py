@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from ...errors import UsageError
+from ..errors import UsageError
 
 _HEADERS = PurePosixPath("cpp/include")
 _CORE = PurePosixPath("cpp/core/core.c")
