@@ -13,20 +13,20 @@
 // FLETCHING_RUNTIME_NONE also for a device type that is not known.
 static int32_t device_runtime(ArrowDeviceType type) {
   switch (type) {
-    case 2:
-    case 3:
-    case 13:
+    case ARROW_DEVICE_CUDA:
+    case ARROW_DEVICE_CUDA_HOST:
+    case ARROW_DEVICE_CUDA_MANAGED:
       return FLETCHING_RUNTIME_CUDA;
-    case 10:
-    case 11:
+    case ARROW_DEVICE_ROCM:
+    case ARROW_DEVICE_ROCM_HOST:
       return FLETCHING_RUNTIME_HIP;
-    case 4:
+    case ARROW_DEVICE_OPENCL:
       return FLETCHING_RUNTIME_OPENCL;
-    case 7:
+    case ARROW_DEVICE_VULKAN:
       return FLETCHING_RUNTIME_VULKAN;
-    case 14:
+    case ARROW_DEVICE_ONEAPI:
       return FLETCHING_RUNTIME_SYCL;
-    case 8:
+    case ARROW_DEVICE_METAL:
       return FLETCHING_RUNTIME_METAL;
     default:
       return FLETCHING_RUNTIME_NONE;
@@ -36,33 +36,33 @@ static int32_t device_runtime(ArrowDeviceType type) {
 // NULL for a device type that is not known.
 static const char* device_name(ArrowDeviceType type) {
   switch (type) {
-    case 1:
+    case ARROW_DEVICE_CPU:
       return "cpu";
-    case 2:
+    case ARROW_DEVICE_CUDA:
       return "cuda";
-    case 3:
+    case ARROW_DEVICE_CUDA_HOST:
       return "cuda_host";
-    case 4:
+    case ARROW_DEVICE_OPENCL:
       return "opencl";
-    case 7:
+    case ARROW_DEVICE_VULKAN:
       return "vulkan";
-    case 8:
+    case ARROW_DEVICE_METAL:
       return "metal";
-    case 9:
+    case ARROW_DEVICE_VPI:
       return "vpi";
-    case 10:
+    case ARROW_DEVICE_ROCM:
       return "rocm";
-    case 11:
+    case ARROW_DEVICE_ROCM_HOST:
       return "rocm_host";
-    case 12:
+    case ARROW_DEVICE_EXT_DEV:
       return "ext_dev";
-    case 13:
+    case ARROW_DEVICE_CUDA_MANAGED:
       return "cuda_managed";
-    case 14:
+    case ARROW_DEVICE_ONEAPI:
       return "oneapi";
-    case 15:
+    case ARROW_DEVICE_WEBGPU:
       return "webgpu";
-    case 16:
+    case ARROW_DEVICE_HEXAGON:
       return "hexagon";
     case 17:
       return "maia";
@@ -76,10 +76,10 @@ static const char* device_name(ArrowDeviceType type) {
 // Whether sync_event is NULL on this device type.
 static bool device_has_no_event(ArrowDeviceType type) {
   switch (type) {
-    case 1:
-    case 9:
-    case 15:
-    case 16:
+    case ARROW_DEVICE_CPU:
+    case ARROW_DEVICE_VPI:
+    case ARROW_DEVICE_WEBGPU:
+    case ARROW_DEVICE_HEXAGON:
     case 17:
     case 18:
       return true;

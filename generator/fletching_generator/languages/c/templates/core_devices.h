@@ -15,7 +15,7 @@ static int32_t device_runtime(ArrowDeviceType type) {
   switch (type) {
 /*% for runtime, devices in groups.items() %*/
 /*% for device in devices %*/
-    case /*{ device.value }*/:
+    case /*{ device.arrow or device.value }*/:
 /*% endfor %*/
       return FLETCHING_RUNTIME_/*{ runtime | upper }*/;
 /*% endfor %*/
@@ -28,7 +28,7 @@ static int32_t device_runtime(ArrowDeviceType type) {
 static const char* device_name(ArrowDeviceType type) {
   switch (type) {
 /*% for device in spec.devices %*/
-    case /*{ device.value }*/:
+    case /*{ device.arrow or device.value }*/:
       return "/*{ device.name }*/";
 /*% endfor %*/
     default:
@@ -40,7 +40,7 @@ static const char* device_name(ArrowDeviceType type) {
 static bool device_has_no_event(ArrowDeviceType type) {
   switch (type) {
 /*% for device in spec.devices if device.event.pointer == "none" %*/
-    case /*{ device.value }*/:
+    case /*{ device.arrow or device.value }*/:
 /*% endfor %*/
       return true;
     default:
