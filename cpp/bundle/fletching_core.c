@@ -51,7 +51,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The waits on an event, whatever the device.
+// Waits on an event of any device type.
 #ifndef FLETCHING_CORE_EVENTS_H
 #define FLETCHING_CORE_EVENTS_H
 
@@ -88,9 +88,9 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on events for runtimes whose streams can be captured into a graph. CUDA and HIP
-// have the same functions for that, under names of their own, and differ in what a thread has to
-// have current.
+// The operations on events for runtimes whose streams can be captured into a graph: CUDA and HIP.
+// Their functions have the same signatures. They differ in the context or device that must be
+// current.
 #ifndef FLETCHING_CORE_GRAPH_RUNTIME_H
 #define FLETCHING_CORE_GRAPH_RUNTIME_H
 
@@ -99,7 +99,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a vendor's runtime can do: one table of functions for each.
+// The operations of a vendor's runtime, as a table of functions.
 #ifndef FLETCHING_CORE_RUNTIME_H
 #define FLETCHING_CORE_RUNTIME_H
 
@@ -134,7 +134,7 @@ static void no_failure(struct failure* failure) {
   failure->message.text[0] = '\0';
 }
 
-// How many bytes the UTF-8 character at `text` has; 0 when there is none. Reads no byte behind NUL.
+// Length of the UTF-8 character at `text`; 0 if it is invalid. Stops at NUL.
 static size_t utf8_length(const char* text) {
   const unsigned char* byte = (const unsigned char*)text;
   const unsigned char first = byte[0];
@@ -249,7 +249,7 @@ static void add_hint(struct failure* failure, const char* operation, const char*
   *failure = made;
 }
 
-// Hands the failure, or that there is none, to the caller.
+// Writes the message and returns the error number.
 static int report(const struct failure* failure, struct FletchingMessage* message) {
   if (message == NULL) return failure->code;
   message->text[0] = '\0';
@@ -274,8 +274,7 @@ static int report(const struct failure* failure, struct FletchingMessage* messag
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the core needs of the operating system: locks, threads, time, shared libraries. POSIX and
-// Win32.
+// Locks, threads, time and shared libraries of the operating system: POSIX and Win32.
 #ifndef FLETCHING_CORE_PLATFORM_H
 #define FLETCHING_CORE_PLATFORM_H
 
@@ -365,7 +364,7 @@ static bool start_thread(void (*body)(void*), void* data) {
   return true;
 }
 
-static int64_t process_id(void) { return 0; }  // there is no fork
+static int64_t process_id(void) { return 0; }  // Windows has no fork
 
 static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
 
@@ -482,10 +481,10 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-// A number that is another one in a child of fork.
+// Differs in a child of fork.
 static int64_t process_id(void) { return (int64_t)getpid(); }
 
-// Nothing of stdio: its lock may be held by a thread that a child of fork does not have.
+// Without stdio: in a child of fork its lock may be held forever.
 static void write_to_stderr(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, strlen(text));
   (void)written;
@@ -544,7 +543,7 @@ struct vendor_library {
   const char* const* names;  // in the order in which they are tried; NULL ends them
   const struct vendor_function* functions;
   size_t n_functions;
-  void* table;            // the struct of the functions; one that the library lacks is NULL there
+  void* table;            // the struct of the functions; missing functions are NULL
   void (*bind)(void);     // called when the table is filled; may be NULL
   const char* found;      // the name under which it was loaded
   lock_type lock;         // guards the load
@@ -619,7 +618,7 @@ static bool has_function(const struct vendor_library* self, bool is_there, const
 
 #endif  // FLETCHING_CORE_LIBRARY_H
 
-// What an event says when it is asked.
+// The answer of a query of an event.
 enum event_state { EVENT_DONE, EVENT_PENDING, EVENT_FAILED };
 
 // Where an event is from. CUDA: its context, and how to know that again. HIP: its device.
@@ -649,10 +648,10 @@ struct runtime {
   // An event that was created is in `recorded` also after a failure.
   bool (*record)(const struct runtime* self, struct FletchingRecordedEvent* recorded,
                  const struct FletchingStream* stream, int on_capture, struct failure* failure);
-  // Whether nothing that was on the stream can still run. A failure says nothing about it.
+  // Whether the work on the stream is done, or can never run. A failure is no answer.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
-  // Before the release of what the stream has used: nothing, but for OpenCL's failed commands.
+  // Finishes other work on the queue after a failed command, before a release.
   void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   // Runs the body where the event is from, and in the mode in which no other thread's capture is in
@@ -666,7 +665,7 @@ struct runtime {
                   struct failure* failure);
   void* (*current)(void);
   const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
-  // Why there is no record, "" where there is; and what to do instead of a wait, or NULL.
+  // The reason why events cannot be recorded, or ""; the alternative to a wait, or NULL.
   const char* no_record;
   const char* instead_of_wait;
 };
@@ -674,7 +673,7 @@ struct runtime {
 // The handle that sync_event is the address of.
 static bool get_handle(const struct FletchingEvent* event, const char* device, void** handle,
                        struct failure* failure) {
-  const uintptr_t lowest = 4096;  // nothing is mapped below
+  const uintptr_t lowest = 4096;  // lower addresses are never mapped
   const uintptr_t address = (uintptr_t)event->sync_event;
   if (address < lowest || address % _Alignof(void*) != 0) {
     return fail(failure, EINVAL,
@@ -689,7 +688,7 @@ static bool get_handle(const struct FletchingEvent* event, const char* device, v
 
 #endif  // FLETCHING_CORE_RUNTIME_H
 
-// The functions, and what the vendor calls them: cuda.h and hip.h fill one of these each.
+// The common functions and their vendor names: cuda.h and hip.h fill them in.
 #define GRAPH_FUNCTIONS(X)                                                \
   X(init, (uint32_t flags))                                               \
   X(exchange_mode, (int32_t* mode))                                       \
@@ -715,12 +714,12 @@ struct graph_names {
 };
 #undef DECLARE
 
-// What a thread has current, changed for a while. CUDA: a context. HIP: a device.
+// A temporary change of the thread's current CUDA context or HIP device.
 struct scope {
-  void* current;  // CUDA: what is current now
+  void* current;  // CUDA: the current context
   bool is_pushed;
   bool is_retained;  // CUDA: a reference of the primary context of `device`
-  bool is_changed;   // HIP: `device` is what was current before
+  bool is_changed;   // HIP: `device` is the previous device
   int32_t device;
 };
 
@@ -728,7 +727,7 @@ struct graph_runtime {
   struct vendor_library* library;
   const struct graph_functions* functions;
   const struct graph_names* names;
-  // Numbers. The first capture status is that nothing is captured, the second that it is.
+  // Constants. Capture status 0 means not captured, 1 captured.
   int32_t not_in_capture;  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
   int32_t relaxed_mode;
   uint32_t event_flags;
@@ -836,7 +835,7 @@ static bool graph_synchronize(const struct runtime* runtime, const struct Fletch
   return restore(self, &mode, failure) && has_left && is_done;
 }
 
-// An event can be asked from whatever the thread has current.
+// A query works in any context.
 static bool graph_ready(const struct runtime* runtime, const struct FletchingEvent* event,
                         void* handle, bool* is_done, struct failure* failure) {
   (void)event;
@@ -945,8 +944,8 @@ static bool graph_has_passed(const struct runtime* runtime,
   return has_passed || is_lost;
 }
 
-// Nothing else destroys it, so it is tried without the mode too, and once more when it did not come
-// to that.
+// No other call destroys the event: continue without the relaxed mode, and retry once if the
+// context could not be entered.
 static void graph_destroy(const struct runtime* runtime,
                           const struct FletchingRecordedEvent* recorded) {
   const struct graph_runtime* self = runtime->graph;
@@ -2380,8 +2379,7 @@ static bool opencl_record(const struct runtime* self, struct FletchingRecordedEv
   return OPENCL_CALL(clFlush, (stream->handle), failure);
 }
 
-// A marker whose command has failed says that the queue will run no more of what is before it, or
-// on a queue that is out of order nothing at all: see settle.
+// A failed marker is final, but other commands of the queue may still run: see opencl_settle.
 static bool opencl_has_passed(const struct runtime* self,
                               const struct FletchingRecordedEvent* recorded,
                               struct failure* failure) {
@@ -2694,7 +2692,7 @@ typedef void(FLETCHING_CALL* vulkan_cmd_wait_events)(
 
 static bool vulkan_get_event(const struct FletchingEvent* event, VkEvent* handle,
                              struct failure* failure) {
-  const uintptr_t lowest = 4096;  // nothing is mapped below
+  const uintptr_t lowest = 4096;  // lower addresses are never mapped
   const uintptr_t address = (uintptr_t)event->sync_event;
   if (address < lowest || address % _Alignof(VkEvent) != 0) {
     return fail(failure, EINVAL,
@@ -3039,7 +3037,7 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
   return true;
 }
 
-// Completes what the caller left to the array: its device and runtime.
+// Fills in the device and runtime that the caller left to the array.
 static bool complete_stream(struct FletchingStream* stream, const char* operation,
                             ArrowDeviceType type, int64_t device_id, struct failure* failure) {
   const int32_t own = device_runtime(type);
@@ -3263,13 +3261,13 @@ static void count_inherited(void) {
 static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   if (recorded->event == NULL) return;
   if (recorded->process != process_id()) {
-    count_inherited();  // it is the parent's, and nothing of the runtime is called
+    count_inherited();  // the parent owns it, and the runtime does not survive a fork
     return;
   }
   recorded->runtime->destroy(recorded->runtime, recorded);
 }
 
-// The runtime that records on a stream, or why there is none.
+// The runtime of a stream, or NULL with the reason.
 static const struct runtime* recorder_of(int32_t number, struct failure* failure) {
   const struct runtime* runtime = numbered_runtime(number);
   if (runtime != NULL && runtime->record != NULL) return runtime;
@@ -3335,7 +3333,7 @@ struct event_share {
   atomic_size_t users;
 };
 
-// What a struct had before it was hooked.
+// The previous callback of a struct.
 struct event_hook {
   void (*release)(struct ArrowArray*);
   void* private_data;
@@ -3494,7 +3492,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
                                          .device_id = other.device_id};
     (void)runtime->wait_on(runtime, &event, recorded.event, &stream, FLETCHING_CAPTURE_REFUSE,
                            &failure);
-    // The wait keeps what it needs of the event, which can go at once.
+    // The enqueued wait does not need the event any longer.
     end_recorded(&recorded);
   }
   return report(&failure, message);
@@ -3559,7 +3557,7 @@ int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
 int FletchingCudaStreamDestroy(struct FletchingStream stream, struct FletchingMessage* message) {
   struct failure failure;
   struct stream_to_destroy data = {stream.handle, false};
-  // Nothing else destroys it, so it is tried once more when it did not come to that.
+  // No other call destroys the stream: retry once if its context could not be entered.
   for (int attempt = 0; attempt < 2 && !data.is_tried; ++attempt) {
     no_failure(&failure);
     (void)in_cuda_stream(&stream, destroy_cuda_stream, &data, &failure);
@@ -3572,7 +3570,7 @@ static bool ask_pointer(void* value, CUpointer_attribute attribute, CUdeviceptr 
   return CUDA_CALL(cuPointerGetAttribute, (value, attribute, address), failure);
 }
 
-// The device is known in any context, the device's address only in one of its own.
+// The ordinal is available in any context, the device address only in a context of the device.
 static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* memory,
                              struct failure* failure) {
   uint32_t kind = 0;
@@ -3674,7 +3672,7 @@ static void append_list(struct release_list* list, struct release_list* from) {
   *from = (struct release_list){NULL, NULL};
 }
 
-// From the exit of the process on nothing has passed, and nothing that has not begun is released.
+// Set when the process exits: no further release begins.
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
 
@@ -3855,7 +3853,8 @@ static bool has_passed(struct FletchingRelease* entry) {
   return false;
 }
 
-// Hands on what has passed, from this entry on. Whether there was any.
+// Starts the releases of the entries that are done, from this one on. Returns whether there were
+// any.
 static bool hand_over(struct FletchingRelease** place) {
   bool any = false;
   while (*place != NULL) {
@@ -4015,7 +4014,7 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
   if (stream.device_id < 0) stream.device_id = array->device_id;
   if (stream.runtime == FLETCHING_RUNTIME_NONE) stream.runtime = own;
   if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
-    release_array(&array->array);  // nothing can run on no stream
+    release_array(&array->array);  // no stream, no pending work
     return;
   }
   if (defer_release(array, &stream, on_capture, failure)) return;

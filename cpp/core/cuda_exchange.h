@@ -64,7 +64,7 @@ int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
 int FletchingCudaStreamDestroy(struct FletchingStream stream, struct FletchingMessage* message) {
   struct failure failure;
   struct stream_to_destroy data = {stream.handle, false};
-  // Nothing else destroys it, so it is tried once more when it did not come to that.
+  // No other call destroys the stream: retry once if its context could not be entered.
   for (int attempt = 0; attempt < 2 && !data.is_tried; ++attempt) {
     no_failure(&failure);
     (void)in_cuda_stream(&stream, destroy_cuda_stream, &data, &failure);
@@ -77,7 +77,7 @@ static bool ask_pointer(void* value, CUpointer_attribute attribute, CUdeviceptr 
   return CUDA_CALL(cuPointerGetAttribute, (value, attribute, address), failure);
 }
 
-// The device is known in any context, the device's address only in one of its own.
+// The ordinal is available in any context, the device address only in a context of the device.
 static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* memory,
                              struct failure* failure) {
   uint32_t kind = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The waits on an event, whatever the device.
+// Waits on an event of any device type.
 #ifndef FLETCHING_CORE_EVENTS_H
 #define FLETCHING_CORE_EVENTS_H
 
@@ -24,7 +24,7 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
   return true;
 }
 
-// Completes what the caller left to the array: its device and runtime.
+// Fills in the device and runtime that the caller left to the array.
 static bool complete_stream(struct FletchingStream* stream, const char* operation,
                             ArrowDeviceType type, int64_t device_id, struct failure* failure) {
   const int32_t own = device_runtime(type);

@@ -20,13 +20,13 @@ static void count_inherited(void) {
 static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   if (recorded->event == NULL) return;
   if (recorded->process != process_id()) {
-    count_inherited();  // it is the parent's, and nothing of the runtime is called
+    count_inherited();  // the parent owns it, and the runtime does not survive a fork
     return;
   }
   recorded->runtime->destroy(recorded->runtime, recorded);
 }
 
-// The runtime that records on a stream, or why there is none.
+// The runtime of a stream, or NULL with the reason.
 static const struct runtime* recorder_of(int32_t number, struct failure* failure) {
   const struct runtime* runtime = numbered_runtime(number);
   if (runtime != NULL && runtime->record != NULL) return runtime;
@@ -92,7 +92,7 @@ struct event_share {
   atomic_size_t users;
 };
 
-// What a struct had before it was hooked.
+// The previous callback of a struct.
 struct event_hook {
   void (*release)(struct ArrowArray*);
   void* private_data;

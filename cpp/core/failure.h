@@ -27,7 +27,7 @@ static void no_failure(struct failure* failure) {
   failure->message.text[0] = '\0';
 }
 
-// How many bytes the UTF-8 character at `text` has; 0 when there is none. Reads no byte behind NUL.
+// Length of the UTF-8 character at `text`; 0 if it is invalid. Stops at NUL.
 static size_t utf8_length(const char* text) {
   const unsigned char* byte = (const unsigned char*)text;
   const unsigned char first = byte[0];
@@ -142,7 +142,7 @@ static void add_hint(struct failure* failure, const char* operation, const char*
   *failure = made;
 }
 
-// Hands the failure, or that there is none, to the caller.
+// Writes the message and returns the error number.
 static int report(const struct failure* failure, struct FletchingMessage* message) {
   if (message == NULL) return failure->code;
   message->text[0] = '\0';

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on events for runtimes whose streams can be captured into a graph. CUDA and HIP
-// have the same functions for that, under names of their own, and differ in what a thread has to
-// have current.
+// The operations on events for runtimes whose streams can be captured into a graph: CUDA and HIP.
+// Their functions have the same signatures. They differ in the context or device that must be
+// current.
 #ifndef FLETCHING_CORE_GRAPH_RUNTIME_H
 #define FLETCHING_CORE_GRAPH_RUNTIME_H
 
 #include "runtime.h"
 
-// The functions, and what the vendor calls them: cuda.h and hip.h fill one of these each.
+// The common functions and their vendor names: cuda.h and hip.h fill them in.
 #define GRAPH_FUNCTIONS(X)                                                \
   X(init, (uint32_t flags))                                               \
   X(exchange_mode, (int32_t* mode))                                       \
@@ -34,12 +34,12 @@ struct graph_names {
 };
 #undef DECLARE
 
-// What a thread has current, changed for a while. CUDA: a context. HIP: a device.
+// A temporary change of the thread's current CUDA context or HIP device.
 struct scope {
-  void* current;  // CUDA: what is current now
+  void* current;  // CUDA: the current context
   bool is_pushed;
   bool is_retained;  // CUDA: a reference of the primary context of `device`
-  bool is_changed;   // HIP: `device` is what was current before
+  bool is_changed;   // HIP: `device` is the previous device
   int32_t device;
 };
 
@@ -47,7 +47,7 @@ struct graph_runtime {
   struct vendor_library* library;
   const struct graph_functions* functions;
   const struct graph_names* names;
-  // Numbers. The first capture status is that nothing is captured, the second that it is.
+  // Constants. Capture status 0 means not captured, 1 captured.
   int32_t not_in_capture;  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
   int32_t relaxed_mode;
   uint32_t event_flags;
@@ -155,7 +155,7 @@ static bool graph_synchronize(const struct runtime* runtime, const struct Fletch
   return restore(self, &mode, failure) && has_left && is_done;
 }
 
-// An event can be asked from whatever the thread has current.
+// A query works in any context.
 static bool graph_ready(const struct runtime* runtime, const struct FletchingEvent* event,
                         void* handle, bool* is_done, struct failure* failure) {
   (void)event;
@@ -264,8 +264,8 @@ static bool graph_has_passed(const struct runtime* runtime,
   return has_passed || is_lost;
 }
 
-// Nothing else destroys it, so it is tried without the mode too, and once more when it did not come
-// to that.
+// No other call destroys the event: continue without the relaxed mode, and retry once if the
+// context could not be entered.
 static void graph_destroy(const struct runtime* runtime,
                           const struct FletchingRecordedEvent* recorded) {
   const struct graph_runtime* self = runtime->graph;

@@ -29,7 +29,7 @@ struct vendor_library {
   const char* const* names;  // in the order in which they are tried; NULL ends them
   const struct vendor_function* functions;
   size_t n_functions;
-  void* table;            // the struct of the functions; one that the library lacks is NULL there
+  void* table;            // the struct of the functions; missing functions are NULL
   void (*bind)(void);     // called when the table is filled; may be NULL
   const char* found;      // the name under which it was loaded
   lock_type lock;         // guards the load

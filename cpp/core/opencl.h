@@ -123,8 +123,7 @@ static bool opencl_record(const struct runtime* self, struct FletchingRecordedEv
   return OPENCL_CALL(clFlush, (stream->handle), failure);
 }
 
-// A marker whose command has failed says that the queue will run no more of what is before it, or
-// on a queue that is out of order nothing at all: see settle.
+// A failed marker is final, but other commands of the queue may still run: see opencl_settle.
 static bool opencl_has_passed(const struct runtime* self,
                               const struct FletchingRecordedEvent* recorded,
                               struct failure* failure) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the core needs of the operating system: locks, threads, time, shared libraries. POSIX and
-// Win32.
+// Locks, threads, time and shared libraries of the operating system: POSIX and Win32.
 #ifndef FLETCHING_CORE_PLATFORM_H
 #define FLETCHING_CORE_PLATFORM_H
 
@@ -91,7 +90,7 @@ static bool start_thread(void (*body)(void*), void* data) {
   return true;
 }
 
-static int64_t process_id(void) { return 0; }  // there is no fork
+static int64_t process_id(void) { return 0; }  // Windows has no fork
 
 static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
 
@@ -208,10 +207,10 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-// A number that is another one in a child of fork.
+// Differs in a child of fork.
 static int64_t process_id(void) { return (int64_t)getpid(); }
 
-// Nothing of stdio: its lock may be held by a thread that a child of fork does not have.
+// Without stdio: in a child of fork its lock may be held forever.
 static void write_to_stderr(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, strlen(text));
   (void)written;

@@ -72,7 +72,8 @@ static bool has_passed(struct FletchingRelease* entry) {
   return false;
 }
 
-// Hands on what has passed, from this entry on. Whether there was any.
+// Starts the releases of the entries that are done, from this one on. Returns whether there were
+// any.
 static bool hand_over(struct FletchingRelease** place) {
   bool any = false;
   while (*place != NULL) {

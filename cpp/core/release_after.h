@@ -68,7 +68,7 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
   if (stream.device_id < 0) stream.device_id = array->device_id;
   if (stream.runtime == FLETCHING_RUNTIME_NONE) stream.runtime = own;
   if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
-    release_array(&array->array);  // nothing can run on no stream
+    release_array(&array->array);  // no stream, no pending work
     return;
   }
   if (defer_release(array, &stream, on_capture, failure)) return;

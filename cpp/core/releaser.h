@@ -40,7 +40,7 @@ static void append_list(struct release_list* list, struct release_list* from) {
   *from = (struct release_list){NULL, NULL};
 }
 
-// From the exit of the process on nothing has passed, and nothing that has not begun is released.
+// Set when the process exits: no further release begins.
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a vendor's runtime can do: one table of functions for each.
+// The operations of a vendor's runtime, as a table of functions.
 #ifndef FLETCHING_CORE_RUNTIME_H
 #define FLETCHING_CORE_RUNTIME_H
 
@@ -8,7 +8,7 @@
 #include "fletching/events.h"
 #include "library.h"
 
-// What an event says when it is asked.
+// The answer of a query of an event.
 enum event_state { EVENT_DONE, EVENT_PENDING, EVENT_FAILED };
 
 // Where an event is from. CUDA: its context, and how to know that again. HIP: its device.
@@ -38,10 +38,10 @@ struct runtime {
   // An event that was created is in `recorded` also after a failure.
   bool (*record)(const struct runtime* self, struct FletchingRecordedEvent* recorded,
                  const struct FletchingStream* stream, int on_capture, struct failure* failure);
-  // Whether nothing that was on the stream can still run. A failure says nothing about it.
+  // Whether the work on the stream is done, or can never run. A failure is no answer.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
-  // Before the release of what the stream has used: nothing, but for OpenCL's failed commands.
+  // Finishes other work on the queue after a failed command, before a release.
   void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   // Runs the body where the event is from, and in the mode in which no other thread's capture is in
@@ -55,7 +55,7 @@ struct runtime {
                   struct failure* failure);
   void* (*current)(void);
   const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
-  // Why there is no record, "" where there is; and what to do instead of a wait, or NULL.
+  // The reason why events cannot be recorded, or ""; the alternative to a wait, or NULL.
   const char* no_record;
   const char* instead_of_wait;
 };
@@ -63,7 +63,7 @@ struct runtime {
 // The handle that sync_event is the address of.
 static bool get_handle(const struct FletchingEvent* event, const char* device, void** handle,
                        struct failure* failure) {
-  const uintptr_t lowest = 4096;  // nothing is mapped below
+  const uintptr_t lowest = 4096;  // lower addresses are never mapped
   const uintptr_t address = (uintptr_t)event->sync_event;
   if (address < lowest || address % _Alignof(void*) != 0) {
     return fail(failure, EINVAL,

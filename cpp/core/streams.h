@@ -37,7 +37,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
                                          .device_id = other.device_id};
     (void)runtime->wait_on(runtime, &event, recorded.event, &stream, FLETCHING_CAPTURE_REFUSE,
                            &failure);
-    // The wait keeps what it needs of the event, which can go at once.
+    // The enqueued wait does not need the event any longer.
     end_recorded(&recorded);
   }
   return report(&failure, message);

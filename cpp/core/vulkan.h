@@ -28,7 +28,7 @@ typedef void(FLETCHING_CALL* vulkan_cmd_wait_events)(
 
 static bool vulkan_get_event(const struct FletchingEvent* event, VkEvent* handle,
                              struct failure* failure) {
-  const uintptr_t lowest = 4096;  // nothing is mapped below
+  const uintptr_t lowest = 4096;  // lower addresses are never mapped
   const uintptr_t address = (uintptr_t)event->sync_event;
   if (address < lowest || address % _Alignof(VkEvent) != 0) {
     return fail(failure, EINVAL,

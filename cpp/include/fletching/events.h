@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events of device arrays in C: waits on them, events for a producer's arrays, and releases that
- * wait for a stream (Arrow C Device Data Interface, "Synchronization Event Types"). C99 and C++.
+ * Events of device arrays in C: wait on an event, export an array with an event, release an array
+ * after a stream (Arrow C Device Data Interface, "Synchronization Event Types"). C99 and C++.
  *
- * The runtime of an event follows from the device type; its library is loaded by the first call
- * that needs it. CUDA, HIP and OpenCL are known; Vulkan has operations of its own; every other
- * device type needs a waiter.
+ * The device type selects the vendor's runtime. Its library is loaded by the first call that needs
+ * it. CUDA, HIP and OpenCL are built in. Vulkan has separate functions. Other device types need a
+ * registered waiter.
  *
  * Errors: every function that returns int returns 0 or an errno value, and writes a sentence into
- * `message`, which may be NULL and is empty after a success. ENOENT: the library of the runtime is
- * not found. ENOSYS: it lacks a function that this operation needs. ENOTSUP: the runtime does not
- * support the operation. EINVAL: an argument is NULL, the array is released, or what was passed
- * cannot be an event or stream. EBUSY: the stream is being captured into a CUDA or HIP graph, and
- * the capture continues. EIO: what else the runtime reports, by its own name. ENOMEM. What a waiter
- * returns.
+ * `message`. `message` may be NULL, and is empty after a success.
+ *   ENOENT   the library of the runtime was not found
+ *   ENOSYS   the library lacks a function of this operation
+ *   ENOTSUP  the runtime does not support the operation
+ *   EINVAL   an argument is NULL, the array is released, or a handle is no event or stream
+ *   EBUSY    the stream is being captured into a CUDA or HIP graph; the capture continues
+ *   EIO      another error of the runtime, whose name is in the message
+ *   ENOMEM, and the error numbers of waiters.
  *
- * Threads: every function may be called from any thread; one struct is used by one thread at a
- * time. While another thread captures a graph, the operations neither fail nor disturb the capture.
+ * Threads: any thread may call every function; use one struct from one thread at a time. While
+ * another thread captures a graph, the functions neither fail nor disturb the capture.
  *
- * CUDA contexts: an operation on a stream happens in the stream's own context. Nothing creates a
- * context, and the thread has the one that it had before afterwards. HIP: the same holds for the
- * thread's device. */
+ * CUDA contexts: an operation on a stream uses the stream's context. No function creates a context,
+ * and each restores the thread's current context, or the thread's HIP device. */
 #ifndef FLETCHING_EVENTS_H
 #define FLETCHING_EVENTS_H
 
@@ -43,10 +44,10 @@ extern "C" {
 #define FLETCHING_RUNTIME_SYCL 5
 #define FLETCHING_RUNTIME_METAL 6
 
-/** A stream or queue, whose it is, and where it is. Owned by the caller, also what it names. */
+/** A stream or queue with its runtime and device. The caller owns the handles. */
 struct FletchingStream {
-  /** CUstream or cudaStream_t, hipStream_t, cl_command_queue, or what a waiter accepts. CUDA and
-   * HIP have default streams: NULL and 1 are the legacy one, 2 the calling thread's. */
+  /** CUstream, cudaStream_t, hipStream_t, cl_command_queue, or the stream of a waiter. CUDA and HIP
+   * have default streams: NULL and 1 are the legacy stream, 2 is the per-thread stream. */
   void* handle;
   /** Which device a default stream of CUDA or HIP is of; the driver knows it of the others. -1:
    * that of the array. */
@@ -71,7 +72,7 @@ static inline struct FletchingStream FletchingStreamOfArray(void* handle) {
 
 /** An event, as a device array has it. It belongs to the producer. */
 struct FletchingEvent {
-  /** As the struct has it: the address of a handle, or an object. NULL: nothing to wait for. */
+  /** The field of ArrowDeviceArray: the address of a handle, or an object. NULL means ready. */
   void* sync_event;
   int64_t device_id;
   /** CUDA: the context for a thread that has none; NULL for the device's primary one. */
@@ -90,17 +91,16 @@ struct FletchingEvent {
 
 /* --- Waits ---
  *
- * A NULL event is nothing to wait for; one that there is no way to wait on is an error, never
- * skipped. After an error nothing is known of the buffers: do not read them. The array stays the
- * caller's. */
+ * A NULL event is ready. An event that the library cannot wait on is an error, and never skipped.
+ * After an error, do not read the buffers. The caller keeps the array. */
 
-/** Blocks the calling thread until the event has happened: then the host may read what it can read
- * of the buffers. */
+/** Blocks the calling thread until the event has happened. Then the host may read host-accessible
+ * buffers. */
 FLETCHING_EXPORT int FletchingDeviceArraySynchronize(const struct ArrowDeviceArray* array,
                                                      struct FletchingMessage* message);
 
-/** Lets what is enqueued on the stream from now on wait for the event, and returns while the event
- * is still pending. OpenCL: the queue has to be of the event's cl_context. */
+/** Makes later work on the stream wait for the event. Does not block. OpenCL: the queue must belong
+ * to the event's cl_context. */
 FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* array,
                                                 struct FletchingStream stream, int on_capture,
                                                 struct FletchingMessage* message);
@@ -118,10 +118,9 @@ FLETCHING_EXPORT int FletchingEventWaitOn(const struct FletchingEvent* event,
 FLETCHING_EXPORT int FletchingEventReady(const struct FletchingEvent* event, int* ready,
                                          struct FletchingMessage* message);
 
-/** What a wait on a VkEvent needs, and the interface does not hand over: the producer passes it
- * separately. Zero it before it is filled, so that what a later version adds is zero too. A call
- * keeps nothing of it; the device has to live during the call, and as long as a command buffer with
- * the wait is pending. */
+/** The Vulkan objects for a wait on a VkEvent, which the producer passes separately. Zero the
+ * struct before you fill it, so that members of later versions are zero. A call keeps no pointer to
+ * it. The device must outlive the call, and every pending command buffer with the wait. */
 struct FletchingVulkanWaitContext {
   void* device;         /* the VkDevice with which the producer created the event */
   void* producer_queue; /* the VkQueue on which the producer sets it. Only WaitOn needs it */
@@ -134,18 +133,17 @@ struct FletchingVulkanWaitContext {
 };
 
 /** Blocks the calling thread until the event has happened. Vulkan has no host wait for a VkEvent:
- * it is asked again and again, with sleeps of up to a millisecond in between. The event must not be
- * one that only the device can use. EINVAL also for a context without a device, and an event that
- * is not of Vulkan. */
+ * this polls with sleeps of up to one millisecond. The event must not be a device-only event. Also
+ * EINVAL for a context without a device, and for an event of another runtime. */
 FLETCHING_EXPORT int FletchingDeviceArraySynchronizeVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     struct FletchingMessage* message);
 
 /** Records a wait for the event into `command_buffer`, a VkCommandBuffer in the recording state and
- * outside of a render pass: commands behind it see what was written before the event. It does not
- * block. The array has to live until the command buffer is done. ENOTSUP unless `queue` is
- * `producer_queue`: a VkEvent orders the commands of one queue only. Vulkan asks that the caller
- * has synchronized access to the command buffer. */
+ * outside of a render pass. Later commands see the producer's writes. Does not block. The array
+ * must outlive the command buffer's execution. ENOTSUP unless `queue` is `producer_queue`, because
+ * a VkEvent orders the commands of one queue. Vulkan requires synchronized access to the command
+ * buffer. */
 FLETCHING_EXPORT int FletchingDeviceArrayWaitOnVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     void* command_buffer, struct FletchingMessage* message);
@@ -167,68 +165,65 @@ FLETCHING_EXPORT int FletchingEventReadyVulkan(const struct FletchingEvent* even
                                                const struct FletchingVulkanWaitContext* context,
                                                int* ready, struct FletchingMessage* message);
 
-/* --- A producer's events --- */
+/* --- Exports --- */
 
-/** Sets a sync_event that happens when everything is done that is on the stream now. CUDA, HIP and
- * OpenCL.
+/** Sets a sync_event that happens when the current work on the stream is done. CUDA, HIP, OpenCL.
  *
- * The array is alive, has its device type and device id, and no event. The event has no timing, and
- * a host wait for it sleeps. It lives at one address until the array is released and the last child
- * that was moved out of it too; the last of these releases destroys it, on whatever thread. One
- * whose context was destroyed is gone already, and left alone, as far as the driver reports this:
- * reliably with a primary context and CUDA 12.0 or later. In a child of fork it is left alone too,
- * with a warning on stderr.
+ * The array must be live, with device type and device id, and without an event. The event has no
+ * timing, and a host wait for it sleeps. Its address does not change. The release of the array, or
+ * of the last child that was moved out, destroys the event on its thread. If the event's context
+ * was destroyed before, the release skips that, as far as the driver reports it: reliably for a
+ * primary context and CUDA 12.0 or later. A child of fork skips it too, with a warning on stderr.
  *
- * EINVAL also when the array has an event, and when it or an array below it is malformed: a child
- * that is NULL, n_children negative, above 2^22 or without a list, nested deeper than 256 levels.
- * After an error the array is as it was. */
+ * EINVAL also for an array with an event, and for a malformed array: a NULL child, n_children that
+ * is negative, above 2^22 or without a list, more than 256 levels. An error leaves the array
+ * unchanged. */
 FLETCHING_EXPORT int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray* array,
                                                          struct FletchingStream stream,
                                                          int on_capture,
                                                          struct FletchingMessage* message);
 
-/** An event that was recorded on a stream, for those who tie it to their arrays themselves. */
+/** An event on a stream, for bindings that tie it to their arrays themselves. */
 struct FletchingRecordedEvent;
 
-/** Records what is on the stream now. *recorded is the caller's, and NULL after an error. */
+/** Records the current work on the stream. The caller owns *recorded; NULL after an error. */
 FLETCHING_EXPORT int FletchingStreamRecord(struct FletchingStream stream, int on_capture,
                                            struct FletchingRecordedEvent** recorded,
                                            struct FletchingMessage* message);
 
-/** What sync_event is to be set to: valid until the event is destroyed. */
+/** The value for sync_event. Valid until the event is destroyed. */
 FLETCHING_EXPORT void* FletchingRecordedEventAddress(struct FletchingRecordedEvent* recorded);
 
-/** Destroys the event, on whatever thread. Does nothing for NULL. */
+/** Destroys the event. Any thread may call this; NULL does nothing. */
 FLETCHING_EXPORT void FletchingRecordedEventDestroy(struct FletchingRecordedEvent* recorded);
 
-/* --- A consumer's releases --- */
+/* --- Releases --- */
 
-/** Releases the array when everything is done that is on the stream now: for a consumer whose own
- * work still reads the buffers. It takes the array in every case, and never releases it early:
+/** Releases the array when the current work on the stream is done: for a consumer whose own work
+ * still reads the buffers. Takes the array in every case, and never releases it early:
  *
- * - It returns 0 and the release callback runs later, on a thread of the core or where
- *   FletchingSetReleaseStarter says, never within a callback of a driver. A slow callback delays no
- *   other release. It runs with the stream's context current, and may free memory while another
- *   thread captures. A child that was moved out before is not waited for.
- * - Where the release cannot be deferred, it waits for the stream, releases the array and
- *   returns 0.
- * - Where it cannot wait either, the array is leaked and counted, and the error says why: EBUSY for
- *   a stream that is being captured (unless FLETCHING_CAPTURE_KEEP), ECHILD in a child of fork.
- * - An array of a device type without a runtime, and no stream: it is released at once.
+ * - Normally it returns 0 at once. The release callback runs later, on a thread of the core or
+ * where FletchingSetReleaseStarter puts it, and never inside a driver callback. The stream's
+ * context is current then, and the callback may free memory while another thread captures. A slow
+ * callback does not delay other releases. A child that was moved out before is not included.
+ * - Without a thread or memory, it waits for the stream, releases the array and returns 0.
+ * - If it cannot wait either, it leaks the array, counts it and returns the reason: EBUSY for a
+ *   stream that is being captured (unless FLETCHING_CAPTURE_KEEP), ECHILD in a child of fork.
+ * - It releases an array at once if its device type has no runtime and the stream is NULL.
  *
- * An event whose state the driver does not report does not count for passed, however often it is
- * asked: see FletchingPendingReleases. When the driver says that the device or the context is lost,
- * nothing reads the array any more. When the process exits, what is still pending is left alone.
+ * A driver error about the event does not show that the work is done: the array stays pending, and
+ * the driver is queried again (FletchingPendingReleases). If the driver reports that the device or
+ * context is lost, the array is released. Pending arrays are not released when the process exits.
  *
- * The library that this is compiled into stays loaded from the first call on, because a thread of
- * it runs: dlclose does nothing then.
+ * The first call keeps the library that contains the core loaded, because its thread runs until the
+ * process exits: dlclose does not unload it.
  *
- * EINVAL for NULL and for a released array, of which there is nothing to take. */
+ * EINVAL for NULL and for a released array. */
 FLETCHING_EXPORT int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* array,
                                                       struct FletchingStream stream, int on_capture,
                                                       struct FletchingMessage* message);
 
-/** Counts of the arrays that ReleaseAfter has taken, and of events in a child of fork. */
+/** Counts of the arrays that ReleaseAfter took, and of inherited events. */
 struct FletchingReleaseCounts {
   int64_t pending;          /* arrays whose stream has not reached their point yet */
   int64_t refused;          /* of these, those that the driver last said nothing about */
@@ -237,12 +232,12 @@ struct FletchingReleaseCounts {
   int64_t inherited_events; /* left alone by a release in a child of fork */
 };
 
-/** As of now, in this process. `last_refusal`, which may be NULL, becomes the driver's newest error
- * about an event; empty when there was none. Starts no thread. */
+/** Returns the counts of this process. `last_refusal` may be NULL; it receives the driver's last
+ * error about an event, or "". Does not start a thread. */
 FLETCHING_EXPORT void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
                                                struct FletchingMessage* last_refusal);
 
-/** An array whose stream has passed. */
+/** An array whose release is due. */
 struct FletchingRelease;
 
 /** Lets `start` say where release callbacks run: it is called on a thread of the core, must not
@@ -251,12 +246,12 @@ struct FletchingRelease;
  * it before the first release. */
 FLETCHING_EXPORT void FletchingSetReleaseStarter(int (*start)(struct FletchingRelease* release));
 
-/** Destroys the event and calls the release callback. */
+/** Destroys the event and calls the release callback of the array. */
 FLETCHING_EXPORT void FletchingReleaseRun(struct FletchingRelease* release);
 
 /* --- Streams --- */
 
-/** Blocks until the stream has nothing left to do. */
+/** Blocks until all work on the stream is done. */
 FLETCHING_EXPORT int FletchingStreamSynchronize(struct FletchingStream stream,
                                                 struct FletchingMessage* message);
 
@@ -266,11 +261,11 @@ FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
                                             struct FletchingStream other,
                                             struct FletchingMessage* message);
 
-/** The context or device that is current for the calling thread, for FletchingStream.context: of
- * CUDA the CUcontext; NULL for none, and where that does not matter. Loads the library. */
+/** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL without one,
+ * and for other runtimes. Loads the library. */
 FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
 
-/** The runtime of a device type, FLETCHING_RUNTIME_NONE where there is none. */
+/** Returns the runtime of a device type, or FLETCHING_RUNTIME_NONE. */
 FLETCHING_EXPORT int32_t FletchingRuntimeOf(ArrowDeviceType device_type);
 
 /* --- Waiters --- */
