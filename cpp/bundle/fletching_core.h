@@ -78,7 +78,6 @@
 
 #include <stdint.h>
 
-
 /* --- cpp/include/fletching/events.h --- */
 
 /* SPDX-License-Identifier: Apache-2.0
@@ -109,7 +108,6 @@
 #define FLETCHING_EVENTS_H
 
 #include <stdint.h>
-
 
 /* --- cpp/include/fletching/abi.h --- */
 
@@ -668,7 +666,6 @@ struct FletchingMessage {
 
 #include <stdint.h>
 
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1010,7 +1007,6 @@ FLETCHING_EXPORT int FletchingCudaMemoryFind(uint64_t address, struct FletchingC
  * Ownership of the structs in C: init, move, release. C99 and C++. */
 #ifndef FLETCHING_STRUCTS_H
 #define FLETCHING_STRUCTS_H
-
 
 #ifdef __cplusplus
 extern "C" {

@@ -72,6 +72,7 @@ def build_project(path: Path) -> None:
     installed, project = BLOCKS / "installed", BLOCKS / path.stem
     options = ["-DFLETCHING_BUILD_TESTS=OFF", "-DFLETCHING_BUILD_SHARED=OFF"]
     run("cmake", "-S", ROOT, "-B", BLOCKS / "package", *options)
+    run("cmake", "--build", BLOCKS / "package")
     run("cmake", "--install", BLOCKS / "package", "--prefix", installed)
     project.mkdir()
     start = "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
