@@ -78,7 +78,7 @@ int FletchingEventSynchronize(const struct FletchingEvent* event,
 int FletchingDeviceArraySynchronize(const struct ArrowDeviceArray* array,
                                     struct FletchingMessage* message) {
   struct failure failure;
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   no_failure(&failure);
   (void)(event_of(array, &event, &failure) && synchronize_event(&event, &failure));
   return report(&failure, message);
@@ -95,7 +95,7 @@ int FletchingEventWaitOn(const struct FletchingEvent* event, struct FletchingStr
 int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* array, struct FletchingStream stream,
                                int on_capture, struct FletchingMessage* message) {
   struct failure failure;
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   no_failure(&failure);
   (void)(event_of(array, &event, &failure) && wait_on_event(&event, stream, on_capture, &failure));
   if (failure.code == EBUSY) {
@@ -132,7 +132,7 @@ int FletchingEventReady(const struct FletchingEvent* event, int* ready,
 int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                               struct FletchingMessage* message) {
   struct failure failure;
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   bool is_done = false;
   if (ready == NULL) return no_ready(message);
   no_failure(&failure);
@@ -208,7 +208,7 @@ int FletchingDeviceArraySynchronizeVulkan(const struct ArrowDeviceArray* array,
                                           const struct FletchingVulkanWaitContext* context,
                                           struct FletchingMessage* message) {
   struct failure failure;
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   if (vulkan_event_of(array, context, &event, &failure) == NULL) return report(&failure, message);
   return FletchingEventSynchronizeVulkan(&event, context, message);
 }
@@ -217,7 +217,7 @@ int FletchingDeviceArrayWaitOnVulkan(const struct ArrowDeviceArray* array,
                                      const struct FletchingVulkanWaitContext* context,
                                      void* command_buffer, struct FletchingMessage* message) {
   struct failure failure;
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   if (vulkan_event_of(array, context, &event, &failure) == NULL) return report(&failure, message);
   return FletchingEventWaitOnVulkan(&event, context, command_buffer, message);
 }
@@ -226,7 +226,7 @@ int FletchingDeviceArrayReadyVulkan(const struct ArrowDeviceArray* array,
                                     const struct FletchingVulkanWaitContext* context, int* ready,
                                     struct FletchingMessage* message) {
   struct failure failure;
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   if (ready == NULL) return no_ready(message);
   *ready = 0;
   if (vulkan_event_of(array, context, &event, &failure) == NULL) return report(&failure, message);

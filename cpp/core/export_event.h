@@ -177,7 +177,7 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
 static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream stream,
                          int on_capture, struct failure* failure) {
   static const char operation[] = "export_with_event";
-  struct FletchingEvent event;
+  struct FletchingEvent event = {0};
   if (!event_of(array, &event, failure)) return false;
   if (event.sync_event != NULL) {
     return fail(failure, EINVAL, "%s: sync_event is set: expected NULL", operation);

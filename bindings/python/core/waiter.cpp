@@ -115,8 +115,7 @@ void bind_vulkan(nb::module_& module) {
                 reinterpret_cast<decltype(Context::get_device_proc_addr)>(get_device_proc_addr)};
           },
           nb::kw_only(), nb::arg("device"), nb::arg("producer_queue") = 0, nb::arg("queue") = 0,
-          nb::arg("set_stages") = vulkan::kVkPipelineStageAllCommandsBit,
-          nb::arg("get_device_proc_addr") = 0)
+          nb::arg("set_stages") = Context{}.set_stages, nb::arg("get_device_proc_addr") = 0)
       .def(
           "synchronize",
           [](const Context& self, const PyDeviceArray& array) {
