@@ -43,8 +43,8 @@ _NO_DEVICE = {"FLETCHING_STANDIN_DEVICES": "0"}
 
 SPECIALS = (
     Special("no library", "cuda", "absent", folder="", says="libcuda.so.1"),
-    Special("no function", "cuda", "absent", "standin-broken", says="has no cuStreamWaitEvent"),
-    Special("no function", "rocm", "absent", "standin-broken", says="has no hipStreamWaitEvent"),
+    Special("no function", "cuda", "lacking", "standin-broken", says="has no cuStreamWaitEvent"),
+    Special("no function", "rocm", "lacking", "standin-broken", says="has no hipStreamWaitEvent"),
     Special("no device", "cuda", "absent", None, _NO_DEVICE, "CUDA_ERROR_NO_DEVICE"),
     Special("no device", "rocm", "absent", None, _NO_DEVICE, "hipErrorInvalidDevice"),
     Special("wrong device id", "cuda", "wrong-device", says="not a CUDA device ordinal"),

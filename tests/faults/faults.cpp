@@ -11,9 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "control.hpp"
+#include "fletching/release_after.hpp"
 #include "producer.h"
 #include "scenario.hpp"
 #include "special.hpp"
@@ -150,10 +152,16 @@ class Function {
     if (counters.double_released != 0) return "something was released twice";
     if (counters.exported != counters.released) return "not everything was released once";
     if (!is_open && why_absent(backend_).empty()) return "";  // nothing to compare with yet
+    await_releases();
     const int64_t alive = control_.alive();
     if (alive == alive_) return "";
     return "the vendor's library has " + std::to_string(alive) + " things alive, expected " +
            std::to_string(alive_) + ": " + control_.report();
+  }
+
+  // A thread that has called a release callback restores what it had current afterwards.
+  static void await_releases() {
+    while (pending_releases().value().running > 0) std::this_thread::yield();
   }
 
   // The same again, and nothing fails.
@@ -162,6 +170,7 @@ class Function {
     if (!outcome.failed_in.empty()) {
       problem(n, outcome, "a run without a fault fails after it");
     }
+    await_releases();
     alive_ = control_.alive();
     if (first_alive_ < 0) first_alive_ = alive_;
     if (alive_ > first_alive_) {

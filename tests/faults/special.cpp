@@ -70,6 +70,16 @@ Verdict absent(const std::string& backend) {
   return verdict;
 }
 
+// A function that the library lacks fails the operation that needs it.
+Verdict lacking(const std::string& backend) {
+  Verdict verdict;
+  alignas(64) static char none[64];
+  void* handle = none;
+  const SyncEvent event(type_of(backend), 0, static_cast<void*>(&handle));
+  expect_error(verdict, "wait_on", event.wait_on(none));
+  return verdict;
+}
+
 Verdict wrong_device(const std::string& backend) {
   if (const std::string why = why_absent(backend); !why.empty()) return {"absent", why};
   ArrowSchema schema{};
@@ -149,6 +159,7 @@ Verdict lost_device(const std::string& backend) {
 int special(const std::string& name, const std::string& backend) {
   Verdict verdict{"unknown test", ""};
   if (name == "absent") verdict = absent(backend);
+  if (name == "lacking") verdict = lacking(backend);
   if (name == "wrong-device") verdict = wrong_device(backend);
   if (name == "lost-device") verdict = lost_device(backend);
   nlohmann::ordered_json line{{"backend", backend}, {"special", name}, {"text", verdict.text}};
