@@ -202,12 +202,8 @@ static bool cuda_enter_any(struct scope* scope, const struct FletchingEvent* eve
   return cuda_enter_primary(scope, event->device_id, failure);
 }
 
-static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct failure* failure) {
-  origin->context = scope->current;
-  if (cuda.cuCtxGetId != NULL &&
-      !cuda_check("cuCtxGetId", cuda.cuCtxGetId(scope->current, &origin->id), failure)) {
-    return false;
-  }
+// The device of the current context, and whether the context is the device's primary one.
+static bool cuda_find_device(struct scope* scope, struct origin* origin, struct failure* failure) {
   if (!CUDA_CALL(cuCtxGetDevice, (&origin->device), failure)) return false;
   if (scope->is_retained && scope->device == origin->device) {
     origin->is_primary = true;
@@ -220,6 +216,23 @@ static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct f
   if (!cuda_retain(scope, origin->device, &primary, failure)) return false;
   origin->is_primary = primary == scope->current;
   return cuda_give_back(scope, failure);
+}
+
+// The id of a context is unique, so that each thread remembers the last one.
+static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct failure* failure) {
+  static _Thread_local struct origin known;
+  origin->context = scope->current;
+  if (cuda.cuCtxGetId != NULL &&
+      !cuda_check("cuCtxGetId", cuda.cuCtxGetId(scope->current, &origin->id), failure)) {
+    return false;
+  }
+  if (origin->id != 0 && origin->id == known.id) {
+    *origin = known;
+    return true;
+  }
+  if (!cuda_find_device(scope, origin, failure)) return false;
+  known = *origin;
+  return true;
 }
 
 // Whether the event's context is still there, and with it the event. A primary context stays as
