@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenario.hpp"
 
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -347,6 +348,8 @@ bool Run::step(const char* name, Voice voice, const std::function<std::string()>
 
 void Run::clean_up(const char* name, Voice voice, const std::function<std::string()>& body) {
   const std::string text = body();
+  // What a release destroys on a thread of its own belongs to this step.
+  while (pending_releases().value().running > 0) std::this_thread::yield();
   const bool has_fired = fires_at_ >= 0 && control_.calls(function_) >= fires_at_;
   if (has_fired && outcome_.fired_in.empty()) {
     outcome_.fired_in = name;

@@ -161,6 +161,16 @@ class Gpu:
 
 
 @contextmanager
+def active_device(device: int) -> Iterator[None]:
+    """A device whose primary context is active, and not current."""
+    _retain(ctypes.byref(c_void_p()), device)
+    try:
+        yield
+    finally:
+        _release(device)
+
+
+@contextmanager
 def gpu() -> Iterator[Gpu]:
     device = Gpu()
     try:

@@ -333,7 +333,7 @@ def test_rule_dlpack_exchange_work_stream_used() -> None:
 
 
 def test_the_work_stream_of_the_tensor_s_device() -> None:
-    with standin.gpu():
+    with standin.gpu(), standin.active_device(1):
         source = ProducedOnDevice(device_type=2, device_id=1)
         kind, table = foreign(lambda: export(DeviceArray.from_arrow(source)))
         from_dlpack(kind())
