@@ -47,9 +47,9 @@ static void* test_calloc(size_t count, size_t size) {
 struct FakeEvent {
   bool is_alive;
   bool is_done;
-  bool is_lost;
-  bool never;   /* happens */
-  int refusals; /* answers that are errors, before it happens */
+  atomic_bool is_lost;
+  atomic_bool never;    /* happens */
+  _Atomic int refusals; /* answers that are errors, before it happens */
   /* OpenCL */
   void* queue;
   int state;
