@@ -107,6 +107,9 @@ static void test_default_streams_are_of_their_device(void) {
   int ready = 0;
   event.is_done = true;
   CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 1);
+  const struct FletchingEvent none = {.device_type = 9999};
+  ready = 0;
+  CHECK(FletchingEventReady(&none, &ready, &message) == 0 && ready == 1);
 }
 
 /* Later, and on another thread, it names the same stream. */
@@ -294,6 +297,7 @@ static void test_memory_runs_out(void) {
   make_tree(&tree);
   releases = 0;
   CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  CHECK(tree.root.array.release == NULL);
   fake_wait_for_release(&releases, 3);
   make_tree(&tree);
   releases = 0;
