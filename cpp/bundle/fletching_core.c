@@ -140,9 +140,8 @@ static size_t utf8_length(const char* text) {
   return is_overlong || is_surrogate || is_too_high ? 0 : length;
 }
 
-// Copies foreign text as one line: line feeds and tabs become spaces, every other control
-// character, and every byte that is not UTF-8, "\xNN". What does not fit is left out, at the
-// boundary of a character.
+// Copies foreign text as one line: replaces line feeds and tabs by spaces, other control characters
+// and invalid UTF-8 by "\xNN". Truncates at a character boundary.
 static void copy_printable(char* to, size_t size, const char* text) {
   char* const end = to + size - 1;
   while (*text != '\0') {
@@ -300,9 +299,6 @@ static bool init_condition(condition_type* self) {
 }
 static void notify(condition_type* self) { WakeConditionVariable(self); }
 
-// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
-static void wait_until(condition_type* self, lock_type* held, int64_t until);
-
 static int64_t now_ns(void) {
   LARGE_INTEGER count;
   LARGE_INTEGER frequency;
@@ -319,6 +315,7 @@ static DWORD milliseconds(int64_t ns) {
   return rounded < 0x7FFFFFFF ? (DWORD)rounded : 0x7FFFFFFF;
 }
 
+// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
 static void wait_until(condition_type* self, lock_type* held, int64_t until) {
   const DWORD time = until == INT64_MAX ? INFINITE : milliseconds(until - now_ns());
   (void)SleepConditionVariableSRW(self, held, time, 0);
@@ -538,8 +535,8 @@ struct vendor_library {
   atomic_bool is_loaded;  // then nothing changes any more
 };
 
-// The library under the first name that works. One that is loaded already is preferred, whatever
-// its name: the handles of one version are nothing to another.
+// Opens the library under the first name that works. Prefers a library that the process has loaded,
+// because handles of one version are invalid in another.
 static void* find_library(const struct vendor_library* self, const char** found) {
   for (const char* const* name = self->names; *name != NULL; ++name) {
     void* handle = open_library(*name, true);
@@ -1149,7 +1146,7 @@ typedef int32_t CUstreamCaptureStatus;
 // The host may read managed memory while kernels run.
 #define CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS ((CUdevice_attribute)89)
 
-// What an answer of cuEventQuery means.
+// The state for an answer of cuEventQuery.
 static enum event_state cuda_event_state(CUresult answer) {
   if (answer == CUDA_SUCCESS) return EVENT_DONE;
   if (answer == CUDA_ERROR_NOT_READY) return EVENT_PENDING;
@@ -1315,35 +1312,26 @@ static const struct vendor_function cuda_function_table[] = {
 static struct cuda_functions cuda;
 static struct graph_functions cuda_graph;
 
-static void bind_cuda(void) {
-  cuda_graph = (struct graph_functions){
-      .init = cuda.cuInit,
-      .exchange_mode = cuda.cuThreadExchangeStreamCaptureMode,
-      .is_capturing = cuda.cuStreamIsCapturing,
-      .stream_wait_event = cuda.cuStreamWaitEvent,
-      .stream_synchronize = cuda.cuStreamSynchronize,
-      .event_synchronize = cuda.cuEventSynchronize,
-      .event_query = cuda.cuEventQuery,
-      .event_create = cuda.cuEventCreate,
-      .event_record = cuda.cuEventRecord,
-      .event_record_with_flags = cuda.cuEventRecordWithFlags,
-      .event_destroy = cuda.cuEventDestroy,
-  };
-}
+#define CUDA_GRAPH_FUNCTIONS(X)                       \
+  X(init, cuInit)                                     \
+  X(exchange_mode, cuThreadExchangeStreamCaptureMode) \
+  X(is_capturing, cuStreamIsCapturing)                \
+  X(stream_wait_event, cuStreamWaitEvent)             \
+  X(stream_synchronize, cuStreamSynchronize)          \
+  X(event_synchronize, cuEventSynchronize)            \
+  X(event_query, cuEventQuery)                        \
+  X(event_create, cuEventCreate)                      \
+  X(event_record, cuEventRecord)                      \
+  X(event_record_with_flags, cuEventRecordWithFlags)  \
+  X(event_destroy, cuEventDestroy)
 
-static const struct graph_names cuda_names = {
-    .init = "cuInit",
-    .exchange_mode = "cuThreadExchangeStreamCaptureMode",
-    .is_capturing = "cuStreamIsCapturing",
-    .stream_wait_event = "cuStreamWaitEvent",
-    .stream_synchronize = "cuStreamSynchronize",
-    .event_synchronize = "cuEventSynchronize",
-    .event_query = "cuEventQuery",
-    .event_create = "cuEventCreate",
-    .event_record = "cuEventRecord",
-    .event_record_with_flags = "cuEventRecordWithFlags",
-    .event_destroy = "cuEventDestroy",
-};
+#define BIND(member, function) .member = cuda.function,
+static void bind_cuda(void) { cuda_graph = (struct graph_functions){CUDA_GRAPH_FUNCTIONS(BIND)}; }
+#undef BIND
+
+#define NAME(member, function) .member = #function,
+static const struct graph_names cuda_names = {CUDA_GRAPH_FUNCTIONS(NAME)};
+#undef NAME
 
 static struct vendor_library cuda_library = {
     .title = CUDA_TITLE,
@@ -1383,8 +1371,8 @@ static bool cuda_load(struct failure* failure) {
          CUDA_HAS(cuCtxPushCurrent, failure) && CUDA_HAS(cuCtxPopCurrent, failure);
 }
 
-// The thread's contexts, and the references of the primary one, are as before after leave(). No
-// context is created: only one that another party has made is entered.
+// leave() restores the thread's contexts and the primary context's reference count. Never creates a
+// context.
 static bool cuda_enter(struct scope* scope, void* context, struct failure* failure) {
   CUcontext before = NULL;
   if (!cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&before), failure)) return false;
@@ -1764,7 +1752,7 @@ typedef int32_t hipStreamCaptureStatus;
 // A word of 8 bytes that a stream can wait for; the host writes it.
 #define hipMallocSignalMemory ((uint32_t)2)
 
-// What an answer of hipEventQuery means.
+// The state for an answer of hipEventQuery.
 static enum event_state hip_event_state(hipError_t answer) {
   if (answer == hipSuccess) return EVENT_DONE;
   if (answer == hipErrorNotReady) return EVENT_PENDING;
@@ -1878,35 +1866,26 @@ static const struct vendor_function hip_function_table[] = {
 static struct hip_functions hip;
 static struct graph_functions hip_graph;
 
-static void bind_hip(void) {
-  hip_graph = (struct graph_functions){
-      .init = hip.hipInit,
-      .exchange_mode = hip.hipThreadExchangeStreamCaptureMode,
-      .is_capturing = hip.hipStreamIsCapturing,
-      .stream_wait_event = hip.hipStreamWaitEvent,
-      .stream_synchronize = hip.hipStreamSynchronize,
-      .event_synchronize = hip.hipEventSynchronize,
-      .event_query = hip.hipEventQuery,
-      .event_create = hip.hipEventCreateWithFlags,
-      .event_record = hip.hipEventRecord,
-      .event_record_with_flags = hip.hipEventRecordWithFlags,
-      .event_destroy = hip.hipEventDestroy,
-  };
-}
+#define HIP_GRAPH_FUNCTIONS(X)                         \
+  X(init, hipInit)                                     \
+  X(exchange_mode, hipThreadExchangeStreamCaptureMode) \
+  X(is_capturing, hipStreamIsCapturing)                \
+  X(stream_wait_event, hipStreamWaitEvent)             \
+  X(stream_synchronize, hipStreamSynchronize)          \
+  X(event_synchronize, hipEventSynchronize)            \
+  X(event_query, hipEventQuery)                        \
+  X(event_create, hipEventCreateWithFlags)             \
+  X(event_record, hipEventRecord)                      \
+  X(event_record_with_flags, hipEventRecordWithFlags)  \
+  X(event_destroy, hipEventDestroy)
 
-static const struct graph_names hip_names = {
-    .init = "hipInit",
-    .exchange_mode = "hipThreadExchangeStreamCaptureMode",
-    .is_capturing = "hipStreamIsCapturing",
-    .stream_wait_event = "hipStreamWaitEvent",
-    .stream_synchronize = "hipStreamSynchronize",
-    .event_synchronize = "hipEventSynchronize",
-    .event_query = "hipEventQuery",
-    .event_create = "hipEventCreateWithFlags",
-    .event_record = "hipEventRecord",
-    .event_record_with_flags = "hipEventRecordWithFlags",
-    .event_destroy = "hipEventDestroy",
-};
+#define BIND(member, function) .member = hip.function,
+static void bind_hip(void) { hip_graph = (struct graph_functions){HIP_GRAPH_FUNCTIONS(BIND)}; }
+#undef BIND
+
+#define NAME(member, function) .member = #function,
+static const struct graph_names hip_names = {HIP_GRAPH_FUNCTIONS(NAME)};
+#undef NAME
 
 static struct vendor_library hip_library = {
     .title = HIP_TITLE,
@@ -2177,7 +2156,7 @@ typedef void* cl_event;
 // The version of OpenCL that a device supports; that of its driver is CL_DRIVER_VERSION.
 #define CL_DEVICE_VERSION ((cl_uint)0x102f)
 
-// What an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS means.
+// The state for an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS.
 static enum event_state opencl_event_state(cl_int answer) {
   if (answer == CL_COMPLETE) return EVENT_DONE;
   if (answer == CL_RUNNING) return EVENT_PENDING;
@@ -2620,7 +2599,7 @@ typedef struct {
 // Any write.
 #define VK_ACCESS_MEMORY_WRITE_BIT ((VkFlags)0x10000)
 
-// What an answer of vkGetEventStatus means.
+// The state for an answer of vkGetEventStatus.
 static enum event_state vulkan_event_state(VkResult answer) {
   if (answer == VK_EVENT_SET) return EVENT_DONE;
   if (answer == VK_EVENT_RESET) return EVENT_PENDING;
@@ -2857,8 +2836,6 @@ static struct device_label label_of(ArrowDeviceType type) {
   return label;
 }
 
-int32_t FletchingRuntimeOf(ArrowDeviceType device_type) { return device_runtime(device_type); }
-
 void* FletchingCurrentContext(int32_t runtime) {
   const struct runtime* found = numbered_runtime(runtime);
   return found != NULL && found->current != NULL ? found->current() : NULL;
@@ -2942,7 +2919,7 @@ int FletchingHasWaiter(ArrowDeviceType device_type) {
   return is_there;
 }
 
-// The waiter of the event's device type. False with the failure that says what is missing.
+// Finds the waiter of the event's device type, or fails with a hint.
 static bool get_waiter(const char* operation, const struct FletchingEvent* event,
                        struct FletchingWaiter* waiter, struct failure* failure) {
   lock(&waiter_lock);
@@ -3666,9 +3643,9 @@ static void append_list(struct release_list* list, struct release_list* from) {
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
 
-// One thread is enough while callbacks are quick. When entries wait and no thread has taken one
-// since the last keep_up, another one is started, up to MOST_WORKERS. Of those that have nothing to
-// do MOST_IDLE stay, asleep. Lives as long as the process; its threads are never joined.
+// Worker threads for release callbacks. Another thread starts if entries wait and none was taken
+// since the last keep_up, up to MOST_WORKERS. At most MOST_IDLE idle threads sleep. The threads are
+// never joined.
 enum {
   MOST_IDLE = 2,
   MOST_WORKERS = 64,  // callbacks that all wait for one lock need no more
@@ -3677,7 +3654,7 @@ enum {
 static struct {
   lock_type lock;
   condition_type changed;
-  struct release_list ready;  // guarded by the lock, as is what follows
+  struct release_list ready;  // guarded by the lock, like the next four
   uint64_t taken;             // in all
   uint64_t seen;              // `taken` at the last keep_up
   int workers;
@@ -3777,9 +3754,8 @@ static void start_release(struct FletchingRelease* entry) {
 
 #endif  // FLETCHING_CORE_RELEASER_H
 
-// One for the process, which is never joined: what the device has not finished when the process
-// exits is left alone. In a child of fork there is no such thread, and only is_of_parent() may be
-// used.
+// The process-wide reaper, whose thread is never joined. Pending entries are not released when the
+// process exits. A child of fork has no such thread, and may call only is_of_parent().
 static struct {
   lock_type lock;
   condition_type wake;

@@ -53,7 +53,6 @@
 #define FletchingRecordedEventDestroy FLETCHING_PREFIXED(RecordedEventDestroy)
 #define FletchingRegisterWaiter FLETCHING_PREFIXED(RegisterWaiter)
 #define FletchingReleaseRun FLETCHING_PREFIXED(ReleaseRun)
-#define FletchingRuntimeOf FLETCHING_PREFIXED(RuntimeOf)
 #define FletchingSchemaInit FLETCHING_PREFIXED(SchemaInit)
 #define FletchingSchemaIsReleased FLETCHING_PREFIXED(SchemaIsReleased)
 #define FletchingSchemaMove FLETCHING_PREFIXED(SchemaMove)
@@ -924,8 +923,8 @@ FLETCHING_EXPORT void FletchingReleaseRun(struct FletchingRelease* release);
 FLETCHING_EXPORT int FletchingStreamSynchronize(struct FletchingStream stream,
                                                 struct FletchingMessage* message);
 
-/** Lets `stream` wait for what is on `other` now, and returns while that is pending. Both are of
- * one runtime. */
+/** Makes later work on `stream` wait for the current work on `other`. Does not block. Both streams
+ * belong to one runtime. */
 FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
                                             struct FletchingStream other,
                                             struct FletchingMessage* message);
@@ -933,9 +932,6 @@ FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
 /** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL without one,
  * and for other runtimes. Loads the library. */
 FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
-
-/** Returns the runtime of a device type, or FLETCHING_RUNTIME_NONE. */
-FLETCHING_EXPORT int32_t FletchingRuntimeOf(ArrowDeviceType device_type);
 
 /* --- Waiters --- */
 
@@ -1018,7 +1014,7 @@ extern "C" {
  * moved out.
  *
  * ...Init: writes zero to every byte. The struct is then released, as a slot that a producer fills
- * has to be. Nothing that was in it is released or read.
+ * must be. The old content is neither released nor read.
  *
  * ...Move: copies *source, bit by bit, to *target, and marks *source as released; its other bytes
  * stay. *target is overwritten and not released first. Moving a struct to itself does nothing.
@@ -1026,10 +1022,10 @@ extern "C" {
  * of its parent, *source is the child.
  *
  * ...Release: marks the struct as released, moves it to the stack and calls the release callback
- * there. So the callback may free the memory of the struct, and may forget to mark it. NULL, or a
- * struct that is released already: nothing is done.
+ * there. So the callback may free the memory of the struct, and may forget to mark it. NULL and a
+ * released struct are ignored.
  *
- * ...IsReleased: 1 when there is nothing to release, for NULL as well; else 0. */
+ * ...IsReleased: returns 1 for a released struct and for NULL, else 0. */
 
 FLETCHING_EXPORT void FletchingSchemaInit(struct ArrowSchema* schema);
 FLETCHING_EXPORT void FletchingSchemaMove(struct ArrowSchema* source, struct ArrowSchema* target);

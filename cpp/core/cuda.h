@@ -10,35 +10,26 @@
 static struct cuda_functions cuda;
 static struct graph_functions cuda_graph;
 
-static void bind_cuda(void) {
-  cuda_graph = (struct graph_functions){
-      .init = cuda.cuInit,
-      .exchange_mode = cuda.cuThreadExchangeStreamCaptureMode,
-      .is_capturing = cuda.cuStreamIsCapturing,
-      .stream_wait_event = cuda.cuStreamWaitEvent,
-      .stream_synchronize = cuda.cuStreamSynchronize,
-      .event_synchronize = cuda.cuEventSynchronize,
-      .event_query = cuda.cuEventQuery,
-      .event_create = cuda.cuEventCreate,
-      .event_record = cuda.cuEventRecord,
-      .event_record_with_flags = cuda.cuEventRecordWithFlags,
-      .event_destroy = cuda.cuEventDestroy,
-  };
-}
+#define CUDA_GRAPH_FUNCTIONS(X)                       \
+  X(init, cuInit)                                     \
+  X(exchange_mode, cuThreadExchangeStreamCaptureMode) \
+  X(is_capturing, cuStreamIsCapturing)                \
+  X(stream_wait_event, cuStreamWaitEvent)             \
+  X(stream_synchronize, cuStreamSynchronize)          \
+  X(event_synchronize, cuEventSynchronize)            \
+  X(event_query, cuEventQuery)                        \
+  X(event_create, cuEventCreate)                      \
+  X(event_record, cuEventRecord)                      \
+  X(event_record_with_flags, cuEventRecordWithFlags)  \
+  X(event_destroy, cuEventDestroy)
 
-static const struct graph_names cuda_names = {
-    .init = "cuInit",
-    .exchange_mode = "cuThreadExchangeStreamCaptureMode",
-    .is_capturing = "cuStreamIsCapturing",
-    .stream_wait_event = "cuStreamWaitEvent",
-    .stream_synchronize = "cuStreamSynchronize",
-    .event_synchronize = "cuEventSynchronize",
-    .event_query = "cuEventQuery",
-    .event_create = "cuEventCreate",
-    .event_record = "cuEventRecord",
-    .event_record_with_flags = "cuEventRecordWithFlags",
-    .event_destroy = "cuEventDestroy",
-};
+#define BIND(member, function) .member = cuda.function,
+static void bind_cuda(void) { cuda_graph = (struct graph_functions){CUDA_GRAPH_FUNCTIONS(BIND)}; }
+#undef BIND
+
+#define NAME(member, function) .member = #function,
+static const struct graph_names cuda_names = {CUDA_GRAPH_FUNCTIONS(NAME)};
+#undef NAME
 
 static struct vendor_library cuda_library = {
     .title = CUDA_TITLE,
@@ -78,8 +69,8 @@ static bool cuda_load(struct failure* failure) {
          CUDA_HAS(cuCtxPushCurrent, failure) && CUDA_HAS(cuCtxPopCurrent, failure);
 }
 
-// The thread's contexts, and the references of the primary one, are as before after leave(). No
-// context is created: only one that another party has made is entered.
+// leave() restores the thread's contexts and the primary context's reference count. Never creates a
+// context.
 static bool cuda_enter(struct scope* scope, void* context, struct failure* failure) {
   CUcontext before = NULL;
   if (!cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&before), failure)) return false;

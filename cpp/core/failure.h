@@ -44,9 +44,8 @@ static size_t utf8_length(const char* text) {
   return is_overlong || is_surrogate || is_too_high ? 0 : length;
 }
 
-// Copies foreign text as one line: line feeds and tabs become spaces, every other control
-// character, and every byte that is not UTF-8, "\xNN". What does not fit is left out, at the
-// boundary of a character.
+// Copies foreign text as one line: replaces line feeds and tabs by spaces, other control characters
+// and invalid UTF-8 by "\xNN". Truncates at a character boundary.
 static void copy_printable(char* to, size_t size, const char* text) {
   char* const end = to + size - 1;
   while (*text != '\0') {

@@ -11,35 +11,26 @@
 static struct hip_functions hip;
 static struct graph_functions hip_graph;
 
-static void bind_hip(void) {
-  hip_graph = (struct graph_functions){
-      .init = hip.hipInit,
-      .exchange_mode = hip.hipThreadExchangeStreamCaptureMode,
-      .is_capturing = hip.hipStreamIsCapturing,
-      .stream_wait_event = hip.hipStreamWaitEvent,
-      .stream_synchronize = hip.hipStreamSynchronize,
-      .event_synchronize = hip.hipEventSynchronize,
-      .event_query = hip.hipEventQuery,
-      .event_create = hip.hipEventCreateWithFlags,
-      .event_record = hip.hipEventRecord,
-      .event_record_with_flags = hip.hipEventRecordWithFlags,
-      .event_destroy = hip.hipEventDestroy,
-  };
-}
+#define HIP_GRAPH_FUNCTIONS(X)                         \
+  X(init, hipInit)                                     \
+  X(exchange_mode, hipThreadExchangeStreamCaptureMode) \
+  X(is_capturing, hipStreamIsCapturing)                \
+  X(stream_wait_event, hipStreamWaitEvent)             \
+  X(stream_synchronize, hipStreamSynchronize)          \
+  X(event_synchronize, hipEventSynchronize)            \
+  X(event_query, hipEventQuery)                        \
+  X(event_create, hipEventCreateWithFlags)             \
+  X(event_record, hipEventRecord)                      \
+  X(event_record_with_flags, hipEventRecordWithFlags)  \
+  X(event_destroy, hipEventDestroy)
 
-static const struct graph_names hip_names = {
-    .init = "hipInit",
-    .exchange_mode = "hipThreadExchangeStreamCaptureMode",
-    .is_capturing = "hipStreamIsCapturing",
-    .stream_wait_event = "hipStreamWaitEvent",
-    .stream_synchronize = "hipStreamSynchronize",
-    .event_synchronize = "hipEventSynchronize",
-    .event_query = "hipEventQuery",
-    .event_create = "hipEventCreateWithFlags",
-    .event_record = "hipEventRecord",
-    .event_record_with_flags = "hipEventRecordWithFlags",
-    .event_destroy = "hipEventDestroy",
-};
+#define BIND(member, function) .member = hip.function,
+static void bind_hip(void) { hip_graph = (struct graph_functions){HIP_GRAPH_FUNCTIONS(BIND)}; }
+#undef BIND
+
+#define NAME(member, function) .member = #function,
+static const struct graph_names hip_names = {HIP_GRAPH_FUNCTIONS(NAME)};
+#undef NAME
 
 static struct vendor_library hip_library = {
     .title = HIP_TITLE,

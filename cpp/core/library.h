@@ -36,8 +36,8 @@ struct vendor_library {
   atomic_bool is_loaded;  // then nothing changes any more
 };
 
-// The library under the first name that works. One that is loaded already is preferred, whatever
-// its name: the handles of one version are nothing to another.
+// Opens the library under the first name that works. Prefers a library that the process has loaded,
+// because handles of one version are invalid in another.
 static void* find_library(const struct vendor_library* self, const char** found) {
   for (const char* const* name = self->names; *name != NULL; ++name) {
     void* handle = open_library(*name, true);

@@ -38,9 +38,6 @@ static bool init_condition(condition_type* self) {
 }
 static void notify(condition_type* self) { WakeConditionVariable(self); }
 
-// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
-static void wait_until(condition_type* self, lock_type* held, int64_t until);
-
 static int64_t now_ns(void) {
   LARGE_INTEGER count;
   LARGE_INTEGER frequency;
@@ -57,6 +54,7 @@ static DWORD milliseconds(int64_t ns) {
   return rounded < 0x7FFFFFFF ? (DWORD)rounded : 0x7FFFFFFF;
 }
 
+// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
 static void wait_until(condition_type* self, lock_type* held, int64_t until) {
   const DWORD time = until == INT64_MAX ? INFINITE : milliseconds(until - now_ns());
   (void)SleepConditionVariableSRW(self, held, time, 0);

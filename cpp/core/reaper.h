@@ -6,9 +6,8 @@
 
 #include "releaser.h"
 
-// One for the process, which is never joined: what the device has not finished when the process
-// exits is left alone. In a child of fork there is no such thread, and only is_of_parent() may be
-// used.
+// The process-wide reaper, whose thread is never joined. Pending entries are not released when the
+// process exits. A child of fork has no such thread, and may call only is_of_parent().
 static struct {
   lock_type lock;
   condition_type wake;

@@ -44,9 +44,9 @@ static void append_list(struct release_list* list, struct release_list* from) {
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
 
-// One thread is enough while callbacks are quick. When entries wait and no thread has taken one
-// since the last keep_up, another one is started, up to MOST_WORKERS. Of those that have nothing to
-// do MOST_IDLE stay, asleep. Lives as long as the process; its threads are never joined.
+// Worker threads for release callbacks. Another thread starts if entries wait and none was taken
+// since the last keep_up, up to MOST_WORKERS. At most MOST_IDLE idle threads sleep. The threads are
+// never joined.
 enum {
   MOST_IDLE = 2,
   MOST_WORKERS = 64,  // callbacks that all wait for one lock need no more
@@ -55,7 +55,7 @@ enum {
 static struct {
   lock_type lock;
   condition_type changed;
-  struct release_list ready;  // guarded by the lock, as is what follows
+  struct release_list ready;  // guarded by the lock, like the next four
   uint64_t taken;             // in all
   uint64_t seen;              // `taken` at the last keep_up
   int workers;

@@ -59,8 +59,6 @@ static struct device_label label_of(ArrowDeviceType type) {
   return label;
 }
 
-int32_t FletchingRuntimeOf(ArrowDeviceType device_type) { return device_runtime(device_type); }
-
 void* FletchingCurrentContext(int32_t runtime) {
   const struct runtime* found = numbered_runtime(runtime);
   return found != NULL && found->current != NULL ? found->current() : NULL;

@@ -82,7 +82,7 @@ int FletchingHasWaiter(ArrowDeviceType device_type) {
   return is_there;
 }
 
-// The waiter of the event's device type. False with the failure that says what is missing.
+// Finds the waiter of the event's device type, or fails with a hint.
 static bool get_waiter(const char* operation, const struct FletchingEvent* event,
                        struct FletchingWaiter* waiter, struct failure* failure) {
   lock(&waiter_lock);

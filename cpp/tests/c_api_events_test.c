@@ -191,7 +191,7 @@ static void test_producers_verbs(void) {
         EINVAL);
   CHECK(says(&message, "released"));
 
-  // Of Metal nothing is known, and no error frees early.
+  // Metal streams cannot be recorded: the array is leaked, not released early.
   array = array_with(ARROW_DEVICE_METAL, NULL);
   CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) ==
         ENOTSUP);

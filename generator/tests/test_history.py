@@ -52,7 +52,7 @@ def decided(draft: list[str], committed: list[str]) -> list[str]:
 def replayed(
     scratch: Scratch, spec: Spec, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> Scratch:
-    """A scratch root, cut back, synced and not touched by anybody, with what the bundle needs."""
+    """A scratch root with the sources of the bundle, cut back and synced."""
     for pattern in ("cpp/core/*.[ch]", "cpp/include/fletching/*.h"):
         for source in REPOSITORY.glob(pattern):
             target = scratch.root / source.relative_to(REPOSITORY)

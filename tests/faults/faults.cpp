@@ -159,7 +159,7 @@ class Function {
            std::to_string(alive_) + ": " + control_.report();
   }
 
-  // A thread that has called a release callback restores what it had current afterwards.
+  // A worker restores its context after the release callback.
   static void await_releases() {
     while (pending_releases().value().running > 0) std::this_thread::yield();
   }

@@ -348,7 +348,7 @@ bool Run::step(const char* name, Voice voice, const std::function<std::string()>
 
 void Run::clean_up(const char* name, Voice voice, const std::function<std::string()>& body) {
   const std::string text = body();
-  // What a release destroys on a thread of its own belongs to this step.
+  // Driver calls of releases on worker threads belong to this step.
   while (pending_releases().value().running > 0) std::this_thread::yield();
   const bool has_fired = fires_at_ >= 0 && control_.calls(function_) >= fires_at_;
   if (has_fired && outcome_.fired_in.empty()) {

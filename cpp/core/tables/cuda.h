@@ -150,7 +150,7 @@ typedef int32_t CUstreamCaptureStatus;
 // The host may read managed memory while kernels run.
 #define CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS ((CUdevice_attribute)89)
 
-// What an answer of cuEventQuery means.
+// The state for an answer of cuEventQuery.
 static enum event_state cuda_event_state(CUresult answer) {
   if (answer == CUDA_SUCCESS) return EVENT_DONE;
   if (answer == CUDA_ERROR_NOT_READY) return EVENT_PENDING;

@@ -96,7 +96,7 @@ typedef int32_t hipStreamCaptureStatus;
 // A word of 8 bytes that a stream can wait for; the host writes it.
 #define hipMallocSignalMemory ((uint32_t)2)
 
-// What an answer of hipEventQuery means.
+// The state for an answer of hipEventQuery.
 static enum event_state hip_event_state(hipError_t answer) {
   if (answer == hipSuccess) return EVENT_DONE;
   if (answer == hipErrorNotReady) return EVENT_PENDING;

@@ -95,7 +95,7 @@ typedef void* cl_event;
 // The version of OpenCL that a device supports; that of its driver is CL_DRIVER_VERSION.
 #define CL_DEVICE_VERSION ((cl_uint)0x102f)
 
-// What an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS means.
+// The state for an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS.
 static enum event_state opencl_event_state(cl_int answer) {
   if (answer == CL_COMPLETE) return EVENT_DONE;
   if (answer == CL_RUNNING) return EVENT_PENDING;

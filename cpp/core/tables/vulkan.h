@@ -78,7 +78,7 @@ typedef struct {
 // Any write.
 #define VK_ACCESS_MEMORY_WRITE_BIT ((VkFlags)0x10000)
 
-// What an answer of vkGetEventStatus means.
+// The state for an answer of vkGetEventStatus.
 static enum event_state vulkan_event_state(VkResult answer) {
   if (answer == VK_EVENT_SET) return EVENT_DONE;
   if (answer == VK_EVENT_RESET) return EVENT_PENDING;

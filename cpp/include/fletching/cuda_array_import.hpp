@@ -200,7 +200,7 @@ struct CudaMemory {
     return code;
   }
 
-  /// False when there is no memory to keep this object in.
+  /// Returns false without memory for the object.
   bool keep_until_passed(const FletchingStream& ours) noexcept {
     consumer.reset();  // what is kept is destroyed when nothing is left to wait for
     Result<DeviceArray> memory =

@@ -255,8 +255,8 @@ FLETCHING_EXPORT void FletchingReleaseRun(struct FletchingRelease* release);
 FLETCHING_EXPORT int FletchingStreamSynchronize(struct FletchingStream stream,
                                                 struct FletchingMessage* message);
 
-/** Lets `stream` wait for what is on `other` now, and returns while that is pending. Both are of
- * one runtime. */
+/** Makes later work on `stream` wait for the current work on `other`. Does not block. Both streams
+ * belong to one runtime. */
 FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
                                             struct FletchingStream other,
                                             struct FletchingMessage* message);
@@ -264,9 +264,6 @@ FLETCHING_EXPORT int FletchingStreamWaitFor(struct FletchingStream stream,
 /** Returns the calling thread's current CUcontext, for FletchingStream.context; NULL without one,
  * and for other runtimes. Loads the library. */
 FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
-
-/** Returns the runtime of a device type, or FLETCHING_RUNTIME_NONE. */
-FLETCHING_EXPORT int32_t FletchingRuntimeOf(ArrowDeviceType device_type);
 
 /* --- Waiters --- */
 

@@ -174,7 +174,7 @@ class ResultOperations {
     return Error(std::invoke(std::forward<F>(f), std::move(*this).self().error()));
   }
 
-  /// The error, or `other` if there is none.
+  /// Returns the error, or `other` for a value.
   template <class E>
   Error error_or(E&& other) const& {
     return self().has_value() ? Error(std::forward<E>(other)) : self().error();
@@ -292,7 +292,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   }
   ~Result() { clear(); }
 
-  /// Replaces what is there by T(arguments...).
+  /// Destroys the value or error, and constructs T(arguments...).
   template <class... Arguments>
     requires std::is_nothrow_constructible_v<T, Arguments...>
   T& emplace(Arguments&&... arguments) noexcept {

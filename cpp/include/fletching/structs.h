@@ -17,7 +17,7 @@ extern "C" {
  * moved out.
  *
  * ...Init: writes zero to every byte. The struct is then released, as a slot that a producer fills
- * has to be. Nothing that was in it is released or read.
+ * must be. The old content is neither released nor read.
  *
  * ...Move: copies *source, bit by bit, to *target, and marks *source as released; its other bytes
  * stay. *target is overwritten and not released first. Moving a struct to itself does nothing.
@@ -25,10 +25,10 @@ extern "C" {
  * of its parent, *source is the child.
  *
  * ...Release: marks the struct as released, moves it to the stack and calls the release callback
- * there. So the callback may free the memory of the struct, and may forget to mark it. NULL, or a
- * struct that is released already: nothing is done.
+ * there. So the callback may free the memory of the struct, and may forget to mark it. NULL and a
+ * released struct are ignored.
  *
- * ...IsReleased: 1 when there is nothing to release, for NULL as well; else 0. */
+ * ...IsReleased: returns 1 for a released struct and for NULL, else 0. */
 
 FLETCHING_EXPORT void FletchingSchemaInit(struct ArrowSchema* schema);
 FLETCHING_EXPORT void FletchingSchemaMove(struct ArrowSchema* source, struct ArrowSchema* target);

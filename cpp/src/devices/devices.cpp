@@ -68,7 +68,7 @@ Finder finder_of(Runtime runtime) {
           "the producer defines its events; hint: register a waiter (FletchingRegisterWaiter)"};
 }
 
-// What a report calls the runtimes, by number.
+// The names of the runtimes in a report, by number.
 constexpr std::array kTitles{
     "",
     fletching::cuda::kRuntime.title,

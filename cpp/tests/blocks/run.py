@@ -32,7 +32,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 @functools.cache
 def core() -> tuple[str | Path, ...]:
-    """What a program links: the core, compiled once."""
+    """The linker arguments for the core, which is compiled once."""
     built = BLOCKS / "core.o"
     run("cc", "-std=c11", f"-I{ROOT}/cpp/include", "-c", f"{ROOT}/cpp/core/core.c", "-o", built)
     return (built, "-pthread", "-ldl")

@@ -215,7 +215,7 @@ static void make_tree(struct Tree* tree) {
   tree->dictionary.release = release;
 }
 
-/* A consumer may move any of them out, the only child and what is below it among them. */
+/* A consumer may move out the only child and its dictionary. */
 static void test_the_event_lives_until_the_last_struct_is_released(void) {
   struct Tree tree;
   int own = 0;
@@ -392,7 +392,7 @@ static void test_refusals(void) {
   CHECK(says("cuEventQuery failed with 1"));
   fake.events[0].never = false;
   fake_wait_for_release(&releases, 6);
-  /* What is lost has passed. */
+  /* An array on a lost device is released. */
   make_tree(&refusing);
   fake.events[2].is_lost = true;
   CHECK(FletchingDeviceArrayReleaseAfter(&refusing.root, stream_on(&own, 0), 0, &message) == 0);

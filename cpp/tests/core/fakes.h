@@ -58,7 +58,7 @@ struct FakeEvent {
 enum { MOST_EVENTS = 8 };
 
 static struct {
-  /* CUDA: the contexts of the test's thread; the reaper's are of its own. */
+  /* CUDA: the context stack of the test's thread. Other threads have separate stacks. */
   int primary[2];
   int created; /* a context of device 1 */
   bool is_active[2];
@@ -328,7 +328,7 @@ static void fake_wait_for_asked(int more) {
   while (atomic_load(&fake.asked) < before + more) sleep_ns(100000);
 }
 
-/* Until nothing of a release is under way but what still waits for its event. */
+/* Waits for the releases that are running; pending ones may stay. */
 static void fake_wait_for_release(const int* releases, int wanted) {
   struct FletchingReleaseCounts counts;
   do {

@@ -1,1 +1,1 @@
-"""What the event core in C needs beside its tables: the bundle of it."""
+"""The bundle of the event core in C."""

@@ -15,7 +15,7 @@ from ..errors import UsageError
 _HEADERS = PurePosixPath("cpp/include")
 _CORE = PurePosixPath("cpp/core/core.c")
 _BUNDLE = "cpp/bundle/fletching_core"
-# With what they include.
+# The public headers; their includes follow.
 _PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "structs", "version"))
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -57,7 +57,7 @@ def render(root: Path, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Files:
-    """The files of the tree, each once: behind what it includes."""
+    """The files of the tree in the order of their includes, without duplicates."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         self._root = root
@@ -65,7 +65,7 @@ class _Files:
         self._done: set[PurePosixPath] = set()
 
     def flatten(self, path: PurePosixPath) -> str:
-        """The file with what it includes in place of the includes; nothing the second time."""
+        """Returns the file with its includes expanded, or "" if it was returned before."""
         if path in self._done:
             return ""
         self._done.add(path)

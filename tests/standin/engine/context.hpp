@@ -39,7 +39,7 @@ enum class StreamKind {
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  // `hardware_queue`: the index of the one that it shares.
+  // `hardware_queue`: index of the shared queue.
   Stream(std::shared_ptr<Context> context, StreamKind kind, std::size_t hardware_queue)
       : context_(std::move(context)), kind_(kind), hardware_queue_(hardware_queue) {}
 

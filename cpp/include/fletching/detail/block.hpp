@@ -108,7 +108,7 @@ class Share {
   bool operator==(const Share&) const = default;
 
   [[nodiscard]] BlockHead* block() const noexcept { return block_; }
-  /// Whether there is no other share of the block. What the others did before is seen then.
+  /// Returns whether this is the last share, and synchronizes with the earlier owners.
   [[nodiscard]] bool is_only() const noexcept {
     return block_ != nullptr && block_->shares.load(std::memory_order_acquire) == 1;
   }
@@ -151,7 +151,7 @@ FLETCHING_DETAIL_COLD void release_foreign(Base* below) noexcept {
 template <class Base>
 int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   int64_t shares = 0;
-  Base* parents = nullptr;  // released, what is below them not yet; linked by private_data
+  Base* parents = nullptr;  // released parents with live children, linked by private_data
   const auto release = [&](Base* below) {
     if (below->release == &release_in_block<Base> && below->private_data == block) [[likely]] {
       const auto dictionary = reinterpret_cast<intptr_t>(below->dictionary);

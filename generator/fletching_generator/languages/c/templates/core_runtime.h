@@ -25,7 +25,7 @@
 /*{ constant | core_constant }*/
 /*% endfor %*/
 
-/*{ ("What an answer of " ~ runtime.query.function.name ~ (" for " ~ runtime.query.selector.name if runtime.query.selector else "") ~ " means.") | wrap(100, "// ") }*/
+/*{ ("The state for an answer of " ~ runtime.query.function.name ~ (" for " ~ runtime.query.selector.name if runtime.query.selector else "") ~ ".") | wrap(100, "// ") }*/
 static enum event_state /*{ runtime.name }*/_event_state(/*{ runtime.query.type.name }*/ answer) {
 /*% for constant in runtime.query.done %*/
   if (answer == /*{ constant.name }*/) return EVENT_DONE;
