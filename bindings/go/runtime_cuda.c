@@ -109,6 +109,12 @@ static bool enter_stream(struct scope* scope, const struct request* request,
   if (request->stream <= (uintptr_t)CU_STREAM_PER_THREAD) return enter_any(scope, request, failure);
   CUcontext context = NULL;
   const CUresult code = cuda.cuStreamGetCtx(HANDLE(request->stream), &context);
+  if (code == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
+    return fletching_fail(failure, EBUSY,
+                          "%s: expected a stream whose work runs, got one that is being captured "
+                          "into a graph, and whose capture is invalid and not ended",
+                          TITLE);
+  }
   return check("cuStreamGetCtx", code, failure) && enter(scope, context, failure);
 }
 

@@ -77,6 +77,8 @@ typedef int32_t CUstreamCaptureStatus;
 #define CUDA_ERROR_MPS_CLIENT_TERMINATED ((CUresult)0x32a)
 // The call is not permitted while a stream is captured.
 #define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ((CUresult)0x384)
+// The capture has failed and is not ended yet.
+#define CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ((CUresult)0x385)
 // The legacy default stream would depend on a stream that is captured.
 #define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ((CUresult)0x38a)
 // An event with timing.
@@ -194,6 +196,8 @@ static inline const char* cuda_status_name(CUresult status) {
   if (status == CUDA_ERROR_MPS_CLIENT_TERMINATED) return "CUDA_ERROR_MPS_CLIENT_TERMINATED";
   if (status == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
     return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+  if (status == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+    return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
   if (status == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
   return NULL;
 }
@@ -238,8 +242,9 @@ struct cuda_functions {
   // A number that no other context of the process has, ever; a CUcontext may come back for another
   // context. Optional: CUDA 12.0 and later.
   CUresult(FLETCHING_CALL* cuCtxGetId)(CUcontext context, uint64_t* id);
-  // The context of a stream; that of the default streams is the current one. Its _v2 has a third
-  // argument, for green contexts.
+  // The context of a stream; that of the default streams is the current one.
+  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
+  // Its _v2 has a third argument, for green contexts.
   CUresult(FLETCHING_CALL* cuStreamGetCtx)(CUstream stream, CUcontext* context);
   // One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not know it.
   CUresult(FLETCHING_CALL* cuPointerGetAttribute)(void* data, CUpointer_attribute attribute,

@@ -466,8 +466,19 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-// Differs in a child of fork.
-static int64_t process_id(void) { return (int64_t)getpid(); }
+static _Atomic int64_t forks;
+
+static void count_fork(void) { atomic_fetch_add(&forks, 1); }
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
+
+// Differs in a child of fork. Counted, because to ask the system costs more than all else that is
+// done with an event beside the driver's calls.
+static int64_t process_id(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, watch_forks);
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
 
 // Without stdio: in a child of fork its lock may be held forever.
 static void write_to_stderr(const char* text) {
@@ -782,6 +793,14 @@ static bool initialize(const struct graph_runtime* self, struct failure* failure
          GRAPH_CHECK(self, init, self->functions->init(0), failure);
 }
 
+static bool refuse_capture(const struct vendor_library* library, const char* got,
+                           struct failure* failure) {
+  return fail(failure, EBUSY, "%s: expected a stream whose work runs, got %s", library->title, got);
+}
+
+#define CAPTURED "one that is being captured into a graph"
+#define CAPTURE_INVALIDATED CAPTURED ", and whose capture is invalid and not ended"
+
 // Whether the stream, whose place is entered, is captured, and may be. Does not disturb the
 // capture.
 static bool check_capture(const struct graph_runtime* self, void* stream, int on_capture,
@@ -790,7 +809,7 @@ static bool check_capture(const struct graph_runtime* self, void* stream, int on
   if (self->functions->is_capturing == NULL) return true;
   int32_t status = 0;
   const int32_t result = self->functions->is_capturing(stream, &status);
-  const char* got = "one that is being captured into a graph";
+  const char* got = CAPTURED;
   if (result == self->not_in_capture) {
     got =
         "the legacy default stream while a stream that is ordered with it is being captured into a "
@@ -799,12 +818,9 @@ static bool check_capture(const struct graph_runtime* self, void* stream, int on
     if (!GRAPH_CHECK(self, is_capturing, result, failure)) return false;
     *is_captured = status != 0;
     if (status == 0 || (status == 1 && on_capture == FLETCHING_CAPTURE_EXTERNAL_EVENT)) return true;
-    if (status != 1) {
-      got = "one that is being captured into a graph, and whose capture is invalid and not ended";
-    }
+    if (status != 1) got = CAPTURE_INVALIDATED;
   }
-  return fail(failure, EBUSY, "%s: expected a stream whose work runs, got %s", self->library->title,
-              got);
+  return refuse_capture(self->library, got, failure);
 }
 
 static bool graph_synchronize(const struct runtime* runtime, const struct FletchingEvent* event,
@@ -1079,6 +1095,8 @@ typedef int32_t CUstreamCaptureStatus;
 #define CUDA_ERROR_MPS_CLIENT_TERMINATED ((CUresult)0x32a)
 // The call is not permitted while a stream is captured.
 #define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ((CUresult)0x384)
+// The capture has failed and is not ended yet.
+#define CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ((CUresult)0x385)
 // The legacy default stream would depend on a stream that is captured.
 #define CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ((CUresult)0x38a)
 // An event with timing.
@@ -1196,6 +1214,8 @@ static const char* cuda_status_name(CUresult status) {
   if (status == CUDA_ERROR_MPS_CLIENT_TERMINATED) return "CUDA_ERROR_MPS_CLIENT_TERMINATED";
   if (status == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
     return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+  if (status == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+    return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
   if (status == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
   return NULL;
 }
@@ -1237,8 +1257,9 @@ struct cuda_functions {
   // A number that no other context of the process has, ever; a CUcontext may come back for another
   // context. Optional: CUDA 12.0 and later.
   CUresult(FLETCHING_CALL* cuCtxGetId)(CUcontext context, uint64_t* id);
-  // The context of a stream; that of the default streams is the current one. Its _v2 has a third
-  // argument, for green contexts.
+  // The context of a stream; that of the default streams is the current one.
+  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
+  // Its _v2 has a third argument, for green contexts.
   CUresult(FLETCHING_CALL* cuStreamGetCtx)(CUstream stream, CUcontext* context);
   // One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not know it.
   CUresult(FLETCHING_CALL* cuPointerGetAttribute)(void* data, CUpointer_attribute attribute,
@@ -1482,8 +1503,12 @@ static bool cuda_enter_stream(struct scope* scope, const struct FletchingStream*
     return cuda_enter_device(scope, stream->context, stream->device_id, failure);
   }
   CUcontext context = NULL;
-  return CUDA_CALL(cuStreamGetCtx, (stream->handle, &context), failure) &&
-         cuda_enter(scope, context, failure);
+  if (!CUDA_HAS(cuStreamGetCtx, failure)) return false;
+  const CUresult result = cuda.cuStreamGetCtx(stream->handle, &context);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
+    return refuse_capture(&cuda_library, CAPTURE_INVALIDATED, failure);
+  }
+  return cuda_check("cuStreamGetCtx", result, failure) && cuda_enter(scope, context, failure);
 }
 
 // Where a thread can wait for any event.

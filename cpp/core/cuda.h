@@ -180,8 +180,12 @@ static bool cuda_enter_stream(struct scope* scope, const struct FletchingStream*
     return cuda_enter_device(scope, stream->context, stream->device_id, failure);
   }
   CUcontext context = NULL;
-  return CUDA_CALL(cuStreamGetCtx, (stream->handle, &context), failure) &&
-         cuda_enter(scope, context, failure);
+  if (!CUDA_HAS(cuStreamGetCtx, failure)) return false;
+  const CUresult result = cuda.cuStreamGetCtx(stream->handle, &context);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
+    return refuse_capture(&cuda_library, CAPTURE_INVALIDATED, failure);
+  }
+  return cuda_check("cuStreamGetCtx", result, failure) && cuda_enter(scope, context, failure);
 }
 
 // Where a thread can wait for any event.

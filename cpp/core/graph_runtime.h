@@ -117,6 +117,14 @@ static bool initialize(const struct graph_runtime* self, struct failure* failure
          GRAPH_CHECK(self, init, self->functions->init(0), failure);
 }
 
+static bool refuse_capture(const struct vendor_library* library, const char* got,
+                           struct failure* failure) {
+  return fail(failure, EBUSY, "%s: expected a stream whose work runs, got %s", library->title, got);
+}
+
+#define CAPTURED "one that is being captured into a graph"
+#define CAPTURE_INVALIDATED CAPTURED ", and whose capture is invalid and not ended"
+
 // Whether the stream, whose place is entered, is captured, and may be. Does not disturb the
 // capture.
 static bool check_capture(const struct graph_runtime* self, void* stream, int on_capture,
@@ -125,7 +133,7 @@ static bool check_capture(const struct graph_runtime* self, void* stream, int on
   if (self->functions->is_capturing == NULL) return true;
   int32_t status = 0;
   const int32_t result = self->functions->is_capturing(stream, &status);
-  const char* got = "one that is being captured into a graph";
+  const char* got = CAPTURED;
   if (result == self->not_in_capture) {
     got =
         "the legacy default stream while a stream that is ordered with it is being captured into a "
@@ -134,12 +142,9 @@ static bool check_capture(const struct graph_runtime* self, void* stream, int on
     if (!GRAPH_CHECK(self, is_capturing, result, failure)) return false;
     *is_captured = status != 0;
     if (status == 0 || (status == 1 && on_capture == FLETCHING_CAPTURE_EXTERNAL_EVENT)) return true;
-    if (status != 1) {
-      got = "one that is being captured into a graph, and whose capture is invalid and not ended";
-    }
+    if (status != 1) got = CAPTURE_INVALIDATED;
   }
-  return fail(failure, EBUSY, "%s: expected a stream whose work runs, got %s", self->library->title,
-              got);
+  return refuse_capture(self->library, got, failure);
 }
 
 static bool graph_synchronize(const struct runtime* runtime, const struct FletchingEvent* event,

@@ -205,8 +205,19 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-// Differs in a child of fork.
-static int64_t process_id(void) { return (int64_t)getpid(); }
+static _Atomic int64_t forks;
+
+static void count_fork(void) { atomic_fetch_add(&forks, 1); }
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
+
+// Differs in a child of fork. Counted, because to ask the system costs more than all else that is
+// done with an event beside the driver's calls.
+static int64_t process_id(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, watch_forks);
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
 
 // Without stdio: in a child of fork its lock may be held forever.
 static void write_to_stderr(const char* text) {

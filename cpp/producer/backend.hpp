@@ -94,6 +94,9 @@ class Queue {
   // Enqueues a copy to `staging`, memory of Backend::allocate_staging.
   virtual void read(void* staging, const void* buffer, size_t bytes) = 0;
 
+  // Kernels and copies may be collected until this, or any other call than those two.
+  virtual void start() {}
+
   virtual std::unique_ptr<Event> record() = 0;
 
   virtual bool is_idle() = 0;

@@ -15,6 +15,7 @@
 #include "fletching/detail/vendor.hpp"
 #include "kernels.hpp"
 #include "message.hpp"
+#include "ranges.h"
 #include "reserve.hpp"
 #include "transfers.hpp"
 
@@ -115,58 +116,62 @@ class GpuGate : public Gate {
 template <class Api>
 class GpuQueue : public Queue {
  public:
-  // `kind`: of the buffers that invert, read and move are called with. Non-blocking: the legacy
-  // default stream would wait for everything, and hide a missing wait.
-  explicit GpuQueue(MemoryKind kind) : kind_(kind) {
+  // Non-blocking: the legacy default stream would wait for everything, and hide a missing wait.
+  GpuQueue() {
     const typename Api::Current current;
     stream_ = Api::new_stream();
   }
   ~GpuQueue() override {
     const typename Api::Current current(std::nothrow);
-    if (has_work_) try_twice([&] { Api::finish(stream_); });
+    if (has_work_ || count_ > 0) try_twice([&] { finish(); });
     Api::destroy_stream(stream_);
   }
   GpuQueue(const GpuQueue&) = delete;
   GpuQueue& operator=(const GpuQueue&) = delete;
 
   void* handle() override {
+    start();
     has_work_ = true;
     return stream_;
   }
   std::unique_ptr<Gate> shut() override {
+    start();
     has_work_ = true;
     return std::make_unique<GpuGate<Api>>(stream_);
   }
-  void invert(void* buffer, size_t bytes) override {
-    has_work_ = true;
-    uint64_t count = bytes;
-    void* arguments[] = {&buffer, &count};
-    launch(Kernel::kInvert, bytes, arguments);
-  }
+  void invert(void* buffer, size_t bytes) override { add(Kernel::kInvert, buffer, buffer, bytes); }
+  // By a kernel: between two places in memory of the host, or managed memory, a driver may copy at
+  // once, on the thread that asks, and so wait for the stream.
   void read(void* staging, const void* buffer, size_t bytes) override {
-    move(staging, buffer, bytes);
+    add(Kernel::kCopy, staging, buffer, bytes);
   }
-  // From a buffer to pinned memory or the other way. By a kernel where both are memory of the host,
-  // or managed: a driver may copy that at once, on the thread that asks, and so wait for the
-  // stream.
-  void move(void* to, const void* from, size_t bytes) {
-    if (kind_ == MemoryKind::kDevice) return copy(to, from, bytes);
+  // A driver that has about a thousand launches or copies waiting on a stream waits itself: a
+  // launch takes many buffers.
+  void start() override {
+    if (count_ == 0) return;
     has_work_ = true;
-    uint64_t count = bytes;
-    void* arguments[] = {&to, &from, &count};
-    launch(Kernel::kCopy, bytes, arguments);
+    const typename Api::Current current;
+    void* arguments[] = {&ranges_};
+    Api::launch(kernel_, count_, kThreads, stream_, arguments);
+    count_ = 0;
   }
   void copy(void* to, const void* from, size_t bytes) {
+    start();
     has_work_ = true;
     const typename Api::Current current;
     Api::copy(to, from, bytes, stream_);
   }
-  std::unique_ptr<Event> record() override { return std::make_unique<GpuEvent<Api>>(stream_); }
+  std::unique_ptr<Event> record() override {
+    start();
+    return std::make_unique<GpuEvent<Api>>(stream_);
+  }
   bool is_idle() override {
+    start();
     const typename Api::Current current;
     return Api::is_idle(stream_);
   }
   void finish() override {
+    start();
     const typename Api::Current current;
     Api::finish(stream_);
     has_work_ = false;
@@ -174,17 +179,20 @@ class GpuQueue : public Queue {
 
  private:
   static constexpr uint32_t kThreads = 256;
-  static constexpr uint64_t kMostBlocks = 256;
 
-  void launch(Kernel kernel, size_t bytes, void** arguments) {
-    const typename Api::Current current;
-    const uint64_t blocks = std::min<uint64_t>((bytes + kThreads - 1) / kThreads, kMostBlocks);
-    Api::launch(kernel, static_cast<uint32_t>(blocks), kThreads, stream_, arguments);
+  void add(Kernel kernel, void* to, const void* from, size_t bytes) {
+    if (kernel != kernel_ || count_ == Ranges::kMost) start();
+    kernel_ = kernel;
+    ranges_.entries[count_++] = {static_cast<unsigned char*>(to),
+                                 static_cast<const unsigned char*>(from), bytes};
   }
 
-  const MemoryKind kind_;
   typename Api::Stream stream_;
   bool has_work_ = false;  // perhaps
+  // What the next launch does.
+  Kernel kernel_ = Kernel::kInvert;
+  uint32_t count_ = 0;
+  Ranges ranges_;
 };
 
 // Does once what a driver may stop the whole device for when it is done for the first time: it
@@ -195,15 +203,15 @@ void prime_memory(MemoryKind kind) {
   const Owned<Api> buffer(kind, kBytes);
   const Owned<Api> pinned(MemoryKind::kPinned, kBytes);
   uint8_t pageable[kBytes] = {};
-  GpuQueue<Api> queue(kind);  // destroyed first, and waits for what uses the memory
+  GpuQueue<Api> queue;  // destroyed first, and waits for what uses the memory
   if (kind == MemoryKind::kDevice) {
     queue.copy(buffer.get(), pageable, kBytes);
     queue.copy(pageable, buffer.get(), kBytes);
   }
   std::fill_n(static_cast<uint8_t*>(pinned.get()), kBytes, uint8_t{0});
-  queue.move(buffer.get(), pinned.get(), kBytes);
+  queue.read(buffer.get(), pinned.get(), kBytes);
   queue.invert(buffer.get(), kBytes);
-  queue.move(pinned.get(), buffer.get(), kBytes);
+  queue.read(pinned.get(), buffer.get(), kBytes);
   queue.record()->wait();
   queue.finish();
 }
@@ -262,7 +270,7 @@ class Gpu : public Backend {
     } else {
       const Owned<Api> staging(MemoryKind::kPinned, bytes);
       std::memcpy(staging.get(), host, bytes);
-      transfer([&](GpuQueue<Api>& queue) { queue.move(buffer, staging.get(), bytes); });
+      transfer([&](GpuQueue<Api>& queue) { queue.read(buffer, staging.get(), bytes); });
     }
   }
   void copy_from(void* host, const void* buffer, size_t bytes) override {
@@ -272,7 +280,7 @@ class Gpu : public Backend {
       transfer([&](GpuQueue<Api>& queue) { queue.copy(host, buffer, bytes); });
     } else {
       const Owned<Api> staging(MemoryKind::kPinned, bytes);
-      transfer([&](GpuQueue<Api>& queue) { queue.move(staging.get(), buffer, bytes); });
+      transfer([&](GpuQueue<Api>& queue) { queue.read(staging.get(), buffer, bytes); });
       std::memcpy(host, staging.get(), bytes);
     }
   }
@@ -282,7 +290,7 @@ class Gpu : public Backend {
   void free_staging(void* staging) noexcept override {
     Reserve<Api>::instance().free(MemoryKind::kPinned, staging);
   }
-  std::unique_ptr<Queue> new_queue() override { return std::make_unique<GpuQueue<Api>>(kind_); }
+  std::unique_ptr<Queue> new_queue() override { return std::make_unique<GpuQueue<Api>>(); }
 
  private:
   template <class Work>
@@ -297,7 +305,7 @@ class Gpu : public Backend {
   ArrowDeviceType device_type_;
   MemoryKind kind_;
   Finding finding_;
-  Transfers<GpuQueue<Api>> transfers_{[this] { return std::make_unique<GpuQueue<Api>>(kind_); }};
+  Transfers<GpuQueue<Api>> transfers_{[] { return std::make_unique<GpuQueue<Api>>(); }};
 };
 
 // Never destroyed: arrays may be released while the process ends.

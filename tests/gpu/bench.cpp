@@ -88,7 +88,8 @@ void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
   cuda::CUstreamCaptureMode mode = cuda::kCuStreamCaptureModeRelaxed;
   exchange_by_hand(&mode);
   number_by_hand(enter_by_hand(parties.producer.get()));
-  require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
+  require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming |
+                                                                 cuda::kCuEventBlockingSync));
   require_call("cuEventRecord",
                cu().cu_event_record(event, static_cast<cuda::CUstream>(parties.producer.get())));
   exchange_by_hand(&mode);

@@ -122,11 +122,10 @@ def _run(
     """The cells that a program of the round trip writes, and how it ended if that was not well."""
     path = folder / "cells"
     path.unlink(missing_ok=True)
-    variables = {
-        **environment,
-        **languages.environment(language),
-        "FLETCHING_CELLS": str(path),
-    }
+    own = languages.environment(language)
+    variables = {**environment, **own, "FLETCHING_CELLS": str(path)}
+    if "PYTHONPATH" in own and "PYTHONPATH" in environment:  # an installed package first
+        variables["PYTHONPATH"] = f"{environment['PYTHONPATH']}:{own['PYTHONPATH']}"
     home = os.fspath(ROOT / language.folder)
     code, output, errors = run(["bash", "-c", f"cd '{home}' && exec {command}"], variables)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -33,13 +33,13 @@ BLOCKS, RETURNS = "blocks", "ok"
 
 # A kernel that does nothing, as PTX that every driver in use compiles; the stand-in has a kernel of
 # this name and takes its own form.
-KERNEL = b"fletching_invert"
+KERNEL = b"add"
 PTX = b""".version 6.4
 .target sm_70
 .address_size 64
-.visible .entry fletching_invert(.param .u64 buffer, .param .u64 bytes) { ret; }
+.visible .entry add(.param .u64 data, .param .u64 n, .param .u64 value) { ret; }
 """
-STANDIN_IMAGE = b"FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\n"
+STANDIN_IMAGE = b"FLETCHING-STANDIN-IMAGE 1\nkernel add\n"
 
 
 @dataclass(frozen=True)
@@ -211,13 +211,36 @@ def fill(scene: Scene) -> None:
     scene.driver.finish(scene.free)
 
 
-def launch(scene: Scene) -> None:
-    values = (ctypes.c_uint64(scene.memory["device"][0]), ctypes.c_uint64(0))
-    arguments = (ctypes.c_void_p * 2)(*(ctypes.addressof(value) for value in values))
+def start(scene: Scene, stream: ctypes.c_void_p) -> None:
+    """A launch of the kernel, which ignores its argument; that of the stand-in adds 0 to nothing."""
+    values = (ctypes.c_uint64(scene.memory["device"][0]), ctypes.c_uint64(0), ctypes.c_uint64(0))
+    arguments = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
     one, none = ctypes.c_uint(1), ctypes.c_uint(0)
     shape = (one,) * 6
-    scene.driver("cuLaunchKernel", scene.kernel, *shape, none, scene.free, arguments, None)
+    scene.driver("cuLaunchKernel", scene.kernel, *shape, none, stream, arguments, None)
+
+
+def launch(scene: Scene) -> None:
+    start(scene, scene.free)
     scene.driver.finish(scene.free)
+
+
+def launches(count: int) -> Probe:
+    """Enqueued behind the gate: a driver has room for so many."""
+
+    def work(scene: Scene) -> None:
+        for _ in range(count):
+            start(scene, scene.gated)
+
+    return work
+
+
+def records(count: int) -> Probe:
+    def work(scene: Scene) -> None:
+        for _ in range(count):
+            scene.driver("cuEventRecord", scene.event, scene.gated)
+
+    return work
 
 
 def query(scene: Scene) -> None:
@@ -308,6 +331,8 @@ PROBES: dict[str, Probe] = {
     "load a module": lambda scene: scene.driver.module(),
     "launch a kernel, elsewhere": launch,
     "wait for the legacy stream": lambda scene: scene.driver.finish(ctypes.c_void_p(1)),
+    **{f"launch {count} kernels, behind the gate": launches(count) for count in (900, 1100, 5000)},
+    **{f"record {count} events, behind the gate": records(count) for count in (900, 1100, 5000)},
     "40 streams at once": streams_at_once(40),
     "40 streams in turn": streams_in_turn(40),
     "40 streams beside 40 that wait": waiting_streams(40),

@@ -15,6 +15,7 @@
 #include "kernels.hpp"
 #include "producer.h"
 #include "waiting.hpp"
+#include "watchdog.hpp"
 
 namespace fletching::gpu {
 namespace {
@@ -62,6 +63,7 @@ using Require = decltype(&roundtrip::require_waits);
 /// The case's name before the error.
 template <class Work>
 void in_case(const char* name, const Work& work) {
+  g_subject = name;
   try {
     work();
   } catch (const roundtrip::Error& error) {

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -28,11 +29,16 @@ inline std::chrono::seconds check_limit() {
   return std::chrono::seconds(seconds > 0 ? seconds : 20);
 }
 
+/// What the check is about at the moment, for the row of one that hangs. Outlives the check.
+inline std::atomic<const char*> g_subject{""};
+
 /// Watches one check as long as the object lives. After the limit it prints the check's row and
 /// ends the program, and nothing of it is cleaned up.
 class Watchdog {
  public:
-  explicit Watchdog(std::string check) : check_(std::move(check)), thread_([this] { watch(); }) {}
+  explicit Watchdog(std::string check) : check_(std::move(check)), thread_([this] { watch(); }) {
+    g_subject = "";
+  }
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() {
@@ -48,8 +54,9 @@ class Watchdog {
   void watch() {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, check_limit(), [this] { return done_; })) return;
-    std::printf("check\t%s\tFAILED\t0\thangs: did not end in %lld s\n", check_.c_str(),
-                static_cast<long long>(check_limit().count()));
+    const char* subject = g_subject;
+    std::printf("check\t%s\tFAILED\t0\thangs: %s%sdid not end in %lld s\n", check_.c_str(), subject,
+                *subject == '\0' ? "" : ": ", static_cast<long long>(check_limit().count()));
     std::fflush(stdout);
     _exit(kHung);
   }

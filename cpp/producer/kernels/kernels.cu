@@ -3,16 +3,15 @@
 #include <hip/hip_runtime.h>
 #endif
 
-// Inverts every bit of `bytes` bytes.
-extern "C" __global__ void fletching_invert(unsigned char* buffer, unsigned long long bytes) {
-  const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
-  unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i < bytes; i += step) buffer[i] = ~buffer[i];
+#include "ranges.h"
+
+// Writes every bit of `from` the other way round; the two may be the same.
+extern "C" __global__ void fletching_invert(Ranges ranges) {
+  const auto range = ranges.entries[blockIdx.x];
+  for (uint64_t i = threadIdx.x; i < range.bytes; i += blockDim.x) range.to[i] = ~range.from[i];
 }
 
-extern "C" __global__ void fletching_copy(unsigned char* to, const unsigned char* from,
-                                          unsigned long long bytes) {
-  const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
-  unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i < bytes; i += step) to[i] = from[i];
+extern "C" __global__ void fletching_copy(Ranges ranges) {
+  const auto range = ranges.entries[blockIdx.x];
+  for (uint64_t i = threadIdx.x; i < range.bytes; i += blockDim.x) range.to[i] = range.from[i];
 }

@@ -41,6 +41,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcont
   return driver(__func__, [&] {
     require(context != nullptr, Status::kInvalidValue);
     const auto found = engine().stream(stream, kNullMeans, current());
+    engine().captures.refuse_invalidated(*found);
     *context = static_cast<CUcontext>(engine().handle_of(found->context()));
   });
 }

@@ -129,6 +129,13 @@ void Captures::refuse_captured(const Event& event) {
   if (found != events_.end()) invalidate(*found->second.capture, Status::kCapturedEvent);
 }
 
+void Captures::refuse_invalidated(const Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  const Point* point = point_of(stream);
+  require(point == nullptr || point->capture->status == CaptureStatus::kActive,
+          Status::kCaptureInvalidated);
+}
+
 void Captures::drop(const Stream& stream) {
   const std::lock_guard lock(mutex_);
   drop_locked(stream);

@@ -65,6 +65,7 @@ class Captures {
   // A call that no mode allows: to ask or wait for what is only part of a graph.
   void refuse_captured(Stream& stream);
   void refuse_captured(const Event& event);
+  void refuse_invalidated(const Stream& stream);
 
   // What is destroyed. A capture that begins there is over.
   void drop(const Stream& stream);

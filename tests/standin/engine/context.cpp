@@ -41,7 +41,14 @@ void Stream::close() {
 }
 
 MarkerPtr Stream::enqueue(Operation operation) {
+  if (as_driver()) wait_for_room();
   return context_->enqueue(*this, std::move(operation));
+}
+
+void Stream::wait_for_room() {
+  constexpr std::size_t kMostPending = 1000;
+  std::unique_lock lock(mutex_);
+  taken_.wait(lock, [this] { return queue_.size() < kMostPending; });
 }
 
 MarkerPtr Stream::tail() {
@@ -72,6 +79,7 @@ bool Stream::next() {
   if (queue_.empty()) return false;
   current_ = std::move(queue_.front());
   queue_.pop_front();
+  taken_.notify_all();
   busy_ = true;
   return true;
 }

@@ -65,6 +65,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
  private:
   friend class Context;
   MarkerPtr push(Operation operation);
+  void wait_for_room();
   void run();
   bool next();
 
@@ -73,6 +74,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::size_t hardware_queue_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable taken_;  // from the queue
   std::deque<Operation> queue_;
   Operation current_;  // only the thread changes it, and only its own `work` without the mutex
   bool busy_ = false;  // with current_

@@ -96,27 +96,40 @@ std::function<void(Context&)> bind_copy(std::uint64_t threads, void** arguments,
   };
 }
 
-// Strides over the grid, so that every byte is reached.
-std::function<void(Context&)> bind_invert(std::uint64_t, void** arguments, Memory& memory) {
-  const auto address = argument<std::uintptr_t>(arguments, 0);
-  const auto count = argument<std::uint64_t>(arguments, 1);
+// The reference producer's: what each block does with one of these. A thread strides over the
+// bytes.
+struct Range {
+  std::uintptr_t to;
+  std::uintptr_t from;
+  std::uint64_t bytes;
+};
+constexpr std::uint64_t kMostRanges = 128;
+constexpr std::uint64_t kThreadsOfRange = 256;
+
+template <class Each>
+std::function<void(Context&)> bind_ranges(std::uint64_t threads, void** arguments, Memory& memory,
+                                          Each each) {
+  const auto all = argument<std::array<Range, kMostRanges>>(arguments, 0);
+  const std::uint64_t count = threads / kThreadsOfRange;
+  require(count <= kMostRanges, Status::kInvalidValue);
+  const std::vector<Range> ranges(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
   return [=, &memory](Context& context) {
-    if (count == 0) return;
-    const View data = view(address, 1, count, context, memory);
-    for (std::uint64_t i = 0; i < count; ++i) data.data[i] = ~data.data[i];
+    for (const Range& range : ranges) {
+      if (range.bytes == 0) continue;
+      const View to = view(range.to, 1, range.bytes, context, memory);
+      const View from = view(range.from, 1, range.bytes, context, memory);
+      std::transform(from.data, from.data + range.bytes, to.data, each);
+    }
   };
 }
 
-std::function<void(Context&)> bind_copy_bytes(std::uint64_t, void** arguments, Memory& memory) {
-  const auto to = argument<std::uintptr_t>(arguments, 0);
-  const auto from = argument<std::uintptr_t>(arguments, 1);
-  const auto count = argument<std::uint64_t>(arguments, 2);
-  return [=, &memory](Context& context) {
-    if (count == 0) return;
-    const View target = view(to, 1, count, context, memory);
-    const View source = view(from, 1, count, context, memory);
-    std::memmove(target.data, source.data, count);
-  };
+std::function<void(Context&)> bind_invert(std::uint64_t threads, void** arguments, Memory& memory) {
+  return bind_ranges(threads, arguments, memory, [](std::byte old) { return ~old; });
+}
+
+std::function<void(Context&)> bind_copy_bytes(std::uint64_t threads, void** arguments,
+                                              Memory& memory) {
+  return bind_ranges(threads, arguments, memory, [](std::byte old) { return old; });
 }
 
 constexpr std::array<Kernel, 5> kKernels{{

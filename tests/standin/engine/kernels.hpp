@@ -10,11 +10,11 @@
 //     add(int32* data, int64 n, int32 value)          data[i] += value
 //     fill(int32* data, int64 n, int32 value)         data[i] = value
 //     copy(int32* to, const int32* from, int64 n)     to[i] = from[i]
-//     fletching_invert(uint8* data, uint64 bytes)     data[i] = ~data[i]
-//     fletching_copy(uint8* to, const uint8* from, uint64 bytes)    to[i] = from[i]
+//     fletching_invert(Ranges ranges)                 to[i] = ~from[i]
+//     fletching_copy(Ranges ranges)                   to[i] = from[i]
 //
-// A thread does one element, so those beyond grid * block stay as they are; the last two, which are
-// the reference producer's, stride over the grid.
+// A thread does one element, so those beyond grid * block stay as they are. The last two are the
+// reference producer's (cpp/producer/kernels/ranges.h), with blocks of 256 threads.
 #ifndef FLETCHING_STANDIN_KERNELS_HPP
 #define FLETCHING_STANDIN_KERNELS_HPP
 

@@ -176,6 +176,8 @@ TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
       if (row.is_refused) {
         EXPECT_EQ(status(on), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
         EXPECT_EQ(cuEventRecord(done, on), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+        CUcontext of_stream = nullptr;  // as driver 580 does
+        EXPECT_EQ(cuStreamGetCtx(on, &of_stream), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         end_invalidated(on);
       } else {
         EXPECT_EQ(cuGraphDestroy(end(on)), CUDA_SUCCESS);

@@ -91,14 +91,14 @@ TEST_F(Hip, gate_holds_the_stream_and_what_waits_for_it) {
   ASSERT_EQ(hipStreamSynchronize(producer), hipSuccess);
   hipModule_t module = nullptr;
   hipFunction_t kernel = nullptr;
-  ASSERT_EQ(hipModuleLoadData(&module, "FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\n"),
-            hipSuccess);
-  ASSERT_EQ(hipModuleGetFunction(&kernel, module, "fletching_invert"), hipSuccess);
+  ASSERT_EQ(hipModuleLoadData(&module, "FLETCHING-STANDIN-IMAGE 1\nkernel fill\n"), hipSuccess);
+  ASSERT_EQ(hipModuleGetFunction(&kernel, module, "fill"), hipSuccess);
 
   ASSERT_EQ(gate.shut(producer), hipSuccess);
-  std::uint64_t bytes = kElements * sizeof(std::int32_t);
-  void* arguments[] = {&data, &bytes};
-  ASSERT_EQ(hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, producer, arguments, nullptr),
+  std::int64_t count = kElements;
+  std::int32_t value = -1;
+  void* arguments[] = {&data, &count, &value};
+  ASSERT_EQ(hipModuleLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, producer, arguments, nullptr),
             hipSuccess);
   ASSERT_EQ(hipEventRecord(done, producer), hipSuccess);
   EXPECT_EQ(hipEventQuery(done), hipErrorNotReady);

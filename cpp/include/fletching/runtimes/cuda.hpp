@@ -87,6 +87,8 @@ inline constexpr CUresult kCudaErrorTensorMemoryLeak = 0x2d1;
 inline constexpr CUresult kCudaErrorMpsClientTerminated = 0x32a;
 /// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: The call is not permitted while a stream is captured.
 inline constexpr CUresult kCudaErrorStreamCaptureUnsupported = 0x384;
+/// CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: The capture has failed and is not ended yet.
+inline constexpr CUresult kCudaErrorStreamCaptureInvalidated = 0x385;
 /// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: The legacy default stream would depend on a stream that is
 /// captured.
 inline constexpr CUresult kCudaErrorStreamCaptureImplicit = 0x38a;
@@ -207,6 +209,7 @@ constexpr const char* status_name(CUresult status) noexcept {
   if (status == kCudaErrorTensorMemoryLeak) return "CUDA_ERROR_TENSOR_MEMORY_LEAK";
   if (status == kCudaErrorMpsClientTerminated) return "CUDA_ERROR_MPS_CLIENT_TERMINATED";
   if (status == kCudaErrorStreamCaptureUnsupported) return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+  if (status == kCudaErrorStreamCaptureInvalidated) return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
   if (status == kCudaErrorStreamCaptureImplicit) return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
   return nullptr;
 }
@@ -251,8 +254,9 @@ struct Functions {
   /// cuCtxGetId: A number that no other context of the process has, ever; a CUcontext may come back
   /// for another context. Optional: CUDA 12.0 and later.
   StdcallFunction<CUresult(CUcontext context, std::uint64_t* id)> cu_ctx_get_id;
-  /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one. Its
-  /// _v2 has a third argument, for green contexts.
+  /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one.
+  /// CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
+  /// Its _v2 has a third argument, for green contexts.
   StdcallFunction<CUresult(CUstream stream, CUcontext* context)> cu_stream_get_ctx;
   /// cuPointerGetAttribute: One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not
   /// know it.

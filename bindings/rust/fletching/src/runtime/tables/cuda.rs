@@ -116,6 +116,9 @@ pub const CUDA_ERROR_MPS_CLIENT_TERMINATED: CUresult = 0x32a;
 /// The call is not permitted while a stream is captured.
 pub const CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: CUresult = 0x384;
 
+/// The capture has failed and is not ended yet.
+pub const CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: CUresult = 0x385;
+
 /// The legacy default stream would depend on a stream that is captured.
 pub const CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: CUresult = 0x38a;
 
@@ -272,6 +275,7 @@ pub fn status_name(status: CUresult) -> Option<&'static str> {
         CUDA_ERROR_TENSOR_MEMORY_LEAK => "CUDA_ERROR_TENSOR_MEMORY_LEAK",
         CUDA_ERROR_MPS_CLIENT_TERMINATED => "CUDA_ERROR_MPS_CLIENT_TERMINATED",
         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+        CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
         CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
         _ => return None,
     })
@@ -335,8 +339,9 @@ pub struct Functions {
     /// back for another context. CUDA 12.0 and later.
     pub cu_ctx_get_id:
         Optional<unsafe extern "system" fn(context: CUcontext, id: *mut u64) -> CUresult>,
-    /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one. Its
-    /// _v2 has a third argument, for green contexts.
+    /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one.
+    /// CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not
+    /// ended. Its _v2 has a third argument, for green contexts.
     pub cu_stream_get_ctx:
         Symbol<unsafe extern "system" fn(stream: CUstream, context: *mut CUcontext) -> CUresult>,
     /// cuPointerGetAttribute: One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does

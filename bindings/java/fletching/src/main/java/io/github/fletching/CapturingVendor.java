@@ -17,6 +17,10 @@ abstract class CapturingVendor extends Vendor {
   }
 
   /** The handle as the runtime calls the stream. */
+  private static final String CAPTURED = "one that is being captured into a graph";
+  static final String CAPTURE_INVALIDATED =
+      CAPTURED + ", and whose capture is invalid and not ended";
+
   abstract long handleOf(DeviceStream stream);
 
   /** Refuses with ENOTSUP where there are no events of each launch of a graph. */
@@ -152,7 +156,7 @@ abstract class CapturingVendor extends Vendor {
     }
     C.putInt(out.address, 0);
     int code = (int) calls.isCapturing.call(handleOf(stream), out.address);
-    String got = "one that is being captured into a graph";
+    String got = CAPTURED;
     if (code == calls.implicitCapture) {
       got =
           "the legacy default stream while a stream that is ordered with it is being captured into"
@@ -167,9 +171,13 @@ abstract class CapturingVendor extends Vendor {
         requireExternalEvents();
         return true;
       }
-      got += status == 1 ? "" : ", and whose capture is invalid and not ended";
+      got = status == 1 ? CAPTURED : CAPTURE_INVALIDATED;
     }
-    throw new FletchingException(
+    throw refusal(got);
+  }
+
+  final FletchingException refusal(String got) {
+    return new FletchingException(
         FletchingException.EBUSY,
         library.title + ": expected a stream whose work runs, got " + got);
   }

@@ -133,7 +133,11 @@ final class Cuda extends CapturingVendor {
         enterAny(deviceId);
         return;
       }
-      checkHere(CudaTable.CU_STREAM_GET_CTX, stream.handle(), out.address);
+      int code = (int) CudaTable.CU_STREAM_GET_CTX.call(stream.handle(), out.address);
+      if (code == CudaTable.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
+        throw refusal(CAPTURE_INVALIDATED);
+      }
+      checkHere(CudaTable.CU_STREAM_GET_CTX, code);
       enter(C.getAddress(out.address));
     }
 

@@ -77,6 +77,9 @@ final class CudaTable {
   /** The call is not permitted while a stream is captured. */
   static final int CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
 
+  /** The capture has failed and is not ended yet. */
+  static final int CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901;
+
   /** The legacy default stream would depend on a stream that is captured. */
   static final int CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 
@@ -231,8 +234,9 @@ final class CudaTable {
   static final Symbol CU_CTX_GET_ID = LIBRARY.optional("cuCtxGetId", "iaa");
 
   /**
-   * The context of a stream; that of the default streams is the current one. Its _v2 has a third
-   * argument, for green contexts.
+   * The context of a stream; that of the default streams is the current one.
+   * CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
+   * Its _v2 has a third argument, for green contexts.
    */
   static final Symbol CU_STREAM_GET_CTX = LIBRARY.required("cuStreamGetCtx", "iaa");
 
@@ -425,6 +429,8 @@ final class CudaTable {
         return "CUDA_ERROR_MPS_CLIENT_TERMINATED";
       case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
         return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+      case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+        return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
       case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
         return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
       default:
