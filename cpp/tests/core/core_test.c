@@ -453,6 +453,14 @@ static void test_opencl(void) {
   event.state = CL_SUBMITTED;
   CHECK(FletchingEventWaitOn(&awaited, queue, 0, &message) == 0);
   CHECK(fake.flushed == &producer); /* a queue need not begin before it is flushed */
+  event.queue = &own;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 0);
+  CHECK(fake.flushed == &producer);
+  event.state = CL_QUEUED;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 0);
+  CHECK(fake.flushed == &own); /* neither when it is only asked for */
+  event.queue = &producer;
+  event.state = CL_SUBMITTED;
   struct FletchingRecordedEvent* recorded = NULL;
   CHECK(FletchingStreamRecord(queue, 0, &recorded, &message) == 0);
   CHECK(fake.flushed == &own);
