@@ -29,7 +29,8 @@ def function(text: str, head: str) -> str:
 
 
 def stub(texts: dict[str, str], name: str) -> str:
-    return function(texts[STUBS], re.findall(rf"^//export (\w+_{name})$", texts[STUBS], re.MULTILINE)[0])
+    exported = re.findall(rf"^//export (\w+_{name})$", texts[STUBS], re.MULTILINE)
+    return function(texts[STUBS], exported[0])
 
 
 def test_every_callback_has_a_type_a_call_and_a_stub(texts: dict[str, str], spec: Spec) -> None:
