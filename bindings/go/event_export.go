@@ -18,9 +18,8 @@ import (
 //
 // The event is created in the stream's context, without timing, and recorded. It lives, at the same
 // address, until the array is released and the last child that was moved out of it too; the last of
-// these releases destroys it, on whatever thread. A context that was destroyed has destroyed the
-// event; then the release leaves it alone, as far as the driver reports this: reliably with a primary
-// context and CUDA 12.0 or later. In a child of fork it does as well, with a warning on stderr.
+// these releases destroys it, on whatever thread. It leaves the event alone if the context was destroyed,
+// as far as the driver reports this (reliably for a primary context and CUDA 12.0 or later), and in a child of fork.
 //
 // Errors: as for Synchronize; ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
 // EBUSY for a stream that is being captured; EINVAL when the array is closed or has an event, and when
@@ -38,23 +37,17 @@ func (a *DeviceArray) ExportWithEvent(stream Stream) error {
 //
 // It takes the array in every case, and never releases it early:
 //
-//   - It returns at once. The release callback is called later, on a goroutine of this package, never
-//     within a callback of a driver. The stream's context is current then. A callback that blocks
-//     delays no other release, and may free memory while another thread captures. A child that was
-//     moved out before is not waited for.
-//   - Where the release cannot be deferred (no thread, no memory, no event), this waits for the stream,
-//     and releases the array.
-//   - Where it cannot wait either, the array is leaked and counted ([PendingReleases]), and the error
-//     says why: EBUSY for a stream that is being captured, because the buffers are read whenever the
-//     graph is launched (see [KeepArray]); ECHILD in a child of fork; ENOTSUP for a stream of another runtime
-//     than CUDA, HIP and OpenCL.
-//   - An array on a device without a runtime, such as the CPU, with a stream of that type whose handle is 0 is
-//     released at once.
+//   - It returns at once. The release callback is called later, on a goroutine of this package, with the
+//     stream's context current. A callback that blocks delays no other release, and may free memory while
+//     another thread captures. A child that was moved out before is not included.
+//   - Without a thread, memory or event, it waits for the stream and releases the array.
+//   - If it cannot wait either, it leaks the array, counts it ([PendingReleases]) and returns the reason:
+//     EBUSY for a stream that is being captured (see [KeepArray]), ECHILD in a child of fork, ENOTSUP for a
+//     runtime that records no events.
+//   - It releases an array at once whose device type has no runtime, such as the CPU, with a stream of handle 0.
 //
-// An event whose state the driver does not report does not count for passed, however often it is
-// queried: the array is released when the driver answers. When the driver says that the
-// device or the context is lost, nothing reads the array any more, and it is released. When the
-// process exits, what is still pending is left alone.
+// A driver error about the event does not show that the work is done: the array stays pending. If the driver reports
+// that the device or context is lost, the array is released. Pending arrays are not released when the process exits.
 //
 // Errors: as for Synchronize. The array is closed after an error too.
 func (a *DeviceArray) ReleaseAfter(stream Stream) error {
@@ -70,20 +63,6 @@ func (a *DeviceArray) ReleaseAfter(stream Stream) error {
 
 var setReleaseStarter = sync.OnceFunc(func() { C.set_release_starter() })
 
-// A room limits the goroutines whose callbacks may each block a thread.
-type room chan struct{}
-
-// enter runs the body on a new goroutine, when there is room.
-func (r room) enter(body func()) {
-	go func() {
-		r <- struct{}{}
-		defer func() { <-r }()
-		body()
-	}()
-}
-
-const mostReleases = 64 // as in the core
-
 var releases = make(room, mostReleases)
 
 // startRelease is called by the core, for a release that is due.
@@ -93,23 +72,12 @@ func startRelease(release *C.struct_FletchingRelease) {
 
 // ReleaseCounts are counts of the arrays that [DeviceArray.ReleaseAfter] has taken.
 type ReleaseCounts struct {
-	// Pending are arrays whose stream has not reached their point yet.
-	Pending int64
-
-	// Refused are, of these, those that the driver last said nothing about.
-	Refused int64
-
-	// Running are arrays whose release callback is due, or has not returned.
-	Running int64
-
-	// Leaked are arrays that could neither be deferred nor waited for.
-	Leaked int64
-
-	// LastRefusal is the driver's newest error about an event; empty when there was none.
-	LastRefusal string
-
-	// InheritedEvents are events that a release in a child of fork has left alone.
-	InheritedEvents int64
+	Pending         int64  // arrays whose stream has not reached their point yet
+	Refused         int64  // of these, those that the driver last said nothing about
+	Running         int64  // arrays whose release callback is due, or has not returned
+	Leaked          int64  // arrays that could neither be deferred nor waited for
+	LastRefusal     string // the driver's last error about an event, or ""
+	InheritedEvents int64  // events that a release in a child of fork left alone
 }
 
 // PendingReleases returns the counts as of now, in this process.

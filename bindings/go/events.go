@@ -17,8 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Stream is a stream or queue of a runtime, which the caller owns, and what to do when it is being
-// captured. Its handle may be used on any thread, and is alive as long as the value is used.
+// Stream is a stream or queue, which the caller owns, its device, and what to do while it is captured.
 type Stream struct {
 	deviceType abi.DeviceType
 	handle     uintptr
@@ -29,9 +28,8 @@ type Stream struct {
 // NewStream returns a stream. The handle is the CUstream, cudaStream_t, hipStream_t or
 // cl_command_queue, or what the waiter of another device type accepts.
 //
-// CUDA and HIP have default streams, which exist once for each device: 0 and 1 are the legacy stream,
-// 2 is the per-thread stream of the thread that the call happens to run on. They are those of the
-// array's device, whatever device is current; see [Stream.OnDevice]. OpenCL has none.
+// CUDA and HIP have default streams, once for each device: 0 and 1 are the legacy stream, 2 is the per-thread stream of
+// the thread that the call runs on. They are those of the array's device, whatever device is current.
 func NewStream(deviceType abi.DeviceType, handle uintptr) Stream {
 	return Stream{deviceType: deviceType, handle: handle}
 }
@@ -63,11 +61,9 @@ const (
 	// RefuseCapture returns EBUSY, before a call that would invalidate the capture.
 	RefuseCapture OnCapture = C.FLETCHING_CAPTURE_REFUSE
 
-	// ExternalEvent lets the graph record the event, or wait for it, each time it is launched. The
-	// graph does not keep the event: the array must not be released before the graph and everything
-	// instantiated from it are destroyed. Before the first launch an event that the graph records
-	// counts as done, so that the array must not be handed on before. ENOTSUP for a runtime without
-	// such events: CUDA has them from 11.1 on, ROCm from 7.0 on.
+	// ExternalEvent makes the graph record the event, or wait for it, at each launch. The graph does not keep the
+	// event: the array must not be released before the graph and everything instantiated from it are destroyed.
+	// Before the first launch a recorded event counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.
 	ExternalEvent OnCapture = C.FLETCHING_CAPTURE_EXTERNAL_EVENT
 
 	// KeepArray is for ReleaseAfter: the array is kept until the capture has ended and the stream has
@@ -127,38 +123,30 @@ func errorOf(outcome C.struct_Outcome) error {
 	return NewError(abi.SystemError(int32(outcome.code)), ourNames.Replace(C.GoString(outcome.text)), nil)
 }
 
-func readyOf(outcome C.struct_Outcome) (bool, error) {
-	return outcome.is_ready != 0, errorOf(outcome)
-}
+func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready != 0, errorOf(outcome) }
 
 // Synchronize blocks until the event has happened: then the host may read what it can read of the
 // buffers. NULL is nothing to wait for.
 //
-// Where the context ends first, the error is ECANCELED with its cause, or the errno value of that, and the array is
-// as it was. No runtime can be interrupted: with a context that can end, the event is queried again and again, with
-// pauses of up to a millisecond, and nothing is left behind. With another context the calling thread waits in the
-// runtime.
+// If the context ends first, the error is ECANCELED with its cause, or the errno value of that. No runtime can be
+// interrupted: with a context that can end, the event is queried with pauses of up to a millisecond, and the call
+// keeps no thread. With another context the thread waits in the runtime.
 //
 // Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
 // operation loads; Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
 // there is no way to wait on is an error, never skipped.
 //
-// Errors of this and the other operations: ENOENT when the library of the runtime is not found,
-// ENOSYS when it lacks a function, ENOTSUP when the runtime does not support the operation, EINVAL
-// for a closed array and for what cannot be an event or does not fit, EBUSY for a stream that is being
-// captured into a graph, EIO for what else the runtime reports, whose own name of it is in the text;
-// what a waiter returns. After an error the contents of the buffers are unspecified.
+// Errors of this and the other operations: ENOENT if the library of the runtime is not found, ENOSYS if it lacks a
+// function, ENOTSUP if the runtime does not support the operation, EINVAL for a closed array, or a handle that is no
+// event or stream, EBUSY for a stream that is being captured into a graph, EIO for another error of the runtime, whose
+// name is in the text, and the errors of a waiter. After an error the contents of the buffers are unspecified.
 //
-// CUDA contexts: an operation on a stream happens in the stream's own context, every other one in the
-// current one of the thread; when there is none, in the primary context of the device, if that is
-// active already. None is created, and afterwards the thread has the one that it had before. With HIP
-// the same holds for the thread's device. A goroutine that has made a context current locks its
-// thread (runtime.LockOSThread). While another thread captures a graph, the operations neither fail
-// nor disturb the capture; HIP before ROCm 7.2 may refuse to say whether an event has happened while
-// any thread captures in global mode, and invalidate that capture.
+// CUDA contexts: an operation on a stream uses the stream's context. No operation creates a context, and each restores
+// the thread's current context, or the thread's HIP device. A goroutine that has made a context current locks its
+// thread (runtime.LockOSThread). While another thread captures a graph, the operations neither fail nor disturb the
+// capture; HIP before ROCm 7.2 may refuse a query while any thread captures in global mode, and invalidate that capture.
 //
-// Any goroutine may call this, several at once. Text: Arrow C device data interface, "Synchronization
-// Events".
+// Any goroutine may call this, several at once. Text: Arrow C device data interface, "Synchronization Events".
 func (a *DeviceArray) Synchronize(ctx context.Context) error {
 	const operation = "synchronize"
 	raw, waiter, err := a.waiting(operation)
@@ -213,11 +201,9 @@ func pollUntil(ctx context.Context, ready func() (bool, error)) error {
 	}
 }
 
-// WaitOn makes later work on the stream wait for the event, and returns while the event is pending:
-// then kernels on that stream may read the buffers. A stream that is being captured
-// into a graph is refused with EBUSY, and the capture continues; see [Stream.With].
-//
-// Errors and threads are as for Synchronize.
+// WaitOn makes later work on the stream wait for the event, and returns while the event is pending: then kernels on that
+// stream may read the buffers. EBUSY for a stream that is being captured; see [Stream.With]. Errors and threads are as
+// for Synchronize.
 func (a *DeviceArray) WaitOn(stream Stream) error {
 	raw, waiter, err := a.waiting("wait_on")
 	if raw == nil {

@@ -18,15 +18,21 @@ struct StreamNumbers {
   int on_capture;
 };
 
+/* FletchingVulkanWaitContext. */
+struct VulkanNumbers {
+  uintptr_t device, producer_queue, queue, get_device_proc_addr;
+  uint32_t set_stages;
+};
+
 struct Outcome {
   int code;
   int is_ready;
   char* text; /* of malloc, after a failure; NULL without memory */
 };
 
-static inline struct Outcome outcome_of(int code, int is_ready,
+static inline struct Outcome outcome_of(int code, const int* is_ready,
                                         const struct FletchingMessage* message) {
-  struct Outcome outcome = {code, is_ready, NULL};
+  struct Outcome outcome = {code, is_ready != NULL && *is_ready, NULL};
   if (code == 0) return outcome;
   const size_t size = strlen(message->text) + 1;
   outcome.text = malloc(size);
@@ -34,94 +40,45 @@ static inline struct Outcome outcome_of(int code, int is_ready,
   return outcome;
 }
 
-static inline struct FletchingStream stream_of(struct StreamNumbers numbers) {
-  const struct FletchingStream stream = {(void*)numbers.handle, numbers.device_id, NULL,
-                                         numbers.runtime};
-  return stream;
-}
+#define STREAM(numbers)                                                                            \
+  (struct FletchingStream){(void*)(numbers).handle, (numbers).device_id, NULL, (numbers).runtime}, \
+      (numbers).on_capture
+#define VULKAN(numbers)                                                               \
+  &(const struct FletchingVulkanWaitContext) {                                        \
+    (void*)(numbers).device, (void*)(numbers).producer_queue, (void*)(numbers).queue, \
+        (numbers).set_stages, (void (*)(void))(numbers).get_device_proc_addr          \
+  }
+#define DEFINE(name, parameters, function, ...)                         \
+  static inline struct Outcome name parameters {                        \
+    struct FletchingMessage message;                                    \
+    return outcome_of(function(__VA_ARGS__, &message), NULL, &message); \
+  }
+#define DEFINE_READY(name, parameters, function, ...)                             \
+  static inline struct Outcome name parameters {                                  \
+    struct FletchingMessage message;                                              \
+    int ready = 0;                                                                \
+    return outcome_of(function(__VA_ARGS__, &ready, &message), &ready, &message); \
+  }
 
-static inline struct Outcome synchronize(const struct ArrowDeviceArray* array) {
-  struct FletchingMessage message;
-  const int code = FletchingDeviceArraySynchronize(array, &message);
-  return outcome_of(code, 0, &message);
-}
+typedef struct ArrowDeviceArray Array;
+DEFINE(synchronize, (const Array* array), FletchingDeviceArraySynchronize, array)
+DEFINE_READY(ready, (const Array* array), FletchingDeviceArrayReady, array)
+DEFINE(wait_on, (const Array* array, struct StreamNumbers to), FletchingDeviceArrayWaitOn, array,
+       STREAM(to))
+DEFINE(export_with_event, (Array * array, struct StreamNumbers of),
+       FletchingDeviceArrayExportWithEvent, array, STREAM(of))
+DEFINE(release_after, (Array * array, struct StreamNumbers of), FletchingDeviceArrayReleaseAfter,
+       array, STREAM(of))
+DEFINE(synchronize_vulkan, (const Array* array, struct VulkanNumbers of),
+       FletchingDeviceArraySynchronizeVulkan, array, VULKAN(of))
+DEFINE_READY(ready_vulkan, (const Array* array, struct VulkanNumbers of),
+             FletchingDeviceArrayReadyVulkan, array, VULKAN(of))
+DEFINE(wait_on_vulkan, (const Array* array, struct VulkanNumbers of, uintptr_t command_buffer),
+       FletchingDeviceArrayWaitOnVulkan, array, VULKAN(of), (void*)command_buffer)
 
-static inline struct Outcome wait_on(const struct ArrowDeviceArray* array,
-                                     struct StreamNumbers stream) {
-  struct FletchingMessage message;
-  const int code =
-      FletchingDeviceArrayWaitOn(array, stream_of(stream), stream.on_capture, &message);
-  return outcome_of(code, 0, &message);
-}
-
-static inline struct Outcome ready(const struct ArrowDeviceArray* array) {
-  struct FletchingMessage message;
-  int is_ready = 0;
-  const int code = FletchingDeviceArrayReady(array, &is_ready, &message);
-  return outcome_of(code, is_ready, &message);
-}
-
-static inline struct Outcome export_with_event(struct ArrowDeviceArray* array,
-                                               struct StreamNumbers stream) {
-  struct FletchingMessage message;
-  const int code =
-      FletchingDeviceArrayExportWithEvent(array, stream_of(stream), stream.on_capture, &message);
-  return outcome_of(code, 0, &message);
-}
-
-/* Of core.go. */
-int FLETCHING_PREFIXED(StartRelease)(struct FletchingRelease* release);
-
+int FLETCHING_PREFIXED(StartRelease)(struct FletchingRelease* release); /* of core.go */
 static inline void set_release_starter(void) {
   FletchingSetReleaseStarter(FLETCHING_PREFIXED(StartRelease));
-}
-
-static inline struct Outcome release_after(struct ArrowDeviceArray* array,
-                                           struct StreamNumbers stream) {
-  struct FletchingMessage message;
-  const int code =
-      FletchingDeviceArrayReleaseAfter(array, stream_of(stream), stream.on_capture, &message);
-  return outcome_of(code, 0, &message);
-}
-
-/* FletchingVulkanWaitContext. */
-struct VulkanNumbers {
-  uintptr_t device, producer_queue, queue, get_device_proc_addr;
-  uint32_t set_stages;
-};
-
-static inline struct FletchingVulkanWaitContext context_of(struct VulkanNumbers numbers) {
-  const struct FletchingVulkanWaitContext context = {
-      (void*)numbers.device, (void*)numbers.producer_queue, (void*)numbers.queue,
-      numbers.set_stages, (void (*)(void))numbers.get_device_proc_addr};
-  return context;
-}
-
-static inline struct Outcome synchronize_vulkan(const struct ArrowDeviceArray* array,
-                                                struct VulkanNumbers numbers) {
-  struct FletchingMessage message;
-  const struct FletchingVulkanWaitContext context = context_of(numbers);
-  const int code = FletchingDeviceArraySynchronizeVulkan(array, &context, &message);
-  return outcome_of(code, 0, &message);
-}
-
-static inline struct Outcome wait_on_vulkan(const struct ArrowDeviceArray* array,
-                                            struct VulkanNumbers numbers,
-                                            uintptr_t command_buffer) {
-  struct FletchingMessage message;
-  const struct FletchingVulkanWaitContext context = context_of(numbers);
-  const int code =
-      FletchingDeviceArrayWaitOnVulkan(array, &context, (void*)command_buffer, &message);
-  return outcome_of(code, 0, &message);
-}
-
-static inline struct Outcome ready_vulkan(const struct ArrowDeviceArray* array,
-                                          struct VulkanNumbers numbers) {
-  struct FletchingMessage message;
-  int is_ready = 0;
-  const struct FletchingVulkanWaitContext context = context_of(numbers);
-  const int code = FletchingDeviceArrayReadyVulkan(array, &context, &is_ready, &message);
-  return outcome_of(code, is_ready, &message);
 }
 
 #endif /* FLETCHING_GO_EVENTS_H */

@@ -265,6 +265,20 @@ func stackText(counters []uintptr) string {
 	return text.String()
 }
 
+// A room limits the goroutines whose callbacks may each block a thread.
+type room chan struct{}
+
+const mostReleases = 64 // as in the core
+
+// enter runs the body on a new goroutine, when there is room.
+func (r room) enter(body func()) {
+	go func() {
+		r <- struct{}{}
+		defer func() { <-r }()
+		body()
+	}()
+}
+
 var leakedReleases = make(room, mostReleases)
 
 // releaseLeaked runs on a goroutine of the runtime that runs cleanups, which a release that blocks would stall.

@@ -319,8 +319,7 @@ func TestStandinSeveralGoroutines(t *testing.T) {
 	})
 }
 
-// A context ends while the event is behind the producer's gate: the array is as it was, and nothing of the
-// wait is left.
+// A context ends while the event is behind the producer's gate: the array does not change, and keeps no hold.
 func TestStandinContextEndsDuringAWait(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

@@ -38,11 +38,8 @@ func (c VulkanContext) numbers() C.struct_VulkanNumbers {
 	}
 }
 
-// SynchronizeVulkan is Synchronize for Vulkan, whose library is loaded at run time. Vulkan has no host
-// wait for a VkEvent: it is queried again and again, with sleeps of up to a millisecond in between. The
-// event must not be one that only the device can use.
-//
-// Errors: as for Synchronize.
+// SynchronizeVulkan is Synchronize for Vulkan, which has no host wait for a VkEvent: it is queried, with pauses of up to
+// a millisecond. The event must not be a device-only event. Errors: as for Synchronize.
 func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) error {
 	raw, _, err := a.waiting("synchronize")
 	if raw == nil {
@@ -53,12 +50,9 @@ func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) e
 		func() error { return errorOf(C.synchronize_vulkan(cDeviceArray(raw), of.numbers())) })
 }
 
-// WaitOnVulkan records a wait for the event into a command buffer: commands behind it see what was
-// written before the event. It has to be submitted to the producer's queue, since a VkEvent orders the
-// commands of one queue only; ENOTSUP for another one. It does not block.
-//
-// The command buffer is a VkCommandBuffer in the recording state and outside of a render pass, used by
-// this thread alone. The array lives until the command buffer is done.
+// WaitOnVulkan records a wait for the event into a VkCommandBuffer in the recording state and outside of a render pass,
+// which no other thread uses meanwhile. Later commands see the producer's writes. It does not block. ENOTSUP unless
+// Queue is ProducerQueue, because a VkEvent orders the commands of one queue. The array must outlive the execution.
 func (a *DeviceArray) WaitOnVulkan(of VulkanContext, commandBuffer uintptr) error {
 	raw, _, err := a.waiting("wait_on")
 	if raw == nil {
@@ -68,8 +62,7 @@ func (a *DeviceArray) WaitOnVulkan(of VulkanContext, commandBuffer uintptr) erro
 	return errorOf(C.wait_on_vulkan(cDeviceArray(raw), of.numbers(), C.uintptr_t(commandBuffer)))
 }
 
-// ReadyVulkan reports whether the event has happened. It does not block. The event must not be one
-// that only the device can use.
+// ReadyVulkan is Ready for Vulkan. The event must not be a device-only event.
 func (a *DeviceArray) ReadyVulkan(of VulkanContext) (bool, error) {
 	raw, _, err := a.waiting("ready")
 	if raw == nil {

@@ -17,11 +17,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Waiter is how to wait on the events of a device type that this package does not call itself: of
-// SYCL, of Metal, of Vulkan, of ext_dev, of device types that are newer than the package.
-//
-// Embed [UnsupportedWaiter] for the methods that the runtime does not support. All may be called from
-// any goroutine, several at once. Text: Arrow C device data interface, "Synchronization Events".
+// Waiter waits on the events of a device type whose runtime this package does not call: SYCL, Metal, ext_dev, newer
+// ones. Embed [UnsupportedWaiter] for the methods that the runtime does not support. Any goroutine may call each method,
+// several at once. Text: Arrow C device data interface, "Synchronization Events".
 type Waiter interface {
 	// Synchronize blocks until the event has happened. [DeviceArray.Synchronize] calls it with a context that
 	// cannot end: otherwise it calls Ready again and again. Where Ready returns ENOTSUP, it gets a context that
@@ -54,11 +52,8 @@ func (UnsupportedWaiter) Ready(event SyncEvent) (bool, error) {
 }
 
 func notOfWaiter(operation string, event SyncEvent) error {
-	return unsupported("%s of an event of %v: not supported by the registered waiter", operation, event.DeviceType)
-}
-
-func unsupported(format string, values ...any) error {
-	return NewError(syscall.ENOTSUP, fmt.Sprintf(format, values...), nil)
+	text := fmt.Sprintf("%s of an event of %v: not supported by the registered waiter", operation, event.DeviceType)
+	return NewError(syscall.ENOTSUP, text, nil)
 }
 
 var waiters sync.Map // of Waiter by abi.DeviceType

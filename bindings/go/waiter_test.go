@@ -78,7 +78,7 @@ func TestWaiterGetsTheEvent(t *testing.T) {
 	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "synchronize: ")
 }
 
-// With a context that can end the event is asked for, and nothing is left of a wait that ends early.
+// A wait with a context that can end queries the event, and keeps no hold of the array when it ends early.
 func TestWaiterIsAskedUntilTheContextEnds(t *testing.T) {
 	waiter := &checking{t: t}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))

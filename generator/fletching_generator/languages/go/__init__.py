@@ -1,4 +1,4 @@
-"""Go: packages `abi` and `abi/callbacks`, the core, the fields, and what the ABI tests exchange."""
+"""Go: packages `abi` and `abi/callbacks`, the core, the fields, and the data of the ABI tests."""
 
 from __future__ import annotations
 
