@@ -28,6 +28,8 @@ const (
 	_ = uint(C.sizeof_struct_ArrowSchema - unsafe.Sizeof(abi.ArrowSchema{}))
 	_ = uint(unsafe.Sizeof(abi.ArrowArray{}) - C.sizeof_struct_ArrowArray)
 	_ = uint(C.sizeof_struct_ArrowArray - unsafe.Sizeof(abi.ArrowArray{}))
+	_ = uint(unsafe.Sizeof(abi.ArrowDeviceArray{}) - C.sizeof_struct_ArrowDeviceArray)
+	_ = uint(C.sizeof_struct_ArrowDeviceArray - unsafe.Sizeof(abi.ArrowDeviceArray{}))
 )
 
 const addressSize = unsafe.Sizeof(uintptr(0))

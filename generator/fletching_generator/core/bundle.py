@@ -15,7 +15,7 @@ from ..errors import UsageError
 
 _HEADERS = PurePosixPath("cpp/include")
 _CORE = PurePosixPath("cpp/core/core.c")
-# A Go module and a crate are packed without links, so that each has the files.
+# A Go module is packed without links, so that it has a copy.
 _FOLDERS = ("cpp/bundle", "bindings/go")
 # The public headers; their includes follow.
 _PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "structs", "version"))
