@@ -8,6 +8,13 @@
 
 #include <stdint.h>
 
+#include "fletching_core.h"
+
+#define fletching_async_extract FLETCHING_PREFIXED(AsyncExtract)
+#define fletching_async_request FLETCHING_PREFIXED(AsyncRequest)
+#define fletching_async_cancel FLETCHING_PREFIXED(AsyncCancel)
+#define fletching_async_here FLETCHING_PREFIXED(AsyncHere)
+
 /* What is called: a task, or the producer's object. */
 enum { kFletchingToTask, kFletchingToProducer };
 

@@ -52,7 +52,7 @@ static void leave_share(struct FletchingShare* share, struct FletchingChain* cha
 
 static void drop(uintptr_t handle, struct FletchingChain* chain) {
   if (handle == 0) return;
-  struct FletchingShare* due = fletching_go_drop(handle);
+  struct FletchingShare* due = FLETCHING_PREFIXED(DropValue)(handle);
   if (due != NULL) append(chain, &due->link, &due->link);
 }
 
@@ -76,7 +76,9 @@ static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as m
 
 /* --- Children that need the event of their parent --- */
 
-struct FletchingShare* fletching_hold_event(struct ArrowArray* parent) {
+/* A use of what keeps the event of an array alive: the share that the array holds already, or a new
+ * one that the array is moved into. NULL without memory. */
+static struct FletchingShare* hold_event(struct ArrowArray* parent) {
   if (parent->release == run_hook_array) {
     const struct HookArrowArray* hook = parent->private_data;
     while (hook != NULL && hook->share == NULL)
@@ -102,7 +104,7 @@ int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* chil
                               struct ArrowArray* out) {
   struct HookArrowArray* hook = calloc(1, sizeof *hook);
   if (hook == NULL) return ENOMEM;
-  hook->share = fletching_hold_event(parent);
+  hook->share = hold_event(parent);
   if (hook->share == NULL) {
     free(hook);
     return ENOMEM;
@@ -110,39 +112,5 @@ int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* chil
   *out = *child;
   child->release = NULL;
   set_hook_array(out, hook);
-  return 0;
-}
-
-void fletching_leave_event(struct FletchingShare* share) {
-  struct FletchingChain chain = {NULL, &chain.first};
-  leave_share(share, &chain);
-  run_all(&chain);
-}
-
-/* --- Events of ours --- */
-
-int fletching_attach_event(const uintptr_t* arrays, size_t count, struct FletchingShare* share) {
-  struct HookArrowArray* hooks = NULL; /* a list, by private_data */
-  for (size_t i = 0; i < count; ++i) {
-    struct HookArrowArray* hook = calloc(1, sizeof *hook);
-    if (hook != NULL) {
-      hook->private_data = hooks;
-      hooks = hook;
-      continue;
-    }
-    while (hooks != NULL) {
-      hook = hooks->private_data;
-      free(hooks);
-      hooks = hook;
-    }
-    return ENOMEM;
-  }
-  share->users = count;
-  for (size_t i = 0; i < count; ++i) {
-    struct HookArrowArray* hook = hooks;
-    hooks = hook->private_data;
-    hook->share = share;
-    set_hook_array((struct ArrowArray*)arrays[i], hook);
-  }
   return 0;
 }

@@ -4,7 +4,13 @@
 
 package fletching
 
-// #include "block.h"
+/*
+#include "block.h"
+
+// cgo takes the address of a function by its name before the macros.
+static uintptr_t address_of_release_schema(void) { return (uintptr_t)fletching_release_schema; }
+static uintptr_t address_of_release_array(void) { return (uintptr_t)fletching_release_array; }
+*/
 import "C"
 
 import (
@@ -22,13 +28,15 @@ const (
 	_ = uint(C.sizeof_struct_ArrowSchema - unsafe.Sizeof(abi.ArrowSchema{}))
 	_ = uint(unsafe.Sizeof(abi.ArrowArray{}) - C.sizeof_struct_ArrowArray)
 	_ = uint(C.sizeof_struct_ArrowArray - unsafe.Sizeof(abi.ArrowArray{}))
+	_ = uint(unsafe.Sizeof(abi.ArrowDeviceArray{}) - C.sizeof_struct_ArrowDeviceArray)
+	_ = uint(C.sizeof_struct_ArrowDeviceArray - unsafe.Sizeof(abi.ArrowDeviceArray{}))
 )
 
 const addressSize = unsafe.Sizeof(uintptr(0))
 
 var (
-	releaseSchema = abi.ArrowSchemaReleaseFunc(uintptr(C.fletching_release_schema))
-	releaseArray  = abi.ArrowArrayReleaseFunc(uintptr(C.fletching_release_array))
+	releaseSchema = abi.ArrowSchemaReleaseFunc(C.address_of_release_schema())
+	releaseArray  = abi.ArrowArrayReleaseFunc(C.address_of_release_array())
 )
 
 // base is a struct that has others of its type below it.
@@ -113,11 +121,9 @@ func dropHandle(handle uintptr) {
 	}
 }
 
-// fletching_go_drop is called by C when the last struct that needs the value is released. A value that owns a struct
+// dropValue is called by C when the last struct that needs the value is released. A value that owns a struct
 // is not closed here: C releases the struct afterwards, so that owners of owners need no recursion.
-//
-//export fletching_go_drop
-func fletching_go_drop(handle C.uintptr_t) *C.struct_FletchingShare {
+func dropValue(handle C.uintptr_t) *C.struct_FletchingShare {
 	value, _ := callbacks.DeleteHandle(uintptr(handle))
 	if holder, ok := value.(interface {
 		due() *C.struct_FletchingShare

@@ -8,7 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "structs.h"
+#include "fletching_core.h"
+
+/* As the functions of the core, those that other files use have the version in their names. */
+#define fletching_block_new FLETCHING_PREFIXED(BlockNew)
+#define fletching_block_free FLETCHING_PREFIXED(BlockFree)
+#define fletching_release_schema FLETCHING_PREFIXED(ReleaseSchema)
+#define fletching_release_array FLETCHING_PREFIXED(ReleaseArray)
+#define fletching_attach_schema FLETCHING_PREFIXED(AttachSchema)
+#define fletching_attach_array FLETCHING_PREFIXED(AttachArray)
+#define fletching_due_schema FLETCHING_PREFIXED(DueSchema)
+#define fletching_due_array FLETCHING_PREFIXED(DueArray)
+#define fletching_share_schema FLETCHING_PREFIXED(ShareSchema)
+#define fletching_share_array FLETCHING_PREFIXED(ShareArray)
+#define fletching_take_with_event FLETCHING_PREFIXED(TakeWithEvent)
 
 struct FletchingChain;
 
@@ -70,15 +83,6 @@ int fletching_share_array(struct ArrowArray* source);
 /* Moves a child out of an array that has an event: the event lives until both are released. */
 int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* child,
                               struct ArrowArray* out);
-
-/* One use of what keeps the event of an array alive: the share that the array holds already, or a
- * new one that the array is moved into. NULL without memory. */
-struct FletchingShare* fletching_hold_event(struct ArrowArray* array);
-void fletching_leave_event(struct FletchingShare* share);
-
-/* Gives each of these arrays, which are addresses, a use of the share of an event. Returns 0 or
- * ENOMEM, and then nothing has changed. */
-int fletching_attach_event(const uintptr_t* arrays, size_t count, struct FletchingShare* share);
 
 /* The share that private_data of a struct is, see fletching_share_schema. */
 #define FLETCHING_SHARE_OF(self) ((struct FletchingShare*)(self)->private_data)

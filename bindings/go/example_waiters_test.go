@@ -49,6 +49,14 @@ func ExampleStream_With() {
 	_ = capture
 }
 
+// The legacy default stream of device 1, whatever device the array is on.
+func ExampleStream_OnDevice() {
+	wait := func(array *fletching.DeviceArray) error {
+		return array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0).OnDevice(1))
+	}
+	_ = wait
+}
+
 func ExampleDeviceArray_SynchronizeVulkan() {
 	wait := func(ctx context.Context, array *fletching.DeviceArray, device, producer, queue, commandBuffer uintptr) error {
 		vulkan := fletching.VulkanContext{Device: device, ProducerQueue: producer, Queue: queue}

@@ -7,9 +7,7 @@ package fletching_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
-	"slices"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -194,7 +192,7 @@ func TestGatedOpenCLOutlivesTheWork(t *testing.T) { onGate(t, "opencl", outlives
 func TestGatedOpenCLTakesOnlyAQueueOfTheContext(t *testing.T) {
 	onGate(t, "opencl", func(t *testing.T, g *gate) {
 		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceOpenCL, 0)), syscall.EINVAL, "no default queue")
-		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0)), syscall.EINVAL, "expected one of opencl, got one of cuda")
+		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0)), syscall.EINVAL, "expected one of opencl, got runtime 1")
 
 		// A queue on the same device, of a context of its own.
 		const queueDevice = 0x1091
@@ -212,66 +210,6 @@ func TestGatedOpenCLTakesOnlyAQueueOfTheContext(t *testing.T) {
 	})
 }
 
-// Every call of OpenCL that an operation makes fails once, behind an interposer (tests/faults).
-func TestGatedOpenCLFailures(t *testing.T) {
-	gpu.Need(t, "interposers")
-	onGate(t, "opencl", func(t *testing.T, g *gate) {
-		g.open()
-		succeed(t, g.array.Synchronize(background))
-		cl := gpu.Open(t, "interposers/libOpenCL.so.1")
-		device, stream := g.array.DeviceType(), g.stream()
-		export := func() error {
-			array, releases, _ := countedArray(t, device)
-			err := array.ExportWithEvent(stream)
-			array.Close()
-			expectCount(t, "the exported array", releases, 1)
-			return err
-		}
-		releaseAfter := func() error {
-			array, releases, _ := countedArray(t, device)
-			err := array.ReleaseAfter(stream)
-			if err != nil {
-				expectCount(t, "what was not taken", releases, 0)
-				array.Close()
-			}
-			releases.waitFor(1)
-			return err
-		}
-		ready := func() error { _, err := g.array.Ready(); return err }
-		var failed []string // the functions, with the operations that report them
-		for _, function := range []string{"clWaitForEvents", "clGetEventInfo", "clGetCommandQueueInfo", "clFlush",
-			"clEnqueueBarrierWithWaitList", "clEnqueueMarkerWithWaitList", "clReleaseEvent"} {
-			for index, operation := range []func() error{
-				func() error { return g.array.Synchronize(background) }, ready,
-				func() error { return g.array.WaitOn(stream) }, export, releaseAfter,
-			} {
-				alive, calls := cl.Call("FletchingInterposerLeaks", 0), cl.CallText("FletchingInterposerCalls", function)
-				cl.CallText("FletchingInterposerSetFault", function+":1:CL_OUT_OF_RESOURCES")
-				err := operation()
-				hasFailed := cl.CallText("FletchingInterposerCalls", function) > calls
-				cl.Call("FletchingInterposerResetFaults")
-				if got := cl.Call("FletchingInterposerLeaks", 0); got != alive {
-					t.Errorf("%s of operation %d: something leaks: expected %d, got %d", function, index, alive, got)
-				}
-				switch {
-				case err != nil:
-					failed = append(failed, fmt.Sprint(function, index))
-					expectCode(t, err, syscall.EIO, function, "CL_OUT_OF_RESOURCES")
-				case hasFailed && index < 3:
-					t.Errorf("%s of operation %d is lost", function, index)
-				}
-			}
-		}
-		expected := []string{"clWaitForEvents0", "clGetEventInfo1", "clGetEventInfo2", "clGetCommandQueueInfo2",
-			"clFlush2", "clFlush3", "clFlush4", "clEnqueueBarrierWithWaitList2", "clEnqueueMarkerWithWaitList3",
-			"clEnqueueMarkerWithWaitList4"} // a release reports nothing
-		if !slices.Equal(failed, expected) {
-			t.Errorf("failed: expected %v, got %v", expected, failed)
-		}
-		g.end()
-	})
-}
-
 func TestGatedVulkan(t *testing.T) {
 	onGate(t, "vulkan", func(t *testing.T, g *gate) {
 		expectCode(t, g.array.Synchronize(background), syscall.ENOTSUP, "VulkanContext")
@@ -281,11 +219,6 @@ func TestGatedVulkan(t *testing.T) {
 		g.call("FletchingProducerVulkanHandles", handles)
 		words := unsafe.Slice((*uintptr)(gpu.At(handles)), 6)
 		of := fletching.VulkanContext{Device: words[2], GetDeviceProcAddr: words[5]}
-		// Whether libfletching is in the process decides.
-		_, err := g.array.ReadyVulkan(of)
-		expectCode(t, err, syscall.ENOENT, "libfletching")
-		gpu.Open(t, "libfletching.so.0.1")
-
 		expectReadyVulkan(t, g.array, of, false)
 		expectCode(t, g.array.WaitOnVulkan(of, g.handle()), syscall.ENOTSUP)
 		queued := of

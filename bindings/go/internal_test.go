@@ -125,32 +125,6 @@ func TestTheMostStructs(t *testing.T) {
 	}
 }
 
-// What the test below loads stays loaded: a second run of it finds both.
-var otherIsLoaded bool
-
-// The handles of one version mean nothing to another.
-func TestALibraryThatIsLoadedIsPreferred(t *testing.T) {
-	const other, loaded = "libBrokenLocale.so.1", "libc.so.6" // both are of glibc
-	found, err := openLibrary("test", []string{other, loaded})
-	if err != nil {
-		t.Skip(err)
-	}
-	if found.name != loaded && !otherIsLoaded {
-		t.Errorf("expected %s, got %s", loaded, found.name)
-	}
-	if found, err = openLibrary("test", []string{"libfletching-none.so", other}); err != nil {
-		t.Skip(err)
-	}
-	otherIsLoaded = true
-	if found.name != other {
-		t.Errorf("expected %s, got %s", other, found.name)
-	}
-	_, err = openLibrary("test", nil)
-	if !errors.Is(err, syscall.ENOENT) || err.Error() != "test: no library for this system" {
-		t.Error(err)
-	}
-}
-
 func TestNewBlockRefusesSizeThatOverflows(t *testing.T) {
 	for _, counts := range [][3]int{{1, math.MaxInt / 4, 0}, {math.MaxInt / 8, 0, 0}, {1, 0, math.MaxInt}, {1, math.MaxInt / 16, math.MaxInt / 2}} {
 		if _, ok := newBlock[abi.ArrowArray](counts[0], counts[1], counts[2], 0, 0); ok {

@@ -88,19 +88,6 @@ func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
 	})
 }
 
-// A wait that may be interrupted keeps the event.
-func TestWaitsWithoutMemory(t *testing.T) {
-	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
-	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
-	ctx, cancel := context.WithCancel(background)
-	defer cancel()
-	withoutMemory(t, func() error {
-		array := waiterArray(t, abi.DeviceExtDev, func() {})
-		defer array.Close()
-		return array.Synchronize(ctx)
-	})
-}
-
 // A schema that cannot be shown is a released one.
 func TestGetSchemaWithoutMemory(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)

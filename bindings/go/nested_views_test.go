@@ -5,7 +5,6 @@
 package fletching_test
 
 import (
-	"context"
 	"strconv"
 	"testing"
 	"unsafe"
@@ -82,25 +81,6 @@ func TestAnyNumberOfViewsOfSchemas(t *testing.T) {
 	}
 	schema.Close()
 	log.expect(t, "first")
-}
-
-// Each wait keeps the event of a view.
-func TestAnyNumberOfViewsWithEvents(t *testing.T) {
-	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
-	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
-	ctx, cancel := context.WithCancel(background)
-	defer cancel()
-	released := false
-	array := waiterArray(t, abi.DeviceExtDev, func() { released = true })
-	for range manyViews {
-		shared := must(array.Share())
-		array = must(shared.View())
-		shared.Close()
-		succeed(t, array.Synchronize(ctx))
-	}
-	if array.Close(); !released {
-		t.Error("not released")
-	}
 }
 
 // Owners that keep other owners are closed one after the other too.

@@ -236,7 +236,7 @@ var (
 // releases their structs, at an unknown time, and so memory of a device lives too long.
 func Leaks() uint64 { return leaks.Load() }
 
-// OnLeak calls report for every leak, on a goroutine of the runtime: it should not block. nil ends
+// OnLeak calls report for every leak, after the release, on a goroutine of this package. nil ends
 // that.
 func OnLeak(report func(Leak)) { onLeak.Store(&report) }
 
@@ -265,13 +265,32 @@ func stackText(counters []uintptr) string {
 	return text.String()
 }
 
+// A room limits the goroutines whose callbacks may each block a thread.
+type room chan struct{}
+
+const mostReleases = 64 // as in the core
+
+// enter runs the body on a new goroutine, when there is room.
+func (r room) enter(body func()) {
+	go func() {
+		r <- struct{}{}
+		defer func() { <-r }()
+		body()
+	}()
+}
+
+var leakedReleases = make(room, mostReleases)
+
+// releaseLeaked runs on a goroutine of the runtime that runs cleanups, which a release that blocks would stall.
 func releaseLeaked[R raw](kind *kind[R], raw *R, made []uintptr) {
 	if kind.isReleased(raw) {
 		return
 	}
 	leaks.Add(1)
-	kind.release(raw)
-	reportLeak(kind.name, made)
+	leakedReleases.enter(func() {
+		kind.release(raw)
+		reportLeak(kind.name, made)
+	})
 }
 
 func reportLeak(what string, made []uintptr) {

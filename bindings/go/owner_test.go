@@ -198,6 +198,42 @@ func TestALeakIsReleasedAndCounted(t *testing.T) {
 	log.expect(t, "a0", "a", "event")
 }
 
+//go:noinline
+func forget(t *testing.T, onRelease func()) {
+	raw := foreignArray(onRelease)
+	if _, err := fletching.ImportArray(unsafe.Pointer(&raw)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The releases of forgotten owners may block: other cleanups of the process run.
+func TestForgottenOwnersThatBlockStallNoCleanup(t *testing.T) {
+	const count = 32 // more than the runtime has goroutines for cleanups
+	before, released, gate := fletching.Leaks(), newReleases(), make(chan struct{})
+	for range count {
+		forget(t, func() {
+			<-gate
+			released.add()
+		})
+	}
+	for fletching.Leaks() < before+count {
+		runtime.GC()
+	}
+	collected := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, collected)
+	for isOver := false; !isOver; {
+		runtime.GC()
+		select {
+		case <-collected:
+			isOver = true
+		default:
+		}
+	}
+	expectCount(t, "forgotten arrays", released, 0)
+	close(gate)
+	released.waitFor(count)
+}
+
 func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
 	fletching.TraceOwners(true)
 	defer fletching.TraceOwners(false)

@@ -16,7 +16,7 @@ import (
 func releases(t *testing.T, definitions ...string) (output string, err error) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "releases")
-	arguments := append([]string{"-fsanitize=thread", "-g", "-O1", "-pthread", "-Itestdata/tsan", "-I.", "-o", program}, definitions...)
+	arguments := append([]string{"-fsanitize=thread", "-DFLETCHING_PREFIX=test_", "-g", "-O1", "-pthread", "-Itestdata/tsan", "-I.", "-o", program}, definitions...)
 	compiler := os.Getenv("CC")
 	if compiler == "" {
 		compiler = "cc"

@@ -4,40 +4,12 @@
 
 package fletching
 
-/*
-#include <stddef.h>
-#include <stdint.h>
-
-// FletchingVulkanWaitContext of fletching/c_api.h.
-struct VulkanWaitContext {
-  void* device;
-  void* producer_queue;
-  void* queue;
-  uint32_t set_stages;
-  void (*get_device_proc_addr)(void);
-};
-
-typedef int (*Simple)(const void*, const struct VulkanWaitContext*, char*);
-typedef int (*With)(const void*, const struct VulkanWaitContext*, void*, char*);
-
-// `extra` is the command buffer, or `ready` where that is not NULL. Handles are numbers in Go.
-static int call(void* function, void* array, const uintptr_t handles[4], uint32_t stages,
-                uintptr_t extra, int* ready, char* text) {
-  const struct VulkanWaitContext context = {(void*)handles[0], (void*)handles[1], (void*)handles[2],
-                                            stages, (void (*)(void))handles[3]};
-  if (ready != NULL) return ((With)function)(array, &context, ready, text);
-  if (extra != 0) return ((With)function)(array, &context, (void*)extra, text);
-  return ((Simple)function)(array, &context, text);
-}
-*/
+// #include "events.h"
 import "C"
 
 import (
 	"context"
 	"runtime"
-	"unsafe"
-
-	"github.com/fletching/fletching/bindings/go/abi"
 )
 
 // VulkanContext is what a wait on a VkEvent needs: the interface does not hand over what the event
@@ -59,88 +31,43 @@ type VulkanContext struct {
 	GetDeviceProcAddr uintptr
 }
 
-// The names of libfletching by GOOS.
-var libfletching = map[string][]string{
-	"linux":   {"libfletching.so.0.1", "libfletching.so"},
-	"windows": {"fletching.dll"},
-	"darwin":  {"libfletching.0.1.dylib", "libfletching.dylib"},
+func (c VulkanContext) numbers() C.struct_VulkanNumbers {
+	return C.struct_VulkanNumbers{
+		device: C.uintptr_t(c.Device), producer_queue: C.uintptr_t(c.ProducerQueue), queue: C.uintptr_t(c.Queue),
+		get_device_proc_addr: C.uintptr_t(c.GetDeviceProcAddr), set_stages: C.uint32_t(c.SetStages),
+	}
 }
 
-// vulkanEvent is a copy of an array with an event of Vulkan; nil without an event.
-func (a *DeviceArray) vulkanEvent(operation string) (*abi.ArrowDeviceArray, error) {
-	event, err := a.event(operation)
-	if err != nil || event.Address == 0 {
-		return nil, err
-	}
-	if event.DeviceType != abi.DeviceVulkan {
-		return nil, invalid("VulkanContext: expected an event of Vulkan, got one of %v", event.DeviceType)
-	}
-	raw := *a.get()
-	return &raw, nil
-}
-
-// call calls a function of libfletching.
-func (c VulkanContext) call(name string, array *abi.ArrowDeviceArray, commandBuffer uintptr, ready *C.int) error {
-	library, err := openLibrary("Vulkan events through libfletching", libfletching[runtime.GOOS])
-	if err != nil {
-		return err
-	}
-	function, err := library.symbol(name)
-	if err != nil {
-		return err
-	}
-	handles := [4]C.uintptr_t{C.uintptr_t(c.Device), C.uintptr_t(c.ProducerQueue), C.uintptr_t(c.Queue),
-		C.uintptr_t(c.GetDeviceProcAddr)}
-	var text [1024]C.char
-	code := C.call(function, unsafe.Pointer(array), &handles[0], C.uint32_t(c.SetStages), C.uintptr_t(commandBuffer), ready, &text[0])
-	if code != 0 {
-		return foreign(int32(code), printable(C.GoString(&text[0])))
-	}
-	return nil
-}
-
-// SynchronizeVulkan is Synchronize for Vulkan, through libfletching, which is loaded at run time.
-// Vulkan has no host wait for a VkEvent: it is asked again and again, with sleeps of up to a
-// millisecond in between. The event must not be one that only the device can use.
-//
-// Errors: as for Synchronize; ENOENT without libfletching.
+// SynchronizeVulkan is Synchronize for Vulkan, which has no host wait for a VkEvent: it is queried, with pauses of up to
+// a millisecond. The event must not be a device-only event. Errors: as for Synchronize.
 func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) error {
-	array, err := a.vulkanEvent("synchronize")
-	if err != nil || array == nil {
+	raw, _, err := a.waiting("synchronize")
+	if raw == nil {
 		return err
-	}
-	return a.waitUntil(ctx, func() error {
-		return of.call("FletchingDeviceArraySynchronizeVulkan", array, 0, nil)
-	})
-}
-
-// WaitOnVulkan records a wait for the event into a command buffer: commands behind it see what was
-// written before the event. It has to be submitted to the producer's queue, since a VkEvent orders the
-// commands of one queue only; ENOTSUP for another one. It does not block.
-//
-// The command buffer is a VkCommandBuffer in the recording state and outside of a render pass, used by
-// this thread alone. The array lives until the command buffer is done.
-func (a *DeviceArray) WaitOnVulkan(of VulkanContext, commandBuffer uintptr) error {
-	array, err := a.vulkanEvent("wait_on")
-	if err != nil || array == nil {
-		return err
-	}
-	if commandBuffer == 0 {
-		return invalid("wait_on: command buffer is NULL: expected a VkCommandBuffer")
 	}
 	defer runtime.KeepAlive(a)
-	return of.call("FletchingDeviceArrayWaitOnVulkan", array, commandBuffer, nil)
+	return waitUntil(ctx, func() (bool, error) { return readyOf(C.ready_vulkan(cDeviceArray(raw), of.numbers())) },
+		func() error { return errorOf(C.synchronize_vulkan(cDeviceArray(raw), of.numbers())) })
 }
 
-// ReadyVulkan reports whether the event has happened. It does not block. The event must not be one
-// that only the device can use.
+// WaitOnVulkan records a wait for the event into a VkCommandBuffer in the recording state and outside of a render pass,
+// which no other thread uses meanwhile. Later commands see the producer's writes. It does not block. ENOTSUP unless
+// Queue is ProducerQueue, because a VkEvent orders the commands of one queue. The array must outlive the execution.
+func (a *DeviceArray) WaitOnVulkan(of VulkanContext, commandBuffer uintptr) error {
+	raw, _, err := a.waiting("wait_on")
+	if raw == nil {
+		return err
+	}
+	defer runtime.KeepAlive(a)
+	return errorOf(C.wait_on_vulkan(cDeviceArray(raw), of.numbers(), C.uintptr_t(commandBuffer)))
+}
+
+// ReadyVulkan is Ready for Vulkan. The event must not be a device-only event.
 func (a *DeviceArray) ReadyVulkan(of VulkanContext) (bool, error) {
-	array, err := a.vulkanEvent("ready")
-	if err != nil || array == nil {
+	raw, _, err := a.waiting("ready")
+	if raw == nil {
 		return err == nil, err
 	}
 	defer runtime.KeepAlive(a)
-	var ready C.int
-	err = of.call("FletchingDeviceArrayReadyVulkan", array, 0, &ready)
-	return err == nil && ready != 0, err
+	return readyOf(C.ready_vulkan(cDeviceArray(raw), of.numbers()))
 }

@@ -4,8 +4,12 @@
 
 package fletching
 
+// #include "fletching_core.h"
+import "C"
+
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -13,18 +17,16 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Waiter is how to wait on the events of a device type that this package does not call itself: of
-// SYCL, of Metal, of Vulkan, of ext_dev, of device types that are newer than the package.
-//
-// Embed [UnsupportedWaiter] for the methods that the runtime does not support. All may be called from
-// any goroutine, several at once. Text: Arrow C device data interface, "Synchronization Events".
+// Waiter waits on the events of a device type whose runtime this package does not call: SYCL, Metal, ext_dev, newer
+// ones. Embed [UnsupportedWaiter] for the methods that the runtime does not support. Any goroutine may call each method,
+// several at once. Text: Arrow C device data interface, "Synchronization Events".
 type Waiter interface {
-	// Synchronize blocks until the event has happened. It may return ctx.Err() when the context ends
-	// first; when it does not, [DeviceArray.Synchronize] does, and this runs on.
+	// Synchronize blocks until the event has happened. [DeviceArray.Synchronize] calls it with a context that
+	// cannot end: otherwise it calls Ready again and again. Where Ready returns ENOTSUP, it gets a context that
+	// can end, and must return ctx.Err() then.
 	Synchronize(ctx context.Context, event SyncEvent) error
 
-	// WaitOn lets what is enqueued on the stream from now on wait for the event, and returns while it
-	// is still pending.
+	// WaitOn makes later work on the stream wait for the event, and returns while the event is pending.
 	WaitOn(event SyncEvent, stream Stream) error
 
 	// Ready reports whether the event has happened. It does not block.
@@ -50,11 +52,8 @@ func (UnsupportedWaiter) Ready(event SyncEvent) (bool, error) {
 }
 
 func notOfWaiter(operation string, event SyncEvent) error {
-	return unsupported("%s of an event of %v: not supported by the registered waiter", operation, event.DeviceType)
-}
-
-func unsupported(format string, values ...any) error {
-	return NewError(syscall.ENOTSUP, fmt.Sprintf(format, values...), nil)
+	text := fmt.Sprintf("%s of an event of %v: not supported by the registered waiter", operation, event.DeviceType)
+	return NewError(syscall.ENOTSUP, text, nil)
 }
 
 var waiters sync.Map // of Waiter by abi.DeviceType
@@ -68,7 +67,7 @@ func RegisterWaiter(deviceType abi.DeviceType, waiter Waiter) error {
 	if waiter == nil {
 		return invalid("register_waiter: waiter is nil: expected a waiter")
 	}
-	if vendorOf(deviceType) != nil {
+	if hasOwnWaits(deviceType) {
 		return invalid("register_waiter: %v needs no waiter: expected a device type without a runtime in Fletching", deviceType)
 	}
 	waiters.Store(deviceType, waiter)
@@ -81,24 +80,29 @@ func UnregisterWaiter(deviceType abi.DeviceType) bool {
 	return found
 }
 
-// waiterOf is the runtime of a device type, or the waiter that was registered. Errors: ENOTSUP, with
-// the reason why there is no way to wait.
-func waiterOf(operation string, deviceType abi.DeviceType) (Waiter, error) {
-	if ours := vendorOf(deviceType); ours != nil {
-		return ours, nil
-	}
+// waiterOf returns the registered waiter of a device type; nil where the core waits, or says why it cannot.
+func waiterOf(deviceType abi.DeviceType) Waiter {
 	if found, _ := waiters.Load(deviceType); found != nil {
-		return found.(Waiter), nil
+		return found.(Waiter)
 	}
-	info, known := deviceType.Info()
-	switch {
-	case runtimeOf(deviceType) == vulkanRuntime:
-		return nil, unsupported("%s: VkEvent without its VkDevice and VkQueue; hint: pass a VulkanContext, or register "+
-			"a waiter", operation)
-	case known && info.EventPointer == abi.EventNone:
-		return nil, unsupported("%s: no way to wait on an event of %v: expected sync_event NULL on this device type",
-			operation, deviceType)
+	return nil
+}
+
+// hasOwnWaits reports whether the core waits on the events of a device type itself.
+func hasOwnWaits(deviceType abi.DeviceType) bool {
+	switch runtimeOf(deviceType) {
+	case C.FLETCHING_RUNTIME_CUDA, C.FLETCHING_RUNTIME_HIP, C.FLETCHING_RUNTIME_OPENCL:
+		return true
+	default:
+		return false
 	}
-	return nil, unsupported("%s: no way to wait on an event of %v; hint: register a waiter for this device type",
-		operation, deviceType)
+}
+
+// waitWith waits through a waiter.
+func waitWith(ctx context.Context, waiter Waiter, event SyncEvent) error {
+	err := pollUntil(ctx, func() (bool, error) { return waiter.Ready(event) })
+	if canAsk := !errors.Is(err, syscall.ENOTSUP); err != nil && canAsk || err == nil && ctx.Done() != nil {
+		return err
+	}
+	return waiter.Synchronize(ctx, event)
 }

@@ -2309,7 +2309,17 @@ static bool opencl_ask(cl_event event, bool* is_done, struct failure* failure) {
 static bool opencl_ready(const struct runtime* self, const struct FletchingEvent* event,
                          void* handle, bool* is_done, struct failure* failure) {
   (void)self, (void)event;
-  return load(&opencl_library, failure) && opencl_ask(handle, is_done, failure);
+  cl_int state = CL_QUEUED;
+  cl_command_queue producer = NULL;
+  if (!load(&opencl_library, failure) || !opencl_get_state(handle, &state, failure)) return false;
+  // A queue need not begin with a command before it is flushed: a caller that only asks would ask
+  // for ever.
+  if (state == CL_QUEUED &&
+      opencl_get(handle, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure) &&
+      producer != NULL) {
+    (void)OPENCL_CALL(clFlush, (producer), failure);
+  }
+  return failure->code == 0 && opencl_ask(handle, is_done, failure);
 }
 
 static bool opencl_synchronize(const struct runtime* self, const struct FletchingEvent* event,

@@ -8,7 +8,7 @@ import pytest
 from conftest import Scratch
 
 from fletching_generator.languages import go
-from fletching_generator.languages.go import callbacks
+from fletching_generator.languages.go import callbacks, core
 from fletching_generator.render import render_module
 from fletching_generator.spec.model import Spec
 
@@ -29,7 +29,8 @@ def function(text: str, head: str) -> str:
 
 
 def stub(texts: dict[str, str], name: str) -> str:
-    return function(texts[STUBS], f"fletching_go_{name}")
+    exported = re.findall(rf"^//export (\w+_{name})$", texts[STUBS], re.MULTILINE)
+    return function(texts[STUBS], exported[0])
 
 
 def test_every_callback_has_a_type_a_call_and_a_stub(texts: dict[str, str], spec: Spec) -> None:
@@ -43,7 +44,7 @@ def test_every_callback_has_a_type_a_call_and_a_stub(texts: dict[str, str], spec
             assert f"called bool) {{\n\tif {'self' if callback.takes_self else 'table'}." in (
                 function(texts[CALLS], f"Call{callback.name}")
             )
-            assert f"C.fletching_go_{callback.symbol})" in (
+            assert f"C.{core.prefix(spec)}{callback.symbol})" in (
                 function(texts[STUBS], f"{callback.name}Stub")
             )
 

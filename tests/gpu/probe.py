@@ -212,7 +212,7 @@ def fill(scene: Scene) -> None:
 
 
 def start(scene: Scene, stream: ctypes.c_void_p) -> None:
-    """A launch of the kernel, which ignores its argument; that of the stand-in adds 0 to nothing."""
+    """Launches the kernel, whose arguments say that there is nothing to do."""
     values = (ctypes.c_uint64(scene.memory["device"][0]), ctypes.c_uint64(0), ctypes.c_uint64(0))
     arguments = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
     one, none = ctypes.c_uint(1), ctypes.c_uint(0)

@@ -153,6 +153,27 @@ static void test_the_mode_is_as_before(void) {
 
 /* --- A library that lacks a function --- */
 
+static void test_a_library_that_is_loaded_is_preferred(void) {
+#ifdef __GLIBC__
+  static const char* const names[] = {"libBrokenLocale.so.1", "libc.so.6", NULL};
+  static const char* const missing[] = {"libfletching-none.so", NULL};
+  static const char* const none[] = {NULL};
+  const struct vendor_library loaded = {.title = "Test", .names = names};
+  const struct vendor_library absent = {.title = "Test", .names = missing};
+  const struct vendor_library nowhere = {.title = "Test", .names = none};
+  const char* found = NULL;
+  struct failure failure;
+  no_failure(&failure);
+  CHECK(find_library(&loaded, &found) != NULL && strcmp(found, "libc.so.6") == 0);
+  CHECK(find_library(&absent, &found) == NULL && !no_library(&absent, &failure));
+  CHECK(report(&failure, &message) == ENOENT);
+  CHECK(says("Test: cannot load libfletching-none.so; hint: "));
+  no_failure(&failure);
+  CHECK(!no_library(&nowhere, &failure) && report(&failure, &message) == ENOENT);
+  CHECK(says("Test: no library for this system"));
+#endif
+}
+
 static void test_a_missing_function_fails_its_operation_alone(void) {
   struct FakeEvent event = {.is_done = true};
   struct FakeEvent* handle = &event;
@@ -453,6 +474,14 @@ static void test_opencl(void) {
   event.state = CL_SUBMITTED;
   CHECK(FletchingEventWaitOn(&awaited, queue, 0, &message) == 0);
   CHECK(fake.flushed == &producer); /* a queue need not begin before it is flushed */
+  event.queue = &own;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 0);
+  CHECK(fake.flushed == &producer);
+  event.state = CL_QUEUED;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 0);
+  CHECK(fake.flushed == &own); /* neither when it is only asked for */
+  event.queue = &producer;
+  event.state = CL_SUBMITTED;
   struct FletchingRecordedEvent* recorded = NULL;
   CHECK(FletchingStreamRecord(queue, 0, &recorded, &message) == 0);
   CHECK(fake.flushed == &own);
@@ -487,6 +516,7 @@ int main(void) {
   test_default_streams_are_of_their_device();
   test_a_default_stream_is_resolved();
   test_the_mode_is_as_before();
+  test_a_library_that_is_loaded_is_preferred();
   test_a_missing_function_fails_its_operation_alone();
   test_the_event_lives_until_the_last_struct_is_released();
   test_a_malformed_array_is_refused();

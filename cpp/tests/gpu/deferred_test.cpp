@@ -317,5 +317,21 @@ TEST_F(GoneContext, NothingInItIsWaitedFor) {
   EXPECT_EQ(control_.stale_handles(), stale_);
 }
 
+// On the way to the event's context, the loss of the device is an answer too.
+TEST_F(GoneContext, ItsLossReleases) {
+  void* gate = CudaApi::allocate_pinned();
+  *static_cast<std::int32_t*>(gate) = 0;
+  CudaApi::wait_for_word(stream_, gate);
+  ReleasedArray made;
+  DeviceArray array = made.make(CudaApi::kType, 1);
+  ASSERT_TRUE(release_after(array, stream_).ok());
+  ASSERT_TRUE(control_.set_fault("cuDevicePrimaryCtxGetState:*:700"));
+  EXPECT_TRUE(made.parents.wait_for(1));
+  control_.reset_faults();
+  *static_cast<std::int32_t*>(gate) = 1;
+  CudaApi::destroy_stream(stream_);
+  CudaApi::close_device(1);
+}
+
 }  // namespace
 }  // namespace fletching

@@ -2,6 +2,7 @@
 
 They are the public headers in C and `cpp/core/`, one after the other: the same lines, without the
 includes between them. A macro gives every function another name, so that a program can have two.
+The languages that compile the core with their own build tool have a copy in their home.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ..errors import UsageError
 
 _HEADERS = PurePosixPath("cpp/include")
 _CORE = PurePosixPath("cpp/core/core.c")
-_BUNDLE = "cpp/bundle/fletching_core"
+# A Go module is packed without links, so that it has a copy.
+_FOLDERS = ("cpp/bundle", "bindings/go")
 # The public headers; their includes follow.
 _PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "structs", "version"))
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
@@ -49,11 +51,15 @@ def render(root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         _CONFIGURED, f'{_CONFIGURED}\n#include "fletching_core.h"\n'
     )
     names = sorted(set(_FUNCTION.findall(headers)))
-    files_of = {
-        f"{_BUNDLE}.h": f"{_BANNER}{_ABOUT_HEADER}{_renaming(names)}{headers}",
-        f"{_BUNDLE}.c": f"{_BANNER}{_ABOUT_SOURCE}{source}",
+    texts_of = {
+        "fletching_core.h": f"{_BANNER}{_ABOUT_HEADER}{_renaming(names)}{headers}",
+        "fletching_core.c": f"{_BANNER}{_ABOUT_SOURCE}{source}",
     }
-    return {path: _BLANK_LINES.sub("\n\n", text) for path, text in files_of.items()}
+    return {
+        f"{folder}/{name}": _BLANK_LINES.sub("\n\n", text)
+        for folder in _FOLDERS
+        for name, text in texts_of.items()
+    }
 
 
 class _Files:

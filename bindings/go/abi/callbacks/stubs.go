@@ -5,30 +5,30 @@ package callbacks
 
 // #include <errno.h>
 // #include <stdint.h>
-// extern void fletching_go_ArrowSchema_release(uintptr_t);
-// extern void fletching_go_ArrowArray_release(uintptr_t);
-// extern int fletching_go_ArrowArrayStream_get_schema(uintptr_t, uintptr_t);
-// extern int fletching_go_ArrowArrayStream_get_next(uintptr_t, uintptr_t);
-// extern uintptr_t fletching_go_ArrowArrayStream_get_last_error(uintptr_t);
-// extern void fletching_go_ArrowArrayStream_release(uintptr_t);
-// extern int fletching_go_ArrowDeviceArrayStream_get_schema(uintptr_t, uintptr_t);
-// extern int fletching_go_ArrowDeviceArrayStream_get_next(uintptr_t, uintptr_t);
-// extern uintptr_t fletching_go_ArrowDeviceArrayStream_get_last_error(uintptr_t);
-// extern void fletching_go_ArrowDeviceArrayStream_release(uintptr_t);
-// extern int fletching_go_ArrowAsyncTask_extract_data(uintptr_t, uintptr_t);
-// extern void fletching_go_ArrowAsyncProducer_request(uintptr_t, int64_t);
-// extern void fletching_go_ArrowAsyncProducer_cancel(uintptr_t);
-// extern int fletching_go_ArrowAsyncDeviceStreamHandler_on_schema(uintptr_t, uintptr_t);
-// extern int fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task(uintptr_t, uintptr_t, uintptr_t);
-// extern void fletching_go_ArrowAsyncDeviceStreamHandler_on_error(uintptr_t, int, uintptr_t, uintptr_t);
-// extern void fletching_go_ArrowAsyncDeviceStreamHandler_release(uintptr_t);
-// extern void fletching_go_DLManagedTensor_deleter(uintptr_t);
-// extern void fletching_go_DLManagedTensorVersioned_deleter(uintptr_t);
-// extern int fletching_go_DLPackExchangeAPI_managed_tensor_allocator(uintptr_t, uintptr_t, uintptr_t, uintptr_t);
-// extern int fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(uintptr_t, uintptr_t);
-// extern int fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(uintptr_t, uintptr_t);
-// extern int fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync(uintptr_t, uintptr_t);
-// extern int fletching_go_DLPackExchangeAPI_current_work_stream(int32_t, int32_t, uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowSchema_release(uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowArray_release(uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowArrayStream_get_schema(uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowArrayStream_get_next(uintptr_t, uintptr_t);
+// extern uintptr_t fletching_go_v0_1_0_ArrowArrayStream_get_last_error(uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowArrayStream_release(uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowDeviceArrayStream_get_schema(uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowDeviceArrayStream_get_next(uintptr_t, uintptr_t);
+// extern uintptr_t fletching_go_v0_1_0_ArrowDeviceArrayStream_get_last_error(uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowDeviceArrayStream_release(uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowAsyncTask_extract_data(uintptr_t, uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowAsyncProducer_request(uintptr_t, int64_t);
+// extern void fletching_go_v0_1_0_ArrowAsyncProducer_cancel(uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_schema(uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_next_task(uintptr_t, uintptr_t, uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_error(uintptr_t, int, uintptr_t, uintptr_t);
+// extern void fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release(uintptr_t);
+// extern void fletching_go_v0_1_0_DLManagedTensor_deleter(uintptr_t);
+// extern void fletching_go_v0_1_0_DLManagedTensorVersioned_deleter(uintptr_t);
+// extern int fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_allocator(uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_DLPackExchangeAPI_dltensor_from_py_object_no_sync(uintptr_t, uintptr_t);
+// extern int fletching_go_v0_1_0_DLPackExchangeAPI_current_work_stream(int32_t, int32_t, uintptr_t);
 import "C"
 
 import "github.com/fletching/fletching/bindings/go/abi"
@@ -50,11 +50,11 @@ type ArrowSchemaCallbacks interface {
 // ArrowSchemaReleaseStub returns the C function for ArrowSchema.Release, which calls Release of the
 // value.
 func ArrowSchemaReleaseStub() abi.ArrowSchemaReleaseFunc {
-	return abi.ArrowSchemaReleaseFunc(uintptr(C.fletching_go_ArrowSchema_release))
+	return abi.ArrowSchemaReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowSchema_release))
 }
 
-//export fletching_go_ArrowSchema_release
-func fletching_go_ArrowSchema_release(self C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowSchema_release
+func fletching_go_v0_1_0_ArrowSchema_release(self C.uintptr_t) {
 	defer ignore("ArrowSchema.release")
 	handle := at[abi.ArrowSchema](uintptr(self)).PrivateData
 	at[abi.ArrowSchema](uintptr(self)).Release = 0
@@ -78,11 +78,11 @@ type ArrowArrayCallbacks interface {
 // ArrowArrayReleaseStub returns the C function for ArrowArray.Release, which calls Release of the
 // value.
 func ArrowArrayReleaseStub() abi.ArrowArrayReleaseFunc {
-	return abi.ArrowArrayReleaseFunc(uintptr(C.fletching_go_ArrowArray_release))
+	return abi.ArrowArrayReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowArray_release))
 }
 
-//export fletching_go_ArrowArray_release
-func fletching_go_ArrowArray_release(self C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowArray_release
+func fletching_go_v0_1_0_ArrowArray_release(self C.uintptr_t) {
 	defer ignore("ArrowArray.release")
 	handle := at[abi.ArrowArray](uintptr(self)).PrivateData
 	at[abi.ArrowArray](uintptr(self)).Release = 0
@@ -127,11 +127,11 @@ type ArrowArrayStreamCallbacks interface {
 // ArrowArrayStreamGetSchemaStub returns the C function for ArrowArrayStream.GetSchema, which calls
 // GetSchema of the value.
 func ArrowArrayStreamGetSchemaStub() abi.ArrowArrayStreamGetSchemaFunc {
-	return abi.ArrowArrayStreamGetSchemaFunc(uintptr(C.fletching_go_ArrowArrayStream_get_schema))
+	return abi.ArrowArrayStreamGetSchemaFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_get_schema))
 }
 
-//export fletching_go_ArrowArrayStream_get_schema
-func fletching_go_ArrowArrayStream_get_schema(self C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowArrayStream_get_schema
+func fletching_go_v0_1_0_ArrowArrayStream_get_schema(self C.uintptr_t, out C.uintptr_t) (result C.int) {
 	var handle uintptr
 	defer keepText("ArrowArrayStream.get_schema", &handle, &result, C.EIO)
 	handle = at[abi.ArrowArrayStream](uintptr(self)).PrivateData
@@ -142,11 +142,11 @@ func fletching_go_ArrowArrayStream_get_schema(self C.uintptr_t, out C.uintptr_t)
 // ArrowArrayStreamGetNextStub returns the C function for ArrowArrayStream.GetNext, which calls
 // GetNext of the value.
 func ArrowArrayStreamGetNextStub() abi.ArrowArrayStreamGetNextFunc {
-	return abi.ArrowArrayStreamGetNextFunc(uintptr(C.fletching_go_ArrowArrayStream_get_next))
+	return abi.ArrowArrayStreamGetNextFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_get_next))
 }
 
-//export fletching_go_ArrowArrayStream_get_next
-func fletching_go_ArrowArrayStream_get_next(self C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowArrayStream_get_next
+func fletching_go_v0_1_0_ArrowArrayStream_get_next(self C.uintptr_t, out C.uintptr_t) (result C.int) {
 	var handle uintptr
 	defer keepText("ArrowArrayStream.get_next", &handle, &result, C.EIO)
 	handle = at[abi.ArrowArrayStream](uintptr(self)).PrivateData
@@ -157,11 +157,11 @@ func fletching_go_ArrowArrayStream_get_next(self C.uintptr_t, out C.uintptr_t) (
 // ArrowArrayStreamGetLastErrorStub returns the C function for ArrowArrayStream.GetLastError, which
 // calls GetLastError of the value.
 func ArrowArrayStreamGetLastErrorStub() abi.ArrowArrayStreamGetLastErrorFunc {
-	return abi.ArrowArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_ArrowArrayStream_get_last_error))
+	return abi.ArrowArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_get_last_error))
 }
 
-//export fletching_go_ArrowArrayStream_get_last_error
-func fletching_go_ArrowArrayStream_get_last_error(self C.uintptr_t) (result C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowArrayStream_get_last_error
+func fletching_go_v0_1_0_ArrowArrayStream_get_last_error(self C.uintptr_t) (result C.uintptr_t) {
 	defer fail("ArrowArrayStream.get_last_error", &result, 0)
 	handle := at[abi.ArrowArrayStream](uintptr(self)).PrivateData
 	if text := keptText(handle); text != 0 {
@@ -173,11 +173,11 @@ func fletching_go_ArrowArrayStream_get_last_error(self C.uintptr_t) (result C.ui
 // ArrowArrayStreamReleaseStub returns the C function for ArrowArrayStream.Release, which calls
 // Release of the value.
 func ArrowArrayStreamReleaseStub() abi.ArrowArrayStreamReleaseFunc {
-	return abi.ArrowArrayStreamReleaseFunc(uintptr(C.fletching_go_ArrowArrayStream_release))
+	return abi.ArrowArrayStreamReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowArrayStream_release))
 }
 
-//export fletching_go_ArrowArrayStream_release
-func fletching_go_ArrowArrayStream_release(self C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowArrayStream_release
+func fletching_go_v0_1_0_ArrowArrayStream_release(self C.uintptr_t) {
 	defer ignore("ArrowArrayStream.release")
 	handle := at[abi.ArrowArrayStream](uintptr(self)).PrivateData
 	at[abi.ArrowArrayStream](uintptr(self)).Release = 0
@@ -222,11 +222,11 @@ type ArrowDeviceArrayStreamCallbacks interface {
 // ArrowDeviceArrayStreamGetSchemaStub returns the C function for ArrowDeviceArrayStream.GetSchema,
 // which calls GetSchema of the value.
 func ArrowDeviceArrayStreamGetSchemaStub() abi.ArrowDeviceArrayStreamGetSchemaFunc {
-	return abi.ArrowDeviceArrayStreamGetSchemaFunc(uintptr(C.fletching_go_ArrowDeviceArrayStream_get_schema))
+	return abi.ArrowDeviceArrayStreamGetSchemaFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_get_schema))
 }
 
-//export fletching_go_ArrowDeviceArrayStream_get_schema
-func fletching_go_ArrowDeviceArrayStream_get_schema(self C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowDeviceArrayStream_get_schema
+func fletching_go_v0_1_0_ArrowDeviceArrayStream_get_schema(self C.uintptr_t, out C.uintptr_t) (result C.int) {
 	var handle uintptr
 	defer keepText("ArrowDeviceArrayStream.get_schema", &handle, &result, C.EIO)
 	handle = at[abi.ArrowDeviceArrayStream](uintptr(self)).PrivateData
@@ -237,11 +237,11 @@ func fletching_go_ArrowDeviceArrayStream_get_schema(self C.uintptr_t, out C.uint
 // ArrowDeviceArrayStreamGetNextStub returns the C function for ArrowDeviceArrayStream.GetNext,
 // which calls GetNext of the value.
 func ArrowDeviceArrayStreamGetNextStub() abi.ArrowDeviceArrayStreamGetNextFunc {
-	return abi.ArrowDeviceArrayStreamGetNextFunc(uintptr(C.fletching_go_ArrowDeviceArrayStream_get_next))
+	return abi.ArrowDeviceArrayStreamGetNextFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_get_next))
 }
 
-//export fletching_go_ArrowDeviceArrayStream_get_next
-func fletching_go_ArrowDeviceArrayStream_get_next(self C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowDeviceArrayStream_get_next
+func fletching_go_v0_1_0_ArrowDeviceArrayStream_get_next(self C.uintptr_t, out C.uintptr_t) (result C.int) {
 	var handle uintptr
 	defer keepText("ArrowDeviceArrayStream.get_next", &handle, &result, C.EIO)
 	handle = at[abi.ArrowDeviceArrayStream](uintptr(self)).PrivateData
@@ -252,11 +252,11 @@ func fletching_go_ArrowDeviceArrayStream_get_next(self C.uintptr_t, out C.uintpt
 // ArrowDeviceArrayStreamGetLastErrorStub returns the C function for
 // ArrowDeviceArrayStream.GetLastError, which calls GetLastError of the value.
 func ArrowDeviceArrayStreamGetLastErrorStub() abi.ArrowDeviceArrayStreamGetLastErrorFunc {
-	return abi.ArrowDeviceArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_ArrowDeviceArrayStream_get_last_error))
+	return abi.ArrowDeviceArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_get_last_error))
 }
 
-//export fletching_go_ArrowDeviceArrayStream_get_last_error
-func fletching_go_ArrowDeviceArrayStream_get_last_error(self C.uintptr_t) (result C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowDeviceArrayStream_get_last_error
+func fletching_go_v0_1_0_ArrowDeviceArrayStream_get_last_error(self C.uintptr_t) (result C.uintptr_t) {
 	defer fail("ArrowDeviceArrayStream.get_last_error", &result, 0)
 	handle := at[abi.ArrowDeviceArrayStream](uintptr(self)).PrivateData
 	if text := keptText(handle); text != 0 {
@@ -268,11 +268,11 @@ func fletching_go_ArrowDeviceArrayStream_get_last_error(self C.uintptr_t) (resul
 // ArrowDeviceArrayStreamReleaseStub returns the C function for ArrowDeviceArrayStream.Release,
 // which calls Release of the value.
 func ArrowDeviceArrayStreamReleaseStub() abi.ArrowDeviceArrayStreamReleaseFunc {
-	return abi.ArrowDeviceArrayStreamReleaseFunc(uintptr(C.fletching_go_ArrowDeviceArrayStream_release))
+	return abi.ArrowDeviceArrayStreamReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowDeviceArrayStream_release))
 }
 
-//export fletching_go_ArrowDeviceArrayStream_release
-func fletching_go_ArrowDeviceArrayStream_release(self C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowDeviceArrayStream_release
+func fletching_go_v0_1_0_ArrowDeviceArrayStream_release(self C.uintptr_t) {
 	defer ignore("ArrowDeviceArrayStream.release")
 	handle := at[abi.ArrowDeviceArrayStream](uintptr(self)).PrivateData
 	at[abi.ArrowDeviceArrayStream](uintptr(self)).Release = 0
@@ -294,11 +294,11 @@ type ArrowAsyncTaskCallbacks interface {
 // ArrowAsyncTaskExtractDataStub returns the C function for ArrowAsyncTask.ExtractData, which calls
 // ExtractData of the value.
 func ArrowAsyncTaskExtractDataStub() abi.ArrowAsyncTaskExtractDataFunc {
-	return abi.ArrowAsyncTaskExtractDataFunc(uintptr(C.fletching_go_ArrowAsyncTask_extract_data))
+	return abi.ArrowAsyncTaskExtractDataFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncTask_extract_data))
 }
 
-//export fletching_go_ArrowAsyncTask_extract_data
-func fletching_go_ArrowAsyncTask_extract_data(self C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowAsyncTask_extract_data
+func fletching_go_v0_1_0_ArrowAsyncTask_extract_data(self C.uintptr_t, out C.uintptr_t) (result C.int) {
 	defer fail("ArrowAsyncTask.extract_data", &result, C.EIO)
 	handle := at[abi.ArrowAsyncTask](uintptr(self)).PrivateData
 	return C.int(find[ArrowAsyncTaskCallbacks](handle).ExtractData(at[abi.ArrowAsyncTask](uintptr(self)), at[abi.ArrowDeviceArray](uintptr(out))))
@@ -327,11 +327,11 @@ type ArrowAsyncProducerCallbacks interface {
 // ArrowAsyncProducerRequestStub returns the C function for ArrowAsyncProducer.Request, which calls
 // Request of the value.
 func ArrowAsyncProducerRequestStub() abi.ArrowAsyncProducerRequestFunc {
-	return abi.ArrowAsyncProducerRequestFunc(uintptr(C.fletching_go_ArrowAsyncProducer_request))
+	return abi.ArrowAsyncProducerRequestFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncProducer_request))
 }
 
-//export fletching_go_ArrowAsyncProducer_request
-func fletching_go_ArrowAsyncProducer_request(self C.uintptr_t, n C.int64_t) {
+//export fletching_go_v0_1_0_ArrowAsyncProducer_request
+func fletching_go_v0_1_0_ArrowAsyncProducer_request(self C.uintptr_t, n C.int64_t) {
 	defer ignore("ArrowAsyncProducer.request")
 	handle := at[abi.ArrowAsyncProducer](uintptr(self)).PrivateData
 	find[ArrowAsyncProducerCallbacks](handle).Request(at[abi.ArrowAsyncProducer](uintptr(self)), int64(n))
@@ -340,11 +340,11 @@ func fletching_go_ArrowAsyncProducer_request(self C.uintptr_t, n C.int64_t) {
 // ArrowAsyncProducerCancelStub returns the C function for ArrowAsyncProducer.Cancel, which calls
 // Cancel of the value.
 func ArrowAsyncProducerCancelStub() abi.ArrowAsyncProducerCancelFunc {
-	return abi.ArrowAsyncProducerCancelFunc(uintptr(C.fletching_go_ArrowAsyncProducer_cancel))
+	return abi.ArrowAsyncProducerCancelFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncProducer_cancel))
 }
 
-//export fletching_go_ArrowAsyncProducer_cancel
-func fletching_go_ArrowAsyncProducer_cancel(self C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowAsyncProducer_cancel
+func fletching_go_v0_1_0_ArrowAsyncProducer_cancel(self C.uintptr_t) {
 	defer ignore("ArrowAsyncProducer.cancel")
 	handle := at[abi.ArrowAsyncProducer](uintptr(self)).PrivateData
 	find[ArrowAsyncProducerCallbacks](handle).Cancel(at[abi.ArrowAsyncProducer](uintptr(self)))
@@ -387,11 +387,11 @@ type ArrowAsyncDeviceStreamHandlerCallbacks interface {
 // ArrowAsyncDeviceStreamHandlerOnSchemaStub returns the C function for
 // ArrowAsyncDeviceStreamHandler.OnSchema, which calls OnSchema of the value.
 func ArrowAsyncDeviceStreamHandlerOnSchemaStub() abi.ArrowAsyncDeviceStreamHandlerOnSchemaFunc {
-	return abi.ArrowAsyncDeviceStreamHandlerOnSchemaFunc(uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_on_schema))
+	return abi.ArrowAsyncDeviceStreamHandlerOnSchemaFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_schema))
 }
 
-//export fletching_go_ArrowAsyncDeviceStreamHandler_on_schema
-func fletching_go_ArrowAsyncDeviceStreamHandler_on_schema(self C.uintptr_t, streamSchema C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_schema
+func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_schema(self C.uintptr_t, streamSchema C.uintptr_t) (result C.int) {
 	defer fail("ArrowAsyncDeviceStreamHandler.on_schema", &result, C.EIO)
 	handle := at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)).PrivateData
 	return C.int(find[ArrowAsyncDeviceStreamHandlerCallbacks](handle).OnSchema(at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)), at[abi.ArrowSchema](uintptr(streamSchema))))
@@ -400,11 +400,11 @@ func fletching_go_ArrowAsyncDeviceStreamHandler_on_schema(self C.uintptr_t, stre
 // ArrowAsyncDeviceStreamHandlerOnNextTaskStub returns the C function for
 // ArrowAsyncDeviceStreamHandler.OnNextTask, which calls OnNextTask of the value.
 func ArrowAsyncDeviceStreamHandlerOnNextTaskStub() abi.ArrowAsyncDeviceStreamHandlerOnNextTaskFunc {
-	return abi.ArrowAsyncDeviceStreamHandlerOnNextTaskFunc(uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task))
+	return abi.ArrowAsyncDeviceStreamHandlerOnNextTaskFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_next_task))
 }
 
-//export fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task
-func fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task(self C.uintptr_t, task C.uintptr_t, metadata C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_next_task
+func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_next_task(self C.uintptr_t, task C.uintptr_t, metadata C.uintptr_t) (result C.int) {
 	defer fail("ArrowAsyncDeviceStreamHandler.on_next_task", &result, C.EIO)
 	handle := at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)).PrivateData
 	return C.int(find[ArrowAsyncDeviceStreamHandlerCallbacks](handle).OnNextTask(at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)), at[abi.ArrowAsyncTask](uintptr(task)), uintptr(metadata)))
@@ -413,11 +413,11 @@ func fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task(self C.uintptr_t, t
 // ArrowAsyncDeviceStreamHandlerOnErrorStub returns the C function for
 // ArrowAsyncDeviceStreamHandler.OnError, which calls OnError of the value.
 func ArrowAsyncDeviceStreamHandlerOnErrorStub() abi.ArrowAsyncDeviceStreamHandlerOnErrorFunc {
-	return abi.ArrowAsyncDeviceStreamHandlerOnErrorFunc(uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_on_error))
+	return abi.ArrowAsyncDeviceStreamHandlerOnErrorFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_error))
 }
 
-//export fletching_go_ArrowAsyncDeviceStreamHandler_on_error
-func fletching_go_ArrowAsyncDeviceStreamHandler_on_error(self C.uintptr_t, code C.int, message C.uintptr_t, metadata C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_error
+func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_on_error(self C.uintptr_t, code C.int, message C.uintptr_t, metadata C.uintptr_t) {
 	defer ignore("ArrowAsyncDeviceStreamHandler.on_error")
 	handle := at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)).PrivateData
 	find[ArrowAsyncDeviceStreamHandlerCallbacks](handle).OnError(at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)), int32(code), uintptr(message), uintptr(metadata))
@@ -426,11 +426,11 @@ func fletching_go_ArrowAsyncDeviceStreamHandler_on_error(self C.uintptr_t, code 
 // ArrowAsyncDeviceStreamHandlerReleaseStub returns the C function for
 // ArrowAsyncDeviceStreamHandler.Release, which calls Release of the value.
 func ArrowAsyncDeviceStreamHandlerReleaseStub() abi.ArrowAsyncDeviceStreamHandlerReleaseFunc {
-	return abi.ArrowAsyncDeviceStreamHandlerReleaseFunc(uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_release))
+	return abi.ArrowAsyncDeviceStreamHandlerReleaseFunc(uintptr(C.fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release))
 }
 
-//export fletching_go_ArrowAsyncDeviceStreamHandler_release
-func fletching_go_ArrowAsyncDeviceStreamHandler_release(self C.uintptr_t) {
+//export fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release
+func fletching_go_v0_1_0_ArrowAsyncDeviceStreamHandler_release(self C.uintptr_t) {
 	defer ignore("ArrowAsyncDeviceStreamHandler.release")
 	handle := at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)).PrivateData
 	find[ArrowAsyncDeviceStreamHandlerCallbacks](handle).Release(at[abi.ArrowAsyncDeviceStreamHandler](uintptr(self)))
@@ -449,11 +449,11 @@ type DLManagedTensorCallbacks interface {
 // DLManagedTensorDeleterStub returns the C function for DLManagedTensor.Deleter, which calls
 // Deleter of the value.
 func DLManagedTensorDeleterStub() abi.DLManagedTensorDeleterFunc {
-	return abi.DLManagedTensorDeleterFunc(uintptr(C.fletching_go_DLManagedTensor_deleter))
+	return abi.DLManagedTensorDeleterFunc(uintptr(C.fletching_go_v0_1_0_DLManagedTensor_deleter))
 }
 
-//export fletching_go_DLManagedTensor_deleter
-func fletching_go_DLManagedTensor_deleter(self C.uintptr_t) {
+//export fletching_go_v0_1_0_DLManagedTensor_deleter
+func fletching_go_v0_1_0_DLManagedTensor_deleter(self C.uintptr_t) {
 	defer ignore("DLManagedTensor.deleter")
 	handle := at[abi.DLManagedTensor](uintptr(self)).ManagerCtx
 	find[DLManagedTensorCallbacks](handle).Deleter(at[abi.DLManagedTensor](uintptr(self)))
@@ -472,11 +472,11 @@ type DLManagedTensorVersionedCallbacks interface {
 // DLManagedTensorVersionedDeleterStub returns the C function for DLManagedTensorVersioned.Deleter,
 // which calls Deleter of the value.
 func DLManagedTensorVersionedDeleterStub() abi.DLManagedTensorVersionedDeleterFunc {
-	return abi.DLManagedTensorVersionedDeleterFunc(uintptr(C.fletching_go_DLManagedTensorVersioned_deleter))
+	return abi.DLManagedTensorVersionedDeleterFunc(uintptr(C.fletching_go_v0_1_0_DLManagedTensorVersioned_deleter))
 }
 
-//export fletching_go_DLManagedTensorVersioned_deleter
-func fletching_go_DLManagedTensorVersioned_deleter(self C.uintptr_t) {
+//export fletching_go_v0_1_0_DLManagedTensorVersioned_deleter
+func fletching_go_v0_1_0_DLManagedTensorVersioned_deleter(self C.uintptr_t) {
 	defer ignore("DLManagedTensorVersioned.deleter")
 	handle := at[abi.DLManagedTensorVersioned](uintptr(self)).ManagerCtx
 	find[DLManagedTensorVersionedCallbacks](handle).Deleter(at[abi.DLManagedTensorVersioned](uintptr(self)))
@@ -529,11 +529,11 @@ func SetDLPackExchangeAPI(value DLPackExchangeAPICallbacks) { staticDLPackExchan
 // DLPackExchangeAPIManagedTensorAllocatorStub returns the C function for
 // DLPackExchangeAPI.ManagedTensorAllocator, which calls ManagedTensorAllocator of the value.
 func DLPackExchangeAPIManagedTensorAllocatorStub() abi.DLPackExchangeAPIManagedTensorAllocatorFunc {
-	return abi.DLPackExchangeAPIManagedTensorAllocatorFunc(uintptr(C.fletching_go_DLPackExchangeAPI_managed_tensor_allocator))
+	return abi.DLPackExchangeAPIManagedTensorAllocatorFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_allocator))
 }
 
-//export fletching_go_DLPackExchangeAPI_managed_tensor_allocator
-func fletching_go_DLPackExchangeAPI_managed_tensor_allocator(prototype C.uintptr_t, out C.uintptr_t, errorCtx C.uintptr_t, setError C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_allocator
+func fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_allocator(prototype C.uintptr_t, out C.uintptr_t, errorCtx C.uintptr_t, setError C.uintptr_t) (result C.int) {
 	defer report("DLPackExchangeAPI.managed_tensor_allocator", uintptr(setError), uintptr(errorCtx), &result, -1)
 	return C.int(staticDLPackExchangeAPI.get().ManagedTensorAllocator(at[abi.DLTensor](uintptr(prototype)), at[uintptr](uintptr(out)), uintptr(errorCtx), uintptr(setError)))
 }
@@ -542,11 +542,11 @@ func fletching_go_DLPackExchangeAPI_managed_tensor_allocator(prototype C.uintptr
 // DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync, which calls ManagedTensorFromPyObjectNoSync of
 // the value.
 func DLPackExchangeAPIManagedTensorFromPyObjectNoSyncStub() abi.DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc {
-	return abi.DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc(uintptr(C.fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync))
+	return abi.DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync))
 }
 
-//export fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync
-func fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(pyObject C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync
+func fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(pyObject C.uintptr_t, out C.uintptr_t) (result C.int) {
 	defer fail("DLPackExchangeAPI.managed_tensor_from_py_object_no_sync", &result, -1)
 	return C.int(staticDLPackExchangeAPI.get().ManagedTensorFromPyObjectNoSync(uintptr(pyObject), at[uintptr](uintptr(out))))
 }
@@ -555,11 +555,11 @@ func fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(pyObje
 // DLPackExchangeAPI.ManagedTensorToPyObjectNoSync, which calls ManagedTensorToPyObjectNoSync of the
 // value.
 func DLPackExchangeAPIManagedTensorToPyObjectNoSyncStub() abi.DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc {
-	return abi.DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc(uintptr(C.fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync))
+	return abi.DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync))
 }
 
-//export fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync
-func fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(tensor C.uintptr_t, outPyObject C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync
+func fletching_go_v0_1_0_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(tensor C.uintptr_t, outPyObject C.uintptr_t) (result C.int) {
 	defer fail("DLPackExchangeAPI.managed_tensor_to_py_object_no_sync", &result, -1)
 	return C.int(staticDLPackExchangeAPI.get().ManagedTensorToPyObjectNoSync(at[abi.DLManagedTensorVersioned](uintptr(tensor)), at[uintptr](uintptr(outPyObject))))
 }
@@ -568,11 +568,11 @@ func fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(tensor C
 // DLPackExchangeAPI.DltensorFromPyObjectNoSync, which calls DltensorFromPyObjectNoSync of the
 // value.
 func DLPackExchangeAPIDltensorFromPyObjectNoSyncStub() abi.DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc {
-	return abi.DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc(uintptr(C.fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync))
+	return abi.DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_dltensor_from_py_object_no_sync))
 }
 
-//export fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync
-func fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync(pyObject C.uintptr_t, out C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_DLPackExchangeAPI_dltensor_from_py_object_no_sync
+func fletching_go_v0_1_0_DLPackExchangeAPI_dltensor_from_py_object_no_sync(pyObject C.uintptr_t, out C.uintptr_t) (result C.int) {
 	defer fail("DLPackExchangeAPI.dltensor_from_py_object_no_sync", &result, -1)
 	return C.int(staticDLPackExchangeAPI.get().DltensorFromPyObjectNoSync(uintptr(pyObject), at[abi.DLTensor](uintptr(out))))
 }
@@ -580,11 +580,11 @@ func fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync(pyObject C.u
 // DLPackExchangeAPICurrentWorkStreamStub returns the C function for
 // DLPackExchangeAPI.CurrentWorkStream, which calls CurrentWorkStream of the value.
 func DLPackExchangeAPICurrentWorkStreamStub() abi.DLPackExchangeAPICurrentWorkStreamFunc {
-	return abi.DLPackExchangeAPICurrentWorkStreamFunc(uintptr(C.fletching_go_DLPackExchangeAPI_current_work_stream))
+	return abi.DLPackExchangeAPICurrentWorkStreamFunc(uintptr(C.fletching_go_v0_1_0_DLPackExchangeAPI_current_work_stream))
 }
 
-//export fletching_go_DLPackExchangeAPI_current_work_stream
-func fletching_go_DLPackExchangeAPI_current_work_stream(deviceType C.int32_t, deviceID C.int32_t, outCurrentStream C.uintptr_t) (result C.int) {
+//export fletching_go_v0_1_0_DLPackExchangeAPI_current_work_stream
+func fletching_go_v0_1_0_DLPackExchangeAPI_current_work_stream(deviceType C.int32_t, deviceID C.int32_t, outCurrentStream C.uintptr_t) (result C.int) {
 	defer fail("DLPackExchangeAPI.current_work_stream", &result, -1)
 	return C.int(staticDLPackExchangeAPI.get().CurrentWorkStream(abi.DLDeviceType(deviceType), int32(deviceID), at[uintptr](uintptr(outCurrentStream))))
 }

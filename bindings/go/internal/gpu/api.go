@@ -5,7 +5,6 @@
 package gpu
 
 import (
-	"regexp"
 	"runtime"
 	"testing"
 
@@ -16,18 +15,16 @@ import (
 // result is checked.
 type API struct {
 	Library
-	Type                             abi.DeviceType
-	Error                            string
-	Init, Query, Synchronize, Record string
-	ExchangeMode                     string
-	prefix, version                  string
-	makeStream, makeEvent, destroy   string
+	Type                           abi.DeviceType
+	Init, Query, Record            string
+	prefix, version                string
+	makeStream, makeEvent, destroy string
 }
 
 // CUDA is the stand-in in a folder below Folder.
 func CUDA(tb testing.TB, folder string) *API {
 	return open(tb, folder+"/libcuda.so.1", &API{
-		Type: abi.DeviceCUDA, Error: "CUDA_ERROR_LAUNCH_FAILED", prefix: "cu", version: "_v2",
+		Type: abi.DeviceCUDA, prefix: "cu", version: "_v2",
 		makeStream: "cuStreamCreate", makeEvent: "cuEventCreate", destroy: "cuStreamDestroy_v2",
 	})
 }
@@ -35,7 +32,7 @@ func CUDA(tb testing.TB, folder string) *API {
 // HIP is likewise.
 func HIP(tb testing.TB, folder string) *API {
 	return open(tb, folder+"/libamdhip64.so.7", &API{
-		Type: abi.DeviceROCM, Error: "hipErrorLaunchFailure", prefix: "hip",
+		Type: abi.DeviceROCM, prefix: "hip",
 		makeStream: "hipStreamCreateWithFlags", makeEvent: "hipEventCreateWithFlags", destroy: "hipStreamDestroy",
 	})
 }
@@ -43,8 +40,7 @@ func HIP(tb testing.TB, folder string) *API {
 func open(tb testing.TB, path string, api *API) *API {
 	api.Library = Open(tb, path)
 	p := api.prefix
-	api.Init, api.Query, api.Synchronize = p+"Init", p+"EventQuery", p+"EventSynchronize"
-	api.Record, api.ExchangeMode = p+"EventRecord", p+"ThreadExchangeStreamCaptureMode"
+	api.Init, api.Query, api.Record = p+"Init", p+"EventQuery", p+"EventRecord"
 	api.OK(api.Init, 0)
 	return api
 }
@@ -71,19 +67,8 @@ func (api *API) CloseDevice(device int) {
 	api.OK("cuDevicePrimaryCtxRelease_v2", uintptr(device))
 }
 
-// Current is the context or the device of the thread.
-func (api *API) Current() uintptr {
-	if api.isCUDA() {
-		return api.Get("cuCtxGetCurrent", 0)
-	}
-	return api.Get("hipGetDevice", 0)
-}
-
 // MakeStream makes a stream that waits for no other.
 func (api *API) MakeStream() uintptr { return api.Get(api.makeStream, 0, 1) }
-
-// MakeBlockingStream makes one that the legacy default stream waits for.
-func (api *API) MakeBlockingStream() uintptr { return api.Get(api.makeStream, 0, 0) }
 
 // SynchronizeStream waits until a stream is done.
 func (api *API) SynchronizeStream(stream uintptr) { api.OK(api.prefix+"StreamSynchronize", stream) }
@@ -155,32 +140,8 @@ func (api *API) EndCapture(stream uintptr) uintptr {
 	return api.Get(api.prefix+"StreamEndCapture", 1, stream)
 }
 
-// AbandonCapture ends one that was invalidated.
-func (api *API) AbandonCapture(stream uintptr) {
-	graph := Alloc(8)
-	defer Free(graph)
-	if int32(api.Call(api.prefix+"StreamEndCapture", stream, graph)) == 0 {
-		api.tb.Error("the capture was not invalidated")
-	}
-}
-
 // DestroyGraph destroys a graph.
 func (api *API) DestroyGraph(graph uintptr) { api.OK(api.prefix+"GraphDestroy", graph) }
-
-// Instantiate makes a graph executable.
-func (api *API) Instantiate(graph uintptr) uintptr {
-	return api.Get(api.prefix+"GraphInstantiateWithFlags", 0, graph, 0)
-}
-
-// Launch launches it.
-func (api *API) Launch(executable, stream uintptr) {
-	api.OK(api.prefix+"GraphLaunch", executable, stream)
-}
-
-// DestroyExecutable destroys it.
-func (api *API) DestroyExecutable(executable uintptr) {
-	api.OK(api.prefix+"GraphExecDestroy", executable)
-}
 
 // --- Control ------------------------------------------------------------------------------------
 
@@ -199,16 +160,6 @@ func (api *API) Alive() Counts {
 	return *(*Counts)(At(counts))
 }
 
-// SetFault makes calls fail until ResetFaults: `function:n:error`.
-func (api *API) SetFault(fault string) {
-	if int32(api.CallText("FletchingStandinSetFault", fault)) != 0 {
-		api.tb.Fatalf("fault %s", fault)
-	}
-}
-
-// ResetFaults ends that.
-func (api *API) ResetFaults() { api.Call("FletchingStandinResetFaults") }
-
 // Calls is how often a function was called.
 func (api *API) Calls(function string) int64 {
 	return int64(api.CallText("FletchingStandinCalls", function))
@@ -223,20 +174,6 @@ func (api *API) SettleReleases() {
 	for int64(api.Call("FletchingStandinRelaxedThreads")) > 0 {
 		runtime.Gosched()
 	}
-}
-
-// StaleHandles is how many calls got the handle of something that was destroyed.
-func (api *API) StaleHandles() int64 { return int64(api.Call("FletchingStandinStaleHandles")) }
-
-var function = regexp.MustCompile(`\b(cu|hip)[A-Z]\w*`)
-
-// Called are the names of the functions that were called.
-func (api *API) Called() []string {
-	size := api.Call("FletchingStandinReport", 0, 0) + 4096
-	text := Alloc(int(size))
-	defer Free(text)
-	api.Call("FletchingStandinReport", text, size)
-	return function.FindAllString(GoText(text), -1)
 }
 
 // --- Gates --------------------------------------------------------------------------------------

@@ -11,27 +11,12 @@ package gpu
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 // All arguments of the functions that tests call are integers and addresses, which these targets
 // pass in registers of one width.
 typedef uintptr_t (*Function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 static uintptr_t call(void* function, const uintptr_t* a) {
   return ((Function)function)(a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-// Whether the release of an array in a child of fork makes no call of `function`. Only C runs there.
-static int is_left_alone(void* calls, const char* function, uintptr_t release, void* array) {
-  int64_t (*count)(const char*) = (int64_t (*)(const char*))calls;
-  const pid_t child = fork();
-  if (child == 0) {
-    const int64_t before = count(function);
-    ((void (*)(void*))release)(array);
-    _exit(count(function) == before ? 0 : 1);
-  }
-  int status = -1;
-  return waitpid(child, &status, 0) == child && status == 0;
 }
 */
 import "C"
@@ -108,14 +93,6 @@ func (l Library) OK(name string, arguments ...uintptr) {
 	if code := int32(l.Call(name, arguments...)); code != 0 {
 		l.tb.Fatalf("%s: %d", name, code)
 	}
-}
-
-// IsLeftAlone releases an array in a child of fork, and reports whether the function is not called.
-func (l Library) IsLeftAlone(function string, release uintptr, array unsafe.Pointer) bool {
-	calls, text := C.CString("FletchingStandinCalls"), C.CString(function)
-	defer C.free(unsafe.Pointer(calls))
-	defer C.free(unsafe.Pointer(text))
-	return C.is_left_alone(C.dlsym(l.handle, calls), text, C.uintptr_t(release), array) != 0
 }
 
 // Get calls a function that writes 8 bytes or less to an address, its argument `at`, and returns

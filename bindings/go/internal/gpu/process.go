@@ -46,12 +46,6 @@ func OnBoth(t *testing.T, folder string, body func(t *testing.T, api *API)) {
 	on(t, folder, body, CUDA, HIP)
 }
 
-// OnCUDA runs the body for CUDA alone.
-func OnCUDA(t *testing.T, folder string, body func(t *testing.T, api *API)) {
-	t.Helper()
-	on(t, folder, body, CUDA)
-}
-
 func on(t *testing.T, folder string, body func(t *testing.T, api *API), open ...func(testing.TB, string) *API) {
 	t.Helper()
 	Need(t, filepath.Join(folder, "libcuda.so.1")) // a build for another machine leaves the folder empty

@@ -3,4 +3,4 @@
  * What block.c calls of Go, for releases.c. */
 #include "block.h"
 
-struct FletchingShare* fletching_go_drop(uintptr_t handle);
+struct FletchingShare* FLETCHING_PREFIXED(DropValue)(uintptr_t handle);

@@ -12,7 +12,7 @@ enum { kRounds = 2000 };
 
 static size_t drops[kRounds];
 
-struct FletchingShare* fletching_go_drop(uintptr_t handle) {
+struct FletchingShare* FLETCHING_PREFIXED(DropValue)(uintptr_t handle) {
   ++*(size_t*)handle;
   return NULL;
 }

@@ -1,4 +1,4 @@
-"""Go: packages `abi` and `abi/callbacks`, the list of fields, and what the ABI tests exchange."""
+"""Go: packages `abi` and `abi/callbacks`, the core, the fields, and the data of the ABI tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...spec.model import Contract, Device, Field, Spec, Struct
 from ...spec.types import Pointer, StructType, Type
 from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts
 from .. import c
-from . import callbacks, names, runtimes
+from . import callbacks, core, names
 
 # Which GOOS and GOARCH have C's layouts of which class; a target that is in none has no structs.
 _TARGETS = {
@@ -30,6 +30,7 @@ def outputs(spec: Spec) -> list[Output]:
         "texts": {s.name: operations.texts(s) for s in spec.structs},
         "lists": {s.name: operations.lists(s) for s in spec.structs},
         "references": {s.name: references(s) for s in spec.structs},
+        "prefix": core.prefix(spec),
     }
     files = {
         "abi/constants.go": "spec/*.yaml",
@@ -50,16 +51,8 @@ def outputs(spec: Spec) -> list[Output]:
             for path, source in files.items()
         ),
         *_errno(spec),
-        _c_structs(spec),
-        *runtimes.outputs(spec),
+        core.output(spec),
     ]
-
-
-def _c_structs(spec: Spec) -> Output:
-    """The structs that the C files of the module fill in."""
-    interface = next(each for each in spec.interfaces if each.id == "c-data")
-    path = "bindings/go/structs.h"
-    return Output(path, "structs.h", "spec/c-data.yaml", {"interface": interface})
 
 
 def _errno(spec: Spec) -> list[Output]:
@@ -199,5 +192,4 @@ FILTERS: Filters = {
     "stub_parameters": callbacks.stub_parameters,
     "to_bits": callbacks.to_bits,
     "type_name": names.type_name,
-    **runtimes.FILTERS,
 }

@@ -7,7 +7,7 @@ package callbacks
 // #include <stdint.h>
 /*% for struct in structs %*/
 /*% for callback in struct.callbacks %*/
-// extern /*{ callback.type.returns | c_type }*/ fletching_go_/*{ callback.symbol }*/(/*{ callback.type.arguments | map(attribute="type") | map("c_type") | join(", ") }*/);
+// extern /*{ callback.type.returns | c_type }*/ /*{ prefix }*//*{ callback.symbol }*/(/*{ callback.type.arguments | map(attribute="type") | map("c_type") | join(", ") }*/);
 /*% endfor %*/
 /*% endfor %*/
 import "C"
@@ -51,11 +51,11 @@ func Set/*{ struct.name }*/(value /*{ interface }*/) { static/*{ struct.name }*/
 
 /*{ (callback.name ~ "Stub returns the C function for " ~ callback.struct.name ~ "." ~ callback.method ~ ", which calls " ~ callback.method ~ " of the value.") | wrap(100, "// ") }*/
 func /*{ callback.name }*/Stub() /*{ callback.function_type }*/ {
-	return /*{ callback.function_type }*/(uintptr(C.fletching_go_/*{ callback.symbol }*/))
+	return /*{ callback.function_type }*/(uintptr(C./*{ prefix }*//*{ callback.symbol }*/))
 }
 
-//export fletching_go_/*{ callback.symbol }*/
-func fletching_go_/*{ callback.symbol }*/(/*{ callback | stub_parameters }*/)/*{ "" if callback.is_void else " (result C.%s)" % (callback.type.returns | c_type) }*/ {
+//export /*{ prefix }*//*{ callback.symbol }*/
+func /*{ prefix }*//*{ callback.symbol }*/(/*{ callback | stub_parameters }*/)/*{ "" if callback.is_void else " (result C.%s)" % (callback.type.returns | c_type) }*/ {
 /*% if keeps %*/
 	var handle uintptr
 	defer keepText("/*{ callback.title }*/", &handle, &result, /*{ callback.failure }*/)
