@@ -36,11 +36,7 @@ TESTS = {
     r"src/arrow/": ("--test=arrow",),
     r"src/async_stream/": ("--lib", "--test=async"),
     r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack"),
-    r"runtime/(?:mod|waiter)": ("--test=waiter", "--test=standin_broken", "--test=standin_events"),
-    r"runtime/opencl": ("--test=opencl_failures", "--test=gated_events"),
-    r"runtime/(?:vendor|vulkan)": ("--test=gated_events", "--test=waiter"),
-    r"runtime/reaper": ("--test=standin_events", "--test=standin_failures"),
-    r"runtime/": ("--test=standin_contexts", "--test=standin_captures", "--test=standin_failures"),
+    r"runtime/": ("--test=waiter", "--test=standin_events", "--test=gated_events"),
     r"src/": ("--lib", "--test=core", "--test=owner", "--test=stream", "--test=allocations"),
 }
 OUTCOMES = {

@@ -16,6 +16,7 @@ from fletching_generator.spec.model import Spec
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = "cpp/core/tables"
+RUST = "bindings/rust/fletching/core"
 
 
 def _tables(spec: Spec) -> dict[str, str]:
@@ -47,6 +48,12 @@ def test_every_device_type_is_in_the_table(spec: Spec) -> None:
 @pytest.fixture(scope="module")
 def files() -> dict[str, str]:
     return {Path(path).name: text for path, text in bundle.render(ROOT, {}).items()}
+
+
+def test_every_copy_of_the_bundle_is_the_same(files: dict[str, str]) -> None:
+    copies = bundle.render(ROOT, {})
+    assert {str(Path(path).parent) for path in copies} >= {"cpp/bundle", RUST}
+    assert all(text == files[Path(path).name] for path, text in copies.items())
 
 
 def test_the_bundle_has_each_file_once(files: dict[str, str]) -> None:

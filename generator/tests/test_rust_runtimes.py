@@ -1,11 +1,11 @@
-"""The Rust tables of the runtimes: what is in them follows from the spec, and how it is written."""
+"""The Rust list of the runtimes, and the names that every language's tables share."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from conftest import Scratch
 
 from fletching_generator.languages import rust
 from fletching_generator.languages.rust import runtimes
@@ -14,13 +14,12 @@ from fletching_generator.render import render_module
 from fletching_generator.runtimes.names import snake, statuses
 from fletching_generator.spec.model import Spec
 
-FOLDER = "bindings/rust/fletching/src/runtime/tables"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def tables(spec: Spec) -> dict[str, str]:
-    texts = render_module(rust, spec)
-    return {path: text for path, text in texts.items() if path.startswith(FOLDER)}
+def vendors(spec: Spec) -> str:
+    return render_module(rust, spec)["bindings/rust/fletching/src/runtime/vendors.rs"]
 
 
 @pytest.mark.parametrize(
@@ -45,33 +44,16 @@ def test_a_number_has_one_name(spec: Spec) -> None:
         assert len(values) == len(set(values)) > 1
 
 
-def test_a_runtime_has_a_table_when_its_events_are_waited_on_by_a_call(
-    tables: dict[str, str], spec: Spec
-) -> None:
-    called = {r.name for r in spec.runtimes if r.operation("host_wait").by == "call"}
-    assert set(tables) == {f"{FOLDER}.rs", *(f"{FOLDER}/{name}.rs" for name in called)}
-    assert {name for name in called if f"pub mod {name};" in tables[f"{FOLDER}.rs"]} == called
-
-
-def test_every_function_is_there_under_its_symbol(tables: dict[str, str], spec: Spec) -> None:
+def test_the_runtimes_are_numbered_as_in_the_core(vendors: str, spec: Spec) -> None:
+    header = (ROOT / "cpp/include/fletching/events.h").read_text("utf-8")
     for runtime in spec.runtimes:
-        text = tables.get(f"{FOLDER}/{runtime.name}.rs")
-        if text is None:
-            continue
-        found = dict(
-            re.findall(r"\n +(\w+): library\s*\.(\w+\(c\"\w+\"\))", text),
-        )
-        for function in runtime.functions:
-            needed = function.party == "consumer" and function.optional is None
-            method = "required" if needed else "optional"
-            assert found.pop(snake(function.name)) == f'{method}(c"{function.symbol}")'
-            holder = "Symbol" if needed else "Optional"
-            assert re.search(rf"pub {snake(function.name)}:\s+{holder}<", text)
-        assert found == {}
+        match = re.search(rf"FLETCHING_RUNTIME_{runtime.name.upper()} (\d+)", header)
+        assert match
+        assert f"    {runtimes.variant(runtime)} = {match[1]}," in vendors
 
 
-def test_every_device_of_a_runtime_is_in_its_arm(tables: dict[str, str], spec: Spec) -> None:
-    text = " ".join(tables[f"{FOLDER}.rs"].split())
+def test_every_device_of_a_runtime_is_in_its_arm(vendors: str, spec: Spec) -> None:
+    text = " ".join(vendors.split())
     for runtime in spec.runtimes:
         devices = [d.name.upper() for d in spec.devices if d.runtime == runtime.name]
         arm = " | ".join(f"ArrowDeviceType::{name}" for name in devices)
@@ -79,18 +61,8 @@ def test_every_device_of_a_runtime_is_in_its_arm(tables: dict[str, str], spec: S
         assert f"{arm} => {value}," in text or f"{arm} => {{ {value} }}" in text
 
 
-def test_lines_are_as_long_as_rustfmt_has_them(tables: dict[str, str]) -> None:
-    for path, text in tables.items():
-        long = [line for line in text.splitlines() if len(line) > WIDTH]
-        assert long == [], path
-
-
-def test_a_change_of_the_spec_shows(scratch: Scratch) -> None:
-    scratch.replace("runtimes.yaml", "symbol: cuEventDestroy_v2", "symbol: cuEventDestroy_v3")
-    scratch.replace("runtimes.yaml", "libcuda.so.1, libcuda.so]", "libcuda.so.2]")
-    text = render_module(rust, scratch.load())[f"{FOLDER}/cuda.rs"]
-    assert 'cu_event_destroy: library.optional(c"cuEventDestroy_v3"),' in text
-    assert '    &["libcuda.so.2"]\n' in text
+def test_lines_are_as_long_as_rustfmt_has_them(vendors: str) -> None:
+    assert [line for line in vendors.splitlines() if len(line) > WIDTH] == []
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,32 @@ fn main() {
         .expect("OUT_DIR can be written");
     let found = recorder.0.lock().unwrap();
     fs::write(out.join("tables.rs"), tables(&found)).expect("OUT_DIR can be written");
+    core(&out);
+}
+
+/// The declarations of the event core: its structs, and its functions with the structs of the crate.
+fn core(out: &Path) {
+    const STRUCTS: &str =
+        "Fletching(Event|Message|RecordedEvent|ReleaseCounts|Stream|VulkanWaitContext|Waiter)";
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fletching/core/fletching_core.h");
+    println!("cargo:rerun-if-changed={}", header.display());
+    println!("cargo:rustc-env=FLETCHING_PREFIX="); // of the crate's declarations, which nobody calls
+    let write = |builder: Builder, file: &str| {
+        let bindings = builder
+            .header(header.to_string_lossy())
+            .clang_arg("-DFLETCHING_PREFIX=") // functions without "Fletching", as in the crate
+            .blocklist_type("Arrow.*")
+            .generate_comments(false)
+            .generate()
+            .expect("bindgen reads fletching_core.h");
+        bindings
+            .write_to_file(out.join(file))
+            .expect("OUT_DIR can be written");
+    };
+    let structs = Builder::default().allowlist_type(STRUCTS);
+    write(structs.allowlist_var("FLETCHING_.*"), "core_structs.rs");
+    let functions = Builder::default().allowlist_function(".*");
+    write(functions.blocklist_type(STRUCTS), "core_functions.rs");
 }
 
 /// The include folder with upstream's headers: `FLETCHING_UPSTREAM_INCLUDE`, or the one that

@@ -15,8 +15,8 @@ from ..errors import UsageError
 
 _HEADERS = PurePosixPath("cpp/include")
 _CORE = PurePosixPath("cpp/core/core.c")
-# A Go module is packed without links, so that it has a copy.
-_FOLDERS = ("cpp/bundle", "bindings/go")
+# Where it is needed: the packages of other languages cannot reach out of their folder.
+_FOLDERS = ("cpp/bundle", "bindings/go", "bindings/rust/fletching/core")
 # The public headers; their includes follow.
 _PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "structs", "version"))
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
@@ -51,14 +51,14 @@ def render(root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         _CONFIGURED, f'{_CONFIGURED}\n#include "fletching_core.h"\n'
     )
     names = sorted(set(_FUNCTION.findall(headers)))
-    texts_of = {
+    bundle = {
         "fletching_core.h": f"{_BANNER}{_ABOUT_HEADER}{_renaming(names)}{headers}",
         "fletching_core.c": f"{_BANNER}{_ABOUT_SOURCE}{source}",
     }
     return {
         f"{folder}/{name}": _BLANK_LINES.sub("\n\n", text)
         for folder in _FOLDERS
-        for name, text in texts_of.items()
+        for name, text in bundle.items()
     }
 
 

@@ -5,6 +5,9 @@
 
 use fletching_testing::entries::{FieldEntry, StructEntry};
 
+#[cfg(test)]
+mod core;
+
 /// The declarations that bindgen wrote.
 #[allow(
     dead_code,

@@ -9,7 +9,8 @@ mod gpu;
 use std::ptr::{self, null_mut};
 
 use fletching::dlpack::{
-    from_dlpack, to_dlpack, ConsumerStream, ExportOptions, HostReadable, ImportOptions, Nulls,
+    from_dlpack, to_dlpack, ConsumerStream, DlpackTensor, ExportOptions, HostReadable,
+    ImportOptions, Nulls, Strided,
 };
 use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node, Schema,
@@ -38,7 +39,7 @@ fn the_consumers_stream_waits<A: Api>() {
     let (schema, mut array) = column(A::TYPE);
     array.export_with_event(&gated.producer()).unwrap();
     let on = |handle| ExportOptions::default().stream(read(A::TYPE, handle));
-    let wait = A::QUERY.replace("EventQuery", "StreamWaitEvent");
+    let wait = A::NAMES.wait_event;
     gated.control.set_fault(&format!("{wait}:1:{}", A::ERROR));
     let error = to_dlpack(&schema, &mut array, &on(gated.consumer)).unwrap_err();
     gated.control.reset_faults();
@@ -69,7 +70,7 @@ fn an_import_records_an_event<A: Api>() {
     let options = ImportOptions::default().stream(read(A::TYPE, gated.producer));
     gated
         .control
-        .set_fault(&format!("{}:1:{}", A::RECORD, A::ERROR));
+        .set_fault(&format!("{}:1:{}", A::NAMES.record, A::ERROR));
     let error = from_dlpack(tensor(), &options).unwrap_err();
     gated.control.reset_faults();
     assert!(error.message().contains(A::ERROR), "{error}");
@@ -114,11 +115,44 @@ fn the_host_waits() {
     // SAFETY: no handle.
     let stream = unsafe { ConsumerStream::read(ArrowDeviceType::CUDA_HOST, None) };
     let options = ExportOptions::default().stream(stream.unwrap());
-    let before = gated.control.calls(Cuda::SYNCHRONIZE);
+    let before = gated.control.calls(Cuda::NAMES.synchronize);
     gated.open();
     let tensor = to_dlpack(&schema, &mut array, &options).unwrap();
-    assert_eq!(gated.control.calls(Cuda::SYNCHRONIZE), before + 1);
+    assert_eq!(gated.control.calls(Cuda::NAMES.synchronize), before + 1);
     drop(tensor);
+    gated.end();
+}
+
+// Before the host gathers values, the stream has written them.
+#[test]
+fn a_copy_waits_for_the_stream() {
+    const WAIT: &str = Cuda::NAMES.synchronize_stream;
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
+    let strided = || {
+        let (schema, mut array) = column(ArrowDeviceType::CUDA_HOST);
+        let tensor = to_dlpack(&schema, &mut array, &ExportOptions::default()).unwrap();
+        let raw = tensor.into_raw();
+        // SAFETY: the first and the last of three values.
+        unsafe {
+            (*(*raw).dl_tensor.shape, *(*raw).dl_tensor.strides) = (2, 2);
+            DlpackTensor::from_raw(raw).unwrap()
+        }
+    };
+    // SAFETY: the memory is the host's.
+    let readable = unsafe { HostReadable::new() };
+    let options = ImportOptions::default()
+        .strided(Strided::Copy(readable))
+        .stream(read(ArrowDeviceType::CUDA_HOST, gated.producer));
+    let fault = format!("{WAIT}:*:{}", Cuda::ERROR); // the core tries twice
+    gated.control.set_fault(&fault);
+    let error = from_dlpack(strided(), &options).unwrap_err();
+    gated.control.reset_faults();
+    assert!(error.message().contains(WAIT), "{error}");
+    let before = gated.control.calls(WAIT);
+    let imported = from_dlpack(strided(), &options).unwrap();
+    assert!(imported.copied && imported.array.sync_event().is_null());
+    assert_eq!(gated.control.calls(WAIT), before + 1);
     gated.end();
 }
 

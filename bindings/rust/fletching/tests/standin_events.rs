@@ -10,55 +10,46 @@ mod gpu;
 use std::sync::{mpsc, Arc, Barrier};
 use std::thread;
 
-use fletching::runtime::{pending_releases, Stream};
+use fletching::runtime::{pending_releases, OnCapture, Stream};
 use fletching::{ArrowDeviceType, DeviceArray};
 
-use gpu::api::{Api, Cuda, Gated, Handle};
-use gpu::released::{array, counted, Releases};
+use gpu::api::{Api, Cuda, Gated};
+use gpu::released::{array, counted, empty, Releases};
 use gpu::{alone, error};
 
 both! {
-    default_streams_are_taken => cuda_takes_default_streams, hip_takes_default_streams;
-    a_handle_is_not_its_address => cuda_handle_address, hip_handle_address;
+    default_streams_are_of_the_arrays_device => cuda_default_streams, hip_default_streams;
     an_event_outlives_the_parent => cuda_event_outlives, hip_event_outlives;
     a_taken_child_keeps_the_event => cuda_taken_child, hip_taken_child;
-    is_released_after_the_stream => cuda_release_after, hip_release_after;
-    slow_callbacks_delay_no_other => cuda_slow_callbacks, hip_slow_callbacks;
     released_arrays_are_refused => cuda_released, hip_released;
+    failures_are_errors => cuda_failures, hip_failures;
+    a_capturing_stream_is_refused => cuda_capture_refused, hip_capture_refused;
+    external_events_belong_to_each_launch => cuda_external_events, hip_external_events;
 }
 
-fn default_streams_are_taken<A: Api>() {
+/// A default stream is that of the array's device, whatever device is current.
+fn default_streams_are_of_the_arrays_device<A: Api>() {
     let gated = Gated::<A>::new(0);
-    let mut event = A::make_event();
-    A::record(event, gated.producer);
-    let array = A::array_with(&mut event);
-    for number in 0..3_usize {
-        let stream = A::stream(number as Handle);
-        array.wait_on(&stream).unwrap();
-        A::synchronize_stream((number & 2) as Handle);
-    }
-    drop(array);
-    A::destroy_event(event);
-    gated.end();
-}
-
-fn a_handle_is_not_its_address<A: Api>() {
-    let gated = Gated::<A>::new(0);
-    let mut event = A::make_event();
-    let array = A::array_with(event.cast());
-    for result in [array.synchronize(), array.wait_on(&gated.consumer())] {
-        let error = error(result);
-        assert_eq!(error.code(), libc::EINVAL);
-        assert!(error.message().contains("address"), "{error}");
-    }
-    drop(array);
-    let mut null: Handle = std::ptr::null_mut();
-    let text = error(A::array_with(&mut null).is_ready()).to_string();
-    assert!(text.contains("the handle is NULL"), "{text}");
-    let text =
-        error(A::array_with((&raw mut event).cast::<u8>().wrapping_add(1).cast()).is_ready());
-    assert!(text.message().contains("aligned address"), "{text}");
-    A::destroy_event(event);
+    gated.shut();
+    let (legacy, none) = (Stream::legacy(A::TYPE), std::ptr::null_mut());
+    let [mut written, mut exported] = [counted(A::TYPE, 0).0, counted(A::TYPE, 0).0];
+    let ((read, releases, _), (other, others, _)) = (counted(A::TYPE, 0), counted(A::TYPE, 0));
+    written.export_with_event(&gated.producer()).unwrap();
+    A::open_device(1);
+    written.wait_on(&legacy).unwrap();
+    exported.export_with_event(&legacy).unwrap();
+    read.release_after(&legacy).unwrap();
+    other.release_after(&legacy.on_device(1)).unwrap();
+    others.wait_for(1);
+    assert!(!gated.is_blocked(none), "of device 1");
+    A::close_device(1);
+    assert!(gated.is_blocked(none), "of device 0");
+    assert!(!exported.is_ready().unwrap());
+    assert_eq!(releases.count(), 0);
+    gated.open();
+    releases.wait_for(1);
+    A::synchronize_stream(none);
+    drop((written, exported));
     gated.end();
 }
 
@@ -111,36 +102,22 @@ fn a_taken_child_keeps_the_event<A: Api>() {
     gated.end();
 }
 
-fn is_released_after_the_stream<A: Api>() {
-    let gated = Gated::<A>::new(0);
-    gated.shut();
-    let (behind, releases, _) = counted(A::TYPE, 0);
-    behind.release_after(&gated.producer()).unwrap();
-    // One that need not wait overtakes the other: the reaper has looked at both by then.
-    let (free, free_releases, _) = counted(A::TYPE, 0);
-    free.release_after(&gated.consumer()).unwrap();
-    free_releases.wait_for(1);
-    assert_eq!(releases.count(), 0, "the gate is shut");
-    assert_eq!(pending_releases().pending, 1);
-    gated.open();
-    assert_ne!(releases.wait_for(1), thread::current().id());
-    gated.end();
-}
-
-fn slow_callbacks_delay_no_other<A: Api>() {
-    let gated = Gated::<A>::new(0);
+#[test]
+fn slow_callbacks_delay_no_other() {
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
     let barrier = Arc::new(Barrier::new(41));
     let done = Arc::<Releases>::default();
     for _ in 0..40 {
         // Each waits for all the others to begin.
         let (barrier, done) = (Arc::clone(&barrier), Arc::clone(&done));
-        let slow = array(A::TYPE, move || {
+        let slow = array(Cuda::TYPE, move || {
             barrier.wait();
             done.add();
         });
         slow.release_after(&gated.consumer()).unwrap();
     }
-    let (quick, releases, _) = counted(A::TYPE, 0);
+    let (quick, releases, _) = counted(Cuda::TYPE, 0);
     quick.release_after(&gated.consumer()).unwrap();
     releases.wait_for(1);
     assert_eq!(done.count(), 0);
@@ -158,8 +135,7 @@ fn released_arrays_are_refused<A: Api>() {
         none.wait_on(&stream),
         none.is_ready().map(drop),
         none.export_with_event(&stream),
-        none.release_after(&stream)
-            .map_err(|failed| failed.error().clone()),
+        none.release_after(&stream),
     ];
     for result in results {
         let error = error(result);
@@ -172,6 +148,111 @@ fn released_arrays_are_refused<A: Api>() {
         .wait_on(&Stream::legacy(ArrowDeviceType::CPU))
         .unwrap(); // nothing to wait for
     assert!(empty.is_ready().unwrap());
+    gated.end();
+}
+
+/// The driver's error has its name, and the array is unchanged.
+fn failures_are_errors<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let (mut array, _, _) = counted(A::TYPE, 0);
+    let fail = |function: &str| {
+        gated
+            .control
+            .set_fault(&format!("{function}:1:{}", A::ERROR))
+    };
+    fail(A::NAMES.record);
+    let mut errors = vec![error(array.export_with_event(&gated.producer()))];
+    assert!(array.sync_event().is_null());
+    array.export_with_event(&gated.producer()).unwrap();
+    fail(A::NAMES.synchronize);
+    errors.push(error(array.synchronize()));
+    fail(A::NAMES.wait_event);
+    errors.push(error(array.wait_on(&gated.consumer())));
+    fail(A::NAMES.query);
+    errors.push(error(array.is_ready()));
+    gated.control.reset_faults();
+    for error in errors {
+        assert_eq!(error.code(), libc::EIO, "{error}");
+        assert!(error.message().contains(A::ERROR), "{error}");
+    }
+    drop(array);
+    gated.end();
+}
+
+/// The array is leaked and counted: the graph may read it whenever it is launched.
+fn a_capturing_stream_is_refused<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let (mut exported, _, _) = counted(A::TYPE, 0);
+    exported.export_with_event(&gated.producer()).unwrap();
+    let (mut array, _, _) = counted(A::TYPE, 0);
+    let leaked = pending_releases().leaked;
+    // SAFETY: the array is as the texts ask for it, and has no memory.
+    let read = unsafe { DeviceArray::from_raw(empty(A::TYPE)) };
+    A::begin_capture(gated.consumer);
+    let stream = gated.consumer();
+    for error in [
+        error(exported.wait_on(&stream)),
+        error(array.export_with_event(&stream)),
+        error(read.release_after(&stream)),
+    ] {
+        assert_eq!(error.code(), libc::EBUSY, "{error}");
+        assert!(error.message().contains("captured into a graph"), "{error}");
+        assert!(error.message().contains("hint: "), "{error}");
+    }
+    assert_eq!(pending_releases().leaked, leaked + 1);
+    assert!(array.sync_event().is_null());
+    A::destroy_graph(A::end_capture(gated.consumer));
+    array.export_with_event(&stream).unwrap(); // it is over
+    drop((array, exported));
+    gated.end();
+}
+
+fn external_events_belong_to_each_launch<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let captured = A::make_stream();
+    let mut event = A::make_event();
+    let incoming = A::array_with(&mut event);
+    let stream = A::stream(captured);
+    let (mut array, _, _) = counted(A::TYPE, 0);
+    A::begin_capture(captured);
+    incoming.wait_on_with(&stream, OnCapture::External).unwrap();
+    array
+        .export_with_event_with(&stream, OnCapture::External)
+        .unwrap();
+    let graph = A::end_capture(captured);
+    let executable = A::instantiate(graph);
+    A::destroy_graph(graph);
+    assert!(array.is_ready().unwrap(), "nothing has been recorded in it");
+    gated.shut();
+    A::record(event, gated.producer);
+    A::launch(executable, captured);
+    assert!(!array.is_ready().unwrap(), "the gate is shut");
+    array.wait_on(&gated.consumer()).unwrap();
+    assert!(gated.is_blocked(gated.consumer));
+    gated.open();
+    array.synchronize().unwrap();
+    A::synchronize_stream(captured);
+    A::destroy_executable(executable);
+    A::synchronize_stream(gated.consumer);
+    drop((incoming, array));
+    A::destroy_event(event);
+    A::destroy_stream(captured);
+    gated.end();
+}
+
+/// The handle of a waiter's stream is never passed to a driver.
+#[test]
+fn a_stream_without_a_runtime_leaks_the_array() {
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
+    let leaked = pending_releases().leaked;
+    // SAFETY: the array is as the texts ask for it, and has no memory.
+    let array = unsafe { DeviceArray::from_raw(empty(Cuda::TYPE)) };
+    let handle = std::ptr::without_provenance_mut(0x1234);
+    // SAFETY: there is no waiter that could use the handle.
+    let stream = unsafe { Stream::from_raw(ArrowDeviceType::EXT_DEV, handle) };
+    assert_eq!(error(array.release_after(&stream)).code(), libc::ENOTSUP);
+    assert_eq!(pending_releases().leaked, leaked + 1);
     gated.end();
 }
 

@@ -53,7 +53,7 @@ pub struct ImportOptions {
     /// Import types that are not Arrow's as what stores them.
     pub as_storage: bool,
     /// The stream that the producer was called with: the array gets a `sync_event` that happens
-    /// when everything is done that is on that stream now.
+    /// when the current work on that stream is done. Before a copy, the host waits for the stream.
     pub stream: Option<ConsumerStream>,
 }
 
@@ -120,6 +120,9 @@ pub fn from_dlpack<M: ManagedTensor>(
         _ => false,
     };
     if is_copied {
+        if let Some(stream) = &options.stream {
+            stream.finish((device_type, device_id))?;
+        }
         // SAFETY: the promise of Strided::Copy. What has no place but for ENOTSUP has data.
         let values = unsafe { layout.copy(raw) }?;
         let arrangement = Arrangement {

@@ -106,6 +106,23 @@ impl ConsumerStream {
         }
     }
 
+    /// Blocks until the stream has written the data that the host reads now.
+    pub(super) fn finish(&self, device: (ArrowDeviceType, i64)) -> Result<(), Error> {
+        match self.0 {
+            #[cfg(feature = "runtime")]
+            Ordering::Stream(handle) => {
+                let stream = self.stream(handle);
+                stream.synchronize("from_dlpack", device.0, device.1)
+            }
+            #[cfg(not(feature = "runtime"))]
+            Ordering::Stream(_) => {
+                let _ = device;
+                needs_runtime("stream")
+            }
+            Ordering::Nothing | Ordering::Host => Ok(()),
+        }
+    }
+
     #[cfg(feature = "runtime")]
     fn stream(&self, handle: usize) -> crate::runtime::Stream {
         // SAFETY: see ConsumerStream::read.

@@ -1,64 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The events of device arrays: what a consumer waits on before it reads a buffer, and what a
-//! producer records. Feature `runtime`.
+//! The events of device arrays: a consumer waits on one before it reads a buffer, and a producer
+//! records one. Feature `runtime`.
 //!
-//! A runtime is called from its own library, which the first operation loads: CUDA, HIP and OpenCL.
-//! Vulkan needs a [`VulkanContext`], every other device type a [`Waiter`]. An event that there is
-//! no way to wait on is an error, never skipped. A NULL event is nothing to wait for.
+//! CUDA, HIP, OpenCL and Vulkan are called from the vendor's library, which the first operation
+//! loads. Vulkan needs a [`VulkanContext`], every other device type a [`Waiter`]. An event that the
+//! crate cannot wait on is an error, and never skipped. A NULL event is ready.
 //!
-//! Errors of the operations: ENOENT when the library of the runtime is not found, ENOSYS when it
-//! lacks a function, ENOTSUP when the runtime does not support the operation, EINVAL for a released
-//! array and for what cannot be an event or does not fit, EBUSY for a stream that is being captured
-//! into a graph, EIO for what else the runtime reports, whose own name of it is in the text; what a
-//! waiter returns. After an error nothing is known of the buffers: do not read them.
+//! Errors of the operations: ENOENT if the library of the runtime is not found, ENOSYS if it lacks a
+//! function of this operation, ENOTSUP if the runtime does not support the operation, EINVAL for a
+//! released array and for a handle that is no event or stream, EBUSY for a stream that is being
+//! captured into a graph, EIO for another error of the runtime, whose name is in the text, and the
+//! errors of waiters. After an error, do not read the buffers.
 //!
-//! CUDA contexts: an operation on a stream happens in the stream's own context, every other one in
-//! the current one; when there is none, in the primary context of the device, if that is active
-//! already. None is created, and afterwards the calling thread has the one that it had before. With
-//! HIP the same holds for the thread's device.
+//! CUDA contexts: an operation on a stream uses the stream's context, every other operation the
+//! current context, or the primary context of the device if it is active. No operation creates a
+//! context, and each restores the thread's current context, or the thread's HIP device.
 //!
 //! CUDA and HIP graphs: while another thread captures, the operations neither fail nor disturb the
-//! capture. HIP before ROCm 7.2 may refuse to say whether an event has happened while any thread
-//! captures in global mode, and invalidate that capture.
+//! capture. HIP before ROCm 7.2 may refuse a query while any thread captures in global mode, and
+//! invalidate that capture.
 //!
 //! Text: Arrow C device data interface, "Synchronization Events".
 
-mod capturing;
-mod cuda;
-mod event;
-mod hip;
-mod opencl;
-mod reaper;
-#[doc(hidden)] // Not part of the API: the tests of this repository call the runtimes.
-#[allow(missing_debug_implementations)]
-pub mod tables;
-mod vendor;
+mod core;
+mod declarations;
+mod vendors;
 mod vulkan;
 mod waiter;
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
 use fletching_abi::ArrowDeviceType;
 
-use self::capturing::Capturing;
-use self::event::Events;
-use self::reaper::Reaper;
-use self::waiter::waiter_for;
+use self::core::{checked, FletchingEvent, FletchingReleaseCounts, FletchingStream, Recorded};
 use crate::chain::Shown;
-use crate::error::Error;
+use crate::error::{printable_c, Error};
 use crate::hook;
 use crate::DeviceArray;
 
-pub use self::event::SyncEvent;
-pub use self::reaper::{pending_releases, PendingReleases};
-pub use self::tables::Runtime;
-#[doc(hidden)] // As the tables.
-pub use self::vendor::{EventState, Optional, Symbol};
+pub use self::vendors::Runtime;
 pub use self::vulkan::VulkanContext;
 pub use self::waiter::{register_waiter, unregister_waiter, Waiter};
 
@@ -78,10 +62,20 @@ pub enum OnCapture {
     External,
 }
 
-/// A stream or queue of a runtime. The caller owns it.
+impl OnCapture {
+    fn number(self) -> c_int {
+        match self {
+            Self::Refuse => core::FLETCHING_CAPTURE_REFUSE,
+            Self::External => core::FLETCHING_CAPTURE_EXTERNAL_EVENT,
+        }
+    }
+}
+
+/// A stream or queue with its runtime and device. The caller owns it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     device_type: ArrowDeviceType,
+    device_id: Option<i64>,
     handle: *mut c_void,
 }
 
@@ -91,9 +85,11 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// `handle` is the `CUstream`, `cudaStream_t`, `hipStream_t` or `cl_command_queue`, or what the
-    /// waiter of another device type accepts. CUDA and HIP have default streams: NULL and 1 are the
-    /// legacy one, 2 is the calling thread's. OpenCL has none.
+    /// `handle` is the `CUstream`, `cudaStream_t`, `hipStream_t` or `cl_command_queue`, or a stream
+    /// that the waiter of another device type accepts. CUDA and HIP have default streams, which
+    /// exist once for each device: NULL and 1 are the legacy stream, 2 is the per-thread stream. They
+    /// are those of the array's device unless [`on_device`](Self::on_device) names another one.
+    /// OpenCL has none.
     ///
     /// # Safety
     ///
@@ -103,6 +99,7 @@ impl Stream {
     pub const unsafe fn from_raw(device_type: ArrowDeviceType, handle: *mut c_void) -> Self {
         Self {
             device_type,
+            device_id: None,
             handle,
         }
     }
@@ -114,16 +111,58 @@ impl Stream {
         unsafe { Self::from_raw(device_type, ptr::null_mut()) }
     }
 
+    /// The same stream, of this device if it is a default stream. The driver knows the device of
+    /// every other stream.
+    #[must_use]
+    pub const fn on_device(mut self, device_id: i64) -> Self {
+        self.device_id = Some(device_id);
+        self
+    }
+
     /// The type of the devices that the stream is for.
     #[must_use]
     pub fn device_type(&self) -> ArrowDeviceType {
         self.device_type
     }
 
+    /// The device of a default stream; `None` for the array's.
+    #[must_use]
+    pub fn device_id(&self) -> Option<i64> {
+        self.device_id
+    }
+
     /// The handle.
     #[must_use]
     pub fn as_ptr(&self) -> *mut c_void {
         self.handle
+    }
+
+    /// For an array on this device.
+    fn to_core(self, device_type: ArrowDeviceType, device_id: i64) -> FletchingStream {
+        const OF_ARRAY: i32 = 0; // FLETCHING_RUNTIME_NONE
+        const UNKNOWN: i32 = -1; // the core makes no call with the handle
+        let is_same = self.device_type == device_type || self.handle.is_null();
+        let without_runtime = if is_same { OF_ARRAY } else { UNKNOWN };
+        FletchingStream {
+            handle: self.handle,
+            device_id: self.device_id.unwrap_or(device_id),
+            context: ptr::null_mut(),
+            runtime: Runtime::of(self.device_type).map_or(without_runtime, |own| own as i32),
+        }
+    }
+
+    /// Blocks until all work on the stream is done, for data on this device.
+    #[cfg(feature = "dlpack")]
+    pub(crate) fn synchronize(
+        &self,
+        operation: &str,
+        device_type: ArrowDeviceType,
+        device_id: i64,
+    ) -> Result<(), Error> {
+        self.check(operation, device_type)?;
+        let stream = self.to_core(device_type, device_id);
+        // SAFETY: the stream is alive, see Stream::from_raw.
+        unsafe { checked(|message| core::StreamSynchronize(stream, message)) }
     }
 
     /// Errors: EINVAL for a stream of another runtime.
@@ -139,126 +178,122 @@ impl Stream {
     }
 }
 
-/// The runtimes that are called directly.
-fn events_of(device_type: ArrowDeviceType) -> Option<&'static dyn Events> {
-    match Runtime::of(device_type)? {
-        Runtime::Cuda => Some(Capturing::<tables::cuda::Functions>::NEW),
-        Runtime::Hip => Some(Capturing::<tables::hip::Functions>::NEW),
-        Runtime::Opencl => Some(&opencl::OpenclEvents),
-        Runtime::Vulkan | Runtime::Sycl | Runtime::Metal => None,
+/// The event of a live device array, as a [`Waiter`] gets it. It belongs to the producer, and lives
+/// as long as the array is borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncEvent<'a> {
+    device_type: ArrowDeviceType,
+    device_id: i64,
+    pointer: *mut c_void,
+    array: PhantomData<&'a ()>,
+}
+
+impl SyncEvent<'_> {
+    /// The type of the device that the array is on.
+    #[must_use]
+    pub fn device_type(&self) -> ArrowDeviceType {
+        self.device_type
+    }
+
+    /// Which device of that type.
+    #[must_use]
+    pub fn device_id(&self) -> i64 {
+        self.device_id
+    }
+
+    /// `sync_event` as the struct has it, never NULL.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut c_void {
+        self.pointer
     }
 }
 
-/// The same for a producer's operation. Errors: ENOTSUP, with the reason.
-fn recording(operation: &str, array: &DeviceArray) -> Result<&'static dyn Events, Error> {
-    let Some(raw) = array.live() else {
-        let text = format!("{operation}: array is released: expected a live array");
-        return Err(Error::invalid(text));
-    };
-    events_of(raw.device_type).ok_or_else(|| {
-        let why = match Runtime::of(raw.device_type) {
-            Some(Runtime::Vulkan) => {
-                "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller \
-                 records"
-            }
-            Some(Runtime::Sycl) => {
-                "not supported for SYCL: a sycl::event is a C++ object of the SYCL implementation"
-            }
-            Some(Runtime::Metal) => {
-                "not supported by Metal: an MTLEvent is signaled by a command buffer, which the \
-                 caller encodes"
-            }
-            _ => "no runtime that records events",
-        };
-        let text = format!("{operation} on {}: {why}", raw.device_type);
-        Error::new(crate::errno::ENOTSUP, text)
-    })
-}
-
-/// An error of a captured stream says what to do. Any other one is as it was.
+/// Adds to an error of a captured stream what to do. Another error is returned as it is.
 fn with_capture_hint(operation: &str, error: Error, hint: &str) -> Error {
     if error.code() != crate::errno::EBUSY {
         return error;
     }
-    Error::new(
-        crate::errno::EBUSY,
-        format!("{operation}: {error}; hint: {hint}"),
-    )
+    let text = format!("{operation}: {error}; hint: {hint}");
+    Error::new(crate::errno::EBUSY, text)
 }
 
-/// The event, see the [module](crate::runtime). From any thread, several at once.
+/// The event, see the [module](crate::runtime). Any thread may call these, several at once.
 impl DeviceArray {
-    /// The event; `None` for NULL. Errors: EINVAL when the array is released.
-    fn event(&self) -> Result<Option<SyncEvent<'_>>, Error> {
-        let Some(raw) = self.live() else {
-            return Err(Error::invalid(
+    /// Errors: EINVAL for a released array.
+    fn event(&self) -> Result<FletchingEvent, Error> {
+        let raw = self.live().ok_or_else(|| {
+            Error::invalid(
                 "sync_event: array is released: expected a live array; hint: wait before the \
                  release",
-            ));
-        };
-        Ok((!raw.sync_event.is_null()).then_some(SyncEvent {
-            device_type: raw.device_type,
+            )
+        })?;
+        Ok(FletchingEvent {
+            sync_event: raw.sync_event,
             device_id: raw.device_id,
-            pointer: raw.sync_event,
-            array: PhantomData,
-        }))
+            context: ptr::null_mut(),
+            device_type: raw.device_type,
+        })
     }
 
-    /// Blocks the calling thread until the event has happened: then the host may read what it can
-    /// read of the buffers.
+    /// Blocks the calling thread until the event has happened. Then the host may read
+    /// host-accessible buffers.
     pub fn synchronize(&self) -> Result<(), Error> {
-        let Some(event) = self.event()? else {
-            return Ok(());
-        };
-        match events_of(event.device_type) {
-            Some(events) => events.synchronize(&event),
-            None => waiter_for("synchronize", &event)?.synchronize(&event),
-        }
+        let event = self.event()?;
+        // SAFETY: the array is alive, and sync_event is as Owner::from_raw asks for it.
+        unsafe { checked(|message| core::EventSynchronize(&event, message)) }
     }
 
-    /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
-    /// still pending: then kernels on that stream may read the buffers. A stream that is being
-    /// captured into a graph is refused with EBUSY, and the capture continues.
+    /// Makes later work on the stream wait for the event, and returns while it is still pending:
+    /// then kernels on that stream may read the buffers. A stream that is being captured into a
+    /// graph is refused with EBUSY, and the capture continues.
     pub fn wait_on(&self, stream: &Stream) -> Result<(), Error> {
         self.wait_on_with(stream, OnCapture::Refuse)
     }
 
     /// The same with a choice for a stream that is being captured.
     pub fn wait_on_with(&self, stream: &Stream, on_capture: OnCapture) -> Result<(), Error> {
-        let Some(event) = self.event()? else {
+        let event = self.event()?;
+        if event.sync_event.is_null() {
             return Ok(());
-        };
-        stream.check("wait_on", event.device_type)?;
-        match events_of(event.device_type) {
-            Some(events) => events.wait_on(&event, stream, on_capture),
-            None => waiter_for("wait_on", &event)?.wait_on(&event, stream),
         }
+        stream.check("wait_on", event.device_type)?;
+        let (stream, on) = (
+            stream.to_core(event.device_type, event.device_id),
+            on_capture.number(),
+        );
+        // SAFETY: as in synchronize; the stream is alive, see Stream::from_raw.
+        unsafe { checked(|message| core::EventWaitOn(&event, stream, on, message)) }.map_err(
+            |error| {
+                with_capture_hint(
+                    "wait_on",
+                    error,
+                    "wait before the capture begins, or pass OnCapture::External for a wait at \
+                     each launch of the graph",
+                )
+            },
+        )
     }
 
     /// Whether the event has happened. Does not block.
     pub fn is_ready(&self) -> Result<bool, Error> {
-        let Some(event) = self.event()? else {
-            return Ok(true);
-        };
-        match events_of(event.device_type) {
-            Some(events) => events.is_ready(&event),
-            None => waiter_for("is_ready", &event)?.is_ready(&event),
-        }
+        let (event, mut ready) = (self.event()?, 0);
+        // SAFETY: as in synchronize.
+        unsafe { checked(|message| core::EventReady(&event, &raw mut ready, message))? };
+        Ok(ready != 0)
     }
 
-    /// Sets a `sync_event` that happens when everything is done that is on the stream now: the work
-    /// that fills the buffers has to be there already, and nothing on it may write to them later.
+    /// Sets a `sync_event` that happens when the current work on the stream is done. Call it after
+    /// the work that fills the buffers; later work on the stream must not write to them.
     ///
-    /// The event is created in the stream's context, without timing, and recorded. It lives, at the
-    /// same address, until the array is released and the last child that was moved out of it too;
-    /// the last of these releases destroys it, on whatever thread. A context that was destroyed has
-    /// destroyed the event; then the release leaves it alone, as far as the driver reports this:
-    /// reliably with a primary context and CUDA 12.0 or later. In a child of fork it does as well,
-    /// with a warning on stderr.
+    /// The event is created in the stream's context, without timing. It lives, at the same address,
+    /// until the array and every child that was moved out of it are released; the last of these
+    /// releases destroys it, on any thread. If the context was destroyed before, the release skips
+    /// that, as far as the driver reports it: reliably for a primary context and CUDA 12.0 or later.
+    /// In a child of fork the release skips it too, with a warning on stderr.
     ///
-    /// Errors: ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EBUSY for a
-    /// stream that is being captured; EINVAL when the array is released or has an event, and when
-    /// it or an array below it is malformed. The array is then as it was.
+    /// Errors: ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EBUSY for a stream
+    /// that is being captured; EINVAL for an array that is released, has an event, or is malformed.
+    /// The array is then unchanged.
     pub fn export_with_event(&mut self, stream: &Stream) -> Result<(), Error> {
         self.export_with_event_with(stream, OnCapture::Refuse)
     }
@@ -270,103 +305,112 @@ impl DeviceArray {
         on_capture: OnCapture,
     ) -> Result<(), Error> {
         const OPERATION: &str = "export_with_event";
-        let events = recording(OPERATION, self)?;
-        if !self.sync_event().is_null() {
-            return Err(Error::invalid(
-                "export_with_event: sync_event is set: expected NULL",
-            ));
+        let event = self.event()?;
+        if !event.sync_event.is_null() {
+            let text = format!("{OPERATION}: sync_event is set: expected NULL");
+            return Err(Error::invalid(text));
         }
-        stream.check(OPERATION, self.device_type())?;
-        let recorded = events
-            .record(stream, self.device_id(), on_capture)
-            .map_err(|error| {
-                with_capture_hint(
+        let device_type = event.device_type;
+        stream.check(OPERATION, device_type)?;
+        let recorded = Recorded::new(
+            stream.to_core(device_type, event.device_id),
+            on_capture.number(),
+        )
+        .map_err(|error| match error.code() {
+            crate::errno::ENOTSUP => Error::new(
+                error.code(),
+                format!("{OPERATION} on {device_type}: {error}"),
+            ),
+            _ => with_capture_hint(
                 OPERATION,
                 error,
-                "export before the capture begins, or pass OnCapture::External for an event that \
-                 each launch of the graph records",
-            )
-            })?;
-        let owner = Arc::new(recorded);
-        let pointer = (&raw const owner.event).cast_mut();
+                "export before the capture begins, or pass OnCapture::External for an event \
+                     that each launch of the graph records",
+            ),
+        })?;
+        let pointer = recorded.address();
         let share = Shown {
-            share: owner,
+            share: Arc::new(recorded),
             data: 0,
         };
         // SAFETY: the owner vouches for the array, and is borrowed alone.
         unsafe {
             let raw = self.as_mut_ptr();
             hook::attach_event(OPERATION, &raw mut (*raw).array, &share)?;
-            (*raw).sync_event = pointer.cast();
+            (*raw).sync_event = pointer;
         }
         Ok(())
     }
 
-    /// Releases the array when everything is done that is on the stream now. For a consumer whose
-    /// own kernels still read the buffers: a drop would free the memory under them.
+    /// Releases the array when the current work on the stream is done. For a consumer whose own
+    /// kernels still read the buffers: a drop would free the memory under them.
     ///
-    /// Returns at once. The release callback is called later, on a thread of this crate, never
-    /// within a callback of a driver. A slow callback delays no other release, and may free memory
-    /// while another thread captures. A child that was moved out before is not waited for.
+    /// Takes the array in every case, and never releases it early:
     ///
-    /// An event whose state the driver does not report does not count for passed, however often it
-    /// is asked: the array is released when the driver answers, see [`pending_releases`]. When the
-    /// driver says that the device or the context is lost, nothing reads the array any more, and it
-    /// is released. When the process exits, what is still pending is left alone. The library that
-    /// this crate is compiled into has to stay loaded.
+    /// - Normally it returns at once. The release callback runs later, on a thread of the crate, and
+    ///   never inside a driver callback. The stream's context is current then, and the callback may
+    ///   free memory while another thread captures. A slow callback does not delay other releases. A
+    ///   child that was moved out before is not included.
+    /// - Without a thread or memory, it waits for the stream and releases the array.
+    /// - If it cannot wait either, it leaks the array, counts it and returns the reason: EBUSY for a
+    ///   stream that is being captured, ECHILD in a child of fork.
+    /// - It releases an array at once if its device type has no runtime and the stream is NULL.
     ///
-    /// Errors: ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EINVAL when the
-    /// array is released; EBUSY for a stream that is being captured, because the buffers are read
-    /// whenever the graph is launched; EAGAIN when there can be no thread; ECHILD in a child of
-    /// fork. The error has the array.
-    pub fn release_after(self, stream: &Stream) -> Result<(), NotReleased> {
-        const OPERATION: &str = "release_after";
-        let recorded = recording(OPERATION, &self).and_then(|events| {
-            stream.check(OPERATION, self.device_type())?;
-            let reaper = Reaper::instance()?;
-            let recorded = events.record(stream, self.device_id(), OnCapture::Refuse)?;
-            Ok((reaper, recorded))
-        });
-        match recorded {
-            Ok((reaper, recorded)) => {
-                reaper.add(recorded, self);
-                Ok(())
-            }
-            Err(error) => {
-                let error = with_capture_hint(
-                    OPERATION,
-                    error,
-                    "keep the array until the graph is destroyed, and call release_after with the \
-                     stream of its last launch",
-                );
-                Err(NotReleased(Box::new((error, ManuallyDrop::new(self)))))
-            }
+    /// A driver error about the event does not show that the work is done: the array stays pending,
+    /// and the driver is queried again, see [`pending_releases`]. If the driver reports that the
+    /// device or the context is lost, the array is released. Pending arrays are not released when
+    /// the process exits. The library that this crate is compiled into stays loaded from the first
+    /// call on.
+    ///
+    /// Errors: also EINVAL for a released array.
+    pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
+        let mut raw = self.into_raw();
+        let stream = stream.to_core(raw.device_type, raw.device_id);
+        // SAFETY: the array was owned, and the core takes it. The stream is alive, see
+        // Stream::from_raw.
+        unsafe {
+            checked(|message| {
+                let on_capture = core::FLETCHING_CAPTURE_REFUSE;
+                core::DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture, message)
+            })
         }
     }
 }
 
-/// The array that [`DeviceArray::release_after`] could not take, and why. Work may still read it, so
-/// a drop of this value leaks it: get it back, and drop it when the stream has passed.
-#[derive(Debug)]
-pub struct NotReleased(Box<(Error, ManuallyDrop<DeviceArray>)>);
-
-impl NotReleased {
-    /// Why the array was not released.
-    #[must_use]
-    pub fn error(&self) -> &Error {
-        &self.0 .0
-    }
-
-    /// The array as it was.
-    #[must_use = "the array is released when it is dropped"]
-    pub fn into_array(self) -> DeviceArray {
-        ManuallyDrop::into_inner(self.0 .1)
-    }
+/// Counts of the arrays that [`DeviceArray::release_after`] has taken, and of inherited events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PendingReleases {
+    /// Arrays whose stream has not reached their point yet.
+    pub pending: i64,
+    /// Of these, those that the driver last said nothing about.
+    pub refused: i64,
+    /// Arrays whose release callback is due, or has not returned.
+    pub running: i64,
+    /// Arrays that could neither be deferred nor waited for.
+    pub leaked: i64,
+    /// The driver's last error about an event; empty without one.
+    pub last_refusal: String,
+    /// Events that a release in a child of fork has not destroyed.
+    pub inherited_events: i64,
 }
 
-/// Leaks the array.
-impl From<NotReleased> for Error {
-    fn from(failed: NotReleased) -> Self {
-        failed.0 .0
+/// Returns the counts of this process. Does not start a thread.
+#[must_use]
+pub fn pending_releases() -> PendingReleases {
+    let mut counts = FletchingReleaseCounts::default();
+    let mut message = core::FletchingMessage { text: [0; 1024] };
+    // SAFETY: both are ours, and the message ends in NUL.
+    let last_refusal = unsafe {
+        core::PendingReleases(&mut counts, &mut message);
+        printable_c(message.text.as_ptr())
+    };
+    PendingReleases {
+        pending: counts.pending,
+        refused: counts.refused,
+        running: counts.running,
+        leaked: counts.leaked,
+        last_refusal,
+        inherited_events: counts.inherited_events,
     }
 }

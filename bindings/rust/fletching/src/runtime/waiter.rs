@@ -2,28 +2,31 @@
 
 //! The waiters that the process has registered, by device type.
 
+use std::ffi::{c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use fletching_abi::{ArrowDeviceType, EventPointer};
+use fletching_abi::ArrowDeviceType;
 
-use super::event::SyncEvent;
-use super::tables::Runtime;
-use super::{events_of, Stream};
+use super::core::{self, checked, FletchingMessage, FletchingWaiter};
+use super::{Stream, SyncEvent};
+use crate::error::{discard, guarded};
 use crate::Error;
 
-/// How to wait on the events of a device type that this crate does not call itself: of SYCL, of
-/// Metal, of Vulkan, of `ext_dev`, of device types that are newer than the crate.
+/// How to wait on the events of a device type that this crate does not call itself: SYCL, Metal,
+/// Vulkan, `ext_dev`, device types that are newer than the crate.
 ///
-/// A method that the runtime does not support keeps its default, which says so. All may be called
-/// from any thread, several at once. Text: Arrow C device data interface, "Synchronization Events".
+/// A method that the runtime does not support keeps its default, which returns ENOTSUP. Any thread
+/// may call the methods, several at once. A panic becomes EIO. Text: Arrow C device data interface,
+/// "Synchronization Events".
 pub trait Waiter: Send + Sync {
     /// Blocks the calling thread until the event has happened.
     fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
         Err(unsupported("synchronize", event))
     }
 
-    /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
-    /// still pending.
+    /// Makes later work on the stream wait for the event, and returns while it is still pending.
     fn wait_on(&self, event: &SyncEvent<'_>, stream: &Stream) -> Result<(), Error> {
         let _ = stream;
         Err(unsupported("wait_on", event))
@@ -36,81 +39,141 @@ pub trait Waiter: Send + Sync {
 }
 
 fn unsupported(operation: &str, event: &SyncEvent) -> Error {
-    Error::new(
-        crate::errno::ENOTSUP,
-        format!(
-            "{operation} of an event of {}: not supported by the registered waiter",
-            event.device_type
-        ),
-    )
+    let text = format!(
+        "{operation} of an event of {}: not supported by the registered waiter",
+        event.device_type
+    );
+    Error::new(crate::errno::ENOTSUP, text)
 }
 
 type Registry = Vec<(ArrowDeviceType, Arc<dyn Waiter>)>;
 static REGISTRY: RwLock<Registry> = RwLock::new(Vec::new());
 
-fn with_registry<T>(change: impl FnOnce(&mut Registry) -> T) -> T {
-    change(&mut REGISTRY.write().unwrap_or_else(PoisonError::into_inner))
+/// Replaces or removes the waiter of a device type. Returns the previous waiter.
+fn exchange(device_type: ArrowDeviceType, new: Option<Arc<dyn Waiter>>) -> Option<Arc<dyn Waiter>> {
+    let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    let place = registry.iter().position(|entry| entry.0 == device_type);
+    let previous = place.map(|place| registry.swap_remove(place).1);
+    registry.extend(new.map(|waiter| (device_type, waiter)));
+    previous
 }
 
-/// Registers how to wait on the events of a device type, for this process. A waiter that was there
-/// is replaced; calls that have begun finish with it.
+/// Registers how to wait on the events of a device type, in this process. Replaces the previous
+/// waiter; calls that have begun finish with it.
 ///
-/// Errors: EINVAL for a device type that is waited on without one: of CUDA, HIP and OpenCL.
+/// Errors: EINVAL for the device types of CUDA, HIP and OpenCL, which need no waiter.
 pub fn register_waiter(
     device_type: ArrowDeviceType,
     waiter: impl Waiter + 'static,
 ) -> Result<(), Error> {
-    if events_of(device_type).is_some() {
-        return Err(Error::invalid(format!(
-            "register_waiter: {device_type} needs no waiter: expected a device type without a \
-             runtime in Fletching"
-        )));
-    }
-    let replaced = with_registry(|registry| {
-        let place = registry.iter().position(|entry| entry.0 == device_type);
-        let replaced = place.map(|place| registry.swap_remove(place));
-        registry.push((device_type, Arc::new(waiter)));
-        replaced
-    });
-    drop(replaced); // outside of the lock, which its drop may want
+    // The core knows the device type alone, so that no call uses a waiter that is gone.
+    let calls = FletchingWaiter {
+        synchronize: Some(synchronize),
+        wait_on: Some(wait_on),
+        ready: Some(ready),
+        context: ptr::without_provenance_mut(device_type.0 as usize),
+    };
+    // SAFETY: the core copies the struct.
+    unsafe { checked(|message| core::RegisterWaiter(device_type, &calls, message))? };
+    drop(exchange(device_type, Some(Arc::new(waiter)))); // not with the lock held
     Ok(())
 }
 
 /// Removes the waiter of a device type. False when there was none.
 pub fn unregister_waiter(device_type: ArrowDeviceType) -> bool {
-    let removed = with_registry(|registry| {
-        let place = registry.iter().position(|entry| entry.0 == device_type)?;
-        Some(registry.swap_remove(place))
-    });
-    removed.is_some()
+    // SAFETY: any number may be passed.
+    unsafe { core::UnregisterWaiter(device_type) };
+    exchange(device_type, None).is_some()
 }
 
-/// The waiter for the event. Errors: ENOTSUP, with the reason why there is no other way.
-pub(super) fn waiter_for(operation: &str, event: &SyncEvent) -> Result<Arc<dyn Waiter>, Error> {
-    let device_type = event.device_type;
-    let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(entry) = registry.iter().find(|entry| entry.0 == device_type) {
-        return Ok(Arc::clone(&entry.1));
-    }
-    let has_no_event =
-        device_type.info().map(|info| info.event_pointer) == Some(EventPointer::None);
-    let why = match Runtime::of(device_type) {
-        Some(Runtime::Vulkan) => {
-            "VkEvent without its VkDevice and VkQueue; hint: pass a VulkanContext, or register a \
-             waiter"
-                .to_owned()
-        }
-        _ if has_no_event => format!(
-            "no way to wait on an event of {device_type}: expected sync_event NULL on this device \
-             type"
-        ),
-        _ => format!(
-            "no way to wait on an event of {device_type}; hint: register a waiter for this device \
-             type"
-        ),
+// --- Calls of the core --------------------------------------------------------------------------
+
+unsafe extern "C" fn synchronize(
+    context: *mut c_void,
+    event: *mut c_void,
+    device_id: i64,
+    message: *mut FletchingMessage,
+) -> c_int {
+    let call = |waiter: &dyn Waiter, event: &SyncEvent| waiter.synchronize(event);
+    // SAFETY: the core passes a message.
+    unsafe { called(context, event, device_id, message, call) }
+}
+
+unsafe extern "C" fn wait_on(
+    context: *mut c_void,
+    event: *mut c_void,
+    device_id: i64,
+    stream: *mut c_void,
+    message: *mut FletchingMessage,
+) -> c_int {
+    let call = |waiter: &dyn Waiter, event: &SyncEvent| {
+        // SAFETY: the caller of DeviceArray::wait_on has vouched for the handle.
+        waiter.wait_on(event, &unsafe {
+            Stream::from_raw(event.device_type, stream)
+        })
     };
-    Err(Error::new(
-        crate::errno::ENOTSUP,
-        format!("{operation}: {why}"),
-    ))
+    // SAFETY: as above.
+    unsafe { called(context, event, device_id, message, call) }
+}
+
+unsafe extern "C" fn ready(
+    context: *mut c_void,
+    event: *mut c_void,
+    device_id: i64,
+    ready: *mut c_int,
+    message: *mut FletchingMessage,
+) -> c_int {
+    let call = |waiter: &dyn Waiter, event: &SyncEvent| {
+        let is_ready = waiter.is_ready(event)?;
+        // SAFETY: the core passes the address of an integer.
+        unsafe { *ready = is_ready.into() };
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { called(context, event, device_id, message, call) }
+}
+
+/// # Safety
+///
+/// `message` points to a message.
+unsafe fn called(
+    context: *mut c_void,
+    event: *mut c_void,
+    device_id: i64,
+    message: *mut FletchingMessage,
+    call: impl FnOnce(&dyn Waiter, &SyncEvent) -> Result<(), Error>,
+) -> c_int {
+    let event = SyncEvent {
+        device_type: ArrowDeviceType(context.addr() as i32),
+        device_id,
+        pointer: event,
+        array: PhantomData,
+    };
+    let result = guarded(|| {
+        let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
+        let entry = registry.iter().find(|entry| entry.0 == event.device_type);
+        let waiter = entry.map(|entry| Arc::clone(&entry.1));
+        drop(registry);
+        // Another thread may be registering or removing it.
+        let none = || Error::new(crate::errno::ENOTSUP, "no waiter is registered");
+        call(&*waiter.ok_or_else(none)?, &event)
+    });
+    let Err(error) = result else { return 0 };
+    // SAFETY: the caller passes a message.
+    write(error.message(), unsafe { &mut (*message).text });
+    let code = error.code();
+    discard(error);
+    code
+}
+
+/// Writes as much of the text as fits.
+fn write(text: &str, to: &mut [c_char]) {
+    let mut length = text.len().min(to.len() - 1);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    for (to, from) in to.iter_mut().zip(text[..length].bytes()) {
+        *to = from as c_char;
+    }
+    to[length] = 0;
 }

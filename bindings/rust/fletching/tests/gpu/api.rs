@@ -6,7 +6,6 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::OnceLock;
 
-use fletching::runtime::tables::{cuda, hip};
 use fletching::runtime::Stream;
 use fletching::{ArrowDeviceType, DeviceArray};
 
@@ -14,85 +13,129 @@ use super::{preload, Control};
 
 pub type Handle = *mut c_void;
 
-/// A result of a vendor's function, which has to succeed.
-fn ok(result: i32) {
-    assert_eq!(result, 0);
+/// Calls a function of a vendor's library, and returns its result.
+macro_rules! answer {
+    ($api:ty, $symbol:expr $(, $argument:expr => $type:ty)*) => {{
+        // SAFETY: the types match the vendor's header, and handles and addresses are those that the
+        // library made.
+        unsafe {
+            let function: unsafe extern "C" fn($($type),*) -> i32 =
+                <$api>::control().function($symbol);
+            function($($argument),*)
+        }
+    }};
 }
 
-/// A function that the stand-in has.
-macro_rules! given {
-    ($symbol:expr) => {
-        $symbol.function.expect($symbol.name)
-    };
+/// The same for a call that has to succeed.
+macro_rules! call {
+    ($($argument:tt)*) => { assert_eq!(answer!($($argument)*), 0) };
 }
 
-/// How a capture looks in both runtimes.
-pub struct Captures {
-    pub begin: unsafe extern "C" fn(Handle, i32) -> i32,
-    pub end: unsafe extern "C" fn(Handle, *mut Handle) -> i32,
-    pub instantiate: unsafe extern "C" fn(*mut Handle, Handle, u64) -> i32,
-    pub launch: unsafe extern "C" fn(Handle, Handle) -> i32,
-    pub destroy: unsafe extern "C" fn(Handle) -> i32,
-    pub destroy_executable: unsafe extern "C" fn(Handle) -> i32,
-}
-
-/// The folder of the stand-ins: one per process, because a library that is there is preferred.
-static FOLDER: OnceLock<&str> = OnceLock::new();
-
-/// Takes the stand-ins from this folder. Before any other call.
-pub fn use_stand_ins(folder: &'static str) {
-    assert_eq!(*FOLDER.get_or_init(|| folder), folder);
+/// The names of functions that both runtimes have.
+pub struct Names {
+    pub create_stream: &'static str,
+    pub destroy_stream: &'static str,
+    pub synchronize_stream: &'static str,
+    pub query_stream: &'static str,
+    pub wait_event: &'static str,
+    pub create_event: &'static str,
+    pub destroy_event: &'static str,
+    pub record: &'static str,
+    pub synchronize: &'static str,
+    pub query: &'static str,
+    pub begin_capture: &'static str,
+    pub end_capture: &'static str,
+    pub instantiate: &'static str,
+    pub launch: &'static str,
+    pub destroy_graph: &'static str,
+    pub destroy_executable: &'static str,
 }
 
 /// Both runtimes. Every result is checked; the caller has one test at a time.
 pub trait Api {
     const TYPE: ArrowDeviceType;
-    const LIBRARY: &'static str;
     const ERROR: &'static str;
-    const QUERY: &'static str;
-    const SYNCHRONIZE: &'static str;
-    const RECORD: &'static str;
-    const EXCHANGE_MODE: &'static str;
+    const NAMES: Names;
 
+    /// Makes the device current for the calling thread.
     fn open_device(device: i32);
     fn close_device(device: i32);
-    /// What is current for the calling thread.
-    fn current() -> isize;
-    fn make_stream() -> Handle;
-    fn destroy_stream(stream: Handle);
-    fn synchronize_stream(stream: Handle);
-    fn is_idle(stream: Handle) -> bool;
-    fn make_event() -> Handle;
-    fn record(event: Handle, stream: Handle);
-    fn destroy_event(event: Handle);
     /// A word that a stream can wait for.
     fn make_word() -> *mut u32;
     fn free_word(word: *mut u32);
     fn wait_for(stream: Handle, word: *mut u32);
 
-    fn control() -> Control {
-        let folder = FOLDER.get_or_init(|| "standin");
-        Control::of(preload(&format!("{folder}/{}", Self::LIBRARY)))
+    fn control() -> &'static Control;
+
+    fn make_stream() -> Handle {
+        const NON_BLOCKING: u32 = 1;
+        let mut stream = ptr::null_mut();
+        let out = &raw mut stream;
+        call!(Self, Self::NAMES.create_stream, out => *mut Handle, NON_BLOCKING => u32);
+        stream
     }
 
-    fn captures() -> Captures {
-        let control = Self::control();
-        let names = match Self::TYPE {
-            ArrowDeviceType::CUDA => ["cu", "_v2"],
-            _ => ["hip", ""],
-        };
-        let [start, version] = names;
-        // SAFETY: the types match the vendors' headers.
-        unsafe {
-            Captures {
-                begin: control.function(&format!("{start}StreamBeginCapture{version}")),
-                end: control.function(&format!("{start}StreamEndCapture")),
-                instantiate: control.function(&format!("{start}GraphInstantiateWithFlags")),
-                launch: control.function(&format!("{start}GraphLaunch")),
-                destroy: control.function(&format!("{start}GraphDestroy")),
-                destroy_executable: control.function(&format!("{start}GraphExecDestroy")),
-            }
-        }
+    fn destroy_stream(stream: Handle) {
+        Self::synchronize_stream(stream);
+        call!(Self, Self::NAMES.destroy_stream, stream => Handle);
+    }
+
+    fn synchronize_stream(stream: Handle) {
+        call!(Self, Self::NAMES.synchronize_stream, stream => Handle);
+    }
+
+    fn is_idle(stream: Handle) -> bool {
+        const NOT_READY: i32 = 600;
+        let answer = answer!(Self, Self::NAMES.query_stream, stream => Handle);
+        assert!([0, NOT_READY].contains(&answer), "{answer}");
+        answer == 0
+    }
+
+    fn make_event() -> Handle {
+        const DISABLE_TIMING: u32 = 2;
+        let mut event = ptr::null_mut();
+        let out = &raw mut event;
+        call!(Self, Self::NAMES.create_event, out => *mut Handle, DISABLE_TIMING => u32);
+        event
+    }
+
+    fn record(event: Handle, stream: Handle) {
+        call!(Self, Self::NAMES.record, event => Handle, stream => Handle);
+    }
+
+    fn destroy_event(event: Handle) {
+        call!(Self, Self::NAMES.destroy_event, event => Handle);
+    }
+
+    /// Begins a capture in global mode.
+    fn begin_capture(stream: Handle) {
+        call!(Self, Self::NAMES.begin_capture, stream => Handle, 0 => i32);
+    }
+
+    /// Ends a capture that nothing has invalidated.
+    fn end_capture(stream: Handle) -> Handle {
+        let mut graph = ptr::null_mut();
+        call!(Self, Self::NAMES.end_capture, stream => Handle, &raw mut graph => *mut Handle);
+        graph
+    }
+
+    fn destroy_graph(graph: Handle) {
+        call!(Self, Self::NAMES.destroy_graph, graph => Handle);
+    }
+
+    fn instantiate(graph: Handle) -> Handle {
+        let mut made = ptr::null_mut();
+        let out = &raw mut made;
+        call!(Self, Self::NAMES.instantiate, out => *mut Handle, graph => Handle, 0 => u64);
+        made
+    }
+
+    fn launch(executable: Handle, stream: Handle) {
+        call!(Self, Self::NAMES.launch, executable => Handle, stream => Handle);
+    }
+
+    fn destroy_executable(executable: Handle) {
+        call!(Self, Self::NAMES.destroy_executable, executable => Handle);
     }
 
     fn stream(handle: Handle) -> Stream {
@@ -111,214 +154,128 @@ pub trait Api {
 
 pub struct Cuda;
 
-impl Cuda {
-    pub fn api() -> &'static cuda::Functions {
-        Self::control();
-        let api = cuda::functions().unwrap();
-        // SAFETY: 0 is the only flag.
-        ok(unsafe { (api.cu_init.function)(0) });
-        api
-    }
-}
-
-// SAFETY of the calls below: handles and addresses are those that the library made.
-#[allow(clippy::undocumented_unsafe_blocks, reason = "see above")]
 impl Api for Cuda {
     const TYPE: ArrowDeviceType = ArrowDeviceType::CUDA;
-    const LIBRARY: &'static str = "libcuda.so.1";
     const ERROR: &'static str = "CUDA_ERROR_LAUNCH_FAILED";
-    const QUERY: &'static str = "cuEventQuery";
-    const SYNCHRONIZE: &'static str = "cuEventSynchronize";
-    const RECORD: &'static str = "cuEventRecord";
-    const EXCHANGE_MODE: &'static str = "cuThreadExchangeStreamCaptureMode";
+    const NAMES: Names = Names {
+        create_stream: "cuStreamCreate",
+        destroy_stream: "cuStreamDestroy_v2",
+        synchronize_stream: "cuStreamSynchronize",
+        query_stream: "cuStreamQuery",
+        wait_event: "cuStreamWaitEvent",
+        create_event: "cuEventCreate",
+        destroy_event: "cuEventDestroy_v2",
+        record: "cuEventRecord",
+        synchronize: "cuEventSynchronize",
+        query: "cuEventQuery",
+        begin_capture: "cuStreamBeginCapture_v2",
+        end_capture: "cuStreamEndCapture",
+        instantiate: "cuGraphInstantiateWithFlags",
+        launch: "cuGraphLaunch",
+        destroy_graph: "cuGraphDestroy",
+        destroy_executable: "cuGraphExecDestroy",
+    };
+
+    fn control() -> &'static Control {
+        static CONTROL: OnceLock<Control> = OnceLock::new();
+        CONTROL.get_or_init(|| Control::of(preload("standin/libcuda.so.1")))
+    }
 
     fn open_device(device: i32) {
-        let (api, mut context) = (Self::api(), ptr::null_mut());
-        unsafe {
-            ok((api.cu_device_primary_ctx_retain.function)(
-                &mut context,
-                device,
-            ));
-            ok((api.cu_ctx_push_current.function)(context));
-        }
+        let mut context = ptr::null_mut();
+        let out = &raw mut context;
+        call!(Self, "cuInit", 0 => u32);
+        call!(Self, "cuDevicePrimaryCtxRetain", out => *mut Handle, device => i32);
+        call!(Self, "cuCtxPushCurrent_v2", context => Handle);
     }
 
     fn close_device(device: i32) {
-        let (api, mut context) = (Self::api(), ptr::null_mut());
-        unsafe {
-            ok((api.cu_ctx_pop_current.function)(&mut context));
-            ok((api.cu_device_primary_ctx_release.function)(device));
-        }
-    }
-
-    fn current() -> isize {
         let mut context = ptr::null_mut();
-        ok(unsafe { (Self::api().cu_ctx_get_current.function)(&mut context) });
-        context as isize
-    }
-
-    fn make_stream() -> Handle {
-        let mut stream = ptr::null_mut();
-        let create = given!(Self::api().cu_stream_create);
-        ok(unsafe { create(&mut stream, cuda::CU_STREAM_NON_BLOCKING) });
-        stream
-    }
-
-    fn destroy_stream(stream: Handle) {
-        Self::synchronize_stream(stream);
-        ok(unsafe { given!(Self::api().cu_stream_destroy)(stream) });
-    }
-
-    fn synchronize_stream(stream: Handle) {
-        ok(unsafe { given!(Self::api().cu_stream_synchronize)(stream) });
-    }
-
-    fn is_idle(stream: Handle) -> bool {
-        let answer = unsafe { given!(Self::api().cu_stream_query)(stream) };
-        assert!(
-            [0, cuda::CUDA_ERROR_NOT_READY].contains(&answer),
-            "{answer}"
-        );
-        answer == 0
-    }
-
-    fn make_event() -> Handle {
-        let mut event = ptr::null_mut();
-        let create = given!(Self::api().cu_event_create);
-        ok(unsafe { create(&mut event, cuda::CU_EVENT_DISABLE_TIMING) });
-        event
-    }
-
-    fn record(event: Handle, stream: Handle) {
-        ok(unsafe { given!(Self::api().cu_event_record)(event, stream) });
-    }
-
-    fn destroy_event(event: Handle) {
-        ok(unsafe { given!(Self::api().cu_event_destroy)(event) });
+        call!(Self, "cuCtxPopCurrent_v2", &raw mut context => *mut Handle);
+        call!(Self, "cuDevicePrimaryCtxRelease_v2", device => i32);
     }
 
     fn make_word() -> *mut u32 {
-        let (api, mut word) = (Self::api(), ptr::null_mut());
-        let flags = cuda::CU_MEMHOSTALLOC_DEVICEMAP;
-        ok(unsafe { given!(api.cu_mem_host_alloc)(&mut word, 4, flags) });
-        word.cast()
+        const DEVICE_MAP: u32 = 2;
+        let mut word = ptr::null_mut();
+        let out = &raw mut word;
+        call!(Self, "cuMemHostAlloc", out => *mut *mut u32, 4 => usize, DEVICE_MAP => u32);
+        word
     }
 
     fn free_word(word: *mut u32) {
-        ok(unsafe { given!(Self::api().cu_mem_free_host)(word.cast()) });
+        call!(Self, "cuMemFreeHost", word => *mut u32);
     }
 
     fn wait_for(stream: Handle, word: *mut u32) {
-        let (api, mut address) = (Self::api(), 0);
-        let geq = cuda::CU_STREAM_WAIT_VALUE_GEQ;
-        unsafe {
-            ok(given!(api.cu_mem_host_get_device_pointer)(
-                &mut address,
-                word.cast(),
-                0,
-            ));
-            ok(given!(api.cu_stream_wait_value32)(stream, address, 1, geq));
-        }
+        const GEQ: u32 = 0;
+        let mut address = 0;
+        let (out, wait) = (&raw mut address, "cuStreamWaitValue32_v2");
+        call!(Self, "cuMemHostGetDevicePointer_v2", out => *mut u64, word => *mut u32, 0 => u32);
+        call!(Self, wait, stream => Handle, address => u64, 1 => u32, GEQ => u32);
     }
 }
 
 pub struct Hip;
 
-impl Hip {
-    pub fn api() -> &'static hip::Functions {
-        Self::control();
-        let api = hip::functions().unwrap();
-        // SAFETY: 0 is the only flag.
-        ok(unsafe { (api.hip_init.function)(0) });
-        api
-    }
-}
-
-// SAFETY of the calls below: handles and addresses are those that the library made.
-#[allow(clippy::undocumented_unsafe_blocks, reason = "see above")]
 impl Api for Hip {
     const TYPE: ArrowDeviceType = ArrowDeviceType::ROCM;
-    const LIBRARY: &'static str = "libamdhip64.so.7";
     const ERROR: &'static str = "hipErrorLaunchFailure";
-    const QUERY: &'static str = "hipEventQuery";
-    const SYNCHRONIZE: &'static str = "hipEventSynchronize";
-    const RECORD: &'static str = "hipEventRecord";
-    const EXCHANGE_MODE: &'static str = "hipThreadExchangeStreamCaptureMode";
+    const NAMES: Names = Names {
+        create_stream: "hipStreamCreateWithFlags",
+        destroy_stream: "hipStreamDestroy",
+        synchronize_stream: "hipStreamSynchronize",
+        query_stream: "hipStreamQuery",
+        wait_event: "hipStreamWaitEvent",
+        create_event: "hipEventCreateWithFlags",
+        destroy_event: "hipEventDestroy",
+        record: "hipEventRecord",
+        synchronize: "hipEventSynchronize",
+        query: "hipEventQuery",
+        begin_capture: "hipStreamBeginCapture",
+        end_capture: "hipStreamEndCapture",
+        instantiate: "hipGraphInstantiateWithFlags",
+        launch: "hipGraphLaunch",
+        destroy_graph: "hipGraphDestroy",
+        destroy_executable: "hipGraphExecDestroy",
+    };
+
+    fn control() -> &'static Control {
+        static CONTROL: OnceLock<Control> = OnceLock::new();
+        CONTROL.get_or_init(|| Control::of(preload("standin/libamdhip64.so.7")))
+    }
 
     fn open_device(device: i32) {
-        ok(unsafe { (Self::api().hip_set_device.function)(device) });
+        call!(Self, "hipInit", 0 => u32);
+        call!(Self, "hipSetDevice", device => i32);
     }
 
     fn close_device(_device: i32) {
         Self::open_device(0);
     }
 
-    fn current() -> isize {
-        let mut device = -1;
-        ok(unsafe { (Self::api().hip_get_device.function)(&mut device) });
-        device as isize
-    }
-
-    fn make_stream() -> Handle {
-        let mut stream = ptr::null_mut();
-        let create = given!(Self::api().hip_stream_create_with_flags);
-        ok(unsafe { create(&mut stream, hip::HIP_STREAM_NON_BLOCKING) });
-        stream
-    }
-
-    fn destroy_stream(stream: Handle) {
-        Self::synchronize_stream(stream);
-        ok(unsafe { given!(Self::api().hip_stream_destroy)(stream) });
-    }
-
-    fn synchronize_stream(stream: Handle) {
-        ok(unsafe { given!(Self::api().hip_stream_synchronize)(stream) });
-    }
-
-    fn is_idle(stream: Handle) -> bool {
-        let answer = unsafe { given!(Self::api().hip_stream_query)(stream) };
-        assert!([0, hip::HIP_ERROR_NOT_READY].contains(&answer), "{answer}");
-        answer == 0
-    }
-
-    fn make_event() -> Handle {
-        let mut event = ptr::null_mut();
-        let create = given!(Self::api().hip_event_create_with_flags);
-        ok(unsafe { create(&mut event, hip::HIP_EVENT_DISABLE_TIMING) });
-        event
-    }
-
-    fn record(event: Handle, stream: Handle) {
-        ok(unsafe { given!(Self::api().hip_event_record)(event, stream) });
-    }
-
-    fn destroy_event(event: Handle) {
-        ok(unsafe { given!(Self::api().hip_event_destroy)(event) });
-    }
-
     fn make_word() -> *mut u32 {
-        let (api, mut word) = (Self::api(), ptr::null_mut());
-        let flags = hip::HIP_MALLOC_SIGNAL_MEMORY;
-        ok(unsafe { given!(api.hip_ext_malloc_with_flags)(&mut word, 8, flags) });
-        word.cast()
+        const SIGNAL_MEMORY: u32 = 2;
+        let mut word = ptr::null_mut();
+        let (allocate, out) = ("hipExtMallocWithFlags", &raw mut word);
+        call!(Self, allocate, out => *mut *mut u32, 8 => usize, SIGNAL_MEMORY => u32);
+        word
     }
 
     fn free_word(word: *mut u32) {
-        ok(unsafe { given!(Self::api().hip_free)(word.cast()) });
+        call!(Self, "hipFree", word => *mut u32);
     }
 
     fn wait_for(stream: Handle, word: *mut u32) {
-        let (wait, geq) = (
-            given!(Self::api().hip_stream_wait_value32),
-            hip::HIP_STREAM_WAIT_VALUE_GTE,
-        );
-        ok(unsafe { wait(stream, word.cast(), 1, geq, u32::MAX) });
+        const GTE: u32 = 0;
+        let (wait, mask) = ("hipStreamWaitValue32", u32::MAX);
+        call!(Self, wait, stream => Handle, word => *mut u32, 1 => u32, GTE => u32, mask => u32);
     }
 }
 
 /// A device that is open, a consumer's stream, and a producer's behind a gate.
 pub struct Gated<A: Api> {
-    pub control: Control,
+    pub control: &'static Control,
     device: i32,
     pub producer: Handle,
     pub consumer: Handle,

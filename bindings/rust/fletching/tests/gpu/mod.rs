@@ -26,7 +26,7 @@ macro_rules! both {
 pub mod api;
 pub mod released;
 
-use std::ffi::{c_char, c_int, CStr, CString};
+use std::ffi::{c_char, c_int, CString};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,8 +40,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// The error that there has to be.
-pub fn error<T>(result: Result<T, impl Into<Error>>) -> Error {
-    result.err().expect("an error").into()
+pub fn error<T>(result: Result<T, Error>) -> Error {
+    result.err().expect("an error")
 }
 
 /// Loads a library by its path, before another part of the process looks for it by its name.
@@ -71,7 +71,6 @@ pub struct Counts {
 }
 
 /// The control functions of a stand-in.
-#[derive(Clone, Copy)]
 pub struct Control {
     library: &'static Library,
     set_fault: extern "C" fn(*const c_char) -> c_int,
@@ -79,9 +78,7 @@ pub struct Control {
     calls: extern "C" fn(*const c_char) -> i64,
     settle: extern "C" fn(),
     relaxed_threads: extern "C" fn() -> i64,
-    stale_handles: extern "C" fn() -> i64,
     leaks: extern "C" fn(*mut Counts) -> i64,
-    report: extern "C" fn(*mut c_char, usize) -> usize,
 }
 
 impl Control {
@@ -95,9 +92,7 @@ impl Control {
                 calls: *library.get(b"FletchingStandinCalls").unwrap(),
                 settle: *library.get(b"FletchingStandinSettle").unwrap(),
                 relaxed_threads: *library.get(b"FletchingStandinRelaxedThreads").unwrap(),
-                stale_handles: *library.get(b"FletchingStandinStaleHandles").unwrap(),
                 leaks: *library.get(b"FletchingStandinLeaks").unwrap(),
-                report: *library.get(b"FletchingStandinReport").unwrap(),
             }
         }
     }
@@ -139,26 +134,9 @@ impl Control {
         }
     }
 
-    pub fn stale_handles(&self) -> i64 {
-        (self.stale_handles)()
-    }
-
     pub fn alive(&self) -> Counts {
         let mut counts = Counts::default();
         (self.leaks)(&mut counts);
         counts
-    }
-
-    /// The names of every function that was called.
-    pub fn called(&self) -> Vec<String> {
-        let mut text = vec![0_u8; (self.report)(std::ptr::null_mut(), 0) + 4096];
-        (self.report)(text.as_mut_ptr().cast(), text.len());
-        let text = CStr::from_bytes_until_nul(&text).unwrap().to_str().unwrap();
-        let words = text.split(|c: char| !c.is_alphanumeric());
-        let is_function = |word: &&str| {
-            let rest = word.strip_prefix("cu").or_else(|| word.strip_prefix("hip"));
-            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
-        };
-        words.filter(is_function).map(String::from).collect()
     }
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the crate `fletching` declares of the event core, beside what bindgen makes of its header.
+
+#[path = "../../fletching/src/runtime/declarations.rs"]
+mod ours;
+
+#[allow(
+    dead_code,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    clippy::all,
+    reason = "bindgen wrote it"
+)]
+mod structs {
+    use fletching_abi::ArrowDeviceType;
+    include!(concat!(env!("OUT_DIR"), "/core_structs.rs"));
+}
+
+#[allow(
+    dead_code,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    clippy::all,
+    reason = "bindgen wrote it"
+)]
+mod functions {
+    use super::ours::*;
+    use fletching_abi::*;
+    include!(concat!(env!("OUT_DIR"), "/core_functions.rs"));
+}
+
+/// Size, alignment, and offset and size of every field.
+macro_rules! assert_structs {
+    ($($name:ident { $($field:ident)* })*) => {$(
+        let layout = (size_of::<ours::$name>(), align_of::<ours::$name>());
+        let expected = (size_of::<structs::$name>(), align_of::<structs::$name>());
+        assert_eq!(layout, expected, stringify!($name));
+        // Neither side has another field.
+        let _ = |ours::$name { $($field: _),* }| ();
+        let _ = |structs::$name { $($field: _),* }| ();
+        $(
+            let name = concat!(stringify!($name), ".", stringify!($field));
+            let offset = std::mem::offset_of!(ours::$name, $field);
+            assert_eq!(offset, std::mem::offset_of!(structs::$name, $field), "{name}");
+            let size = super::size_of_field(|object: &ours::$name| &object.$field);
+            let expected = super::size_of_field(|object: &structs::$name| &object.$field);
+            assert_eq!(size, expected, "{name}");
+        )*
+    )*};
+}
+
+#[test]
+fn structs_equal_the_header() {
+    assert_structs! {
+        FletchingMessage { text }
+        FletchingStream { handle device_id context runtime }
+        FletchingEvent { sync_event device_id context device_type }
+        FletchingVulkanWaitContext { device producer_queue queue set_stages get_device_proc_addr }
+        FletchingReleaseCounts { pending refused running leaked inherited_events }
+        FletchingWaiter { synchronize wait_on ready context }
+    }
+    let constants = [
+        ours::FLETCHING_CAPTURE_REFUSE,
+        ours::FLETCHING_CAPTURE_EXTERNAL_EVENT,
+    ];
+    let expected = [
+        structs::FLETCHING_CAPTURE_REFUSE,
+        structs::FLETCHING_CAPTURE_EXTERNAL_EVENT,
+    ];
+    assert_eq!(constants.map(|constant| constant as u32), expected);
+}
+
+/// The two of a list have one type, or this does not compile.
+#[test]
+fn functions_equal_the_header() {
+    macro_rules! assert_functions {
+        ($($name:ident)*) => {$(let _ = [ours::$name, functions::$name];)*};
+    }
+    assert_functions! {
+        DeviceArrayReleaseAfter EventReady EventReadyVulkan EventSynchronize EventSynchronizeVulkan
+        EventWaitOn EventWaitOnVulkan PendingReleases RecordedEventAddress RecordedEventDestroy
+        RegisterWaiter StreamRecord StreamSynchronize UnregisterWaiter
+    }
+}
