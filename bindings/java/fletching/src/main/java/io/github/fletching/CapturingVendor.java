@@ -18,6 +18,7 @@ abstract class CapturingVendor extends Vendor {
 
   /** The handle as the runtime calls the stream. */
   private static final String CAPTURED = "one that is being captured into a graph";
+
   static final String CAPTURE_INVALIDATED =
       CAPTURED + ", and whose capture is invalid and not ended";
 
