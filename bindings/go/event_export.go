@@ -29,7 +29,7 @@ func (a *DeviceArray) ExportWithEvent(stream Stream) error {
 		return closed("export_with_event")
 	}
 	defer runtime.KeepAlive(a)
-	return errorOf(C.export_with_event(cDeviceArray(a.get()), stream.numbers()))
+	return errorOf(C.export_with_event(cDeviceArray(a.get()), stream.numbers(a.get().DeviceType)))
 }
 
 // ReleaseAfter closes the array when everything is done that is on the stream now. For a consumer
@@ -56,7 +56,7 @@ func (a *DeviceArray) ReleaseAfter(stream Stream) error {
 		return err
 	}
 	setReleaseStarter()
-	err = errorOf(C.release_after(cDeviceArray(slot.raw), stream.numbers()))
+	err = errorOf(C.release_after(cDeviceArray(slot.raw), stream.numbers(slot.raw.DeviceType)))
 	slot.free()
 	return err
 }

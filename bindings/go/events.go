@@ -71,10 +71,15 @@ const (
 	KeepArray OnCapture = C.FLETCHING_CAPTURE_KEEP
 )
 
-func (s Stream) numbers() C.struct_StreamNumbers {
+// numbers is the stream for an array of this device type. The core takes a stream without a runtime for one of the
+// array's: where the array has one, that is a number that none has.
+func (s Stream) numbers(array abi.DeviceType) C.struct_StreamNumbers {
+	runtime := runtimeOf(s.deviceType)
+	if runtime == C.FLETCHING_RUNTIME_NONE && runtimeOf(array) != C.FLETCHING_RUNTIME_NONE {
+		runtime = -1
+	}
 	return C.struct_StreamNumbers{
-		handle: C.uintptr_t(s.handle), device_id: C.int64_t(s.device - 1), runtime: runtimeOf(s.deviceType),
-		on_capture: C.int(s.onCapture),
+		handle: C.uintptr_t(s.handle), device_id: C.int64_t(s.device - 1), runtime: runtime, on_capture: C.int(s.onCapture),
 	}
 }
 
@@ -211,7 +216,7 @@ func (a *DeviceArray) WaitOn(stream Stream) error {
 	}
 	defer runtime.KeepAlive(a)
 	if waiter == nil {
-		return errorOf(C.wait_on(cDeviceArray(raw), stream.numbers()))
+		return errorOf(C.wait_on(cDeviceArray(raw), stream.numbers(raw.DeviceType)))
 	}
 	if stream.deviceType != raw.DeviceType {
 		return invalid("wait_on: stream of another runtime: expected one of %v, got one of %v", raw.DeviceType, stream.deviceType)

@@ -271,8 +271,8 @@ func TestStandinExportThatIsRefused(t *testing.T) {
 			"export_with_event: stream of another runtime")
 		leaked, leakedReleases, _ := countedArray(t, api.Type)
 		before := fletching.PendingReleases().Leaked
-		expectCode(t, leaked.ReleaseAfter(fletching.NewStream(abi.DeviceMetal, gated.Consumer)), syscall.ENOTSUP,
-			"release_after on ", "not supported by Metal")
+		expectCode(t, leaked.ReleaseAfter(fletching.NewStream(abi.DeviceMetal, gated.Consumer)), syscall.EINVAL,
+			"release_after: stream of another runtime")
 		if got := fletching.PendingReleases().Leaked; got != before+1 || !leaked.IsReleased() {
 			t.Errorf("leaked: expected %d, got %d", before+1, got)
 		}
@@ -416,4 +416,38 @@ func releaseBehindGate(t *testing.T, api *gpu.API) (*gpu.Gated, *releaseCount) {
 	array, releases, _ := countedArray(t, api.Type)
 	succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
 	return gated, releases
+}
+
+// A handle of another runtime never reaches the driver, and says nothing about the work that reads an array.
+func TestStandinStreamOfAnotherRuntime(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		event := api.MakeEvent()
+		gated.Shut()
+		api.RecordEvent(event, gated.Producer)
+		other := abi.DeviceROCM
+		if api.Type == other {
+			other = abi.DeviceCUDA
+		}
+		for _, device := range []abi.DeviceType{other, abi.DeviceExtDev, abi.DeviceCPU, 0} {
+			stream := fletching.NewStream(device, gated.Consumer)
+			array := awaited(t, api.Type, event)
+			expectCode(t, array.WaitOn(stream), syscall.EINVAL, "stream of another runtime")
+			array.Close()
+			produced, _, _ := countedArray(t, api.Type)
+			expectCode(t, produced.ExportWithEvent(stream), syscall.EINVAL, "stream of another runtime")
+			produced.Close()
+			before := fletching.PendingReleases().Leaked
+			kept, releases, _ := countedArray(t, api.Type)
+			expectCode(t, kept.ReleaseAfter(fletching.NewStream(device, 0)), syscall.EINVAL, "stream of another runtime")
+			expectCount(t, "releases", releases, 0)
+			if after := fletching.PendingReleases().Leaked; after != before+1 {
+				t.Errorf("leaked: %d, then %d", before, after)
+			}
+		}
+		gated.OpenGate()
+		api.SynchronizeStream(gated.Producer)
+		api.DestroyEvent(event)
+		gated.End()
+	})
 }

@@ -100,9 +100,18 @@ func hasOwnWaits(deviceType abi.DeviceType) bool {
 
 // waitWith waits through a waiter.
 func waitWith(ctx context.Context, waiter Waiter, event SyncEvent) error {
-	err := pollUntil(ctx, func() (bool, error) { return waiter.Ready(event) })
-	if canAsk := !errors.Is(err, syscall.ENOTSUP); err != nil && canAsk || err == nil && ctx.Done() != nil {
+	canAsk := true // which the cause of an ended context says nothing about
+	err := pollUntil(ctx, func() (bool, error) {
+		isReady, err := waiter.Ready(event)
+		canAsk = !errors.Is(err, syscall.ENOTSUP)
+		return isReady, err
+	})
+	if canAsk && (err != nil || ctx.Done() != nil) {
 		return err
 	}
-	return waiter.Synchronize(ctx, event)
+	err = waiter.Synchronize(ctx, event)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return canceled("synchronize", ctx)
+	}
+	return err
 }

@@ -240,3 +240,55 @@ func TestDevicesWithARuntimeNeedNoWaiter(t *testing.T) {
 	}
 	expectCode(t, fletching.RegisterWaiter(abi.DeviceMetal, nil), syscall.EINVAL, "waiter is nil")
 }
+
+// pendingWaiter waits for nothing: the event never happens.
+type pendingWaiter struct {
+	fletching.UnsupportedWaiter
+	waits *int
+}
+
+func (pendingWaiter) Ready(fletching.SyncEvent) (bool, error) { return false, nil }
+
+func (w pendingWaiter) Synchronize(context.Context, fletching.SyncEvent) error {
+	*w.waits++
+	return nil
+}
+
+func TestTheCauseOfAContextIsNoAnswerOfAWaiter(t *testing.T) {
+	waits := 0
+	succeed(t, fletching.RegisterWaiter(abi.DeviceMetal, pendingWaiter{waits: &waits}))
+	defer fletching.UnregisterWaiter(abi.DeviceMetal)
+	array := waiterArray(t, abi.DeviceMetal, func() {})
+	defer array.Close()
+	ctx, cancel := context.WithCancelCause(background)
+	cancel(syscall.ENOTSUP)
+	expectCode(t, array.Synchronize(ctx), syscall.ENOTSUP, "synchronize")
+	if waits != 0 {
+		t.Errorf("the waiter was called %d times for an event that is pending", waits)
+	}
+}
+
+// heedingWaiter cannot be asked, and returns the error of the context, as Waiter says. The context ends while it waits.
+type heedingWaiter struct {
+	fletching.UnsupportedWaiter
+	end func()
+}
+
+func (w heedingWaiter) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
+	w.end()
+	return ctx.Err()
+}
+
+func TestAWaiterThatHeedsItsContextIsCanceledWithTheCause(t *testing.T) {
+	cause := errors.New("closing")
+	ctx, cancel := context.WithCancelCause(background)
+	succeed(t, fletching.RegisterWaiter(abi.DeviceMetal, heedingWaiter{end: func() { cancel(cause) }}))
+	defer fletching.UnregisterWaiter(abi.DeviceMetal)
+	array := waiterArray(t, abi.DeviceMetal, func() {})
+	defer array.Close()
+	err := array.Synchronize(ctx)
+	expectCode(t, err, syscall.ECANCELED, "closing")
+	if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+}

@@ -129,38 +129,41 @@ static void free_hooks(struct event_hook* first) {
 }
 
 #define MOST_LEVELS 256
-#define MOST_CHILDREN ((int64_t)1 << 22)
+#define MOST_STRUCTS ((int64_t)1 << 22)
 
 static bool malformed(const char* operation, const char* what, struct failure* failure) {
   return fail(failure, EINVAL, "%s: array: %s", operation, what);
 }
 
-// Makes a hook for every struct of the array that is not released, without a change to it.
+// Makes a hook for every struct of the array that is not released, without a change to it. What is
+// below a released struct may be another owner's, or freed. `n_structs` counts them all.
 static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
-                       struct event_hook** first, struct failure* failure) {
+                       int64_t* n_structs, struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {
     return malformed(operation, "nested deeper than 256 levels", failure);
   }
-  if (array->n_children < 0 || array->n_children > MOST_CHILDREN) {
-    return malformed(operation, "n_children: expected 0 to 4194304", failure);
+  if (array->release == NULL) return true;
+  if (array->n_children < 0 || array->n_children > MOST_STRUCTS - *n_structs) {
+    return malformed(operation, "n_children: expected 0 to 4194304 structs in all", failure);
   }
+  *n_structs += array->n_children + (array->dictionary != NULL ? 1 : 0);
   if (array->n_children > 0 && array->children == NULL) {
     return malformed(operation, "children: NULL: expected a list", failure);
   }
-  if (array->release != NULL) {
-    struct event_hook* hook = malloc(sizeof *hook);
-    if (hook == NULL) return fail(failure, ENOMEM, "%s: no memory", operation);
-    *hook = (struct event_hook){.target = array, .next = *first};
-    *first = hook;
-  }
+  struct event_hook* hook = malloc(sizeof *hook);
+  if (hook == NULL) return fail(failure, ENOMEM, "%s: no memory", operation);
+  *hook = (struct event_hook){.target = array, .next = *first};
+  *first = hook;
   for (int64_t i = 0; i < array->n_children; ++i) {
     if (array->children[i] == NULL) {
       return malformed(operation, "a child is NULL: expected an array", failure);
     }
-    if (!make_hooks(operation, array->children[i], level + 1, first, failure)) return false;
+    if (!make_hooks(operation, array->children[i], level + 1, n_structs, first, failure)) {
+      return false;
+    }
   }
   return array->dictionary == NULL ||
-         make_hooks(operation, array->dictionary, level + 1, first, failure);
+         make_hooks(operation, array->dictionary, level + 1, n_structs, first, failure);
 }
 
 static void set_hooks(struct event_hook* first, struct event_share* share) {
@@ -190,9 +193,11 @@ static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream 
   }
   // Everything that can fail is done before the array is changed.
   struct event_hook* hooks = NULL;
+  int64_t n_structs = 0;
   struct event_share* share = calloc(1, sizeof *share);
   bool is_recorded = share != NULL || fail(failure, ENOMEM, "%s: no memory", operation);
-  is_recorded = is_recorded && make_hooks(operation, &array->array, 0, &hooks, failure) &&
+  is_recorded = is_recorded &&
+                make_hooks(operation, &array->array, 0, &n_structs, &hooks, failure) &&
                 record_event(&share->recorded, runtime, &stream, on_capture, failure);
   if (!is_recorded) {
     free_hooks(hooks);

@@ -18,6 +18,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 #endif
@@ -188,6 +189,18 @@ static void* run_thread(void* data) {
   return NULL;
 }
 
+// Signals of the process are for threads of the program. Not blocked are those of a fault, for
+// which the runtime of a release callback may have a handler.
+static sigset_t block_signals(void) {
+  static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  sigset_t all;
+  sigset_t before;
+  (void)sigfillset(&all);
+  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; ++i) (void)sigdelset(&all, faults[i]);
+  (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+  return before;
+}
+
 // Starts a thread that is never joined.
 static bool start_thread(void (*body)(void*), void* data) {
   struct thread_start* start = malloc(sizeof *start);
@@ -198,8 +211,10 @@ static bool start_thread(void (*body)(void*), void* data) {
   }
   *start = (struct thread_start){body, data};
   pthread_t thread;
+  const sigset_t before = block_signals();  // a thread inherits what is blocked
   const bool is_started = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
                           pthread_create(&thread, &attributes, run_thread, start) == 0;
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   (void)pthread_attr_destroy(&attributes);
   if (!is_started) free(start);
   return is_started;

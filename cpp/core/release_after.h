@@ -71,6 +71,12 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
     release_array(&array->array);  // no stream, no pending work
     return;
   }
+  // Another runtime's stream says nothing about the work that reads this memory.
+  if (own != FLETCHING_RUNTIME_NONE && stream.runtime != own) {
+    (void)complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure);
+    leak(array);
+    return;
+  }
   if (defer_release(array, &stream, on_capture, failure)) return;
   if (wait_and_release(array, &stream, failure->code)) {
     no_failure(failure);

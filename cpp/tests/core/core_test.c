@@ -264,6 +264,21 @@ static void test_the_event_lives_until_the_last_struct_is_released(void) {
   }
 }
 
+/* It belongs to who has moved the child out, or is freed. */
+static void test_nothing_below_a_released_child_is_touched(void) {
+  struct Tree tree;
+  int own = 0;
+  fake_reset();
+  make_tree(&tree);
+  tree.child.release = NULL;
+  tree.child.n_children = 3;
+  tree.child.children = NULL;
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message) == 0);
+  CHECK(tree.dictionary.release == release);
+  tree.root.array.release(&tree.root.array);
+  CHECK(fake_living_events() == 0);
+}
+
 static void test_a_malformed_array_is_refused(void) {
   struct Tree tree;
   struct FletchingStream stream = stream_on(NULL, 0);
@@ -287,6 +302,49 @@ static void test_a_malformed_array_is_refused(void) {
   CHECK(tree.root.array.release == release_with_children && tree.root.sync_event == NULL);
   CHECK(tree.child.release == release && fake_living_events() == 0);
 }
+
+/* Each level lists the next one twice: few structs, and a great many paths. */
+static void test_an_array_with_shared_children_is_refused(void) {
+  enum { LEVELS = 30 };
+  struct ArrowArray levels[LEVELS] = {{0}};
+  struct ArrowArray* children[LEVELS][2];
+  struct Tree tree;
+  int own = 0;
+  for (int i = 0; i < LEVELS; ++i) {
+    levels[i].release = release;
+    if (i + 1 == LEVELS) break;
+    levels[i].n_children = 2;
+    levels[i].children = children[i];
+    children[i][0] = children[i][1] = &levels[i + 1];
+  }
+  fake_reset();
+  make_tree(&tree);
+  tree.children[0] = &levels[0];
+  CHECK(FletchingDeviceArrayExportWithEvent(&tree.root, stream_on(&own, 0), 0, &message) == EINVAL);
+  CHECK(says("4194304 structs in all"));
+}
+
+/* --- Threads --- */
+
+#ifndef _WIN32
+static atomic_int mask_seen; /* 1: as it should be, 2: not */
+
+static void look_at_mask(void* unused) {
+  sigset_t mask;
+  (void)unused;
+  (void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
+  atomic_store(&mask_seen, sigismember(&mask, SIGUSR1) && !sigismember(&mask, SIGSEGV) ? 1 : 2);
+}
+
+static void test_threads_take_no_signals_of_the_process(void) {
+  sigset_t mask;
+  CHECK(start_thread(look_at_mask, NULL));
+  while (atomic_load(&mask_seen) == 0) sleep_ns(1000);
+  CHECK(atomic_load(&mask_seen) == 1);
+  (void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
+  CHECK(!sigismember(&mask, SIGUSR1));
+}
+#endif
 
 static void test_memory_runs_out(void) {
   int own = 0;
@@ -371,6 +429,22 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
   CHECK(releases == 3 && fake.finished == 1);
   FletchingPendingReleases(&after, NULL);
   CHECK(after.leaked == before.leaked + 2 && after.pending == 0);
+}
+
+static void test_a_stream_of_another_runtime_releases_nothing(void) {
+  struct Tree tree;
+  struct FletchingReleaseCounts before;
+  struct FletchingReleaseCounts after;
+  FletchingPendingReleases(&before, NULL);
+  fake_reset();
+  make_tree(&tree);
+  releases = 0;
+  const struct FletchingStream of_hip = {NULL, 0, NULL, FLETCHING_RUNTIME_HIP};
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, of_hip, 0, &message) == EINVAL);
+  CHECK(says("stream of another runtime"));
+  CHECK(tree.root.array.release == NULL && releases == 0);
+  FletchingPendingReleases(&after, NULL);
+  CHECK(after.leaked == before.leaked + 1 && after.pending == before.pending);
 }
 
 /* A per-thread stream that is captured: the reaper's own one is another. */
@@ -519,9 +593,15 @@ int main(void) {
   test_a_library_that_is_loaded_is_preferred();
   test_a_missing_function_fails_its_operation_alone();
   test_the_event_lives_until_the_last_struct_is_released();
+  test_nothing_below_a_released_child_is_touched();
   test_a_malformed_array_is_refused();
+  test_an_array_with_shared_children_is_refused();
+#ifndef _WIN32
+  test_threads_take_no_signals_of_the_process();
+#endif
   test_memory_runs_out();
   test_a_release_that_cannot_wait_is_leaked();
+  test_a_stream_of_another_runtime_releases_nothing();
   test_a_captured_stream_is_kept();
   test_refusals();
   test_the_starter_says_where();
