@@ -76,8 +76,8 @@ static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as m
 
 /* --- Children that need the event of their parent --- */
 
-/* A use of what keeps the event of an array alive: the share that the array holds already, or a new
- * one that the array is moved into. NULL without memory. */
+/* Takes one use of the share that keeps the event of an array alive. Without a share, moves the
+ * array into a new one. Returns NULL without memory. */
 static struct FletchingShare* hold_event(struct ArrowArray* parent) {
   if (parent->release == run_hook_array) {
     const struct HookArrowArray* hook = parent->private_data;

@@ -10,7 +10,7 @@
 
 #include "fletching_core.h"
 
-/* As the functions of the core, those that other files use have the version in their names. */
+/* The version is part of each global name, as in the core. */
 #define fletching_block_new FLETCHING_PREFIXED(BlockNew)
 #define fletching_block_free FLETCHING_PREFIXED(BlockFree)
 #define fletching_release_schema FLETCHING_PREFIXED(ReleaseSchema)

@@ -38,8 +38,8 @@ func (a *DeviceArray) ExportWithEvent(stream Stream) error {
 // It takes the array in every case, and never releases it early:
 //
 //   - It returns at once. The release callback is called later, on a goroutine of this package, with the
-//     stream's context current. A callback that blocks delays no other release, and may free memory while
-//     another thread captures. A child that was moved out before is not included.
+//     stream's context current. Up to 64 callbacks may block without delaying the others. They may free memory
+//     while another thread captures. A child that was moved out before is not included.
 //   - Without a thread, memory or event, it waits for the stream and releases the array.
 //   - If it cannot wait either, it leaks the array, counts it ([PendingReleases]) and returns the reason:
 //     EBUSY for a stream that is being captured (see [KeepArray]), ECHILD in a child of fork, ENOTSUP for a
@@ -73,7 +73,7 @@ func startRelease(release *C.struct_FletchingRelease) {
 // ReleaseCounts are counts of the arrays that [DeviceArray.ReleaseAfter] has taken.
 type ReleaseCounts struct {
 	Pending         int64  // arrays whose stream has not reached their point yet
-	Refused         int64  // of these, those that the driver last said nothing about
+	Refused         int64  // pending arrays whose last query failed
 	Running         int64  // arrays whose release callback is due, or has not returned
 	Leaked          int64  // arrays that could neither be deferred nor waited for
 	LastRefusal     string // the driver's last error about an event, or ""

@@ -26,7 +26,7 @@ type Stream struct {
 }
 
 // NewStream returns a stream. The handle is the CUstream, cudaStream_t, hipStream_t or
-// cl_command_queue, or what the waiter of another device type accepts.
+// cl_command_queue, or a stream that the waiter of another device type accepts.
 //
 // CUDA and HIP have default streams, once for each device: 0 and 1 are the legacy stream, 2 is the per-thread stream of
 // the thread that the call runs on. They are those of the array's device, whatever device is current.
@@ -67,12 +67,12 @@ const (
 	ExternalEvent OnCapture = C.FLETCHING_CAPTURE_EXTERNAL_EVENT
 
 	// KeepArray is for ReleaseAfter: the array is kept until the capture has ended and the stream has
-	// passed. Other operations refuse as with RefuseCapture.
+	// passed. The stream must live until then. Other operations refuse as with RefuseCapture.
 	KeepArray OnCapture = C.FLETCHING_CAPTURE_KEEP
 )
 
-// numbers is the stream for an array of this device type. The core takes a stream without a runtime for one of the
-// array's: where the array has one, that is a number that none has.
+// numbers converts the stream for an operation on an array of this device type. For the core,
+// FLETCHING_RUNTIME_NONE means the array's own runtime; -1 makes it refuse a stream that has none.
 func (s Stream) numbers(array abi.DeviceType) C.struct_StreamNumbers {
 	runtime := runtimeOf(s.deviceType)
 	if runtime == C.FLETCHING_RUNTIME_NONE && runtimeOf(array) != C.FLETCHING_RUNTIME_NONE {
@@ -171,8 +171,8 @@ const (
 	longestPause  = time.Millisecond
 )
 
-// waitUntil waits in the runtime, which only then lets the host see the data: when nothing is left to wait for, if
-// the context can end.
+// waitUntil ends with a wait in the runtime, because a query does not make the data visible to the host. It polls
+// first if the context can end.
 func waitUntil(ctx context.Context, ready func() (bool, error), synchronize func() error) error {
 	if err := pollUntil(ctx, ready); err != nil {
 		return err

@@ -754,7 +754,8 @@ struct FletchingEvent {
  * event: the array must not be released before the graph and everything made of it are destroyed.
  * ENOTSUP before CUDA 11.1 and ROCm 7.0. */
 #define FLETCHING_CAPTURE_EXTERNAL_EVENT 1
-/** Of ReleaseAfter: the array is kept until the capture has ended, and the stream has passed. */
+/** Of ReleaseAfter: the array is kept until the capture has ended and the stream has passed. The
+ * stream must live until then. */
 #define FLETCHING_CAPTURE_KEEP 2
 
 /* --- Waits ---
@@ -872,8 +873,9 @@ FLETCHING_EXPORT void FletchingRecordedEventDestroy(struct FletchingRecordedEven
  *
  * - Normally it returns 0 at once. The release callback runs later, on a thread of the core or
  * where FletchingSetReleaseStarter puts it, and never inside a driver callback. The stream's
- * context is current then, and the callback may free memory while another thread captures. A slow
- * callback does not delay other releases. A child that was moved out before is not included.
+ * context is current then, and the callback may free memory while another thread captures. Up to 64
+ * callbacks may block without delaying the others. A child that was moved out before is not
+ * included.
  * - Without a thread or memory, it waits for the stream, releases the array and returns 0.
  * - If it cannot wait either, it leaks the array, counts it and returns the reason: EBUSY for a
  *   stream that is being captured (unless FLETCHING_CAPTURE_KEEP), ECHILD in a child of fork.

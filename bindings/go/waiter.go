@@ -100,7 +100,7 @@ func hasOwnWaits(deviceType abi.DeviceType) bool {
 
 // waitWith waits through a waiter.
 func waitWith(ctx context.Context, waiter Waiter, event SyncEvent) error {
-	canAsk := true // which the cause of an ended context says nothing about
+	canAsk := true // the error of an ended context may be ENOTSUP too, from its cause
 	err := pollUntil(ctx, func() (bool, error) {
 		isReady, err := waiter.Ready(event)
 		canAsk = !errors.Is(err, syscall.ENOTSUP)

@@ -135,8 +135,9 @@ static bool malformed(const char* operation, const char* what, struct failure* f
   return fail(failure, EINVAL, "%s: array: %s", operation, what);
 }
 
-// Makes a hook for every struct of the array that is not released, without a change to it. What is
-// below a released struct may be another owner's, or freed. `n_structs` counts them all.
+// Makes a hook for every live struct of the array, but does not set it yet. Does not look below a
+// released struct, whose children may belong to another owner or be freed. `n_structs` is the
+// total.
 static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
                        int64_t* n_structs, struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {

@@ -42,12 +42,15 @@ static bool opencl_get_state(cl_event event, cl_int* state, struct failure* fail
   return opencl_get(event, CL_EVENT_COMMAND_EXECUTION_STATUS, state, sizeof *state, failure);
 }
 
-static bool opencl_ask(cl_event event, bool* is_done, struct failure* failure) {
-  cl_int state = CL_QUEUED;
-  if (!opencl_get_state(event, &state, failure)) return false;
+static bool opencl_check_state(cl_int state, bool* is_done, struct failure* failure) {
   *is_done = opencl_event_state(state) == EVENT_DONE;
   return opencl_event_state(state) != EVENT_FAILED ||
          opencl_check("the command of the event", state, failure);
+}
+
+static bool opencl_ask(cl_event event, bool* is_done, struct failure* failure) {
+  cl_int state = CL_QUEUED;
+  return opencl_get_state(event, &state, failure) && opencl_check_state(state, is_done, failure);
 }
 
 static bool opencl_ready(const struct runtime* self, const struct FletchingEvent* event,
@@ -56,14 +59,14 @@ static bool opencl_ready(const struct runtime* self, const struct FletchingEvent
   cl_int state = CL_QUEUED;
   cl_command_queue producer = NULL;
   if (!load(&opencl_library, failure) || !opencl_get_state(handle, &state, failure)) return false;
-  // A queue need not begin with a command before it is flushed: a caller that only asks would ask
-  // for ever.
+  // A command may stay queued until a flush: without one, a caller that polls may never see the
+  // end.
   if (state == CL_QUEUED &&
       opencl_get(handle, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure) &&
       producer != NULL) {
     (void)OPENCL_CALL(clFlush, (producer), failure);
   }
-  return failure->code == 0 && opencl_ask(handle, is_done, failure);
+  return failure->code == 0 && opencl_check_state(state, is_done, failure);
 }
 
 static bool opencl_synchronize(const struct runtime* self, const struct FletchingEvent* event,

@@ -189,8 +189,8 @@ static void* run_thread(void* data) {
   return NULL;
 }
 
-// Signals of the process are for threads of the program. Not blocked are those of a fault, for
-// which the runtime of a release callback may have a handler.
+// Leaves the signals of the process to the program's own threads. The signals of faults stay
+// unblocked, because the runtime behind a release callback may handle them.
 static sigset_t block_signals(void) {
   static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
   sigset_t all;
@@ -211,7 +211,7 @@ static bool start_thread(void (*body)(void*), void* data) {
   }
   *start = (struct thread_start){body, data};
   pthread_t thread;
-  const sigset_t before = block_signals();  // a thread inherits what is blocked
+  const sigset_t before = block_signals();  // inherited by the new thread
   const bool is_started = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
                           pthread_create(&thread, &attributes, run_thread, start) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -226,8 +226,8 @@ static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
 
-// Differs in a child of fork. Counted, because to ask the system costs more than all else that is
-// done with an event beside the driver's calls.
+// Differs in a child of fork. A counter, because getpid is a system call, which would take longer
+// than the rest of the core's work on an event.
 static int64_t process_id(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, watch_forks);

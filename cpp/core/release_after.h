@@ -65,16 +65,16 @@ static void leak(struct ArrowDeviceArray* array) {
 static void take_array(struct ArrowDeviceArray* array, struct FletchingStream stream,
                        int on_capture, struct failure* failure) {
   const int32_t own = device_runtime(array->device_type);
-  if (stream.device_id < 0) stream.device_id = array->device_id;
-  if (stream.runtime == FLETCHING_RUNTIME_NONE) stream.runtime = own;
+  if (!complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure)) {
+    // The order of that stream does not cover the work on this memory.
+    if (own != FLETCHING_RUNTIME_NONE) {
+      leak(array);
+      return;
+    }
+    no_failure(failure);  // any runtime's work may read memory of the host
+  }
   if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
     release_array(&array->array);  // no stream, no pending work
-    return;
-  }
-  // Another runtime's stream says nothing about the work that reads this memory.
-  if (own != FLETCHING_RUNTIME_NONE && stream.runtime != own) {
-    (void)complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure);
-    leak(array);
     return;
   }
   if (defer_release(array, &stream, on_capture, failure)) return;

@@ -94,8 +94,8 @@ class Queue {
   // Enqueues a copy to `staging`, memory of Backend::allocate_staging.
   virtual void read(void* staging, const void* buffer, size_t bytes) = 0;
 
-  // Kernels and copies may be collected until this, or any other call than those two.
-  virtual void start() {}
+  // Submits the calls of invert and read, which a queue may collect. All other calls flush first.
+  virtual void flush() {}
 
   virtual std::unique_ptr<Event> record() = 0;
 

@@ -130,58 +130,56 @@ class GpuQueue : public Queue {
   GpuQueue& operator=(const GpuQueue&) = delete;
 
   void* handle() override {
-    start();
+    flush();
     has_work_ = true;
     return stream_;
   }
   std::unique_ptr<Gate> shut() override {
-    start();
+    flush();
     has_work_ = true;
     return std::make_unique<GpuGate<Api>>(stream_);
   }
   void invert(void* buffer, size_t bytes) override { add(Kernel::kInvert, buffer, buffer, bytes); }
-  // By a kernel: between two places in memory of the host, or managed memory, a driver may copy at
-  // once, on the thread that asks, and so wait for the stream.
+  // By a kernel: a driver may copy host or managed memory on the calling thread, which then waits
+  // for the stream.
   void read(void* staging, const void* buffer, size_t bytes) override {
     add(Kernel::kCopy, staging, buffer, bytes);
   }
-  // A driver that has about a thousand launches or copies waiting on a stream waits itself: a
-  // launch takes many buffers.
-  void start() override {
+  // One launch for many buffers: a driver blocks when about a thousand launches are pending on a
+  // stream.
+  void flush() override {
     if (count_ == 0) return;
     has_work_ = true;
     const typename Api::Current current;
     void* arguments[] = {&ranges_};
-    Api::launch(kernel_, count_, kThreads, stream_, arguments);
+    Api::launch(kernel_, count_, Ranges::kThreads, stream_, arguments);
     count_ = 0;
   }
   void copy(void* to, const void* from, size_t bytes) {
-    start();
+    flush();
     has_work_ = true;
     const typename Api::Current current;
     Api::copy(to, from, bytes, stream_);
   }
   std::unique_ptr<Event> record() override {
-    start();
+    flush();
     return std::make_unique<GpuEvent<Api>>(stream_);
   }
   bool is_idle() override {
-    start();
+    flush();
     const typename Api::Current current;
     return Api::is_idle(stream_);
   }
   void finish() override {
-    start();
+    flush();
     const typename Api::Current current;
     Api::finish(stream_);
     has_work_ = false;
   }
 
  private:
-  static constexpr uint32_t kThreads = 256;
-
   void add(Kernel kernel, void* to, const void* from, size_t bytes) {
-    if (kernel != kernel_ || count_ == Ranges::kMost) start();
+    if (kernel != kernel_ || count_ == Ranges::kMost) flush();
     kernel_ = kernel;
     ranges_.entries[count_++] = {static_cast<unsigned char*>(to),
                                  static_cast<const unsigned char*>(from), bytes};
@@ -189,7 +187,7 @@ class GpuQueue : public Queue {
 
   typename Api::Stream stream_;
   bool has_work_ = false;  // perhaps
-  // What the next launch does.
+  // The next launch.
   Kernel kernel_ = Kernel::kInvert;
   uint32_t count_ = 0;
   Ranges ranges_;

@@ -20,7 +20,7 @@ void Reader::read(const Case& what, const ArrowDeviceArray& array) {
   const std::string path = "case " + what.name + ": /";
   if (array.array.release == nullptr) fail(EBADMSG, path + " array is released");
   read_node(path, what.node, array.array, copies_);
-  queue_->start();
+  queue_->flush();
 }
 
 void Reader::read_node(const std::string& path, const Node& node, const ArrowArray& array,

@@ -212,7 +212,7 @@ def fill(scene: Scene) -> None:
 
 
 def start(scene: Scene, stream: ctypes.c_void_p) -> None:
-    """Launches the kernel, whose arguments say that there is nothing to do."""
+    """Launches the empty kernel."""
     values = (ctypes.c_uint64(scene.memory["device"][0]), ctypes.c_uint64(0), ctypes.c_uint64(0))
     arguments = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
     one, none = ctypes.c_uint(1), ctypes.c_uint(0)
@@ -226,7 +226,7 @@ def launch(scene: Scene) -> None:
 
 
 def launches(count: int) -> Probe:
-    """Enqueued behind the gate: a driver has room for so many."""
+    """Behind the gate: a driver blocks when too many are pending on a stream."""
 
     def work(scene: Scene) -> None:
         for _ in range(count):

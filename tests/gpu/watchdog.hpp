@@ -29,7 +29,7 @@ inline std::chrono::seconds check_limit() {
   return std::chrono::seconds(seconds > 0 ? seconds : 20);
 }
 
-/// What the check is about at the moment, for the row of one that hangs. Outlives the check.
+/// The current case of a check, for the row of a check that hangs. The text outlives the check.
 inline std::atomic<const char*> g_subject{""};
 
 /// Watches one check as long as the object lives. After the limit it prints the check's row and

@@ -34,9 +34,9 @@ inline Status defer_release(const char* operation, DeviceArray& array,
 /// It takes the array in every case, and never releases it early:
 ///
 /// - It returns at once, and the release callback is called later, on a thread of this library,
-///   never within a callback of a driver. Threads are started as they are needed, so that a slow
-///   callback delays no other release, and sleep while there is nothing to do. A callback runs with
-///   the stream's context current, and in the relaxed mode of stream captures
+///   never within a callback of a driver. Threads are started as they are needed, and sleep while
+///   there is nothing to do: up to 64 callbacks may block without delaying the others. A callback
+///   runs with the stream's context current, and in the relaxed mode of stream captures
 ///   (cuThreadExchangeStreamCaptureMode), so that it may free memory while another thread captures.
 ///   A child that was moved out before is not waited for.
 /// - Where the release cannot be deferred (no thread, no memory, no event), this waits for the

@@ -1,17 +1,19 @@
-// What a launch of kernels.cu gets, by value: the parameters of a kernel have at most 4 KB.
+// The argument of the kernels in kernels.cu and of the stand-ins' own. It is passed by value:
+// kernel parameters are limited to 4 KB.
 #ifndef FLETCHING_PRODUCER_KERNELS_RANGES_H
 #define FLETCHING_PRODUCER_KERNELS_RANGES_H
 
 #include <stdint.h>
 
-// Each entry is done by one block.
+// One block of threads handles one entry.
 struct Ranges {
-  enum { kMost = 128 };
-  struct {
+  enum { kMost = 128, kThreads = 256 };
+  struct Entry {
     unsigned char* to;
     const unsigned char* from;
     uint64_t bytes;
-  } entries[kMost];
+  };
+  Entry entries[kMost];
 };
 
 #endif  // FLETCHING_PRODUCER_KERNELS_RANGES_H

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "memory.hpp"
+#include "ranges.h"
 
 namespace fletching::standin {
 
@@ -96,29 +97,23 @@ std::function<void(Context&)> bind_copy(std::uint64_t threads, void** arguments,
   };
 }
 
-// The reference producer's: what each block does with one of these. A thread strides over the
-// bytes.
-struct Range {
-  std::uintptr_t to;
-  std::uintptr_t from;
-  std::uint64_t bytes;
-};
-constexpr std::uint64_t kMostRanges = 128;
-constexpr std::uint64_t kThreadsOfRange = 256;
+std::uintptr_t address_of(const unsigned char* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
 
 template <class Each>
 std::function<void(Context&)> bind_ranges(std::uint64_t threads, void** arguments, Memory& memory,
                                           Each each) {
-  const auto all = argument<std::array<Range, kMostRanges>>(arguments, 0);
-  const std::uint64_t count = threads / kThreadsOfRange;
-  require(count <= kMostRanges, Status::kInvalidValue);
-  const std::vector<Range> ranges(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto ranges = argument<Ranges>(arguments, 0);
+  const std::uint64_t count = threads / Ranges::kThreads;
+  require(count <= Ranges::kMost, Status::kInvalidValue);
+  const std::vector<Ranges::Entry> entries(ranges.entries, ranges.entries + count);
   return [=, &memory](Context& context) {
-    for (const Range& range : ranges) {
-      if (range.bytes == 0) continue;
-      const View to = view(range.to, 1, range.bytes, context, memory);
-      const View from = view(range.from, 1, range.bytes, context, memory);
-      std::transform(from.data, from.data + range.bytes, to.data, each);
+    for (const Ranges::Entry& entry : entries) {
+      if (entry.bytes == 0) continue;
+      const View to = view(address_of(entry.to), 1, entry.bytes, context, memory);
+      const View from = view(address_of(entry.from), 1, entry.bytes, context, memory);
+      std::transform(from.data, from.data + entry.bytes, to.data, each);
     }
   };
 }

@@ -14,7 +14,7 @@
 //     fletching_copy(Ranges ranges)                   to[i] = from[i]
 //
 // A thread does one element, so those beyond grid * block stay as they are. The last two are the
-// reference producer's (cpp/producer/kernels/ranges.h), with blocks of 256 threads.
+// reference producer's (cpp/producer/kernels/ranges.h).
 #ifndef FLETCHING_STANDIN_KERNELS_HPP
 #define FLETCHING_STANDIN_KERNELS_HPP
 

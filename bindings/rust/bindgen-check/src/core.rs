@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the crate `fletching` declares of the event core, beside what bindgen makes of its header.
+//! Compares the crate's declarations of the event core with those that bindgen makes of its header.
 
 #[path = "../../fletching/src/runtime/declarations.rs"]
 mod ours;

@@ -450,8 +450,8 @@ static void* run_thread(void* data) {
   return NULL;
 }
 
-// Signals of the process are for threads of the program. Not blocked are those of a fault, for
-// which the runtime of a release callback may have a handler.
+// Leaves the signals of the process to the program's own threads. The signals of faults stay
+// unblocked, because the runtime behind a release callback may handle them.
 static sigset_t block_signals(void) {
   static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
   sigset_t all;
@@ -472,7 +472,7 @@ static bool start_thread(void (*body)(void*), void* data) {
   }
   *start = (struct thread_start){body, data};
   pthread_t thread;
-  const sigset_t before = block_signals();  // a thread inherits what is blocked
+  const sigset_t before = block_signals();  // inherited by the new thread
   const bool is_started = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
                           pthread_create(&thread, &attributes, run_thread, start) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -487,8 +487,8 @@ static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
 
-// Differs in a child of fork. Counted, because to ask the system costs more than all else that is
-// done with an event beside the driver's calls.
+// Differs in a child of fork. A counter, because getpid is a system call, which would take longer
+// than the rest of the core's work on an event.
 static int64_t process_id(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, watch_forks);
@@ -2313,12 +2313,15 @@ static bool opencl_get_state(cl_event event, cl_int* state, struct failure* fail
   return opencl_get(event, CL_EVENT_COMMAND_EXECUTION_STATUS, state, sizeof *state, failure);
 }
 
-static bool opencl_ask(cl_event event, bool* is_done, struct failure* failure) {
-  cl_int state = CL_QUEUED;
-  if (!opencl_get_state(event, &state, failure)) return false;
+static bool opencl_check_state(cl_int state, bool* is_done, struct failure* failure) {
   *is_done = opencl_event_state(state) == EVENT_DONE;
   return opencl_event_state(state) != EVENT_FAILED ||
          opencl_check("the command of the event", state, failure);
+}
+
+static bool opencl_ask(cl_event event, bool* is_done, struct failure* failure) {
+  cl_int state = CL_QUEUED;
+  return opencl_get_state(event, &state, failure) && opencl_check_state(state, is_done, failure);
 }
 
 static bool opencl_ready(const struct runtime* self, const struct FletchingEvent* event,
@@ -2327,14 +2330,14 @@ static bool opencl_ready(const struct runtime* self, const struct FletchingEvent
   cl_int state = CL_QUEUED;
   cl_command_queue producer = NULL;
   if (!load(&opencl_library, failure) || !opencl_get_state(handle, &state, failure)) return false;
-  // A queue need not begin with a command before it is flushed: a caller that only asks would ask
-  // for ever.
+  // A command may stay queued until a flush: without one, a caller that polls may never see the
+  // end.
   if (state == CL_QUEUED &&
       opencl_get(handle, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure) &&
       producer != NULL) {
     (void)OPENCL_CALL(clFlush, (producer), failure);
   }
-  return failure->code == 0 && opencl_ask(handle, is_done, failure);
+  return failure->code == 0 && opencl_check_state(state, is_done, failure);
 }
 
 static bool opencl_synchronize(const struct runtime* self, const struct FletchingEvent* event,
@@ -3396,8 +3399,9 @@ static bool malformed(const char* operation, const char* what, struct failure* f
   return fail(failure, EINVAL, "%s: array: %s", operation, what);
 }
 
-// Makes a hook for every struct of the array that is not released, without a change to it. What is
-// below a released struct may be another owner's, or freed. `n_structs` counts them all.
+// Makes a hook for every live struct of the array, but does not set it yet. Does not look below a
+// released struct, whose children may belong to another owner or be freed. `n_structs` is the
+// total.
 static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
                        int64_t* n_structs, struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {
@@ -4032,16 +4036,16 @@ static void leak(struct ArrowDeviceArray* array) {
 static void take_array(struct ArrowDeviceArray* array, struct FletchingStream stream,
                        int on_capture, struct failure* failure) {
   const int32_t own = device_runtime(array->device_type);
-  if (stream.device_id < 0) stream.device_id = array->device_id;
-  if (stream.runtime == FLETCHING_RUNTIME_NONE) stream.runtime = own;
+  if (!complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure)) {
+    // The order of that stream does not cover the work on this memory.
+    if (own != FLETCHING_RUNTIME_NONE) {
+      leak(array);
+      return;
+    }
+    no_failure(failure);  // any runtime's work may read memory of the host
+  }
   if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
     release_array(&array->array);  // no stream, no pending work
-    return;
-  }
-  // Another runtime's stream says nothing about the work that reads this memory.
-  if (own != FLETCHING_RUNTIME_NONE && stream.runtime != own) {
-    (void)complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure);
-    leak(array);
     return;
   }
   if (defer_release(array, &stream, on_capture, failure)) return;

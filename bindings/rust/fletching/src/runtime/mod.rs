@@ -349,8 +349,8 @@ impl DeviceArray {
     ///
     /// - Normally it returns at once. The release callback runs later, on a thread of the crate, and
     ///   never inside a driver callback. The stream's context is current then, and the callback may
-    ///   free memory while another thread captures. A slow callback does not delay other releases. A
-    ///   child that was moved out before is not included.
+    ///   free memory while another thread captures. Up to 64 callbacks may block without delaying
+    ///   the others. A child that was moved out before is not included.
     /// - Without a thread or memory, it waits for the stream and releases the array.
     /// - If it cannot wait either, it leaks the array, counts it and returns the reason: EBUSY for a
     ///   stream that is being captured, ECHILD in a child of fork.
@@ -383,7 +383,7 @@ impl DeviceArray {
 pub struct PendingReleases {
     /// Arrays whose stream has not reached their point yet.
     pub pending: i64,
-    /// Of these, those that the driver last said nothing about.
+    /// Pending arrays whose last query failed.
     pub refused: i64,
     /// Arrays whose release callback is due, or has not returned.
     pub running: i64,
