@@ -9,7 +9,7 @@
 // but its public functions has a name outside of it. C11, libc and threads only.
 //
 // Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
-// streams; releaser, reaper, release_after; structs.
+// streams; releaser, reaper, release_after; fork; structs.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
 #endif
@@ -279,7 +279,9 @@ static int report(const struct failure* failure, struct FletchingMessage* messag
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #endif
@@ -350,7 +352,7 @@ static bool start_thread(void (*body)(void*), void* data) {
   return true;
 }
 
-static int64_t process_id(void) { return 0; }  // Windows has no fork
+static int64_t process_number(void) { return 1; }  // Windows has no fork
 
 static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
 
@@ -386,7 +388,64 @@ typedef pthread_mutex_t lock_type;
 typedef pthread_cond_t condition_type;
 #define LOCK_INIT PTHREAD_MUTEX_INITIALIZER
 
-static void lock(lock_type* self) { (void)pthread_mutex_lock(self); }
+// --- The process ---
+//
+// A child of fork inherits locks, but not the threads that hold them: its first call makes them
+// free again.
+
+static void reset_locks(void);
+
+static void reset_lock(lock_type* self) { (void)pthread_mutex_init(self, NULL); }
+
+enum { NEW_PROCESS = 0, ENTERING = -1 };
+
+static _Atomic int64_t ordinary_mark;
+static _Atomic int64_t* process_mark = &ordinary_mark;
+
+static void mark_as_new(void) { atomic_store(process_mark, NEW_PROCESS); }
+
+static void watch_forks(void) {
+#ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
+  const size_t size = sizeof *process_mark;
+  void* page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED && madvise(page, size, MADV_WIPEONFORK) == 0) {
+    process_mark = page;
+  } else if (page != MAP_FAILED) {
+    (void)munmap(page, size);
+  }
+#endif
+  (void)pthread_atfork(NULL, NULL, mark_as_new);
+}
+
+static int64_t enter_process(void) {
+  static _Atomic int64_t entered;  // by this process and those that it descends from
+  int64_t mark = NEW_PROCESS;
+  if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
+    reset_locks();
+    mark = atomic_fetch_add(&entered, 1) + 1;
+    atomic_store(process_mark, mark);
+  }
+  while (mark == ENTERING) {
+    (void)sched_yield();
+    mark = atomic_load(process_mark);
+  }
+  return mark;
+}
+
+// Positive, and greater in a child of fork. A mark in memory, because getpid is a system call,
+// which would take longer than the rest of the core's work on an event.
+static int64_t process_number(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, watch_forks);
+  const int64_t mark = atomic_load_explicit(process_mark, memory_order_acquire);
+  return mark > 0 ? mark : enter_process();
+}
+
+static void lock(lock_type* self) {
+  (void)process_number();
+  (void)pthread_mutex_lock(self);
+}
+
 static void unlock(lock_type* self) { (void)pthread_mutex_unlock(self); }
 static void notify(condition_type* self) { (void)pthread_cond_signal(self); }
 
@@ -481,20 +540,6 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-static _Atomic int64_t forks;
-
-static void count_fork(void) { atomic_fetch_add(&forks, 1); }
-
-static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
-
-// Differs in a child of fork. A counter, because getpid is a system call, which would take longer
-// than the rest of the core's work on an event.
-static int64_t process_id(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  (void)pthread_once(&once, watch_forks);
-  return atomic_load_explicit(&forks, memory_order_relaxed);
-}
-
 // Without stdio: in a child of fork its lock may be held forever.
 static void write_to_stderr(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, strlen(text));
@@ -554,11 +599,12 @@ struct vendor_library {
   const char* const* names;  // in the order in which they are tried; NULL ends them
   const struct vendor_function* functions;
   size_t n_functions;
-  void* table;            // the struct of the functions; missing functions are NULL
-  void (*bind)(void);     // called when the table is filled; may be NULL
-  const char* found;      // the name under which it was loaded
-  lock_type lock;         // guards the load
-  atomic_bool is_loaded;  // then nothing changes any more
+  void* table;                 // the struct of the functions; missing functions are NULL
+  void (*bind)(void);          // called when the table is filled; may be NULL
+  const char* found;           // the name under which it was loaded
+  lock_type lock;              // guards the load
+  atomic_bool is_loaded;       // then nothing changes any more
+  atomic_bool is_initialized;  // by this process, or one that it descends from
 };
 
 // Opens the library under the first name that works. Prefers a library that the process has loaded,
@@ -650,6 +696,7 @@ struct FletchingRecordedEvent {
 // True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
 // runtime whose events cannot be waited on by a call.
 struct runtime {
+  const char* name;
   bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                       struct failure* failure);
   bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
@@ -662,6 +709,8 @@ struct runtime {
   // Whether the work on the stream is done, or can never run. A failure is no answer.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
+  // Whether work can never run on the stream again, because its device is lost.
+  bool (*is_lost)(const struct runtime* self, const struct FletchingStream* stream);
   // Finishes other work on the queue after a failed command, before a release.
   void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
@@ -803,9 +852,14 @@ static bool restore(const struct graph_runtime* self, struct relaxed* mode,
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
 
+// In a child of fork the next function fails as a second initialization would.
 static bool initialize(const struct graph_runtime* self, struct failure* failure) {
-  return self->load(failure) && GRAPH_HAS(self, init, failure) &&
-         GRAPH_CHECK(self, init, self->functions->init(0), failure);
+  if (!self->load(failure)) return false;
+  if (atomic_load_explicit(&self->library->is_initialized, memory_order_relaxed)) return true;
+  const bool is_done =
+      GRAPH_HAS(self, init, failure) && GRAPH_CHECK(self, init, self->functions->init(0), failure);
+  if (is_done) atomic_store_explicit(&self->library->is_initialized, true, memory_order_relaxed);
+  return is_done;
 }
 
 static bool refuse_capture(const struct vendor_library* library, const char* got,
@@ -958,6 +1012,23 @@ static bool graph_has_passed(const struct runtime* runtime,
   no_failure(&ignored);
   (void)restore(self, &mode, &ignored);
   return has_passed || is_lost;
+}
+
+// For a stream on which no event can be recorded any more.
+static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
+  const struct graph_runtime* self = runtime->graph;
+  struct scope scope = {0};
+  struct failure failure;
+  struct failure ignored;
+  int32_t status = 0;
+  no_failure(&failure);
+  no_failure(&ignored);
+  const bool can_ask =
+      self->enter_stream(&scope, stream, &failure) && GRAPH_HAS(self, is_capturing, &failure) &&
+      GRAPH_CHECK(self, is_capturing,
+                  self->functions->is_capturing(self->stream(stream->handle), &status), &failure);
+  (void)self->leave(&scope, &ignored);
+  return !can_ask && self->is_lost(failure.result);
 }
 
 // No other call destroys the event: continue without the relaxed mode, and retry once if the
@@ -1669,12 +1740,14 @@ static void* cuda_current(void) {
 }
 
 static const struct runtime cuda_runtime = {
+    .name = "CUDA",
     .graph = &cuda_parts,
     .synchronize = graph_synchronize,
     .wait_on = graph_wait_on,
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,
     .run_at_origin = graph_run_at_origin,
@@ -2075,12 +2148,14 @@ static bool hip_resolve(const struct runtime* runtime, struct FletchingStream* s
 }
 
 static const struct runtime hip_runtime = {
+    .name = "HIP",
     .graph = &hip_parts,
     .synchronize = graph_synchronize,
     .wait_on = graph_wait_on,
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,
     .run_at_origin = graph_run_at_origin,
@@ -2382,8 +2457,11 @@ static bool opencl_wait_on(const struct runtime* self, const struct FletchingEve
   const cl_command_queue queue = stream->handle;
   const cl_event waited_for = handle;
   cl_command_queue producer = NULL;
+  bool is_done = false;
+  // Not every implementation refuses a barrier behind a command that has failed.
   if (!opencl_check_queue(queue, failure) || !load(&opencl_library, failure) ||
       !opencl_check_context(waited_for, queue, failure) ||
+      !opencl_ask(waited_for, &is_done, failure) ||
       !opencl_get(waited_for, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure)) {
     return false;
   }
@@ -2458,6 +2536,7 @@ static bool opencl_resolve(const struct runtime* self, struct FletchingStream* s
 }
 
 static const struct runtime opencl_runtime = {
+    .name = "OpenCL",
     .synchronize = opencl_synchronize,
     .wait_on = opencl_wait_on,
     .ready = opencl_ready,
@@ -2832,6 +2911,7 @@ static bool vulkan_wait_on(const struct FletchingEvent* event,
 }
 
 static const struct runtime vulkan_runtime = {
+    .name = "Vulkan",
     .no_record =
         "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller records",
     .instead_of_wait =
@@ -2841,13 +2921,18 @@ static const struct runtime vulkan_runtime = {
 
 #endif  // FLETCHING_CORE_VULKAN_H
 
-static const struct runtime no_runtime = {.no_record = "no runtime that records events"};
+static const struct runtime no_runtime = {
+    .name = "no runtime",
+    .no_record = "no runtime that records events",
+};
 
 static const struct runtime sycl_runtime = {
+    .name = "SYCL",
     .no_record = "not supported for SYCL: a sycl::event is a C++ object of the SYCL implementation",
 };
 
 static const struct runtime metal_runtime = {
+    .name = "Metal",
     .no_record =
         "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "
         "encodes",
@@ -2902,7 +2987,7 @@ struct waiter_entry {
   struct waiter_entry* next;
 };
 
-// Never freed: events are waited on until the very end. Of a handful.
+// Of a handful. Those at the end of the process are not freed: events are waited on until then.
 static struct waiter_entry* first_waiter;
 static lock_type waiter_lock = LOCK_INIT;
 
@@ -2913,21 +2998,20 @@ static struct waiter_entry** find_waiter(ArrowDeviceType type) {
   return place;
 }
 
+// The list changes in one store, so that a child of fork finds it as it was before or after.
 static bool add_waiter(ArrowDeviceType type, const struct FletchingWaiter* waiter) {
   struct waiter_entry* made = malloc(sizeof *made);
-  bool is_added = true;
+  if (made == NULL) return false;
   lock(&waiter_lock);
   struct waiter_entry** place = find_waiter(type);
-  if (*place == NULL && made != NULL) {
-    *made = (struct waiter_entry){.type = type};
-    *place = made;
-    made = NULL;
-  }
-  is_added = *place != NULL;
-  if (is_added) (*place)->waiter = *waiter;
+  struct waiter_entry* replaced = *place;
+  struct waiter_entry* next = replaced != NULL ? replaced->next : NULL;
+  *made = (struct waiter_entry){.type = type, .waiter = *waiter, .next = next};
+  atomic_signal_fence(memory_order_release);
+  *place = made;
   unlock(&waiter_lock);
-  free(made);
-  return is_added;
+  free(replaced);
+  return true;
 }
 
 int FletchingRegisterWaiter(ArrowDeviceType device_type, const struct FletchingWaiter* waiter,
@@ -3066,9 +3150,10 @@ static bool complete_stream(struct FletchingStream* stream, const char* operatio
   const int32_t own = device_runtime(type);
   if (stream->device_id < 0) stream->device_id = device_id;
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
-  return stream->runtime == own ||
-         fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got runtime %d",
-              operation, label_of(type).text, (int)stream->runtime);
+  if (stream->runtime == own) return true;
+  const struct runtime* got = numbered_runtime(stream->runtime);
+  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one of %s",
+              operation, label_of(type).text, got != NULL ? got->name : "no runtime");
 }
 
 static bool synchronize_event(const struct FletchingEvent* event, struct failure* failure) {
@@ -3283,7 +3368,7 @@ static void count_inherited(void) {
 // No caller can receive an error.
 static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   if (recorded->event == NULL) return;
-  if (recorded->process != process_id()) {
+  if (recorded->process != process_number()) {
     count_inherited();  // the parent owns it, and the runtime does not survive a fork
     return;
   }
@@ -3314,7 +3399,7 @@ static const struct runtime* recorder_for(const char* operation, ArrowDeviceType
 static bool record_event(struct FletchingRecordedEvent* recorded, const struct runtime* runtime,
                          const struct FletchingStream* stream, int on_capture,
                          struct failure* failure) {
-  *recorded = (struct FletchingRecordedEvent){.runtime = runtime, .process = process_id()};
+  *recorded = (struct FletchingRecordedEvent){.runtime = runtime, .process = process_number()};
   if (runtime->record(runtime, recorded, stream, on_capture, failure)) return true;
   end_recorded(recorded);
   recorded->event = NULL;
@@ -3513,8 +3598,9 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
   no_failure(&failure);
   const struct runtime* runtime = recorder_of(other.runtime, &failure);
   if (runtime != NULL && stream.runtime != other.runtime) {
-    (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %d and %d",
-               (int)stream.runtime, (int)other.runtime);
+    const struct runtime* own = numbered_runtime(stream.runtime);
+    (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %s and %s",
+               own != NULL ? own->name : "no runtime", runtime->name);
   } else if (runtime != NULL && !is_same_stream(&stream, &other) &&
              record_event(&recorded, runtime, &other, FLETCHING_CAPTURE_REFUSE, &failure)) {
     const struct FletchingEvent event = {.sync_event = &recorded.event,
@@ -3640,6 +3726,14 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
 
 #endif  // FLETCHING_CORE_CUDA_EXCHANGE_H
 
+/* --- cpp/core/fork.h --- */
+
+// SPDX-License-Identifier: Apache-2.0
+//
+// The locks of the core, which a child of fork inherits in any state.
+#ifndef FLETCHING_CORE_FORK_H
+#define FLETCHING_CORE_FORK_H
+
 /* --- cpp/core/release_after.h --- */
 
 // SPDX-License-Identifier: Apache-2.0
@@ -3664,21 +3758,23 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
 #ifndef FLETCHING_CORE_RELEASER_H
 #define FLETCHING_CORE_RELEASER_H
 
+struct release_list {
+  struct FletchingRelease* first;
+  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
+};
+
 // An array that is released when its event has passed.
 struct FletchingRelease {
   struct ArrowDeviceArray array;
-  struct FletchingRecordedEvent recorded;
-  struct FletchingStream stream;  // of one whose event is recorded when a capture has ended
+  struct FletchingRecordedEvent recorded;  // without an event: of a stream that is captured
+  struct FletchingStream stream;
+  const void* thread;  // whose per-thread default stream it is; NULL for other streams
   // How often in a row the runtime has refused to say whether the event has passed, as far as it
   // matters, and how often not to ask from now on.
   int refusals;
   int skips;
+  struct release_list followers;  // on the same stream, later
   struct FletchingRelease* next;
-};
-
-struct release_list {
-  struct FletchingRelease* first;
-  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
 };
 
 static struct FletchingRelease** end_of(struct release_list* list) {
@@ -3690,17 +3786,16 @@ static void append_entry(struct release_list* list, struct FletchingRelease* ent
   list->end = &entry->next;
 }
 
-// Moves every entry of `from`.
-static void append_list(struct release_list* list, struct release_list* from) {
-  if (from->first == NULL) return;
-  *end_of(list) = from->first;
-  list->end = from->end;
-  *from = (struct release_list){NULL, NULL};
-}
-
 // Set when the process exits: no further release begins.
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
+
+// To be called when the runtime has been used: then note_exit comes before its own exit handlers.
+static void watch_exit(int32_t runtime) {
+  static _Atomic uint32_t watched;
+  const uint32_t bit = UINT32_C(1) << runtime;
+  if ((atomic_fetch_or(&watched, bit) & bit) == 0) (void)atexit(note_exit);
+}
 
 // Worker threads for release callbacks. Another thread starts if entries wait and none was taken
 // since the last keep_up, up to MOST_WORKERS. At most MOST_IDLE idle threads sleep. The threads are
@@ -3720,8 +3815,6 @@ static struct {
   int idle;
   _Atomic int64_t running_count;  // entries that have passed, and whose callback has not returned
 } releaser = {.lock = LOCK_INIT};
-
-static bool start_releaser(void) { return init_condition(&releaser.changed); }
 
 // --- One release ---
 
@@ -3832,25 +3925,28 @@ enum {
   SHORTEST_PAUSE_US = 20,
   LONGEST_PAUSE_US = 20000,
   PAUSE_WHILE_BEHIND_US = 500,  // the longest while a release waits for a thread
-  REST_FACTOR = 50,             // times the duration of a query of every entry
+  REST_FACTOR = 50,             // times the duration of a query of every stream
   LONGEST_REST_US = 100000,
   MOST_REFUSALS = 4,  // then every 16th time is often enough
 };
 
 static bool is_of_parent(void) {
   const int64_t process = atomic_load(&reaper.process);
-  return process != 0 && process != process_id() + 1;
+  return process != 0 && process != process_number();
 }
 
 // Of an entry whose stream was captured, the event is recorded when the capture has ended.
 static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
-  if (!record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure) &&
-      failure->code == EBUSY) {
-    no_failure(failure);
+  if (record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure)) {
+    return false;
   }
-  return false;
+  if (failure->code == EBUSY) {
+    no_failure(failure);
+    return false;
+  }
+  return runtime->is_lost(runtime, &entry->stream);
 }
 
 // An error says nothing about the work: however often it is returned, the array stays as it is, and
@@ -3878,13 +3974,55 @@ static bool has_passed(struct FletchingRelease* entry) {
   return false;
 }
 
-// Starts the releases of the entries that are done, from this one on. Returns whether there were
+// --- Queues: of the entries of a stream only the first that is pending is asked ---
+
+// Whether `later`, which has just come, can only pass after the entry. One handle can stand for the
+// default streams of several contexts, devices and threads.
+static bool comes_after(const struct FletchingRelease* later,
+                        const struct FletchingRelease* entry) {
+  const struct FletchingRecordedEvent* a = &later->recorded;
+  const struct FletchingRecordedEvent* b = &entry->recorded;
+  return a->event != NULL && b->event != NULL && a->runtime == b->runtime &&
+         later->stream.handle == entry->stream.handle && later->thread == entry->thread &&
+         a->origin.context == b->origin.context && a->origin.device == b->origin.device;
+}
+
+// Returns the link to the first entry that is at the head of a queue of its own.
+static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
+  struct FletchingRelease** first_new = end_of(&reaper.pending);
+  while (entry != NULL) {
+    struct FletchingRelease* next = entry->next;
+    struct FletchingRelease* head = reaper.pending.first;
+    while (head != NULL && !comes_after(entry, head)) head = head->next;
+    entry->next = NULL;
+    append_entry(head != NULL ? &head->followers : &reaper.pending, entry);
+    entry = next;
+  }
+  return first_new;
+}
+
+// Makes the first follower the next head.
+static void split_queue(struct FletchingRelease* head) {
+  struct FletchingRelease* follower = head->followers.first;
+  if (follower == NULL) return;
+  if (follower->next != NULL) {
+    follower->followers = (struct release_list){follower->next, head->followers.end};
+  }
+  head->followers = (struct release_list){NULL, NULL};
+  follower->next = head->next;
+  head->next = follower;
+}
+
+// Starts the releases of the entries that are done, from this head on. Returns whether there were
 // any.
 static bool hand_over(struct FletchingRelease** place) {
   bool any = false;
   while (*place != NULL) {
     struct FletchingRelease* entry = *place;
-    if (!has_passed(entry)) {
+    const bool is_done = has_passed(entry);
+    // One that is refused holds up no other.
+    if (is_done || entry->refusals > 0) split_queue(entry);
+    if (!is_done) {
       place = &entry->next;
       continue;
     }
@@ -3900,9 +4038,8 @@ static bool hand_over(struct FletchingRelease** place) {
   return any;
 }
 
-// Sleeps until there is something to do. Returns the link to the first entry that is new, which is
-// NULL there when none is.
-static struct FletchingRelease** collect(int64_t due, bool is_behind) {
+// Sleeps until there is something to do. Returns the first entry that is new; NULL for none.
+static struct FletchingRelease* collect(int64_t due, bool is_behind) {
   lock(&reaper.lock);
   if (is_behind && due > now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND) {
     due = now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND;
@@ -3911,17 +4048,17 @@ static struct FletchingRelease** collect(int64_t due, bool is_behind) {
   while (reaper.incoming.first == NULL && (due == INT64_MAX || now_ns() < due)) {
     wait_until(&reaper.wake, &reaper.lock, due);
   }
-  struct FletchingRelease** first_new = end_of(&reaper.pending);
-  append_list(&reaper.pending, &reaper.incoming);
+  struct FletchingRelease* first = reaper.incoming.first;
+  reaper.incoming = (struct release_list){NULL, NULL};
   unlock(&reaper.lock);
-  return first_new;
+  return first;
 }
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Asks about new entries at once, and about every entry when that is due: often while things
-// happen, then ever more rarely, and never for more than a fiftieth of the time.
+// Asks about new streams at once, and about every stream when that is due: often while things
+// happen, then ever more rarely. A round that takes up to 2 ms takes a fiftieth of the time.
 static void run_reaper(void* unused) {
   (void)unused;
   bool is_behind = false;
@@ -3929,10 +4066,11 @@ static void run_reaper(void* unused) {
   int64_t pause = SHORTEST_PAUSE_US * MICROSECOND;
   int64_t due = now_ns();
   while (!atomic_load(&is_exiting)) {
-    struct FletchingRelease** first_new = collect(due, is_behind);
+    struct FletchingRelease* incoming = collect(due, is_behind);
+    struct FletchingRelease** first_new = add_to_queues(incoming);
     const int64_t begin = now_ns();
     const bool is_due = begin >= due;
-    const bool is_busy = *first_new != NULL;
+    const bool is_busy = incoming != NULL;
     const bool any = hand_over(is_due ? &reaper.pending.first : first_new);
     const int64_t end = now_ns();
     if (is_due) {
@@ -3949,10 +4087,13 @@ static void run_reaper(void* unused) {
 static lock_type starting = LOCK_INIT;
 
 static bool start_reaper(void) {
-  if (!init_condition(&reaper.wake)) return false;
-  pin_this_library();
-  (void)atexit(note_exit);
-  return start_releaser() && start_thread(run_reaper, NULL);
+  static bool is_ready;  // after a start that has failed
+  if (!is_ready) {
+    if (!init_condition(&reaper.wake) || !init_condition(&releaser.changed)) return false;
+    pin_this_library();
+    is_ready = true;
+  }
+  return start_thread(run_reaper, NULL);
 }
 
 // False when there can be no thread.
@@ -3960,7 +4101,7 @@ static bool has_reaper(struct failure* failure) {
   if (atomic_load(&reaper.process) != 0) return true;
   lock(&starting);
   if (atomic_load(&reaper.process) == 0 && start_reaper()) {
-    atomic_store(&reaper.process, process_id() + 1);
+    atomic_store(&reaper.process, process_number());
   }
   unlock(&starting);
   return atomic_load(&reaper.process) != 0 ||
@@ -3981,6 +4122,9 @@ static const char RELEASE_AFTER[] = "release_after";
 
 static _Atomic int64_t leaked_arrays;
 
+static void* const PER_THREAD_STREAM = (void*)2;  // of CUDA and HIP
+static _Thread_local char this_thread;            // its address is its name
+
 // Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
                           int on_capture, struct failure* failure) {
@@ -3998,17 +4142,19 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   if (!has_reaper(failure)) return false;
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
   if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
+  entry->stream = *stream;
+  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) entry->thread = &this_thread;
   bool is_taken =
       record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);
   if (!is_taken && failure->code == EBUSY && on_capture == FLETCHING_CAPTURE_KEEP) {
     no_failure(failure);
-    entry->stream = *stream;
     is_taken = runtime->resolve(runtime, &entry->stream, failure);
   }
   if (!is_taken) {
     free(entry);
     return false;
   }
+  watch_exit(stream->runtime);
   entry->array = *array;
   array->array.release = NULL;
   add_to_reaper(entry);
@@ -4080,7 +4226,7 @@ void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
   *counts = (struct FletchingReleaseCounts){.leaked = atomic_load(&leaked_arrays),
                                             .inherited_events = atomic_load(&inherited_events)};
   if (last_refusal != NULL) last_refusal->text[0] = '\0';
-  if (atomic_load(&reaper.process) != process_id() + 1) return;
+  if (atomic_load(&reaper.process) != process_number()) return;
   counts->running = atomic_load(&releaser.running_count);
   counts->pending = atomic_load(&reaper.pending_count);
   counts->refused = atomic_load(&reaper.refused_count);
@@ -4091,6 +4237,18 @@ void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
 }
 
 #endif  // FLETCHING_CORE_RELEASE_AFTER_H
+
+#ifndef _WIN32
+static void reset_locks(void) {
+  lock_type* const locks[] = {
+      &waiter_lock,       &starting,         &reaper.lock,         &releaser.lock,
+      &cuda_library.lock, &hip_library.lock, &opencl_library.lock, &vulkan_library.lock,
+  };
+  for (size_t i = 0; i < sizeof locks / sizeof locks[0]; ++i) reset_lock(locks[i]);
+}
+#endif
+
+#endif  // FLETCHING_CORE_FORK_H
 
 /* --- cpp/core/structs.h --- */
 

@@ -4,7 +4,7 @@
 // but its public functions has a name outside of it. C11, libc and threads only.
 //
 // Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
-// streams; releaser, reaper, release_after; structs.
+// streams; releaser, reaper, release_after; fork; structs.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
 #endif
@@ -12,5 +12,5 @@
 #define FLETCHING_BUILDING_CORE
 
 #include "cuda_exchange.h"
-#include "release_after.h"
+#include "fork.h"
 #include "structs.h"

@@ -331,12 +331,14 @@ static void* cuda_current(void) {
 }
 
 static const struct runtime cuda_runtime = {
+    .name = "CUDA",
     .graph = &cuda_parts,
     .synchronize = graph_synchronize,
     .wait_on = graph_wait_on,
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,
     .run_at_origin = graph_run_at_origin,

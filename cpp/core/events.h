@@ -30,9 +30,10 @@ static bool complete_stream(struct FletchingStream* stream, const char* operatio
   const int32_t own = device_runtime(type);
   if (stream->device_id < 0) stream->device_id = device_id;
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
-  return stream->runtime == own ||
-         fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got runtime %d",
-              operation, label_of(type).text, (int)stream->runtime);
+  if (stream->runtime == own) return true;
+  const struct runtime* got = numbered_runtime(stream->runtime);
+  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one of %s",
+              operation, label_of(type).text, got != NULL ? got->name : "no runtime");
 }
 
 static bool synchronize_event(const struct FletchingEvent* event, struct failure* failure) {

@@ -19,7 +19,7 @@ static void count_inherited(void) {
 // No caller can receive an error.
 static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   if (recorded->event == NULL) return;
-  if (recorded->process != process_id()) {
+  if (recorded->process != process_number()) {
     count_inherited();  // the parent owns it, and the runtime does not survive a fork
     return;
   }
@@ -50,7 +50,7 @@ static const struct runtime* recorder_for(const char* operation, ArrowDeviceType
 static bool record_event(struct FletchingRecordedEvent* recorded, const struct runtime* runtime,
                          const struct FletchingStream* stream, int on_capture,
                          struct failure* failure) {
-  *recorded = (struct FletchingRecordedEvent){.runtime = runtime, .process = process_id()};
+  *recorded = (struct FletchingRecordedEvent){.runtime = runtime, .process = process_number()};
   if (runtime->record(runtime, recorded, stream, on_capture, failure)) return true;
   end_recorded(recorded);
   recorded->event = NULL;

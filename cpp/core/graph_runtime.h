@@ -112,9 +112,14 @@ static bool restore(const struct graph_runtime* self, struct relaxed* mode,
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
 
+// In a child of fork the next function fails as a second initialization would.
 static bool initialize(const struct graph_runtime* self, struct failure* failure) {
-  return self->load(failure) && GRAPH_HAS(self, init, failure) &&
-         GRAPH_CHECK(self, init, self->functions->init(0), failure);
+  if (!self->load(failure)) return false;
+  if (atomic_load_explicit(&self->library->is_initialized, memory_order_relaxed)) return true;
+  const bool is_done =
+      GRAPH_HAS(self, init, failure) && GRAPH_CHECK(self, init, self->functions->init(0), failure);
+  if (is_done) atomic_store_explicit(&self->library->is_initialized, true, memory_order_relaxed);
+  return is_done;
 }
 
 static bool refuse_capture(const struct vendor_library* library, const char* got,
@@ -267,6 +272,23 @@ static bool graph_has_passed(const struct runtime* runtime,
   no_failure(&ignored);
   (void)restore(self, &mode, &ignored);
   return has_passed || is_lost;
+}
+
+// For a stream on which no event can be recorded any more.
+static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
+  const struct graph_runtime* self = runtime->graph;
+  struct scope scope = {0};
+  struct failure failure;
+  struct failure ignored;
+  int32_t status = 0;
+  no_failure(&failure);
+  no_failure(&ignored);
+  const bool can_ask =
+      self->enter_stream(&scope, stream, &failure) && GRAPH_HAS(self, is_capturing, &failure) &&
+      GRAPH_CHECK(self, is_capturing,
+                  self->functions->is_capturing(self->stream(stream->handle), &status), &failure);
+  (void)self->leave(&scope, &ignored);
+  return !can_ask && self->is_lost(failure.result);
 }
 
 // No other call destroys the event: continue without the relaxed mode, and retry once if the

@@ -180,12 +180,14 @@ static bool hip_resolve(const struct runtime* runtime, struct FletchingStream* s
 }
 
 static const struct runtime hip_runtime = {
+    .name = "HIP",
     .graph = &hip_parts,
     .synchronize = graph_synchronize,
     .wait_on = graph_wait_on,
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,
     .run_at_origin = graph_run_at_origin,

@@ -29,11 +29,12 @@ struct vendor_library {
   const char* const* names;  // in the order in which they are tried; NULL ends them
   const struct vendor_function* functions;
   size_t n_functions;
-  void* table;            // the struct of the functions; missing functions are NULL
-  void (*bind)(void);     // called when the table is filled; may be NULL
-  const char* found;      // the name under which it was loaded
-  lock_type lock;         // guards the load
-  atomic_bool is_loaded;  // then nothing changes any more
+  void* table;                 // the struct of the functions; missing functions are NULL
+  void (*bind)(void);          // called when the table is filled; may be NULL
+  const char* found;           // the name under which it was loaded
+  lock_type lock;              // guards the load
+  atomic_bool is_loaded;       // then nothing changes any more
+  atomic_bool is_initialized;  // by this process, or one that it descends from
 };
 
 // Opens the library under the first name that works. Prefers a library that the process has loaded,

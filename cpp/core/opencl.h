@@ -111,8 +111,11 @@ static bool opencl_wait_on(const struct runtime* self, const struct FletchingEve
   const cl_command_queue queue = stream->handle;
   const cl_event waited_for = handle;
   cl_command_queue producer = NULL;
+  bool is_done = false;
+  // Not every implementation refuses a barrier behind a command that has failed.
   if (!opencl_check_queue(queue, failure) || !load(&opencl_library, failure) ||
       !opencl_check_context(waited_for, queue, failure) ||
+      !opencl_ask(waited_for, &is_done, failure) ||
       !opencl_get(waited_for, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure)) {
     return false;
   }
@@ -187,6 +190,7 @@ static bool opencl_resolve(const struct runtime* self, struct FletchingStream* s
 }
 
 static const struct runtime opencl_runtime = {
+    .name = "OpenCL",
     .synchronize = opencl_synchronize,
     .wait_on = opencl_wait_on,
     .ready = opencl_ready,

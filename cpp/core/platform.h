@@ -18,7 +18,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #endif
@@ -89,7 +91,7 @@ static bool start_thread(void (*body)(void*), void* data) {
   return true;
 }
 
-static int64_t process_id(void) { return 0; }  // Windows has no fork
+static int64_t process_number(void) { return 1; }  // Windows has no fork
 
 static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
 
@@ -125,7 +127,64 @@ typedef pthread_mutex_t lock_type;
 typedef pthread_cond_t condition_type;
 #define LOCK_INIT PTHREAD_MUTEX_INITIALIZER
 
-static void lock(lock_type* self) { (void)pthread_mutex_lock(self); }
+// --- The process ---
+//
+// A child of fork inherits locks, but not the threads that hold them: its first call makes them
+// free again.
+
+static void reset_locks(void);
+
+static void reset_lock(lock_type* self) { (void)pthread_mutex_init(self, NULL); }
+
+enum { NEW_PROCESS = 0, ENTERING = -1 };
+
+static _Atomic int64_t ordinary_mark;
+static _Atomic int64_t* process_mark = &ordinary_mark;
+
+static void mark_as_new(void) { atomic_store(process_mark, NEW_PROCESS); }
+
+static void watch_forks(void) {
+#ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
+  const size_t size = sizeof *process_mark;
+  void* page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED && madvise(page, size, MADV_WIPEONFORK) == 0) {
+    process_mark = page;
+  } else if (page != MAP_FAILED) {
+    (void)munmap(page, size);
+  }
+#endif
+  (void)pthread_atfork(NULL, NULL, mark_as_new);
+}
+
+static int64_t enter_process(void) {
+  static _Atomic int64_t entered;  // by this process and those that it descends from
+  int64_t mark = NEW_PROCESS;
+  if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
+    reset_locks();
+    mark = atomic_fetch_add(&entered, 1) + 1;
+    atomic_store(process_mark, mark);
+  }
+  while (mark == ENTERING) {
+    (void)sched_yield();
+    mark = atomic_load(process_mark);
+  }
+  return mark;
+}
+
+// Positive, and greater in a child of fork. A mark in memory, because getpid is a system call,
+// which would take longer than the rest of the core's work on an event.
+static int64_t process_number(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, watch_forks);
+  const int64_t mark = atomic_load_explicit(process_mark, memory_order_acquire);
+  return mark > 0 ? mark : enter_process();
+}
+
+static void lock(lock_type* self) {
+  (void)process_number();
+  (void)pthread_mutex_lock(self);
+}
+
 static void unlock(lock_type* self) { (void)pthread_mutex_unlock(self); }
 static void notify(condition_type* self) { (void)pthread_cond_signal(self); }
 
@@ -218,20 +277,6 @@ static bool start_thread(void (*body)(void*), void* data) {
   (void)pthread_attr_destroy(&attributes);
   if (!is_started) free(start);
   return is_started;
-}
-
-static _Atomic int64_t forks;
-
-static void count_fork(void) { atomic_fetch_add(&forks, 1); }
-
-static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
-
-// Differs in a child of fork. A counter, because getpid is a system call, which would take longer
-// than the rest of the core's work on an event.
-static int64_t process_id(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  (void)pthread_once(&once, watch_forks);
-  return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 // Without stdio: in a child of fork its lock may be held forever.

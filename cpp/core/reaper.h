@@ -25,25 +25,28 @@ enum {
   SHORTEST_PAUSE_US = 20,
   LONGEST_PAUSE_US = 20000,
   PAUSE_WHILE_BEHIND_US = 500,  // the longest while a release waits for a thread
-  REST_FACTOR = 50,             // times the duration of a query of every entry
+  REST_FACTOR = 50,             // times the duration of a query of every stream
   LONGEST_REST_US = 100000,
   MOST_REFUSALS = 4,  // then every 16th time is often enough
 };
 
 static bool is_of_parent(void) {
   const int64_t process = atomic_load(&reaper.process);
-  return process != 0 && process != process_id() + 1;
+  return process != 0 && process != process_number();
 }
 
 // Of an entry whose stream was captured, the event is recorded when the capture has ended.
 static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
-  if (!record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure) &&
-      failure->code == EBUSY) {
-    no_failure(failure);
+  if (record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure)) {
+    return false;
   }
-  return false;
+  if (failure->code == EBUSY) {
+    no_failure(failure);
+    return false;
+  }
+  return runtime->is_lost(runtime, &entry->stream);
 }
 
 // An error says nothing about the work: however often it is returned, the array stays as it is, and
@@ -71,13 +74,55 @@ static bool has_passed(struct FletchingRelease* entry) {
   return false;
 }
 
-// Starts the releases of the entries that are done, from this one on. Returns whether there were
+// --- Queues: of the entries of a stream only the first that is pending is asked ---
+
+// Whether `later`, which has just come, can only pass after the entry. One handle can stand for the
+// default streams of several contexts, devices and threads.
+static bool comes_after(const struct FletchingRelease* later,
+                        const struct FletchingRelease* entry) {
+  const struct FletchingRecordedEvent* a = &later->recorded;
+  const struct FletchingRecordedEvent* b = &entry->recorded;
+  return a->event != NULL && b->event != NULL && a->runtime == b->runtime &&
+         later->stream.handle == entry->stream.handle && later->thread == entry->thread &&
+         a->origin.context == b->origin.context && a->origin.device == b->origin.device;
+}
+
+// Returns the link to the first entry that is at the head of a queue of its own.
+static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
+  struct FletchingRelease** first_new = end_of(&reaper.pending);
+  while (entry != NULL) {
+    struct FletchingRelease* next = entry->next;
+    struct FletchingRelease* head = reaper.pending.first;
+    while (head != NULL && !comes_after(entry, head)) head = head->next;
+    entry->next = NULL;
+    append_entry(head != NULL ? &head->followers : &reaper.pending, entry);
+    entry = next;
+  }
+  return first_new;
+}
+
+// Makes the first follower the next head.
+static void split_queue(struct FletchingRelease* head) {
+  struct FletchingRelease* follower = head->followers.first;
+  if (follower == NULL) return;
+  if (follower->next != NULL) {
+    follower->followers = (struct release_list){follower->next, head->followers.end};
+  }
+  head->followers = (struct release_list){NULL, NULL};
+  follower->next = head->next;
+  head->next = follower;
+}
+
+// Starts the releases of the entries that are done, from this head on. Returns whether there were
 // any.
 static bool hand_over(struct FletchingRelease** place) {
   bool any = false;
   while (*place != NULL) {
     struct FletchingRelease* entry = *place;
-    if (!has_passed(entry)) {
+    const bool is_done = has_passed(entry);
+    // One that is refused holds up no other.
+    if (is_done || entry->refusals > 0) split_queue(entry);
+    if (!is_done) {
       place = &entry->next;
       continue;
     }
@@ -93,9 +138,8 @@ static bool hand_over(struct FletchingRelease** place) {
   return any;
 }
 
-// Sleeps until there is something to do. Returns the link to the first entry that is new, which is
-// NULL there when none is.
-static struct FletchingRelease** collect(int64_t due, bool is_behind) {
+// Sleeps until there is something to do. Returns the first entry that is new; NULL for none.
+static struct FletchingRelease* collect(int64_t due, bool is_behind) {
   lock(&reaper.lock);
   if (is_behind && due > now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND) {
     due = now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND;
@@ -104,17 +148,17 @@ static struct FletchingRelease** collect(int64_t due, bool is_behind) {
   while (reaper.incoming.first == NULL && (due == INT64_MAX || now_ns() < due)) {
     wait_until(&reaper.wake, &reaper.lock, due);
   }
-  struct FletchingRelease** first_new = end_of(&reaper.pending);
-  append_list(&reaper.pending, &reaper.incoming);
+  struct FletchingRelease* first = reaper.incoming.first;
+  reaper.incoming = (struct release_list){NULL, NULL};
   unlock(&reaper.lock);
-  return first_new;
+  return first;
 }
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Asks about new entries at once, and about every entry when that is due: often while things
-// happen, then ever more rarely, and never for more than a fiftieth of the time.
+// Asks about new streams at once, and about every stream when that is due: often while things
+// happen, then ever more rarely. A round that takes up to 2 ms takes a fiftieth of the time.
 static void run_reaper(void* unused) {
   (void)unused;
   bool is_behind = false;
@@ -122,10 +166,11 @@ static void run_reaper(void* unused) {
   int64_t pause = SHORTEST_PAUSE_US * MICROSECOND;
   int64_t due = now_ns();
   while (!atomic_load(&is_exiting)) {
-    struct FletchingRelease** first_new = collect(due, is_behind);
+    struct FletchingRelease* incoming = collect(due, is_behind);
+    struct FletchingRelease** first_new = add_to_queues(incoming);
     const int64_t begin = now_ns();
     const bool is_due = begin >= due;
-    const bool is_busy = *first_new != NULL;
+    const bool is_busy = incoming != NULL;
     const bool any = hand_over(is_due ? &reaper.pending.first : first_new);
     const int64_t end = now_ns();
     if (is_due) {
@@ -142,10 +187,13 @@ static void run_reaper(void* unused) {
 static lock_type starting = LOCK_INIT;
 
 static bool start_reaper(void) {
-  if (!init_condition(&reaper.wake)) return false;
-  pin_this_library();
-  (void)atexit(note_exit);
-  return start_releaser() && start_thread(run_reaper, NULL);
+  static bool is_ready;  // after a start that has failed
+  if (!is_ready) {
+    if (!init_condition(&reaper.wake) || !init_condition(&releaser.changed)) return false;
+    pin_this_library();
+    is_ready = true;
+  }
+  return start_thread(run_reaper, NULL);
 }
 
 // False when there can be no thread.
@@ -153,7 +201,7 @@ static bool has_reaper(struct failure* failure) {
   if (atomic_load(&reaper.process) != 0) return true;
   lock(&starting);
   if (atomic_load(&reaper.process) == 0 && start_reaper()) {
-    atomic_store(&reaper.process, process_id() + 1);
+    atomic_store(&reaper.process, process_number());
   }
   unlock(&starting);
   return atomic_load(&reaper.process) != 0 ||

@@ -10,6 +10,9 @@ static const char RELEASE_AFTER[] = "release_after";
 
 static _Atomic int64_t leaked_arrays;
 
+static void* const PER_THREAD_STREAM = (void*)2;  // of CUDA and HIP
+static _Thread_local char this_thread;            // its address is its name
+
 // Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
                           int on_capture, struct failure* failure) {
@@ -27,17 +30,19 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   if (!has_reaper(failure)) return false;
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
   if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
+  entry->stream = *stream;
+  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) entry->thread = &this_thread;
   bool is_taken =
       record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);
   if (!is_taken && failure->code == EBUSY && on_capture == FLETCHING_CAPTURE_KEEP) {
     no_failure(failure);
-    entry->stream = *stream;
     is_taken = runtime->resolve(runtime, &entry->stream, failure);
   }
   if (!is_taken) {
     free(entry);
     return false;
   }
+  watch_exit(stream->runtime);
   entry->array = *array;
   array->array.release = NULL;
   add_to_reaper(entry);
@@ -109,7 +114,7 @@ void FletchingPendingReleases(struct FletchingReleaseCounts* counts,
   *counts = (struct FletchingReleaseCounts){.leaked = atomic_load(&leaked_arrays),
                                             .inherited_events = atomic_load(&inherited_events)};
   if (last_refusal != NULL) last_refusal->text[0] = '\0';
-  if (atomic_load(&reaper.process) != process_id() + 1) return;
+  if (atomic_load(&reaper.process) != process_number()) return;
   counts->running = atomic_load(&releaser.running_count);
   counts->pending = atomic_load(&reaper.pending_count);
   counts->refused = atomic_load(&reaper.refused_count);

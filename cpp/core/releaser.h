@@ -6,21 +6,23 @@
 
 #include "streams.h"
 
+struct release_list {
+  struct FletchingRelease* first;
+  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
+};
+
 // An array that is released when its event has passed.
 struct FletchingRelease {
   struct ArrowDeviceArray array;
-  struct FletchingRecordedEvent recorded;
-  struct FletchingStream stream;  // of one whose event is recorded when a capture has ended
+  struct FletchingRecordedEvent recorded;  // without an event: of a stream that is captured
+  struct FletchingStream stream;
+  const void* thread;  // whose per-thread default stream it is; NULL for other streams
   // How often in a row the runtime has refused to say whether the event has passed, as far as it
   // matters, and how often not to ask from now on.
   int refusals;
   int skips;
+  struct release_list followers;  // on the same stream, later
   struct FletchingRelease* next;
-};
-
-struct release_list {
-  struct FletchingRelease* first;
-  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
 };
 
 static struct FletchingRelease** end_of(struct release_list* list) {
@@ -32,17 +34,16 @@ static void append_entry(struct release_list* list, struct FletchingRelease* ent
   list->end = &entry->next;
 }
 
-// Moves every entry of `from`.
-static void append_list(struct release_list* list, struct release_list* from) {
-  if (from->first == NULL) return;
-  *end_of(list) = from->first;
-  list->end = from->end;
-  *from = (struct release_list){NULL, NULL};
-}
-
 // Set when the process exits: no further release begins.
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
+
+// To be called when the runtime has been used: then note_exit comes before its own exit handlers.
+static void watch_exit(int32_t runtime) {
+  static _Atomic uint32_t watched;
+  const uint32_t bit = UINT32_C(1) << runtime;
+  if ((atomic_fetch_or(&watched, bit) & bit) == 0) (void)atexit(note_exit);
+}
 
 // Worker threads for release callbacks. Another thread starts if entries wait and none was taken
 // since the last keep_up, up to MOST_WORKERS. At most MOST_IDLE idle threads sleep. The threads are
@@ -62,8 +63,6 @@ static struct {
   int idle;
   _Atomic int64_t running_count;  // entries that have passed, and whose callback has not returned
 } releaser = {.lock = LOCK_INIT};
-
-static bool start_releaser(void) { return init_condition(&releaser.changed); }
 
 // --- One release ---
 

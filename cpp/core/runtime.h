@@ -29,6 +29,7 @@ struct FletchingRecordedEvent {
 // True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
 // runtime whose events cannot be waited on by a call.
 struct runtime {
+  const char* name;
   bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                       struct failure* failure);
   bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
@@ -41,6 +42,8 @@ struct runtime {
   // Whether the work on the stream is done, or can never run. A failure is no answer.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
+  // Whether work can never run on the stream again, because its device is lost.
+  bool (*is_lost)(const struct runtime* self, const struct FletchingStream* stream);
   // Finishes other work on the queue after a failed command, before a release.
   void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);

@@ -11,13 +11,18 @@
 #include "tables/devices.h"
 #include "vulkan.h"
 
-static const struct runtime no_runtime = {.no_record = "no runtime that records events"};
+static const struct runtime no_runtime = {
+    .name = "no runtime",
+    .no_record = "no runtime that records events",
+};
 
 static const struct runtime sycl_runtime = {
+    .name = "SYCL",
     .no_record = "not supported for SYCL: a sycl::event is a C++ object of the SYCL implementation",
 };
 
 static const struct runtime metal_runtime = {
+    .name = "Metal",
     .no_record =
         "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "
         "encodes",

@@ -29,8 +29,9 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
   no_failure(&failure);
   const struct runtime* runtime = recorder_of(other.runtime, &failure);
   if (runtime != NULL && stream.runtime != other.runtime) {
-    (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %d and %d",
-               (int)stream.runtime, (int)other.runtime);
+    const struct runtime* own = numbered_runtime(stream.runtime);
+    (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %s and %s",
+               own != NULL ? own->name : "no runtime", runtime->name);
   } else if (runtime != NULL && !is_same_stream(&stream, &other) &&
              record_event(&recorded, runtime, &other, FLETCHING_CAPTURE_REFUSE, &failure)) {
     const struct FletchingEvent event = {.sync_event = &recorded.event,

@@ -143,6 +143,7 @@ static bool vulkan_wait_on(const struct FletchingEvent* event,
 }
 
 static const struct runtime vulkan_runtime = {
+    .name = "Vulkan",
     .no_record =
         "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller records",
     .instead_of_wait =

@@ -12,7 +12,7 @@ struct waiter_entry {
   struct waiter_entry* next;
 };
 
-// Never freed: events are waited on until the very end. Of a handful.
+// Of a handful. Those at the end of the process are not freed: events are waited on until then.
 static struct waiter_entry* first_waiter;
 static lock_type waiter_lock = LOCK_INIT;
 
@@ -23,21 +23,20 @@ static struct waiter_entry** find_waiter(ArrowDeviceType type) {
   return place;
 }
 
+// The list changes in one store, so that a child of fork finds it as it was before or after.
 static bool add_waiter(ArrowDeviceType type, const struct FletchingWaiter* waiter) {
   struct waiter_entry* made = malloc(sizeof *made);
-  bool is_added = true;
+  if (made == NULL) return false;
   lock(&waiter_lock);
   struct waiter_entry** place = find_waiter(type);
-  if (*place == NULL && made != NULL) {
-    *made = (struct waiter_entry){.type = type};
-    *place = made;
-    made = NULL;
-  }
-  is_added = *place != NULL;
-  if (is_added) (*place)->waiter = *waiter;
+  struct waiter_entry* replaced = *place;
+  struct waiter_entry* next = replaced != NULL ? replaced->next : NULL;
+  *made = (struct waiter_entry){.type = type, .waiter = *waiter, .next = next};
+  atomic_signal_fence(memory_order_release);
+  *place = made;
   unlock(&waiter_lock);
-  free(made);
-  return is_added;
+  free(replaced);
+  return true;
 }
 
 int FletchingRegisterWaiter(ArrowDeviceType device_type, const struct FletchingWaiter* waiter,

@@ -70,7 +70,6 @@ void number_by_hand(cuda::CUcontext context) {
 /// and the stream might be captured.
 cuda::CUcontext enter_by_hand(void* stream) {
   cuda::CUcontext of_stream = nullptr;
-  require_call("cuInit", cu().cu_init(0));
   require_call("cuStreamGetCtx",
                cu().cu_stream_get_ctx(static_cast<cuda::CUstream>(stream), &of_stream));
   if (current_context() != of_stream) fail(EINVAL, "another context is current");

@@ -4,6 +4,10 @@
  * the test, with memory that runs out on demand. What a driver does behind a gate is in ../gpu. */
 #include "fakes.h"
 
+#ifdef __linux__
+#include <sys/wait.h>
+#endif
+
 static struct FletchingMessage message;
 
 static int says(const char* part) {
@@ -172,6 +176,19 @@ static void test_a_library_that_is_loaded_is_preferred(void) {
   CHECK(!no_library(&nowhere, &failure) && report(&failure, &message) == ENOENT);
   CHECK(says("Test: no library for this system"));
 #endif
+}
+
+/* Once in a process, but again after a failure. */
+static void test_the_driver_is_initialized_once(void) {
+  struct FakeEvent event = {0};
+  struct FakeEvent* handle = &event;
+  const struct FletchingEvent awaited = event_of_fake(&handle);
+  int ready = 0;
+  fake_reset();
+  fake.init_fails = true;
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && says("cuInit failed with"));
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && fake.initialized == 2);
+  CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && fake.initialized == 2);
 }
 
 static void test_a_missing_function_fails_its_operation_alone(void) {
@@ -346,6 +363,65 @@ static void test_threads_take_no_signals_of_the_process(void) {
 }
 #endif
 
+#ifdef __linux__
+/* --- Processes --- */
+
+static atomic_bool has_locks;
+static atomic_bool may_go_on;
+
+static void hold_locks(void* unused) {
+  lock_type* const locks[] = {&waiter_lock, &starting, &opencl_library.lock};
+  (void)unused;
+  for (int i = 0; i < 3; ++i) lock(locks[i]);
+  atomic_store(&has_locks, true);
+  while (!atomic_load(&may_go_on)) sleep_ns(1000);
+  for (int i = 0; i < 3; ++i) unlock(locks[i]);
+  atomic_store(&has_locks, false);
+}
+
+/* What a child does, which must not hang. */
+static int call_in_child(int64_t number_of_parent) {
+  const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
+  struct failure failure;
+  (void)alarm(60); /* ends a child that hangs */
+  no_failure(&failure);
+  if (process_number() == number_of_parent || process_number() != process_number()) return 1;
+  if (FletchingRegisterWaiter(9998, &waiter, NULL) != 0 || !FletchingHasWaiter(9998)) return 2;
+  atomic_store(&opencl_library.is_loaded, false);
+  if (!load(&opencl_library, &failure) && failure.code != ENOENT) return 3;
+  lock(&starting);
+  return 0;
+}
+
+static int status_of(pid_t child) {
+  int status = -1;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  return status;
+}
+
+/* A child has the locks of the parent's threads, but not the threads. */
+static void test_a_child_of_fork_finds_no_lock_held(void) {
+#ifdef __SANITIZE_THREAD__
+  printf("skipped: a child of fork: the thread sanitizer takes its locks for the parent's\n");
+  return;
+#endif
+  fake_reset();
+  CHECK(FletchingUnregisterWaiter(9998) == 0);
+  CHECK(start_thread(hold_locks, NULL));
+  while (!atomic_load(&has_locks)) sleep_ns(1000);
+  const int64_t own = process_number();
+  pid_t child = fork();
+  if (child == 0) _exit(call_in_child(own));
+  CHECK(status_of(child) == 0);
+  child = _Fork(); /* calls no handlers */
+  if (child == 0) _exit(call_in_child(own));
+  CHECK(status_of(child) == 0);
+  CHECK(process_number() == own);
+  atomic_store(&may_go_on, true);
+  while (atomic_load(&has_locks)) sleep_ns(1000);
+}
+#endif
+
 static void test_memory_runs_out(void) {
   int own = 0;
   struct Tree tree;
@@ -441,7 +517,7 @@ static void test_a_stream_of_another_runtime_releases_nothing(void) {
   releases = 0;
   const struct FletchingStream of_hip = {NULL, 0, NULL, FLETCHING_RUNTIME_HIP};
   CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, of_hip, 0, &message) == EINVAL);
-  CHECK(says("stream of another runtime"));
+  CHECK(says("expected one of cuda, got one of HIP"));
   CHECK(tree.root.array.release == NULL && releases == 0);
   FletchingPendingReleases(&after, NULL);
   CHECK(after.leaked == before.leaked + 1 && after.pending == before.pending);
@@ -464,12 +540,130 @@ static void test_a_captured_stream_is_kept(void) {
   CHECK(fake.recorded_on == (void*)1 && fake.recorded_in == &fake.primary[1]);
 }
 
+/* An array whose stream was captured is kept, unless its device is lost. */
+static void test_a_kept_array_of_a_lost_device_is_released(void) {
+  struct Tree tree;
+  int own = 0;
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  make_tree(&tree);
+  releases = 0;
+  fake.is_captured = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), FLETCHING_CAPTURE_KEEP,
+                                         &message) == 0);
+  fake_wait_for_asked(4);
+  CHECK(releases == 0);
+  fake.capture_answer = 1; /* an error that says nothing about the device */
+  fake_wait_for_asked(4);
+  CHECK(releases == 0);
+  fake.capture_answer = CUDA_ERROR_LAUNCH_FAILED;
+  fake_wait_for_release(&releases, 3);
+}
+
+/* Of the arrays on a stream only the first is asked, in their order, and those on another stream do
+ * not wait for them. */
+static void test_only_the_first_of_a_stream_is_asked(void) {
+  enum { ARRAYS = 6 };
+  struct Tree trees[ARRAYS];
+  struct Tree other;
+  int own = 0;
+  int another = 0;
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  releases = 0;
+  for (int i = 0; i < ARRAYS; ++i) {
+    make_tree(&trees[i]);
+    fake.events[i].never = i < ARRAYS - 1;
+    CHECK(FletchingDeviceArrayReleaseAfter(&trees[i].root, stream_on(&own, 0), 0, &message) == 0);
+  }
+  make_tree(&other);
+  CHECK(FletchingDeviceArrayReleaseAfter(&other.root, stream_on(&another, 0), 0, &message) == 0);
+  fake_wait_for_release(&releases, 3);
+  for (int i = 0; i < ARRAYS - 1; ++i) {
+    fake_wait_for_asked(4);
+    CHECK(fake.events[i].asked > 0 && fake.events[i + 1].asked == 0);
+    CHECK(releases == 3 * (i + 1));
+    fake.events[i].never = false;
+    if (i < ARRAYS - 2) fake_wait_for_release(&releases, 3 * (i + 2));
+  }
+  fake_wait_for_release(&releases, 3 * (ARRAYS + 1));
+  CHECK(fake_living_events() == 0);
+}
+
+/* An error says nothing about the others, those that came before it and those that come later. */
+static void test_a_refused_array_holds_up_no_other(void) {
+  struct Tree trees[3];
+  struct FletchingReleaseCounts counts;
+  int own = 0;
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  releases = 0;
+  fake.events[0].never = true;
+  for (int i = 0; i < 3; ++i) {
+    make_tree(&trees[i]);
+    if (i == 2) {
+      fake.events[0].refuses = true;
+      fake_wait_for_release(&releases, 3);
+    }
+    CHECK(FletchingDeviceArrayReleaseAfter(&trees[i].root, stream_on(&own, 0), 0, &message) == 0);
+    if (i == 1) fake_wait_for_asked(4);
+  }
+  fake_wait_for_release(&releases, 6);
+  FletchingPendingReleases(&counts, NULL);
+  CHECK(counts.pending == 1 && counts.refused == 1);
+  fake.events[0].never = fake.events[0].refuses = false;
+  fake_wait_for_release(&releases, 9);
+}
+
+/* Each context has a default stream, and each thread a per-thread one, all with one handle. */
+static atomic_int released_per_thread;
+
+static void release_on_own_stream(void* data) {
+  struct Tree* tree = data;
+  struct FletchingMessage ignored;
+  own_stack[own_depth++] = &fake.primary[0];
+  (void)FletchingDeviceArrayReleaseAfter(&tree->root, stream_on((void*)2, 0), 0, &ignored);
+  atomic_store(&released_per_thread, 1);
+}
+
+static void test_default_streams_do_not_wait_for_each_other(void) {
+  struct Tree first;
+  struct Tree second;
+  fake_reset();
+  make_tree(&first);
+  make_tree(&second);
+  releases = 0;
+  fake.events[0].never = true;
+  fake_push(&fake.created);
+  CHECK(FletchingDeviceArrayReleaseAfter(&first.root, stream_on(NULL, 1), 0, &message) == 0);
+  fake_push(&fake.primary[1]);
+  CHECK(FletchingDeviceArrayReleaseAfter(&second.root, stream_on(NULL, 1), 0, &message) == 0);
+  fake_wait_for_release(&releases, 3);
+  fake.events[0].never = false;
+  fake_wait_for_release(&releases, 6);
+
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  make_tree(&first);
+  make_tree(&second);
+  releases = 0;
+  fake.events[0].never = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&first.root, stream_on((void*)2, 0), 0, &message) == 0);
+  CHECK(start_thread(release_on_own_stream, &second));
+  while (atomic_load(&released_per_thread) == 0) sleep_ns(1000);
+  fake_wait_for_release(&releases, 3);
+  CHECK(first.root.array.release == NULL && second.root.array.release == NULL);
+  fake.events[0].never = false;
+  fake_wait_for_release(&releases, 6);
+}
+
 /* An answer that is an error is asked for ever more rarely; the other entry counts the rounds. */
 static void test_refusals(void) {
   struct Tree refusing;
   struct Tree counting;
   struct FletchingReleaseCounts counts;
   int own = 0;
+  int another = 0;
   fake_reset();
   fake_push(&fake.primary[0]);
   make_tree(&refusing);
@@ -478,7 +672,7 @@ static void test_refusals(void) {
   fake.events[0].never = true;
   CHECK(FletchingDeviceArrayReleaseAfter(&counting.root, stream_on(&own, 0), 0, &message) == 0);
   fake.events[1].refusals = 5;
-  CHECK(FletchingDeviceArrayReleaseAfter(&refusing.root, stream_on(&own, 0), 0, &message) == 0);
+  CHECK(FletchingDeviceArrayReleaseAfter(&refusing.root, stream_on(&another, 0), 0, &message) == 0);
   fake_wait_for_release(&releases, 3);
   CHECK(fake.rounds[1] - fake.rounds[0] == 2 && fake.rounds[2] - fake.rounds[1] == 4);
   CHECK(fake.rounds[3] - fake.rounds[2] == 8 && fake.rounds[4] - fake.rounds[3] == 16);
@@ -580,6 +774,8 @@ static void test_opencl(void) {
   event.state = -5;
   CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && ready == 0);
   CHECK(says("the command of the event failed with"));
+  CHECK(FletchingEventWaitOn(&awaited, queue, 0, &message) == EIO);
+  CHECK(says("the command of the event failed with"));
   CHECK(FletchingEventSynchronize(&awaited, &message) == EIO && says("the command of the event"));
 }
 
@@ -591,6 +787,7 @@ int main(void) {
   test_a_default_stream_is_resolved();
   test_the_mode_is_as_before();
   test_a_library_that_is_loaded_is_preferred();
+  test_the_driver_is_initialized_once();
   test_a_missing_function_fails_its_operation_alone();
   test_the_event_lives_until_the_last_struct_is_released();
   test_nothing_below_a_released_child_is_touched();
@@ -599,10 +796,17 @@ int main(void) {
 #ifndef _WIN32
   test_threads_take_no_signals_of_the_process();
 #endif
+#ifdef __linux__
+  test_a_child_of_fork_finds_no_lock_held();
+#endif
   test_memory_runs_out();
   test_a_release_that_cannot_wait_is_leaked();
   test_a_stream_of_another_runtime_releases_nothing();
   test_a_captured_stream_is_kept();
+  test_a_kept_array_of_a_lost_device_is_released();
+  test_only_the_first_of_a_stream_is_asked();
+  test_a_refused_array_holds_up_no_other();
+  test_default_streams_do_not_wait_for_each_other();
   test_refusals();
   test_the_starter_says_where();
   test_opencl();

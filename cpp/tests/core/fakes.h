@@ -49,7 +49,9 @@ struct FakeEvent {
   bool is_done;
   atomic_bool is_lost;
   atomic_bool never;    /* happens */
+  atomic_bool refuses;  /* to answer */
   _Atomic int refusals; /* answers that are errors, before it happens */
+  _Atomic int asked;
   /* OpenCL */
   void* queue;
   int state;
@@ -58,6 +60,8 @@ struct FakeEvent {
 enum { MOST_EVENTS = 8 };
 
 static struct {
+  bool init_fails; /* the first time */
+  _Atomic int initialized;
   /* CUDA: the context stack of the test's thread. Other threads have separate stacks. */
   int primary[2];
   int created; /* a context of device 1 */
@@ -76,6 +80,7 @@ static struct {
   int failing_exchange; /* the nth from now on; 0 for none */
   bool exchanges_nonetheless;
   atomic_bool is_captured;
+  _Atomic int32_t capture_answer; /* to the question whether it is */
   bool record_fails;
   bool finish_fails;
   int failing_finishes;
@@ -104,9 +109,9 @@ static void* fake_current(void) {
   return depth == 0 ? NULL : stack_of_thread()[depth - 1];
 }
 
-static int32_t ok(uint32_t flags) {
+static int32_t init(uint32_t flags) {
   (void)flags;
-  return 0;
+  return ++fake.initialized < 2 && fake.init_fails ? CUDA_ERROR_LAUNCH_FAILED : 0;
 }
 static int32_t get_current(CUcontext* context) {
   *context = fake_current();
@@ -117,8 +122,8 @@ static int32_t push_current(CUcontext context) {
   return 0;
 }
 static int32_t pop_current(CUcontext* context) {
-  const bool fails = fake.pop_fails;
-  fake.pop_fails = false;
+  const bool fails = is_test_thread && fake.pop_fails;
+  if (fails) fake.pop_fails = false;
   *context = fake_current();
   if (!fails || fake.pops_nonetheless) --*depth_of_thread();
   return fails ? CUDA_ERROR_LAUNCH_FAILED : 0;
@@ -171,7 +176,7 @@ static int32_t is_capturing(CUstream stream, CUstreamCaptureStatus* status) {
   (void)stream;
   *status = atomic_load(&fake.is_captured);
   if (!is_test_thread) ++fake.asked;
-  return 0;
+  return atomic_load(&fake.capture_answer);
 }
 static int32_t stream_wait_event(CUstream stream, CUevent event, uint32_t flags) {
   (void)stream, (void)event, (void)flags;
@@ -201,6 +206,8 @@ static int32_t event_query(CUevent event) {
   struct FakeEvent* asked = event;
   if (is_test_thread) return asked->is_done ? 0 : CUDA_ERROR_NOT_READY;
   ++fake.asked;
+  ++asked->asked;
+  if (asked->refuses) return 1;
   if (asked->never) {
     ++fake.round;
     return CUDA_ERROR_NOT_READY;
@@ -281,7 +288,8 @@ static void fake_reset(void) {
   fake.mode = 2;
   atomic_store(&fake.marker_state, CL_SUBMITTED);
   memset(&cuda, 0, sizeof cuda);
-  cuda.cuInit = ok;
+  cuda.cuInit = init;
+  atomic_store(&cuda_library.is_initialized, false);
   cuda.cuCtxGetCurrent = get_current;
   cuda.cuCtxPushCurrent = push_current;
   cuda.cuCtxPopCurrent = pop_current;

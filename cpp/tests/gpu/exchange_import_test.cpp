@@ -282,7 +282,7 @@ TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
 TEST_F(Exchange, EveryCallFailsOnce) {
   if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   const Schema schema = make_schema({.format = "i"}).value();
-  for (const char* function : {"cuInit", "cuStreamCreate", "cuStreamWaitEvent"}) {
+  for (const char* function : {"cuStreamCreate", "cuStreamWaitEvent"}) {
     DeviceArray array = make_with_event();
     const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";
     ASSERT_TRUE(control_.set_fault(fault.c_str()));
@@ -293,8 +293,7 @@ TEST_F(Exchange, EveryCallFailsOnce) {
     expect_mentions(result.error(), "CUDA_ERROR_LAUNCH_FAILED");
     EXPECT_FALSE(array.is_released()) << function;
   }
-  for (const char* function :
-       {"cuInit", "cuPointerGetAttribute", "cuEventCreate", "cuEventRecord"}) {
+  for (const char* function : {"cuPointerGetAttribute", "cuEventCreate", "cuEventRecord"}) {
     const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";
     ASSERT_TRUE(control_.set_fault(fault.c_str()));
     const Error error = refused(says(handle(producer_)));

@@ -231,7 +231,7 @@ TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
   };
   std::thread([&] {
     for (const char* function :
-         {"cuInit", "cuStreamGetCtx", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent",
+         {"cuStreamGetCtx", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent",
           "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease", "cuPointerGetAttribute",
           "cuStreamCreate", "cuStreamWaitEvent", "cuEventCreate", "cuEventRecord"}) {
       round(function);
