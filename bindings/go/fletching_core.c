@@ -696,7 +696,7 @@ struct FletchingRecordedEvent {
 // True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
 // runtime whose events cannot be waited on by a call.
 struct runtime {
-  const char* name;
+  const char* name;  // NULL for none
   bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                       struct failure* failure);
   bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
@@ -2922,7 +2922,6 @@ static const struct runtime vulkan_runtime = {
 #endif  // FLETCHING_CORE_VULKAN_H
 
 static const struct runtime no_runtime = {
-    .name = "no runtime",
     .no_record = "no runtime that records events",
 };
 
@@ -3152,8 +3151,10 @@ static bool complete_stream(struct FletchingStream* stream, const char* operatio
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
   if (stream->runtime == own) return true;
   const struct runtime* got = numbered_runtime(stream->runtime);
-  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one of %s",
-              operation, label_of(type).text, got != NULL ? got->name : "no runtime");
+  const bool has_runtime = got != NULL && got->name != NULL;
+  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one %s%s",
+              operation, label_of(type).text, has_runtime ? "of " : "without a runtime",
+              has_runtime ? got->name : "");
 }
 
 static bool synchronize_event(const struct FletchingEvent* event, struct failure* failure) {
@@ -3523,6 +3524,7 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
     hook->private_data = hook->target->private_data;
     hook->target->release = run_event_hook;
     hook->target->private_data = hook;
+    hook->target = NULL;  // may be in memory of a language that moves or reuses it
     atomic_fetch_add(&share->users, 1);
   }
 }
@@ -3600,7 +3602,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
   if (runtime != NULL && stream.runtime != other.runtime) {
     const struct runtime* own = numbered_runtime(stream.runtime);
     (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %s and %s",
-               own != NULL ? own->name : "no runtime", runtime->name);
+               own != NULL && own->name != NULL ? own->name : "none", runtime->name);
   } else if (runtime != NULL && !is_same_stream(&stream, &other) &&
              record_event(&recorded, runtime, &other, FLETCHING_CAPTURE_REFUSE, &failure)) {
     const struct FletchingEvent event = {.sync_event = &recorded.event,

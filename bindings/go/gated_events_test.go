@@ -192,7 +192,7 @@ func TestGatedOpenCLOutlivesTheWork(t *testing.T) { onGate(t, "opencl", outlives
 func TestGatedOpenCLTakesOnlyAQueueOfTheContext(t *testing.T) {
 	onGate(t, "opencl", func(t *testing.T, g *gate) {
 		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceOpenCL, 0)), syscall.EINVAL, "no default queue")
-		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0)), syscall.EINVAL, "expected one of opencl, got runtime 1")
+		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0)), syscall.EINVAL, "expected one of opencl, got one of CUDA")
 
 		// A queue on the same device, of a context of its own.
 		const queueDevice = 0x1091

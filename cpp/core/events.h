@@ -32,8 +32,10 @@ static bool complete_stream(struct FletchingStream* stream, const char* operatio
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
   if (stream->runtime == own) return true;
   const struct runtime* got = numbered_runtime(stream->runtime);
-  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one of %s",
-              operation, label_of(type).text, got != NULL ? got->name : "no runtime");
+  const bool has_runtime = got != NULL && got->name != NULL;
+  return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one %s%s",
+              operation, label_of(type).text, has_runtime ? "of " : "without a runtime",
+              has_runtime ? got->name : "");
 }
 
 static bool synchronize_event(const struct FletchingEvent* event, struct failure* failure) {

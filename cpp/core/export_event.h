@@ -174,6 +174,7 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
     hook->private_data = hook->target->private_data;
     hook->target->release = run_event_hook;
     hook->target->private_data = hook;
+    hook->target = NULL;  // may be in memory of a language that moves or reuses it
     atomic_fetch_add(&share->users, 1);
   }
 }

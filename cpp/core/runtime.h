@@ -29,7 +29,7 @@ struct FletchingRecordedEvent {
 // True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
 // runtime whose events cannot be waited on by a call.
 struct runtime {
-  const char* name;
+  const char* name;  // NULL for none
   bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                       struct failure* failure);
   bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,

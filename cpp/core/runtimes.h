@@ -12,7 +12,6 @@
 #include "vulkan.h"
 
 static const struct runtime no_runtime = {
-    .name = "no runtime",
     .no_record = "no runtime that records events",
 };
 

@@ -31,7 +31,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
   if (runtime != NULL && stream.runtime != other.runtime) {
     const struct runtime* own = numbered_runtime(stream.runtime);
     (void)fail(&failure, EINVAL, "join: expected two streams of one runtime, got %s and %s",
-               own != NULL ? own->name : "no runtime", runtime->name);
+               own != NULL && own->name != NULL ? own->name : "none", runtime->name);
   } else if (runtime != NULL && !is_same_stream(&stream, &other) &&
              record_event(&recorded, runtime, &other, FLETCHING_CAPTURE_REFUSE, &failure)) {
     const struct FletchingEvent event = {.sync_event = &recorded.event,
