@@ -20,6 +20,7 @@
 #define FletchingArrayStreamIsReleased FLETCHING_PREFIXED(ArrayStreamIsReleased)
 #define FletchingArrayStreamMove FLETCHING_PREFIXED(ArrayStreamMove)
 #define FletchingArrayStreamRelease FLETCHING_PREFIXED(ArrayStreamRelease)
+#define FletchingCheckLayout FLETCHING_PREFIXED(CheckLayout)
 #define FletchingCountInherited FLETCHING_PREFIXED(CountInherited)
 #define FletchingCudaMemoryFind FLETCHING_PREFIXED(CudaMemoryFind)
 #define FletchingCudaStreamCreate FLETCHING_PREFIXED(CudaStreamCreate)
@@ -1066,6 +1067,70 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 #endif
 
 #endif /* FLETCHING_STRUCTS_H */
+
+/* --- cpp/include/fletching/layout.h --- */
+
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether a program and the library that it has loaded mean the same structs. C99 and C++. */
+#ifndef FLETCHING_LAYOUT_H
+#define FLETCHING_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One step of a hash (FNV-1a with the whole number in place of a byte). */
+#define FLETCHING_LAYOUT_STEP(hash, number) \
+  (((hash) ^ (uint64_t)(number)) * UINT64_C(1099511628211))
+#define FLETCHING_LAYOUT_STEP_2(hash, a, b) FLETCHING_LAYOUT_STEP(FLETCHING_LAYOUT_STEP(hash, a), b)
+#define FLETCHING_LAYOUT_STEP_4(hash, a, b, c, d) \
+  FLETCHING_LAYOUT_STEP_2(FLETCHING_LAYOUT_STEP_2(hash, a, b), c, d)
+
+#define FLETCHING_LAYOUT_EVENTS                                                               \
+  FLETCHING_LAYOUT_STEP_4(                                                                    \
+      FLETCHING_LAYOUT_STEP_4(UINT64_C(14695981039346656037), sizeof(struct FletchingStream), \
+                              offsetof(struct FletchingStream, device_id),                    \
+                              offsetof(struct FletchingStream, context),                      \
+                              offsetof(struct FletchingStream, runtime)),                     \
+      sizeof(struct FletchingEvent), offsetof(struct FletchingEvent, device_id),              \
+      offsetof(struct FletchingEvent, context), offsetof(struct FletchingEvent, device_type))
+
+#define FLETCHING_LAYOUT_OTHERS                                                               \
+  FLETCHING_LAYOUT_STEP_4(                                                                    \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_EVENTS, sizeof(struct FletchingReleaseCounts), \
+                              offsetof(struct FletchingReleaseCounts, inherited_events),      \
+                              sizeof(struct FletchingWaiter),                                 \
+                              offsetof(struct FletchingWaiter, context)),                     \
+      sizeof(struct FletchingVulkanWaitContext),                                              \
+      offsetof(struct FletchingVulkanWaitContext, set_stages),                                \
+      offsetof(struct FletchingVulkanWaitContext, get_device_proc_addr),                      \
+      sizeof(struct FletchingMessage))
+
+/** A hash of the sizes and offsets of the structs, as this compilation has them. */
+#define FLETCHING_LAYOUT                                                              \
+  FLETCHING_LAYOUT_STEP_4(                                                            \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_OTHERS, sizeof(struct ArrowSchema),    \
+                              offsetof(struct ArrowSchema, private_data),             \
+                              sizeof(struct ArrowArray),                              \
+                              offsetof(struct ArrowArray, private_data)),             \
+      sizeof(struct ArrowDeviceArray), offsetof(struct ArrowDeviceArray, sync_event), \
+      sizeof(struct ArrowDeviceArrayStream),                                          \
+      offsetof(struct ArrowDeviceArrayStream, private_data))
+
+/** For a program that loads the library, before its first other call: FletchingCheckLayout(
+ * FLETCHING_LAYOUT, &message). EINVAL when the library has other structs, because it was built from
+ * other headers, or by a compiler with other rules. */
+FLETCHING_EXPORT int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLETCHING_LAYOUT_H */
 
 /* --- cpp/include/fletching/version.h --- */
 

@@ -4289,4 +4289,16 @@ STRUCT_FUNCTIONS(DeviceArrayStream, ArrowDeviceArrayStream, ArrowDeviceArrayStre
 
 const char* FletchingVersion(void) { return FLETCHING_VERSION; }
 
+int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  if (layout != FLETCHING_LAYOUT) {
+    (void)fail(&failure, EINVAL,
+               "layout: expected the structs of version %s, got others; hint: compile with the "
+               "headers of the library that is loaded",
+               FLETCHING_VERSION);
+  }
+  return report(&failure, message);
+}
+
 #endif  // FLETCHING_CORE_STRUCTS_H

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "failure.h"
+#include "fletching/layout.h"
 #include "fletching/structs.h"
 #include "fletching/version.h"
 
@@ -35,5 +37,17 @@ STRUCT_FUNCTIONS(ArrayStream, ArrowArrayStream, ArrowArrayStream, )
 STRUCT_FUNCTIONS(DeviceArrayStream, ArrowDeviceArrayStream, ArrowDeviceArrayStream, )
 
 const char* FletchingVersion(void) { return FLETCHING_VERSION; }
+
+int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  if (layout != FLETCHING_LAYOUT) {
+    (void)fail(&failure, EINVAL,
+               "layout: expected the structs of version %s, got others; hint: compile with the "
+               "headers of the library that is loaded",
+               FLETCHING_VERSION);
+  }
+  return report(&failure, message);
+}
 
 #endif  // FLETCHING_CORE_STRUCTS_H

@@ -1,4 +1,4 @@
-"""The mutants of C++: fletching-mutate, which is built on Clang, looks for them."""
+"""The mutants of C and C++: fletching-mutate, which is built on Clang, looks for them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def build_finder(folder: Path) -> Path:
 
 
 def of_library(finder: Path, root: Path, scratch: Path) -> list[Mutant]:
-    """Of the hand-written headers and of libfletching."""
-    include, sources = root / "cpp" / "include", root / "cpp" / "src"
+    """Of the hand-written headers, of libfletching, and of the core."""
+    include, sources, core = (root / "cpp" / name for name in ("include", "src", "core"))
     headers = scratch / "headers.cpp"
     headers.parent.mkdir(parents=True, exist_ok=True)
     names = sorted(p.relative_to(include).as_posix() for p in include.rglob("*.hpp"))
     headers.write_text("".join(f'#include "{n}"\n' for n in names if not n.endswith(_NOT_READ)))
     units = [(include, headers), *((sources, file) for file in sorted(sources.rglob("*.cpp")))]
+    units.append((core, core / "core.c"))
     flags = [f"-I{include}", f"-I{sources}", "-DFLETCHING_BUILDING_SHARED"]
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda unit: list(of_unit(finder, root, unit[0], unit[1], flags)), units)

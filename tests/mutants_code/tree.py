@@ -83,11 +83,13 @@ class Tree:
     def _configure(self, log: Path) -> None:
         presets = json.loads((self._root / "CMakePresets.json").read_text(encoding="utf-8"))
         preset = next(p for p in presets["configurePresets"] if p["name"] == PRESET)
-        flags = preset["cacheVariables"]["CMAKE_CXX_FLAGS"]
-        asks = f"-include {self.folder / 'tests/mutants_code/fletching_mutant.hpp'}"
         command = ["cmake", "--preset", PRESET, "-G", "Ninja", "-B", str(self.build)]
-        # A mutant that is never true, say, is no reason to stop.
-        command += [f"-DCMAKE_CXX_FLAGS={flags} {asks} -w", "-DCMAKE_CXX_FLAGS_DEBUG=-g0"]
+        for language, header in (("C", "fletching_mutant.h"), ("CXX", "fletching_mutant.hpp")):
+            flags = preset["cacheVariables"][f"CMAKE_{language}_FLAGS"]
+            asks = f"-include {self.folder / 'tests/mutants_code' / header}"
+            # A mutant that is never true, say, is no reason to stop.
+            command.append(f"-DCMAKE_{language}_FLAGS={flags} {asks} -w")
+            command.append(f"-DCMAKE_{language}_FLAGS_DEBUG=-g0")
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         log.write_text(done.stdout + done.stderr, encoding="utf-8")
         if done.returncode != 0:

@@ -18,6 +18,7 @@
 #include "fletching/abi.h"
 #include "fletching/events.h"
 #include "fletching/export.h"
+#include "fletching/layout.h"
 #include "fletching/message.h"
 #include "fletching/structs.h"
 #include "fletching/waiter.h"

@@ -50,6 +50,12 @@ static void test_texts(void) {
 
 /* --- Contexts --- */
 
+static void test_another_layout_is_refused(void) {
+  CHECK(FletchingCheckLayout(FLETCHING_LAYOUT, &message) == 0);
+  CHECK(FletchingCheckLayout(FLETCHING_LAYOUT + 1, &message) == EINVAL);
+  CHECK(says("layout: expected the structs of version " FLETCHING_VERSION));
+}
+
 static void test_pop_after_an_earlier_error(void) {
   for (int pops_nonetheless = 0; pops_nonetheless < 2; ++pops_nonetheless) {
     struct failure failure;
@@ -781,6 +787,7 @@ static void test_opencl(void) {
 
 int main(void) {
   test_texts();
+  test_another_layout_is_refused();
   test_pop_after_an_earlier_error();
   test_a_context_that_was_taken_off_is_not_popped();
   test_default_streams_are_of_their_device();

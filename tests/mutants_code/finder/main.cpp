@@ -64,9 +64,11 @@ int main(int argc, char** argv) {
     llvm::errs() << "usage: fletching-mutate FOLDER FILE [CLANG_FLAG...]\n";
     return 2;
   }
-  std::vector<std::string> line = {
-      "fletching-mutate", "-x",         "c++",           argv[2],
-      "-fsyntax-only",    "-std=c++20", "-resource-dir", FLETCHING_CLANG_RESOURCE_DIR};
+  const bool is_c = llvm::StringRef(argv[2]).ends_with(".c");
+  std::vector<std::string> line = {"fletching-mutate", "-x",
+                                   is_c ? "c" : "c++", argv[2],
+                                   "-fsyntax-only",    is_c ? "-std=c11" : "-std=c++20",
+                                   "-resource-dir",    FLETCHING_CLANG_RESOURCE_DIR};
   line.insert(line.end(), argv + 3, argv + argc);
   std::vector<Mutant> found;
   const auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions());

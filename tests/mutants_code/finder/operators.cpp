@@ -11,7 +11,15 @@
 namespace fletching::mutate {
 namespace {
 
-constexpr char kChosen[] = "::fletching_mutant(@NUMBER@)";
+bool is_c(const Output& out) { return !out.context.getLangOpts().CPlusPlus; }
+
+std::string chosen(const Output& out) {
+  return std::string(is_c(out) ? "" : "::") + "fletching_mutant(@NUMBER@)";
+}
+
+std::string cast_to(const Output& out, const std::string& type) {
+  return is_c(out) ? "(" + type + ")" : "static_cast<" + type + ">";
+}
 
 struct HasLambda : clang::RecursiveASTVisitor<HasLambda> {
   bool found = false;
@@ -40,13 +48,13 @@ void add(Output& out, const std::optional<Range>& range, std::string kind, std::
 void replace(Output& out, const clang::Expr* node, std::string kind, const std::string& after) {
   if (!can_be_copied(node)) return;
   add(out, out.source.range(node->getSourceRange()), std::move(kind), after,
-      std::string("(") + kChosen + " ? (" + after + ") : (", "))");
+      "(" + chosen(out) + " ? (" + after + ") : (", "))");
 }
 
 // What is a bool needs no copy: one that is compared with the choice is inverted.
 void invert(Output& out, const clang::Expr* node, std::string kind, std::string after) {
   add(out, out.source.range(node->getSourceRange()), std::move(kind), std::move(after),
-      std::string("(") + kChosen + " != static_cast<bool>(", "))");
+      "(" + chosen(out) + " != " + cast_to(out, "bool") + "(", "))");
 }
 
 std::string text_of(const Output& out, const clang::Stmt* node) {
@@ -105,14 +113,14 @@ bool can_calculate(const clang::Expr* left, const clang::Expr* right) {
 }
 
 // Adds the cast that a brace would miss around a value that is not constant.
-std::string cast_around(const clang::Stmt* parent) {
+std::string cast_around(const Output& out, const clang::Stmt* parent) {
   const auto* cast = llvm::dyn_cast_or_null<clang::ImplicitCastExpr>(parent);
   if (cast == nullptr || cast->getCastKind() != clang::CK_IntegralCast) return {};
   const clang::QualType type = cast->getType().getCanonicalType().getUnqualifiedType();
   if (!type->isBuiltinType() || type->isDependentType()) return {};
   clang::PrintingPolicy policy{clang::LangOptions()};
   policy.Bool = true;
-  return "static_cast<" + type.getAsString(policy) + ">";
+  return cast_to(out, type.getAsString(policy));
 }
 
 bool is_null_pointer(const clang::Stmt* parent) {
@@ -195,7 +203,7 @@ void mutate_integer(Output& out, const clang::IntegerLiteral* literal, const cla
   if (before == "0") after = "1";
   if (before == "1") after = "0";
   add(out, out.source.range(literal->getSourceRange()), "constant", after,
-      cast_around(parent) + "(" + kChosen + " ? " + after + " : ", ")");
+      cast_around(out, parent) + "(" + chosen(out) + " ? " + after + " : ", ")");
 }
 
 void mutate_bool(Output& out, const clang::CXXBoolLiteralExpr* literal) {
@@ -237,7 +245,7 @@ void mutate_return(Output& out, const clang::ReturnStmt* node, clang::QualType r
   const clang::Expr* spelled = bare(value);
   if (llvm::isa<clang::IntegerLiteral, clang::CXXBoolLiteralExpr>(spelled)) return;
   const clang::QualType type = value->isTypeDependent() ? returned : value->getType();
-  if (type->isBooleanType()) {
+  if (type->isBooleanType() || returned->isBooleanType()) {  // in C a relation is an int
     const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(spelled);
     const auto* unary = llvm::dyn_cast<clang::UnaryOperator>(spelled);
     if ((binary != nullptr && binary->isEqualityOp()) || unary != nullptr) return;
@@ -247,12 +255,13 @@ void mutate_return(Output& out, const clang::ReturnStmt* node, clang::QualType r
     return replace(out, value, "return", "(" + text_of(out, value) + ") + 1");
   }
   if (type->isPointerType() && !llvm::isa<clang::CXXNullPtrLiteralExpr>(spelled)) {
-    return add(out, out.source.range(value->getSourceRange()), "return", "nullptr",
-               std::string("(") + kChosen + " ? nullptr : (", "))");
+    const std::string null = is_c(out) ? "NULL" : "nullptr";
+    return add(out, out.source.range(value->getSourceRange()), "return", null,
+               "(" + chosen(out) + " ? " + null + " : (", "))");
   }
   if (!can_be_empty(returned) || text_of(out, value) == "{}") return;
   add(out, out.source.statement(node->getSourceRange()), "return", "return {};",
-      std::string("{ if (") + kChosen + ") return {}; ", " }");
+      "{ if (" + chosen(out) + ") return {}; ", " }");
 }
 
 void mutate_statement(Output& out, const clang::Stmt* node) {
@@ -270,12 +279,12 @@ void mutate_statement(Output& out, const clang::Stmt* node) {
     return;
   }
   add(out, out.source.statement(node->getSourceRange()), "statement", ";",
-      std::string("{ if (!") + kChosen + ") ", " }");
+      "{ if (!" + chosen(out) + ") ", " }");
 }
 
 void mutate_early_exit(Output& out, const clang::Stmt* node) {
   add(out, out.source.statement(node->getSourceRange()), "exit", ";",
-      std::string("{ if (!") + kChosen + ") ", " }");
+      "{ if (!" + chosen(out) + ") ", " }");
 }
 
 }  // namespace fletching::mutate
