@@ -161,7 +161,7 @@ def _generate(root: Path, options: argparse.Namespace) -> int:
 
 
 def _traces(root: Path, options: argparse.Namespace) -> int:
-    for name, text in render_module(trace_files, load_spec(root)).items():
+    for name, text in render_module(trace_files, load_spec(root).async_table).items():
         path = options.output / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             replace_file(path, text)

@@ -7,15 +7,14 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .async_stream import diagram
 from .core import bundle
-from .docs import async_page, maps, pages, rule_pages
+from .docs import async_page, diagram, maps, pages, rule_pages
 from .files import replace_file
 from .languages import find_languages
 from .render import BANNER, render_module
 from .rules.rulebook import Rulebook
-from .runtimes import vendor_checks
 from .spec.model import Spec
+from .vendors import vendor_checks
 
 # What makes files in addition to the languages.
 _SUBJECTS = (diagram, async_page, maps, pages, vendor_checks)

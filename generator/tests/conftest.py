@@ -57,7 +57,7 @@ class Scratch:
 @cache
 def trace_texts() -> dict[str, str]:
     """The files that `fletching traces` writes."""
-    return render_module(trace_files, load_spec(REPOSITORY))
+    return render_module(trace_files, load_spec(REPOSITORY).async_table)
 
 
 @pytest.fixture

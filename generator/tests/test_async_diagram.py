@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 from conftest import REPOSITORY
 
-from fletching_generator.async_stream import diagram as async_diagram
 from fletching_generator.async_stream.table import Side
+from fletching_generator.docs import diagram as async_diagram
 from fletching_generator.errors import UsageError
 from fletching_generator.render import render_module
 from fletching_generator.spec.load import load_spec

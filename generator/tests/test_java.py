@@ -10,10 +10,10 @@ import pytest
 from fletching_generator.languages import java
 from fletching_generator.languages.java.callbacks import failure, reporter
 from fletching_generator.languages.java.names import field_type, from_memory, singular, to_memory
+from fletching_generator.reading.types import Scalar, Typedef
 from fletching_generator.render import render_module
 from fletching_generator.spec import operations
 from fletching_generator.spec.model import Field, Spec, Struct
-from fletching_generator.spec.types import Scalar, Typedef
 
 ENGINES = ("jna", "ffm")
 EXPECTED = {"errno": "Failures.EIO", -1: "-1", "NULL": "null", "nothing": "null"}

@@ -9,9 +9,9 @@ import pytest
 from fletching_generator.languages import java
 from fletching_generator.languages.java import runtimes
 from fletching_generator.languages.java.names import constant
+from fletching_generator.reading.types import Callback
 from fletching_generator.render import render_module
 from fletching_generator.spec.model import Spec, Struct
-from fletching_generator.spec.types import Callback
 
 FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
 FAILURES = {"errno": "Failures.EIO", "NULL": "0", "nothing": "0"}

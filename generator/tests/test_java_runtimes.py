@@ -9,12 +9,12 @@ from conftest import Scratch
 
 from fletching_generator.languages import java
 from fletching_generator.languages.java import runtimes
+from fletching_generator.reading.types import Constant
 from fletching_generator.render import render_module
 from fletching_generator.runtimes.model import Runtime
 from fletching_generator.runtimes.names import snake
-from fletching_generator.runtimes.tables import called_runtimes, is_required
 from fletching_generator.spec.model import Spec
-from fletching_generator.spec.types import Constant
+from fletching_generator.spec.runtime_tables import called_runtimes, is_required
 from fletching_generator.spelling import pascal
 
 FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"

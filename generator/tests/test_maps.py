@@ -12,11 +12,11 @@ import pytest
 from conftest import REPOSITORY
 
 from fletching_generator.docs import maps
+from fletching_generator.reading.types import Scalar, StructType, Type
 from fletching_generator.render import render_module
 from fletching_generator.spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout
 from fletching_generator.spec.load import load_spec
 from fletching_generator.spec.model import Spec, Struct
-from fletching_generator.spec.types import Scalar, StructType, Type
 
 SVG = "{http://www.w3.org/2000/svg}"
 CASES = [

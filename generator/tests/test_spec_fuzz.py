@@ -21,7 +21,7 @@ import pytest
 from conftest import REPOSITORY
 
 from fletching_generator.cli import main
-from fletching_generator.spec.yaml_reader import read_yaml
+from fletching_generator.reading.yaml_reader import read_yaml
 
 FILES = sorted(p.relative_to(REPOSITORY) for p in (REPOSITORY / "spec").rglob("*.yaml"))
 LINE = re.compile(r"spec/[\w./-]+\.yaml:[1-9]\d*: [^\n]+: [^\n]+; [^\n]+")

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fletching_generator.spec.model import Spec
-from fletching_generator.spec.types import (
+from fletching_generator.reading.types import (
     Argument,
     Callback,
     FixedArray,
@@ -21,6 +20,7 @@ from fletching_generator.spec.types import (
     parse_type,
     spell,
 )
+from fletching_generator.spec.model import Spec
 
 NESTED = Callback(
     (

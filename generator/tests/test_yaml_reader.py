@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from fletching_generator.cli import main
-from fletching_generator.spec.yaml_reader import Lines, YamlError, read_yaml
+from fletching_generator.reading.yaml_reader import Lines, YamlError, read_yaml
 
 FILES = sorted((REPOSITORY / "spec").rglob("*.yaml"))
 

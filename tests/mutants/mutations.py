@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
 
-from fletching_generator.spec.types import split_arguments
+from fletching_generator.reading.types import split_arguments
 
 # Every file of spec/ by its name without ending, as plain data.
 Documents: TypeAlias = dict[str, Any]

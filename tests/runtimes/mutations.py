@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from fletching_generator.reading.types import Argument, Pointer, Scalar, Type, Typedef
 from fletching_generator.runtimes.model import Function, Runtime, VendorType
-from fletching_generator.spec.types import Argument, Pointer, Scalar, Type, Typedef
 
 _OTHER_WIDTH = {
     "int8": "int32",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Mistake, SpecError
-from ..spec.documents import Document, KeyPath, Report
+from ..reading.documents import Document, KeyPath, Report
 from .actions import ACTIONS, PEER_CALLS
 from .run import NotPossibleError
 from .table import AsyncTable, Case, Side, build_side, build_table

@@ -6,19 +6,19 @@ import json
 from typing import Any
 
 from ..render import Filters, Output
-from ..spec.model import Spec
+from .table import AsyncTable
 from .traces import side_traces
 
 
-def outputs(spec: Spec) -> list[Output]:
+def outputs(table: AsyncTable) -> list[Output]:
     return [
         Output(
             f"{side.name}.json",
             "traces.json",
             "spec/async.yaml",
-            {"side": side.name, "traces": side_traces(spec.async_table, side.name)},
+            {"side": side.name, "traces": side_traces(table, side.name)},
         )
-        for side in spec.async_table.sides
+        for side in table.sides
     ]
 
 

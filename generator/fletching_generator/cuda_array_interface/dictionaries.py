@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import Mistake, SpecError
-from ..spec.documents import Document, Report
+from ..reading.documents import Document, Report
 
 
 @dataclass(frozen=True)

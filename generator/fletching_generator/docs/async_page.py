@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..async_stream.diagram import diagram_name
 from ..async_stream.table import Case, Cell, Side
+from ..docs.diagram import diagram_name
 from ..render import Filters, Output
 from ..spec.model import Spec
 from .pages import cell as table_cell

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..languages.c import type_name
+from ..reading.types import Callback, FixedArray, Pointer, StructType, Type
 from ..render import Filters, Output
 from ..spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout
 from ..spec.model import Spec, Struct
-from ..spec.types import Callback, FixedArray, Pointer, StructType, Type
 
 FOLDER = "docs/reference/maps"
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..languages.c import declare_function, type_name
+from ..reading.types import Callback, FixedArray
 from ..render import Filters, Output
 from ..spec.errno import ErrorClass
 from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
 from ..spec.model import Access, Buffers, Device, Erratum, Field, Spec, Struct, Unassigned
 from ..spec.pointers import in_words
-from ..spec.types import Callback, FixedArray
 from .maps import map_name
 
 _FOLDER = "docs/reference"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ..reading.types import Callback, Scalar, Type, spell
 from ..spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from ..spec.model import Declarations, Field, Interface, Struct
-from ..spec.types import Callback, Scalar, Type, spell
 from .check_numbers import (
     compare_constants,
     compare_enum,

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ..errors import Mistake, SpecError, UsageError
 from ..files import replace_file
+from ..reading.types import SCALAR_SIZES
 from ..spec.load import load_spec
 from ..spec.model import Spec, TypedefDeclaration
-from ..spec.types import SCALAR_SIZES
 from .dlpack_version import Version, header_version, spec_version
 from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..reading.types import Callback, FixedArray, Pointer, StructType, Type
 from ..spec.model import Spec
-from ..spec.types import Callback, FixedArray, Pointer, StructType, Type
 from .rulebook import Rule, Rulebook, Statement, Text
 from .sentences import Sentence
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ..cuda_array_interface.dictionaries import DictionaryInterface
 from ..errors import Mistake, SpecError
-from ..spec.documents import Document, KeyPath
+from ..reading.documents import Document, KeyPath
 from ..spec.model import Erratum, Spec
 
 

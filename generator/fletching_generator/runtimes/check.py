@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import Mistake, SpecError
-from ..spec.documents import Document, Report
-from ..spec.types import Pointer, Type
+from ..reading.documents import Document, Report
+from ..reading.types import Pointer, Type
 from .model import Function, Runtime, VendorType
 
 _OF_C = ("read_from", "header", "status", "query")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import SpecError
-from ..spec.documents import Document, KeyPath
-from ..spec.types import (
+from ..reading.documents import Document, KeyPath
+from ..reading.types import (
     Argument,
     Callback,
     Constant,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..spec.types import Constant
+from ..reading.types import Constant
 from .model import Runtime
 
 BUILT_IN = ("size_t",)  # types of the table that a language has already

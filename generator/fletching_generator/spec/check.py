@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import Mistake, SpecError
-from .documents import Document, Report
+from ..reading.documents import Document, Report
+from ..reading.types import Callback, Pointer, Scalar, StructType, Type, Typedef, spell
 from .model import Declarations, Event, Field, Interface, Struct
-from .types import Callback, Pointer, Scalar, StructType, Type, Typedef, spell
 
 
 def check_meaning(

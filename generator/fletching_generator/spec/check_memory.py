@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import Mistake, SpecError
-from .documents import Document, Report
+from ..reading.documents import Document, Report
 from .model import Device, Spec
 
 _FOR_THE_HOST = ("host_address", "shared_address")

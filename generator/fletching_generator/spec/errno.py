@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..errors import Mistake, SpecError
-from .documents import Document
+from ..reading.documents import Document
 
 System: TypeAlias = Literal["linux", "darwin", "windows"]
 SYSTEMS: tuple[System, ...] = ("linux", "darwin", "windows")

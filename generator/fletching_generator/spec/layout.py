@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..reading.types import (
+    SCALAR_SIZES,
+    Callback,
+    FixedArray,
+    Pointer,
+    Scalar,
+    StructType,
+    Type,
+    Typedef,
+)
 from .model import Declarations, Struct
-from .types import SCALAR_SIZES, Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,15 @@ from typing import Any
 from ..async_stream.check import check_async
 from ..cuda_array_interface.dictionaries import read_dictionary
 from ..errors import Mistake, SpecError
+from ..reading import types
+from ..reading.documents import Document, KeyPath
+from ..reading.types import TypeExpressionError, parse_type
 from ..runtimes.check import check_events, check_runtimes
 from ..runtimes.model import load_runtimes
-from . import model, pointers, types
+from . import model, pointers
 from .check import check_meaning
 from .check_memory import check_memory
-from .documents import Document, KeyPath
 from .errno import read_errors
-from .types import TypeExpressionError, parse_type
 
 Names = dict[str, types.Typedef | types.StructType | types.Callback]
 _CUDA_ARRAY_INTERFACE = "cuda-array-interface"

@@ -10,9 +10,9 @@ from typing import Literal
 
 from ..async_stream.table import AsyncTable
 from ..cuda_array_interface.dictionaries import DictionaryInterface
+from ..reading.types import Callback, Constant, Type, Typedef
 from ..runtimes.model import Runtime
 from .errno import ErrorTable
-from .types import Callback, Constant, Type, Typedef
 
 # --- Interfaces --------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..reading.types import Argument, Callback, Pointer, Scalar, StructType, Type
 from .model import Field, Spec, Struct
-from .types import Argument, Callback, Pointer, Scalar, StructType, Type
 
 # What the callback is called that gives a struct back.
 _RELEASE = ("release", "deleter")

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import SpecError
-from .documents import Document, KeyPath
-from .types import Argument, Callback, FixedArray, Pointer, Scalar, Target, Type, depth
+from ..reading.documents import Document, KeyPath
+from ..reading.types import Argument, Callback, FixedArray, Pointer, Scalar, Target, Type, depth
 
 RETURNED = "return"  # what a callback returns; no argument of C has this name
 _LEVEL = re.compile(r"(?P<target>one|many|text|opaque)(?P<nullable>\?)?")

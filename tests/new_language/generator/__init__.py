@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fletching_generator import spelling
+from fletching_generator.reading.types import Callback, FixedArray, Pointer, Scalar, Type
 from fletching_generator.render import Filters, Output
 from fletching_generator.spec.layout import struct_layouts
 from fletching_generator.spec.model import Spec
-from fletching_generator.spec.types import Callback, FixedArray, Pointer, Scalar, Type
 
 _SCALARS = {"int": "c_int", "char": "u8", "void": "anyopaque"} | {
     f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)

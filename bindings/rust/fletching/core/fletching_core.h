@@ -999,6 +999,17 @@ FLETCHING_EXPORT int FletchingCudaMemoryFind(uint64_t address, struct FletchingC
 
 #endif /* FLETCHING_CUDA_H */
 
+/* --- cpp/include/fletching/layout.h --- */
+
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether a program and the library that it has loaded mean the same structs. C99 and C++. */
+#ifndef FLETCHING_LAYOUT_H
+#define FLETCHING_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
 /* --- cpp/include/fletching/structs.h --- */
 
 /* SPDX-License-Identifier: Apache-2.0
@@ -1067,17 +1078,6 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 #endif
 
 #endif /* FLETCHING_STRUCTS_H */
-
-/* --- cpp/include/fletching/layout.h --- */
-
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Whether a program and the library that it has loaded mean the same structs. C99 and C++. */
-#ifndef FLETCHING_LAYOUT_H
-#define FLETCHING_LAYOUT_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from ...headers.dlpack_version import parse_version
-from ...render import Filters, Output
-from ...spec.layout import StructLayout, struct_layouts
-from ...spec.model import Enumerator, Field, Interface, Spec, Struct
-from ...spec.types import (
+from ...reading.types import (
     Argument,
     Callback,
     Constant,
@@ -17,6 +14,9 @@ from ...spec.types import (
     Type,
     Typedef,
 )
+from ...render import Filters, Output
+from ...spec.layout import StructLayout, struct_layouts
+from ...spec.model import Enumerator, Field, Interface, Spec, Struct
 from ...spelling import literal
 from . import core
 from .wrapping import wrap_arguments

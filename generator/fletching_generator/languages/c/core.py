@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...reading.types import (
+    Argument,
+    Callback,
+    Constant,
+    Pointer,
+    Scalar,
+    StructType,
+    Type,
+    Typedef,
+)
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, statuses
-from ...runtimes.tables import devices_of
 from ...spec.model import Spec
-from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, StructType, Type, Typedef
+from ...spec.runtime_tables import devices_of
 from .wrapping import wrap_arguments
 
 _FOLDER = "cpp/core/tables"

@@ -5,11 +5,20 @@ And the names of the functions that an interposer of tests/faults exports.
 
 from __future__ import annotations
 
+from ...reading.types import (
+    Argument,
+    Callback,
+    Constant,
+    Pointer,
+    Scalar,
+    StructType,
+    Type,
+    Typedef,
+)
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, snake, statuses
 from ...spec.model import Spec
-from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, StructType, Type, Typedef
 from ..c.wrapping import wrap_arguments
 
 _WIDTH = 100

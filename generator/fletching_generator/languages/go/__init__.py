@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ...reading.types import Pointer, StructType, Type
 from ...render import Filters, Output
 from ...spec import operations
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from ...spec.model import Contract, Device, Field, Spec, Struct
-from ...spec.types import Pointer, StructType, Type
 from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts
 from .. import c
 from . import callbacks, core, names

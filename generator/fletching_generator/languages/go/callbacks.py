@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...spec import operations
-from ...spec.model import Field, Spec, Struct
-from ...spec.types import (
+from ...reading.types import (
     SCALAR_SIZES,
     Argument,
     Callback,
@@ -19,6 +17,8 @@ from ...spec.types import (
     Type,
     Typedef,
 )
+from ...spec import operations
+from ...spec.model import Field, Spec, Struct
 from .. import c
 from .names import argument_name, function_type, go_name, type_name
 

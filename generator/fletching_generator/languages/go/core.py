@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...render import Output
-from ...runtimes.tables import devices_of
 from ...spec.model import Spec
+from ...spec.runtime_tables import devices_of
 from .names import device_constant
 
 

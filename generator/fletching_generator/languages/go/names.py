@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...spec.model import Device, Enumerator, Field, Struct
-from ...spec.types import (
+from ...reading.types import (
     SCALAR_SIZES,
     Callback,
     FixedArray,
@@ -13,6 +12,7 @@ from ...spec.types import (
     Type,
     Typedef,
 )
+from ...spec.model import Device, Enumerator, Field, Struct
 
 _SCALARS = {name: name for name in SCALAR_SIZES} | {"int": "int32", "char": "int8"}
 _INITIALISMS = {"dlpack": "DLPack", "id": "ID"}  # words that Go writes in capitals

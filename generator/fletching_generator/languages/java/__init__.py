@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...reading.types import Callback, FixedArray, Pointer, StructType, Type
 from ...render import Filters, Output
 from ...spec import operations
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout, struct_layouts
 from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
-from ...spec.types import Callback, FixedArray, Pointer, StructType, Type
 from ...spelling import (
     by_class,
     contract_facts,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...reading.types import Callback, Pointer, Scalar
 from ...spec.model import Field, Struct
 from ...spec.operations import private_data, takes_self
-from ...spec.types import Callback, Pointer, Scalar
 from ...spelling import pascal
 from .names import camel, constant, ffm_layout, is_address, is_void, java_type
 from .text import Broken, Call, Node

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...reading.types import Callback
 from ...render import Filters, Output
 from ...spec.model import Field, Interface, Spec, Struct
-from ...spec.types import Callback
 from ...spelling import literal
 from .names import constant
 from .runtimes import signature

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...reading.types import Callback, FixedArray, StructType, Type
 from ...spec.layout import Leaf, leaves
 from ...spec.model import Field, Spec, Struct
-from ...spec.types import Callback, FixedArray, StructType, Type
 from ...spelling import pascal
 from .names import camel, constant, field_type, is_address, is_void, java_type, jna_bytes
 from .text import Broken, Call, Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ... import spelling
-from ...spec.types import (
+from ...reading.types import (
     SCALAR_SIZES,
     Callback,
     FixedArray,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ...reading.types import SCALAR_SIZES, Callback, Constant, Pointer, Scalar, Type, Typedef
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime
 from ...runtimes.names import snake, statuses
-from ...runtimes.tables import called_runtimes, devices_of, is_required
 from ...spec.model import Spec
-from ...spec.types import SCALAR_SIZES, Callback, Constant, Pointer, Scalar, Type, Typedef
+from ...spec.runtime_tables import called_runtimes, devices_of, is_required
 from ...spelling import literal, pascal
 from .text import Broken, Call, Node
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...reading.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 from ...render import Filters, Output
 from ...spec.layout import struct_layouts
 from ...spec.model import Contract, Device, Enumerator, Field, Interface, Spec, Struct
-from ...spec.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 from ...spelling import contract_facts, field_facts, fill, literal, pascal, struct_facts
 from . import cuda_array_interface
 from .spelling import WIDTH, call, items

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ...reading.types import Callback, Constant, Scalar, StructType
 from ...render import Filters, Output
 from ...spec import operations
 from ...spec.layout import Leaf, leaves, struct_layouts
 from ...spec.model import Device, Field, Interface, Spec, Struct
-from ...spec.types import Callback, Constant, Scalar, StructType
 from ...spelling import (
     by_class,
     contract_facts,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...reading.types import Callback, Scalar, StructType, Type, Typedef
 from ...spec.model import Spec, Struct
-from ...spec.types import Callback, Scalar, StructType, Type, Typedef
 
 
 def derives(spec: Spec, struct: Struct) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ...render import Filters, Output
 from ...runtimes.model import Runtime
-from ...runtimes.tables import devices_of
 from ...spec.model import Spec
+from ...spec.runtime_tables import devices_of
 from ...spelling import pascal
 from .text import WIDTH
 

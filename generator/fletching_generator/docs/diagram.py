@@ -5,11 +5,11 @@ The positions of states and lanes are set here; the arrows are from the table.
 
 from __future__ import annotations
 
+from ..async_stream.table import Side, SideName
 from ..errors import UsageError
 from ..render import Filters, Output
 from ..spec.model import Spec
 from .drawing import BOX, TEXT, Arrow, Picture, Place, Plan, draw, head, path
-from .table import Side, SideName
 
 PLANS: dict[SideName, Plan] = {
     "producer": Plan(
@@ -97,7 +97,7 @@ def _demand(side: Side, what: str, missing: set[str]) -> None:
     if missing:
         raise UsageError(
             f"the diagram of the {side.name} has no {what} for {', '.join(sorted(missing))};"
-            f" add it to PLANS in generator/fletching_generator/async_stream/diagram.py"
+            f" add it to PLANS in generator/fletching_generator/docs/diagram.py"
         )
 
 

@@ -5,8 +5,8 @@ A runtime has a table when its events can be waited on by a call: the others nee
 
 from __future__ import annotations
 
-from ..spec.model import Device, Spec
-from .model import Function, Runtime
+from ..runtimes.model import Function, Runtime
+from .model import Device, Spec
 
 
 def called_runtimes(spec: Spec) -> list[Runtime]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..languages.c import type_name
 from ..languages.c.wrapping import wrap_arguments
 from ..render import Filters, Output
+from ..runtimes.model import INTEGERS, Function, VendorType
 from ..spec.model import Spec
-from .model import INTEGERS, Function, VendorType
 
 _FOLDER = "tests/runtimes"
 _WIDTH = 100
