@@ -4,7 +4,7 @@
 // but its public functions has a name outside of it. C11, libc and threads only.
 //
 // Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
-// streams; releaser, reaper, release_after; fork; structs.
+// streams; releaser, reaper, release_after; fork; device_report; structs.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
 #endif
@@ -12,5 +12,6 @@
 #define FLETCHING_BUILDING_CORE
 
 #include "cuda_exchange.h"
+#include "device_report.h"
 #include "fork.h"
 #include "structs.h"

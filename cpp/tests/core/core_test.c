@@ -478,6 +478,37 @@ static void test_memory_runs_out(void) {
   CHECK(has_failed_allocation() && fake_living_events() == 0);
 }
 
+static void test_memory_runs_out_for_a_report(void) {
+  struct FletchingDeviceReport* report = NULL;
+  int failed = 0;
+  CHECK(setenv("VK_DRIVER_FILES", "/none", 1) == 0);
+  for (int nth = 0;; ++nth) {
+    fake_reset();
+    fail_allocation(nth);
+    const int code = FletchingDeviceReportCreate(&report, &message);
+    if (!has_failed_allocation()) {
+      CHECK(code == 0);
+      break;
+    }
+    ++failed;
+    CHECK(code == ENOMEM && report == NULL && says("device report: no memory"));
+  }
+  CHECK(failed >= 3); /* the report, the devices of CUDA and their list */
+  for (int64_t i = 0; i < FletchingDeviceReportCount(report); ++i) {
+    const struct FletchingDeviceReportEntry* entry = FletchingDeviceReportGet(report, i);
+    if (entry->device_type == ARROW_DEVICE_CUDA) {
+      CHECK(entry->n_devices == 2 && entry->devices[1].id == 1);
+      CHECK(strcmp(entry->devices[0].name, "fake") == 0);
+      CHECK(strstr(entry->devices[1].name, "(CUDA driver API: cuDeviceGetName failed") != NULL);
+      CHECK(strcmp(entry->version, "CUDA 13.0") == 0);
+    }
+    if (entry->device_type == ARROW_DEVICE_CUDA_MANAGED) {
+      CHECK(entry->n_devices == 1 && entry->devices[0].id == 1);
+    }
+  }
+  FletchingDeviceReportDestroy(report);
+}
+
 /* --- Releases --- */
 
 /* Neither deferred nor waited for: leaked, and not released early. */
@@ -807,6 +838,7 @@ int main(void) {
   test_a_child_of_fork_finds_no_lock_held();
 #endif
   test_memory_runs_out();
+  test_memory_runs_out_for_a_report();
   test_a_release_that_cannot_wait_is_leaked();
   test_a_stream_of_another_runtime_releases_nothing();
   test_a_captured_stream_is_kept();

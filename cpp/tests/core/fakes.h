@@ -143,6 +143,24 @@ static int32_t get_device(CUdevice* device, int32_t ordinal) {
   *device = ordinal;
   return ordinal < 2 ? 0 : 101;
 }
+static int32_t get_version(int32_t* version) {
+  *version = 13000;
+  return 0;
+}
+static int32_t get_count(int32_t* count) {
+  *count = 2;
+  return 0;
+}
+static int32_t get_name(char* name, int32_t size, CUdevice device) {
+  if (device == 1) return CUDA_ERROR_LAUNCH_FAILED;
+  (void)snprintf(name, (size_t)size, "fake");
+  return 0;
+}
+static int32_t get_attribute(int32_t* value, CUdevice_attribute attribute, CUdevice device) {
+  CHECK(attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+  *value = device;
+  return 0;
+}
 static int32_t get_primary_state(CUdevice device, uint32_t* flags, int32_t* active) {
   *flags = 0;
   *active = fake.is_active[device];
@@ -296,6 +314,10 @@ static void fake_reset(void) {
   cuda.cuCtxGetDevice = get_device_of_context;
   cuda.cuCtxGetId = get_context_id;
   cuda.cuDeviceGet = get_device;
+  cuda.cuDriverGetVersion = get_version;
+  cuda.cuDeviceGetCount = get_count;
+  cuda.cuDeviceGetName = get_name;
+  cuda.cuDeviceGetAttribute = get_attribute;
   cuda.cuDevicePrimaryCtxGetState = get_primary_state;
   cuda.cuDevicePrimaryCtxRetain = retain_primary;
   cuda.cuDevicePrimaryCtxRelease = release_primary;

@@ -2,7 +2,7 @@
 #ifndef FLETCHING_TESTS_VENDOR_TABLES_HPP
 #define FLETCHING_TESTS_VENDOR_TABLES_HPP
 
-#include "devices/vulkan.hpp"
+#include "../../core/devices/vulkan_structs.h"
 #include "fletching/runtimes/cuda.hpp"
 #include "fletching/runtimes/hip.hpp"
 #include "fletching/runtimes/opencl.hpp"

@@ -59,19 +59,19 @@ static_assert(opencl::kClEventContext == CL_EVENT_CONTEXT);
 static_assert(vulkan::kVkEventReset == VK_EVENT_RESET);
 static_assert(sizeof(vulkan::VkMemoryBarrier) == sizeof(::VkMemoryBarrier));
 
-// The structs with which the devices of Vulkan are listed.
-using Create = detail::VulkanInstanceCreateInfo;
-using Properties = detail::VulkanDeviceProperties;
-static_assert(sizeof(Create) == sizeof(::VkInstanceCreateInfo));
-static_assert(offsetof(Create, application) == offsetof(::VkInstanceCreateInfo, pApplicationInfo));
-static_assert(offsetof(Create, extensions) ==
+// The structs with which the core lists the devices of Vulkan.
+using Info = ::vulkan_instance_info;
+using Properties = ::vulkan_device_properties;
+static_assert(sizeof(Info) == sizeof(::VkInstanceCreateInfo));
+static_assert(offsetof(Info, application) == offsetof(::VkInstanceCreateInfo, pApplicationInfo));
+static_assert(offsetof(Info, extensions) ==
               offsetof(::VkInstanceCreateInfo, ppEnabledExtensionNames));
 static_assert(offsetof(Properties, name) == offsetof(::VkPhysicalDeviceProperties, deviceName));
 static_assert(sizeof(Properties::name) == VK_MAX_PHYSICAL_DEVICE_NAME_SIZE);
 static_assert(sizeof(Properties) >= sizeof(::VkPhysicalDeviceProperties));
 static_assert(alignof(Properties) >= alignof(::VkPhysicalDeviceProperties));
-static_assert(detail::kVkStructureTypeInstanceCreateInfo == VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
-static_assert(detail::kVkIncomplete == VK_INCOMPLETE);
+static_assert(FLETCHING_VULKAN_INSTANCE_CREATE_INFO == VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
+static_assert(FLETCHING_VULKAN_INCOMPLETE == VK_INCOMPLETE);
 
 }  // namespace fletching::testing
 

@@ -18,7 +18,7 @@ _CORE = PurePosixPath("cpp/core/core.c")
 # Where it is needed: the packages of other languages cannot reach out of their folder.
 _FOLDERS = ("cpp/bundle", "bindings/go", "bindings/rust/fletching/core")
 # The public headers; their includes follow.
-_PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "layout", "version"))
+_PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "devices", "layout", "version"))
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FUNCTION = re.compile(r"^FLETCHING_EXPORT [^;(]*?\bFletching(\w+)\(", re.MULTILINE)

@@ -42,6 +42,10 @@
 #define FletchingDeviceArraySynchronizeVulkan FLETCHING_PREFIXED(DeviceArraySynchronizeVulkan)
 #define FletchingDeviceArrayWaitOn FLETCHING_PREFIXED(DeviceArrayWaitOn)
 #define FletchingDeviceArrayWaitOnVulkan FLETCHING_PREFIXED(DeviceArrayWaitOnVulkan)
+#define FletchingDeviceReportCount FLETCHING_PREFIXED(DeviceReportCount)
+#define FletchingDeviceReportCreate FLETCHING_PREFIXED(DeviceReportCreate)
+#define FletchingDeviceReportDestroy FLETCHING_PREFIXED(DeviceReportDestroy)
+#define FletchingDeviceReportGet FLETCHING_PREFIXED(DeviceReportGet)
 #define FletchingEventReady FLETCHING_PREFIXED(EventReady)
 #define FletchingEventReadyVulkan FLETCHING_PREFIXED(EventReadyVulkan)
 #define FletchingEventSynchronize FLETCHING_PREFIXED(EventSynchronize)
@@ -998,6 +1002,75 @@ FLETCHING_EXPORT int FletchingCudaMemoryFind(uint64_t address, struct FletchingC
 #endif
 
 #endif /* FLETCHING_CUDA_H */
+
+/* --- cpp/include/fletching/devices.h --- */
+
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which devices there are. C99 and C++.
+ *
+ * A report has one entry for each known device type (docs/reference/devices.md), by number. Making
+ * it loads the libraries of CUDA, HIP, OpenCL and Vulkan, as the operations on events do, and asks
+ * them for their devices. It creates no context and opens no device; it creates a Vulkan instance,
+ * and destroys it.
+ *
+ * Threads: any thread may call every function; a report may be read by several. */
+#ifndef FLETCHING_DEVICES_H
+#define FLETCHING_DEVICES_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FLETCHING_PRESENCE_ABSENT 0
+#define FLETCHING_PRESENCE_REAL 1
+#define FLETCHING_PRESENCE_UNKNOWN 2 /* no library could be asked */
+
+struct FletchingFoundDevice {
+  /** CUDA and HIP: the device_id of an array. OpenCL and Vulkan: the index in the list of the
+   * drivers; what device_id means there is up to the producer. */
+  int64_t id;
+  const char* name; /* the vendor's, UTF-8 */
+};
+
+/** The devices of one device type. No text is NULL: "" means none. */
+struct FletchingDeviceReportEntry {
+  ArrowDeviceType device_type;
+  int32_t presence;    /* FLETCHING_PRESENCE_... */
+  const char* name;    /* "cuda_host" */
+  const char* runtime; /* "CUDA driver API" */
+  const char* library; /* the name under which the library was loaded, "libcuda.so.1" */
+  const char* version; /* of the runtime, "CUDA 13.0" */
+  const char* reason;  /* why it is absent or unknown, with library and error text */
+  int64_t n_devices;   /* 0 unless it is there */
+  const struct FletchingFoundDevice* devices;
+};
+
+struct FletchingDeviceReport;
+
+/** Looks for devices now. The caller owns *report until FletchingDeviceReportDestroy; NULL after an
+ * error: EINVAL for a NULL `report`, ENOMEM. An absent device is no error. */
+FLETCHING_EXPORT int FletchingDeviceReportCreate(struct FletchingDeviceReport** report,
+                                                 struct FletchingMessage* message);
+
+/** The number of entries; 0 for NULL. */
+FLETCHING_EXPORT int64_t FletchingDeviceReportCount(const struct FletchingDeviceReport* report);
+
+/** An entry, which lives as long as the report, with all that it points to. NULL for an index that
+ * is not below the count. */
+FLETCHING_EXPORT const struct FletchingDeviceReportEntry* FletchingDeviceReportGet(
+    const struct FletchingDeviceReport* report, int64_t index);
+
+/** NULL does nothing. */
+FLETCHING_EXPORT void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLETCHING_DEVICES_H */
 
 /* --- cpp/include/fletching/layout.h --- */
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report of the devices: one entry for each device type that is known.
+#ifndef FLETCHING_CORE_DEVICE_REPORT_H
+#define FLETCHING_CORE_DEVICE_REPORT_H
+
+#include "devices/cuda.h"
+#include "devices/hip.h"
+#include "devices/opencl.h"
+#include "devices/vulkan.h"
+#include "fletching/devices.h"
+#include "waiter.h"
+
+enum {
+  N_RUNTIMES = sizeof runtimes / sizeof runtimes[0],
+  N_DEVICE_TYPES = sizeof device_types / sizeof device_types[0],
+};
+
+// How the devices of a runtime are found, or why they cannot be.
+static const struct device_finder {
+  const char* title;
+  void (*find)(struct found_devices* found);
+  const char* why_not;
+} device_finders[N_RUNTIMES] = {
+    [FLETCHING_RUNTIME_NONE] =
+        {.title = "",
+         .why_not =
+             "the producer defines its events; hint: register a waiter (FletchingRegisterWaiter)"},
+    [FLETCHING_RUNTIME_CUDA] = {.title = CUDA_TITLE, .find = find_cuda_devices},
+    [FLETCHING_RUNTIME_HIP] = {.title = HIP_TITLE, .find = find_hip_devices},
+    [FLETCHING_RUNTIME_OPENCL] = {.title = OPENCL_TITLE, .find = find_opencl_devices},
+    [FLETCHING_RUNTIME_VULKAN] = {.title = VULKAN_TITLE, .find = find_vulkan_devices},
+    [FLETCHING_RUNTIME_SYCL] =
+        {.title = "SYCL",
+         .why_not = "a sycl::event is a C++ object of the SYCL implementation; hint: register the "
+                    "waiter of fletching/sycl.hpp"},
+    [FLETCHING_RUNTIME_METAL] =
+        {.title = "Metal",
+         .why_not = "an MTLEvent is an object of Objective-C; hint: register the waiter of "
+                    "fletching/metal.hpp"},
+};
+
+// What a runtime has, whatever number of device types it has, as an entry points to it.
+struct listed_devices {
+  struct found_devices found;
+  struct FletchingFoundDevice* all;
+  struct FletchingFoundDevice* managed;  // behind them: of these, those with managed memory
+  int64_t n_managed;
+};
+
+struct FletchingDeviceReport {
+  struct listed_devices by_runtime[N_RUNTIMES];
+  struct FletchingDeviceReportEntry entries[N_DEVICE_TYPES];
+};
+
+static void look_for_devices(const struct device_finder* finder, struct listed_devices* listed) {
+  struct found_devices* found = &listed->found;
+  no_failure(&found->failure);
+  finder->find(found);
+  if (found->failure.code != 0) {
+    found->n_devices = 0;
+  } else if (found->n_devices == 0) {
+    (void)fail(&found->failure, ENOENT, "%s: %s is loaded, but finds no device", finder->title,
+               found->library);
+  }
+}
+
+static bool list_devices(struct listed_devices* listed) {
+  const struct found_devices* found = &listed->found;
+  if (found->failure.code == ENOMEM) return false;
+  if (found->n_devices == 0) return true;
+  listed->all = calloc(2 * (size_t)found->n_devices, sizeof *listed->all);
+  if (listed->all == NULL) return false;
+  listed->managed = listed->all + found->n_devices;
+  for (int64_t i = 0; i < found->n_devices; ++i) {
+    const struct found_device* device = &found->devices[i];
+    listed->all[i] = (struct FletchingFoundDevice){device->id, device->name};
+    if (device->has_managed_memory) listed->managed[listed->n_managed++] = listed->all[i];
+  }
+  return true;
+}
+
+// Why a device type has no library that could be asked.
+static const char* why_unknown(ArrowDeviceType type) {
+  if (FletchingHasWaiter(type)) return "a waiter is registered; it cannot list devices";
+  if (device_has_no_event(type)) return "no known library; its sync_event is always NULL";
+  return device_finders[device_runtime(type)].why_not;
+}
+
+static void fill_entry(struct FletchingDeviceReportEntry* entry, ArrowDeviceType type,
+                       const struct listed_devices* listed) {
+  static const struct FletchingFoundDevice host = {-1, "host memory"};
+  const struct device_finder* finder = &device_finders[device_runtime(type)];
+  const struct found_devices* found = &listed->found;
+  *entry = (struct FletchingDeviceReportEntry){.device_type = type,
+                                               .name = device_name(type),
+                                               .runtime = finder->title,
+                                               .library = "",
+                                               .version = "",
+                                               .reason = ""};
+  if (type == ARROW_DEVICE_CPU) {
+    entry->n_devices = 1;
+    entry->devices = &host;
+  } else if (finder->find == NULL) {
+    entry->presence = FLETCHING_PRESENCE_UNKNOWN;
+    entry->reason = why_unknown(type);
+    return;
+  } else {
+    const bool is_managed = type == ARROW_DEVICE_CUDA_MANAGED;
+    entry->library = found->library != NULL ? found->library : "";
+    entry->version = found->version;
+    entry->reason = found->failure.message.text;
+    entry->n_devices = is_managed ? listed->n_managed : found->n_devices;
+    entry->devices = is_managed ? listed->managed : listed->all;
+    if (entry->n_devices == 0 && found->n_devices > 0) {
+      entry->reason = "no device with managed memory";
+    }
+  }
+  entry->presence = entry->n_devices > 0 ? FLETCHING_PRESENCE_REAL : FLETCHING_PRESENCE_ABSENT;
+}
+
+static bool fill_report(struct FletchingDeviceReport* report, struct failure* failure) {
+  for (int i = 0; i < N_RUNTIMES; ++i) {
+    struct listed_devices* listed = &report->by_runtime[i];
+    if (device_finders[i].find != NULL) look_for_devices(&device_finders[i], listed);
+    if (!list_devices(listed)) return fail(failure, ENOMEM, "device report: no memory");
+  }
+  for (int i = 0; i < N_DEVICE_TYPES; ++i) {
+    const ArrowDeviceType type = device_types[i];
+    fill_entry(&report->entries[i], type, &report->by_runtime[device_runtime(type)]);
+  }
+  return true;
+}
+
+int FletchingDeviceReportCreate(struct FletchingDeviceReport** place,
+                                struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  if (place == NULL) {
+    (void)fail(&failure, EINVAL, "report: NULL: expected an address for the report");
+    return report(&failure, message);
+  }
+  struct FletchingDeviceReport* made = calloc(1, sizeof *made);
+  if (made == NULL) (void)fail(&failure, ENOMEM, "device report: no memory");
+  if (made != NULL && !fill_report(made, &failure)) {
+    FletchingDeviceReportDestroy(made);
+    made = NULL;
+  }
+  *place = made;
+  return report(&failure, message);
+}
+
+int64_t FletchingDeviceReportCount(const struct FletchingDeviceReport* report) {
+  return report != NULL ? N_DEVICE_TYPES : 0;
+}
+
+const struct FletchingDeviceReportEntry* FletchingDeviceReportGet(
+    const struct FletchingDeviceReport* report, int64_t index) {
+  return index >= 0 && index < FletchingDeviceReportCount(report) ? &report->entries[index] : NULL;
+}
+
+void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report) {
+  if (report == NULL) return;
+  for (int i = 0; i < N_RUNTIMES; ++i) {
+    free(report->by_runtime[i].found.devices);
+    free(report->by_runtime[i].all);
+  }
+  free(report);
+}
+
+#endif  // FLETCHING_CORE_DEVICE_REPORT_H

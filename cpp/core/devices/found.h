@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which devices of a runtime are on this machine. Nothing here creates a context.
+#ifndef FLETCHING_CORE_DEVICES_FOUND_H
+#define FLETCHING_CORE_DEVICES_FOUND_H
+
+#include "../library.h"
+
+enum { MOST_NAME = 256 };
+
+struct found_device {
+  int64_t id;
+  bool has_managed_memory;  // CUDA
+  char name[MOST_NAME];
+};
+
+struct found_devices {
+  const char* library;  // as it was loaded; NULL when it was not
+  char version[MOST_NAME];
+  struct failure failure;  // why there are none
+  struct found_device* devices;
+  int64_t n_devices;
+};
+
+// Makes room for more devices behind those that are there.
+static bool make_room(struct found_devices* found, int64_t more) {
+  if (more <= 0) return true;
+  const size_t count = (size_t)(found->n_devices + more);
+  struct found_device* devices = calloc(count, sizeof *devices);
+  if (devices == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
+  if (found->n_devices > 0) {
+    memcpy(devices, found->devices, (size_t)found->n_devices * sizeof *devices);
+  }
+  free(found->devices);
+  found->devices = devices;
+  return true;
+}
+
+// In place of a name or a version that the runtime did not return.
+static void in_parentheses(char* text, size_t size, const struct failure* failure) {
+  (void)snprintf(text, size - 1, "(%.*s", (int)size - 3, failure->message.text);
+  end_at_character(text);
+  strcat(text, ")");
+}
+
+static void set_name(struct found_device* device, const char* name, const struct failure* failure) {
+  if (failure->code == 0) {
+    copy_printable(device->name, sizeof device->name, name);
+  } else {
+    in_parentheses(device->name, sizeof device->name, failure);
+  }
+}
+
+#endif  // FLETCHING_CORE_DEVICES_FOUND_H

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a list of Vulkan's devices needs and the table of events lacks. Declared here, so that what
+// a library can report does not depend on the machine of the build; cpp/tests/vendor compares it
+// with the vendor's header.
+#ifndef FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
+#define FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
+
+#include <stdint.h>
+
+#define FLETCHING_VULKAN_INSTANCE_CREATE_INFO 1
+#define FLETCHING_VULKAN_INCOMPLETE 5
+
+struct vulkan_instance_info {
+  int32_t structure_type;
+  const void* next;
+  uint32_t flags;
+  const void* application;
+  uint32_t layer_count;
+  const char* const* layers;
+  uint32_t extension_count;
+  const char* const* extensions;
+};
+
+// The beginning of VkPhysicalDeviceProperties, and room for the rest of it.
+struct vulkan_device_properties {
+  uint32_t api_version;
+  uint32_t driver_version;
+  uint32_t vendor;
+  uint32_t device;
+  uint32_t type;
+  char name[256];
+  uint64_t rest[512];
+};
+
+#endif  // FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
