@@ -40,7 +40,7 @@ static const struct device_finder {
                     "fletching/metal.hpp"},
 };
 
-// What a runtime has, whatever number of device types it has, as an entry points to it.
+// The devices of one runtime, shared by the entries of its device types.
 struct listed_devices {
   struct found_devices found;
   struct FletchingFoundDevice* all;

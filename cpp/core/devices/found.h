@@ -17,12 +17,12 @@ struct found_device {
 struct found_devices {
   const char* library;  // as it was loaded; NULL when it was not
   char version[MOST_NAME];
-  struct failure failure;  // why there are none
+  struct failure failure;  // the reason for an empty list
   struct found_device* devices;
   int64_t n_devices;
 };
 
-// Makes room for more devices behind those that are there.
+// Makes room for more devices at the end.
 static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
   const size_t count = (size_t)(found->n_devices + more);
