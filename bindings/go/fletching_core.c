@@ -418,7 +418,7 @@ static void watch_forks(void) {
 }
 
 static int64_t enter_process(void) {
-  static _Atomic int64_t entered;  // by this process and those that it descends from
+  static _Atomic int64_t entered;  // by this process and its ancestors
   int64_t mark = NEW_PROCESS;
   if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
     reset_locks();
@@ -604,7 +604,7 @@ struct vendor_library {
   const char* found;           // the name under which it was loaded
   lock_type lock;              // guards the load
   atomic_bool is_loaded;       // then nothing changes any more
-  atomic_bool is_initialized;  // by this process, or one that it descends from
+  atomic_bool is_initialized;  // by this process or an ancestor
 };
 
 // Opens the library under the first name that works. Prefers a library that the process has loaded,
@@ -4014,9 +4014,9 @@ static void find_opencl_devices(struct found_devices* found) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a list of Vulkan's devices needs and the table of events lacks. Declared here, so that what
-// a library can report does not depend on the machine of the build; cpp/tests/vendor compares it
-// with the vendor's header.
+// Structs and constants of Vulkan that only the device report needs. Declared here, so that the
+// report does not depend on the headers of the build machine; cpp/tests/vendor compares them with
+// the vendor's.
 #ifndef FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 #define FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 
@@ -4584,7 +4584,7 @@ static bool comes_after(const struct FletchingRelease* later,
          a->origin.context == b->origin.context && a->origin.device == b->origin.device;
 }
 
-// Returns the link to the first entry that is at the head of a queue of its own.
+// Returns the link to the first new queue.
 static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
   struct FletchingRelease** first_new = end_of(&reaper.pending);
   while (entry != NULL) {

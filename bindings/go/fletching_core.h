@@ -1058,8 +1058,8 @@ FLETCHING_EXPORT int FletchingDeviceReportCreate(struct FletchingDeviceReport** 
 /** The number of entries; 0 for NULL. */
 FLETCHING_EXPORT int64_t FletchingDeviceReportCount(const struct FletchingDeviceReport* report);
 
-/** An entry, which lives as long as the report, with all that it points to. NULL for an index that
- * is not below the count. */
+/** The entry and everything that it points to live as long as the report. NULL for an index out of
+ * range. */
 FLETCHING_EXPORT const struct FletchingDeviceReportEntry* FletchingDeviceReportGet(
     const struct FletchingDeviceReport* report, int64_t index);
 

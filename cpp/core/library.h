@@ -34,7 +34,7 @@ struct vendor_library {
   const char* found;           // the name under which it was loaded
   lock_type lock;              // guards the load
   atomic_bool is_loaded;       // then nothing changes any more
-  atomic_bool is_initialized;  // by this process, or one that it descends from
+  atomic_bool is_initialized;  // by this process or an ancestor
 };
 
 // Opens the library under the first name that works. Prefers a library that the process has loaded,

@@ -157,7 +157,7 @@ static void watch_forks(void) {
 }
 
 static int64_t enter_process(void) {
-  static _Atomic int64_t entered;  // by this process and those that it descends from
+  static _Atomic int64_t entered;  // by this process and its ancestors
   int64_t mark = NEW_PROCESS;
   if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
     reset_locks();

@@ -87,7 +87,7 @@ static bool comes_after(const struct FletchingRelease* later,
          a->origin.context == b->origin.context && a->origin.device == b->origin.device;
 }
 
-// Returns the link to the first entry that is at the head of a queue of its own.
+// Returns the link to the first new queue.
 static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
   struct FletchingRelease** first_new = end_of(&reaper.pending);
   while (entry != NULL) {

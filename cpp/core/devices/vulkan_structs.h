@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a list of Vulkan's devices needs and the table of events lacks. Declared here, so that what
-// a library can report does not depend on the machine of the build; cpp/tests/vendor compares it
-// with the vendor's header.
+// Structs and constants of Vulkan that only the device report needs. Declared here, so that the
+// report does not depend on the headers of the build machine; cpp/tests/vendor compares them with
+// the vendor's.
 #ifndef FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 #define FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 

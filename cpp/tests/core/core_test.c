@@ -385,7 +385,7 @@ static void hold_locks(void* unused) {
   atomic_store(&has_locks, false);
 }
 
-/* What a child does, which must not hang. */
+/* Runs in the child, and must not hang. */
 static int call_in_child(int64_t number_of_parent) {
   const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
   struct failure failure;
@@ -629,7 +629,7 @@ static void test_only_the_first_of_a_stream_is_asked(void) {
   CHECK(fake_living_events() == 0);
 }
 
-/* An error says nothing about the others, those that came before it and those that come later. */
+/* An error about one array delays neither earlier nor later ones. */
 static void test_a_refused_array_holds_up_no_other(void) {
   struct Tree trees[3];
   struct FletchingReleaseCounts counts;
