@@ -131,6 +131,24 @@ TEST(MovedChild, OnlyOneIsMovedOut) {
   }
 }
 
+// A producer may have put a column of another array in: its memory outlives the event.
+TEST(MovedChild, AColumnOfAnotherArrayKeepsTheEvent) {
+  Driver driver;
+  Driver other;
+  DeviceArray batch = make_batch(driver);
+  DeviceArray donor = make_batch(other);
+  ArrowArray& column = *batch->array.children[0];
+  column.release(&column);
+  column = std::exchange(*donor->array.children[0], {});
+  donor.release();
+  DeviceArray taken = batch.take_child(0).value();
+  batch.release();
+  EXPECT_TRUE(driver.has(*static_cast<void* const*>(taken->sync_event)));
+  EXPECT_TRUE(other.has(taken->array.buffers[1]));
+  taken.release();
+  EXPECT_EQ(driver.live() + other.live(), 0U);
+}
+
 TEST(MovedChild, NoneIsMovedOut) {
   Driver driver;
   DeviceArray batch = make_batch(driver);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,12 @@ TEST(Text, is_cut_between_characters) {
   const std::string fits(kMaxText, 'x');
   EXPECT_EQ(printable(fits.c_str()), fits);
   EXPECT_EQ(printable((fits + "y").c_str()), fits + "...");
-  const std::string split = std::string(kMaxText - 1, 'x') + "\xC3\xA9";
-  EXPECT_EQ(printable(split.c_str()), std::string(kMaxText - 1, 'x') + "...");
+  for (const std::string_view split : {"\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"}) {
+    for (std::size_t kept = 1; kept < split.size(); ++kept) {
+      const std::string before(kMaxText - kept, 'x');
+      EXPECT_EQ(printable((before + std::string(split)).c_str()), before + "...") << kept;
+    }
+  }
 }
 
 TEST(Text, reads_no_further_than_the_limit) {
