@@ -32,7 +32,7 @@ static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
 extern "C" int produce(CUstream stream, ArrowDeviceArray* out) noexcept {
   Result<DeviceArray> array = make_array(1000, stream);
   if (!array) return array.error().code();
-  const Status exported = export_with_event(*array, stream);
+  const Status exported = export_with_event(*array, {ARROW_DEVICE_CUDA, stream});
   if (exported) array->move_to(out);
   return exported ? 0 : exported.error().code();
 }

@@ -30,9 +30,10 @@ int main() try {
   std::vector<std::int8_t> values(static_cast<std::size_t>(array->array.length));
   const auto address = reinterpret_cast<CUdeviceptr>(array->array.buffers[1]);
 
-  SyncEvent(array).wait_on(ours).value();  // throws if there is an error
+  const Stream stream(ARROW_DEVICE_CUDA, ours);
+  SyncEvent(array).wait_on(stream).value();  // throws if there is an error
   cuMemcpyDtoHAsync(values.data(), address, values.size(), ours);
-  release_after(array, ours).value();  // not before the copy is done
+  release_after(array, stream).value();  // not before the copy is done
   cuStreamSynchronize(ours);
   std::cout << values.size() << " values, the last is " << int{values.back()} << '\n';
 } catch (const std::exception& error) {

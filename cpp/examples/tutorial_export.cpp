@@ -60,7 +60,7 @@ extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out) noex
       make_batch(*schema, {start_filling(queue, 7), start_filling(queue, 99)});
   if (!batch) return batch.error().code();
 
-  const Status exported = export_with_event(*batch, queue);  // sets sync_event of the batch
+  const Status exported = export_with_event(*batch, {ARROW_DEVICE_OPENCL, queue});
   if (!exported) return exported.error().code();
   schema->move_to(out_schema);
   batch->move_to(out);

@@ -40,13 +40,14 @@ int main() try {  // value() throws if there is an error
   const ArrowArray& price = *batch->array.children[1];
   auto* const buffer = static_cast<cl_mem>(const_cast<void*>(price.buffers[1]));
   cl_command_queue queue = make_queue_for(buffer);
-  SyncEvent(batch).wait_on(queue).value();  // the queue waits; this thread continues
+  const Stream stream(ARROW_DEVICE_OPENCL, queue);
+  SyncEvent(batch).wait_on(stream).value();  // the queue waits; this thread continues
 
   std::vector<std::int32_t> prices(static_cast<std::size_t>(price.length));
   const std::size_t bytes = prices.size() * sizeof(std::int32_t);
   clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, bytes, prices.data(), 0, nullptr, nullptr);
 
-  release_after(batch, queue).value();  // returns at once; the release follows the read
+  release_after(batch, stream).value();  // returns at once; the release follows the read
   clFinish(queue);
   std::cout << "the last price is " << prices.back() << '\n';
 } catch (const std::exception& error) {

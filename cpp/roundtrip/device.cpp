@@ -75,7 +75,7 @@ Result<bool> Device::ready(const DeviceArray& array) const {
 
 Status Device::wait_on(const DeviceArray& array, void* handle) const {
   const SyncEvent event(array);
-  return vulkan_ ? event.wait_on(*vulkan_, handle) : event.wait_on(handle);
+  return vulkan_ ? event.wait_on(*vulkan_, handle) : event.wait_on({event.device_type(), handle});
 }
 
 Status Device::synchronize(const DeviceArray& array) const {

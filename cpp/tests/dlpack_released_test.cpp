@@ -179,12 +179,13 @@ TEST(DlpackReleased, ArraysHaveNoEvent) {
   array->sync_event = &tree;
   array.release();
   for (const Ordering ordering : {Ordering::kNone, Ordering::kHost, Ordering::kStream}) {
-    const ConsumerStream stream{ordering, 1};
+    const ConsumerStream stream{ordering, Stream::legacy(ARROW_DEVICE_CUDA)};
     EXPECT_EQ(to_dlpack(*schema, array, stream).error().code(), EINVAL);
     EXPECT_EQ(to_legacy_dlpack(*schema, array, stream, {.read_only = false}).error().code(),
               EINVAL);
   }
-  EXPECT_EQ(to_cuda_array(*schema, array, legacy_stream()).error().code(), EINVAL);
+  EXPECT_EQ(to_cuda_array(*schema, array, Stream::legacy(ARROW_DEVICE_CUDA)).error().code(),
+            EINVAL);
 }
 
 }  // namespace

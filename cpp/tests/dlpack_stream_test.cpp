@@ -22,7 +22,8 @@ void expect_ordered(ArrowDeviceType device, Argument stream, Ordering ordering,
   const Result<ConsumerStream> read = read_dlpack_stream(device, stream);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->ordering, ordering) << device;
-  EXPECT_EQ(read->handle, handle) << device;
+  EXPECT_EQ(read->stream.handle(), reinterpret_cast<void*>(handle)) << device;
+  EXPECT_EQ(read->stream.device_type(), device);
 }
 
 void expect_refused(ArrowDeviceType device, std::int64_t stream) {
@@ -131,7 +132,7 @@ TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
        "expected one of cuda_managed, got one of rocm_host"},
       {stream_of(ARROW_DEVICE_CUDA), ARROW_DEVICE_ONEAPI,
        "expected one of oneapi, got one of cuda"},
-      {{Ordering::kStream, 0x1000},
+      {{Ordering::kStream, {0, reinterpret_cast<void*>(0x1000)}},
        ARROW_DEVICE_CUDA,
        "expected one of cuda, got one of unknown(0)"},
   };

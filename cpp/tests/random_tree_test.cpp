@@ -26,7 +26,7 @@ namespace {
 
 using Memory = std::array<std::int64_t, 512>;
 
-/// A type, an array of it, and what happens to them, from one seed.
+/// A random type with an array, and random operations on both, from one seed.
 class RandomTree {
  public:
   explicit RandomTree(unsigned seed) : random_(seed) {}
@@ -132,7 +132,7 @@ class RandomTree {
     EXPECT_GT(memory_.use_count(), 1) << what;
   }
 
-  /// Keeps what is left until the end, or releases it now.
+  /// Keeps the object until the end, or releases it now.
   template <class Owned>
   void keep(Owned&& owned) {
     if (below(2) == 0) rest_.push_back(std::make_shared<Owned>(std::move(owned)));

@@ -125,7 +125,7 @@ TEST_F(OpenCl, WaitsBehindTheGate) {
             0);
   EXPECT_EQ(unwaited, kOld) << "the negative control: without a wait the old data is read";
 
-  const Status waiting = event().wait_on(consumer_);
+  const Status waiting = event().wait_on({ARROW_DEVICE_OPENCL, consumer_});
   ASSERT_TRUE(waiting.ok()) << message(waiting);  // it has returned, and the gate is shut
   std::int32_t waited = 0;
   cl_event read = nullptr;
@@ -148,12 +148,13 @@ TEST_F(OpenCl, RefusesAQueueOfAnotherContext) {
   export_behind_gate();
   cl_context context = make_context();
   cl_command_queue queue = make_queue(context);
-  const Status status = event().wait_on(queue);
+  const Status status = event().wait_on({ARROW_DEVICE_OPENCL, queue});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code(), EINVAL);
   EXPECT_NE(message(status).find("cl_context of the queue differs"), std::string::npos)
       << message(status);
-  EXPECT_EQ(event().wait_on(nullptr).error().code(), EINVAL) << "there is no default queue";
+  EXPECT_EQ(event().wait_on({ARROW_DEVICE_OPENCL, nullptr}).error().code(), EINVAL)
+      << "there is no default queue";
   cl_->cl_release_command_queue(queue);
   cl_->cl_release_context(context);
 }
@@ -171,7 +172,7 @@ TEST_F(OpenCl, ExportedEventLivesUntilTheLastChildIsReleased) {
   ASSERT_EQ(cl_->cl_enqueue_barrier_with_wait_list(producer_, 1, &gate_, nullptr), 0);
   ReleasedArray made;
   DeviceArray array = made.make(ARROW_DEVICE_OPENCL, 0);
-  const Status exported = export_with_event(array, producer_);
+  const Status exported = export_with_event(array, {ARROW_DEVICE_OPENCL, producer_});
   ASSERT_TRUE(exported.ok()) << message(exported);
   const SyncEvent before(array);
   EXPECT_FALSE(*before.ready());
@@ -199,11 +200,11 @@ TEST_F(OpenCl, ReleasesAfterTheQueue) {
   ReleasedArray gated;
   ReleasedArray free;
   DeviceArray array = gated.make(ARROW_DEVICE_OPENCL, 0);
-  ASSERT_TRUE(release_after(array, consumer_).ok());
+  ASSERT_TRUE(release_after(array, {ARROW_DEVICE_OPENCL, consumer_}).ok());
   EXPECT_TRUE(array.is_released());
   // One that need not wait overtakes the other: the reaper has looked at both by then.
   DeviceArray second = free.make(ARROW_DEVICE_OPENCL, 0);
-  ASSERT_TRUE(release_after(second, other_).ok());
+  ASSERT_TRUE(release_after(second, {ARROW_DEVICE_OPENCL, other_}).ok());
   EXPECT_TRUE(free.parents.wait_for(1));
   EXPECT_EQ(gated.parents.count(), 0) << "the gate is shut";
   open_gate();

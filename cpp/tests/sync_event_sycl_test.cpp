@@ -31,7 +31,7 @@ TEST_F(Sycl, WaitsForWorkOfAnotherQueue) {
   std::vector<char> seen(kSize);
   sycl::event written = producer.memset(data, 1, kSize);
   EXPECT_TRUE(view(written).ready().ok());
-  const Status waiting = view(written).wait_on(&consumer);
+  const Status waiting = view(written).wait_on({ARROW_DEVICE_ONEAPI, &consumer});
   EXPECT_TRUE(waiting.ok()) << waiting.error().message();
   consumer.memcpy(seen.data(), data, kSize).wait();
   EXPECT_EQ(seen.back(), 1);
@@ -42,7 +42,7 @@ TEST_F(Sycl, WaitsForWorkOfAnotherQueue) {
 
 TEST_F(Sycl, HasNoDefaultQueue) {
   sycl::event event;
-  EXPECT_EQ(view(event).wait_on(nullptr).error().code(), EINVAL);
+  EXPECT_EQ(view(event).wait_on({ARROW_DEVICE_ONEAPI, nullptr}).error().code(), EINVAL);
 }
 
 TEST_F(Sycl, WhatItThrowsBecomesAnError) {

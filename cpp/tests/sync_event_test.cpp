@@ -6,17 +6,23 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
+#include "fletching/array_builder.hpp"
+#include "fletching/cuda_array.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
 #include "fletching/runtimes/cuda.hpp"
+#include "fletching/schema_builder.hpp"
 #include "fletching/waiter.hpp"
 #include "released_array.hpp"
 #include "texts.hpp"
@@ -59,7 +65,7 @@ TEST(Rules, sync_event_null_accepted) {
     const SyncEvent event(type, 0, nullptr);
     EXPECT_TRUE(event.is_null());
     EXPECT_TRUE(event.synchronize().ok()) << type;
-    EXPECT_TRUE(event.wait_on(nullptr).ok()) << type;
+    EXPECT_TRUE(event.wait_on({type, nullptr}).ok()) << type;
     ASSERT_TRUE(event.ready().ok()) << type;
     EXPECT_TRUE(*event.ready());
     EXPECT_TRUE(event.ready(vulkan::WaitContext{}).ok());
@@ -74,7 +80,7 @@ TEST(Rules, sync_event_waited_before_access) {
     const SyncEvent event(type, 0, &object);
     const std::string name = device_name(type);
     EXPECT_EQ(event.synchronize().error().code(), ENOTSUP) << name;
-    EXPECT_EQ(event.wait_on(&object).error().code(), ENOTSUP) << name;
+    EXPECT_EQ(event.wait_on({type, &object}).error().code(), ENOTSUP) << name;
     EXPECT_EQ(event.ready().error().code(), ENOTSUP) << name;
     EXPECT_TRUE(contains(message(event.ready()), type == ARROW_DEVICE_VULKAN ? "vulkan" : name))
         << message(event.ready());
@@ -117,7 +123,7 @@ TEST(SyncEvent, OfAReleasedArrayIsRefused) {
           EXPECT_TRUE(contains(message(result), "array is released")) << message(result);
         };
         refused(event.synchronize());
-        refused(event.wait_on(nullptr));
+        refused(event.wait_on({type, nullptr}));
         refused(event.ready());
         refused(event.synchronize(vulkan::WaitContext{}));
         refused(event.wait_on(vulkan::WaitContext{}, nullptr));
@@ -140,7 +146,7 @@ TEST(Rules, sync_event_type_of_table) {
     }
     void* null_handle = nullptr;
     const SyncEvent event(type, 0, static_cast<void*>(&null_handle));
-    EXPECT_TRUE(contains(message(event.wait_on(&null_handle)), "the handle is NULL"));
+    EXPECT_TRUE(contains(message(event.wait_on({type, null_handle})), "the handle is NULL"));
   }
 }
 
@@ -150,7 +156,8 @@ TEST(SyncEvent, NamesTheLibraryThatIsMissing) {
   const SyncEvent event(ARROW_DEVICE_CUDA, 0, static_cast<void*>(&handle));
   EXPECT_EQ(event.synchronize().error().code(), ENOENT);
   for (const char* name : cuda::kLibraries) {
-    EXPECT_TRUE(contains(message(event.wait_on(nullptr)), name)) << message(event.wait_on(nullptr));
+    const Status status = event.wait_on({ARROW_DEVICE_CUDA, nullptr});
+    EXPECT_TRUE(contains(message(status), name)) << message(status);
   }
 }
 
@@ -200,7 +207,7 @@ TEST_F(Waiter, IsCalledByEveryOperation) {
   EXPECT_TRUE(*event_.ready());
   EXPECT_TRUE(event_.synchronize().ok());
   EXPECT_EQ(calls_.synchronized, 1);
-  EXPECT_TRUE(event_.wait_on(&calls_).ok());
+  EXPECT_TRUE(event_.wait_on({kNew, &calls_}).ok());
   EXPECT_EQ(calls_.stream, &calls_);
   EXPECT_TRUE(unregister_waiter(kNew));
   EXPECT_FALSE(unregister_waiter(kNew));
@@ -262,19 +269,56 @@ TEST(EventOperations, NameRuntimeAndReasonWhereTheyCannot) {
        {ARROW_DEVICE_CPU, ARROW_DEVICE_VULKAN, ARROW_DEVICE_METAL, ARROW_DEVICE_ONEAPI, kNew}) {
     ReleasedArray made;
     DeviceArray array = made.make(type, 0);
-    const Status exported = export_with_event(array, nullptr);
+    const Status exported = export_with_event(array, {type, nullptr});
     EXPECT_EQ(exported.error().code(), ENOTSUP);
     EXPECT_TRUE(contains(message(exported), device_name(type))) << message(exported);
     EXPECT_EQ(array->sync_event, nullptr);
     // Without a runtime nothing can run on no stream. Of another one that is not known, and the
     // array is leaked.
     const bool is_idle = DeviceType(type).runtime() == Runtime::kNone;
-    const Status deferred = release_after(array, nullptr);
+    const Status deferred = release_after(array, {type, nullptr});
     EXPECT_EQ(deferred.ok() ? 0 : deferred.error().code(), is_idle ? 0 : ENOTSUP);
     EXPECT_TRUE(array.is_released());
     EXPECT_EQ(made.parents.count(), is_idle ? 1 : 0);
-    EXPECT_EQ(export_with_event(array, nullptr).error().code(), EINVAL);
-    EXPECT_EQ(release_after(array, nullptr).error().code(), EINVAL);
+    EXPECT_EQ(export_with_event(array, {type, nullptr}).error().code(), EINVAL);
+    EXPECT_EQ(release_after(array, {type, nullptr}).error().code(), EINVAL);
+  }
+}
+
+// A handle says nothing about its runtime, and the address of one is none.
+static_assert(!std::is_convertible_v<void*, Stream> && !std::is_constructible_v<Stream, void*>);
+static_assert(std::is_constructible_v<Stream, ArrowDeviceType, int*> &&
+              !std::is_constructible_v<Stream, ArrowDeviceType, int**> &&
+              !std::is_constructible_v<Stream, ArrowDeviceType, void**>);
+
+TEST(EventOperations, RefuseAStreamOfAnotherRuntime) {
+  int object = 0;
+  void* handle = &object;
+  cuda_array_interface::Interface says;
+  says.typestr = "|i1";
+  says.pointer = 8;
+  const auto refused = [](const auto& result) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code(), EINVAL) << message(result);
+    EXPECT_TRUE(contains(message(result), "stream of another runtime")) << message(result);
+  };
+  for (const ArrowDeviceType type : {ARROW_DEVICE_ROCM, ARROW_DEVICE_CPU, kNew}) {
+    const Stream stream(type, &object);
+    ReleasedArray made;
+    DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
+    refused(export_with_event(array, stream));
+    refused(SyncEvent(ARROW_DEVICE_CUDA, 0, static_cast<void*>(&handle)).wait_on(stream));
+    refused(SyncEvent(ARROW_DEVICE_EXT_DEV, 0, &object).wait_on(stream));
+    refused(join_cuda_streams(stream, {}, 0));
+    refused(join_cuda_streams({ARROW_DEVICE_CUDA, &object}, std::array{stream}, 0));
+    refused(from_cuda_array(says, 0, {.consumer_stream = stream}));
+    refused(release_after(array, stream));
+    EXPECT_TRUE(array.is_released());
+    EXPECT_EQ(made.parents.count(), 0) << "its memory may be in use: it is leaked";
+    const Schema schema = make_schema({.format = "i"}).value();
+    DeviceArray column = make_device_array({}, {nullptr, nullptr}, 0, ARROW_DEVICE_CUDA, 0).value();
+    refused(to_cuda_array(*schema, column, stream));
+    EXPECT_FALSE(column.is_released());
   }
 }
 
@@ -283,7 +327,7 @@ TEST(EventOperations, ExportRefusesASecondEvent) {
   DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
   int object = 0;
   array->sync_event = &object;
-  EXPECT_EQ(export_with_event(array, nullptr).error().code(), EINVAL);
+  EXPECT_EQ(export_with_event(array, {ARROW_DEVICE_CUDA, nullptr}).error().code(), EINVAL);
   EXPECT_EQ(array->sync_event, &object);
 }
 
@@ -295,7 +339,7 @@ TEST(EventOperations, ExportRefusesAMalformedArray) {
     const ArrowArray before = array->array;
     const ArrowArray child = *before.children[1];
     change(array->array);
-    const Status exported = export_with_event(array, nullptr);
+    const Status exported = export_with_event(array, {ARROW_DEVICE_CUDA, nullptr});
     EXPECT_EQ(exported.error().code(), EINVAL) << message(exported);
     EXPECT_EQ(array->array.release, before.release);
     EXPECT_EQ(array->array.private_data, before.private_data);

@@ -156,8 +156,8 @@ TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
 TEST_F(VulkanOutOfMemory, TheProducersOperations) {
   const auto each_verb = [&](const char* what, int expected, bool released, void* sync_event) {
     SCOPED_TRACE(what);
-    using Operation = Status (*)(DeviceArray&, void*);
-    const Operation export_refusing = [](DeviceArray& array, void* stream) {
+    using Operation = Status (*)(DeviceArray&, Stream);
+    const Operation export_refusing = [](DeviceArray& array, Stream stream) {
       return export_with_event(array, stream);
     };
     for (const Operation operation : {export_refusing}) {
@@ -166,7 +166,8 @@ TEST_F(VulkanOutOfMemory, TheProducersOperations) {
         DeviceArray array = made.make(ARROW_DEVICE_VULKAN, 0);
         array->sync_event = sync_event;
         if (released) array.release();
-        const Status status = inject([&] { return operation(array, &queue_); });
+        const Status status =
+            inject([&] { return operation(array, {ARROW_DEVICE_VULKAN, &queue_}); });
         EXPECT_EQ(code_of(status), inject.fired() ? ENOMEM : expected);
         EXPECT_EQ(array.is_released(), released);
         if (!released) {

@@ -55,9 +55,10 @@ class Capture {
 
 }  // namespace
 
-void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* stream) {
+void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* handle) {
   const VendorRuntime* runtime = vendor_of(backend).runtime;
-  if ((runtime != &cuda::kRuntime && runtime != &hip::kRuntime) || stream == nullptr) return;
+  if ((runtime != &cuda::kRuntime && runtime != &hip::kRuntime) || handle == nullptr) return;
+  const Stream stream(type, handle);
   ReleasedArray made;
   ReleasedArray another;
   DeviceArray before = made.make(type, 0);
@@ -65,7 +66,7 @@ void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* s
   run.step("export_with_event before a capture", Voice::kReports,
            [&] { return text_of(export_with_event(before, stream)); });
   run.step("events of a graph", Voice::kReports, [&]() -> std::string {
-    Capture captured(*runtime, stream);
+    Capture captured(*runtime, handle);
     std::string text = text_of(SyncEvent(before).wait_on(stream, OnCapture::kExternalEvent));
     if (text.empty()) {
       text = text_of(export_with_event(array, stream, OnCapture::kExternalEvent));

@@ -99,7 +99,7 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
   source.attempt("import", [&] {
     ConsumerStream stream;
     if (consumer.stream != nullptr) {
-      stream = {Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer.stream), device};
+      stream = {Ordering::kStream, {device, consumer.stream}};
     }
     return keep(from_dlpack(std::move(tensor), stream), imported);
   });
@@ -122,8 +122,8 @@ class CudaExchange {
     describe(source, {}, {.mask = true}, described);
     source.joins("join_cuda_streams", [&] {
       void* named = reinterpret_cast<void*>(described.array_interface().stream.value_or(0));
-      const std::array<void*, 2> streams{consumer_.stream, consumer_.other_stream};
-      return text_of(join_cuda_streams(named, streams, 0));
+      const std::array streams{on(consumer_.stream), on(consumer_.other_stream)};
+      return text_of(join_cuda_streams(on(named), streams, 0));
     });
     source.joins("import", [&]() -> std::string {
       cuda_array_interface::Interface says = described.array_interface();
@@ -131,10 +131,11 @@ class CudaExchange {
       cuda_array_interface::Interface mask = *says.mask;
       mask.stream = number_of(consumer_.other_stream);
       says.mask = &mask;
-      return take(says, described, {.consumer_stream = consumer_.stream}, imported);
+      return take(says, described, {.consumer_stream = on(consumer_.stream)}, imported);
     });
-    source.attempt("wait_on",
-                   [&] { return text_of(SyncEvent(imported.array).wait_on(consumer_.stream)); });
+    source.attempt("wait_on", [&] {
+      return text_of(SyncEvent(imported.array).wait_on(on(consumer_.stream)));
+    });
     source.release(imported, described);
   }
 
@@ -144,7 +145,7 @@ class CudaExchange {
     CudaArray described(nullptr);
     ImportedTensor imported;
     source.make(backend_, "int32");
-    describe(source, consumer_.stream, {}, described);
+    describe(source, on(consumer_.stream), {}, described);
     source.attempt("import",
                    [&] { return take(described.array_interface(), described, {}, imported); });
     source.attempt("synchronize", [&] { return text_of(SyncEvent(imported.array).synchronize()); });
@@ -164,14 +165,16 @@ class CudaExchange {
     });
     describe(source, {}, {}, described);
     source.attempt("import", [&] {
-      return take(described.array_interface(), described, {.consumer_stream = consumer_.stream},
+      return take(described.array_interface(), described, {.consumer_stream = on(consumer_.stream)},
                   imported);
     });
     source.release(imported, described);
   }
 
  private:
-  static void describe(Source& source, std::optional<void*> stream,
+  static Stream on(void* handle) { return {ARROW_DEVICE_CUDA, handle}; }
+
+  static void describe(Source& source, std::optional<Stream> stream,
                        const CudaArrayExportOptions& options, CudaArray& described) {
     source.attempt("export", [&] {
       return keep(to_cuda_array(source.schema(), source.array(), stream, options), described);

@@ -108,7 +108,8 @@ class Scene {
     attempt("QueueVerify, old", [&] { return verify(other_, FLETCHING_PRODUCER_OLD); });
     attempt("wait_on and QueueRead", [&] { return read_when_ready(array_); });
     if (!is_vulkan() && backend_ != "opencl") {
-      attempt("wait_on of the default stream", [&] { return text_of(event().wait_on(nullptr)); });
+      attempt("wait_on of the default stream",
+              [&] { return text_of(event().wait_on({device_type(), nullptr})); });
     }
   }
 
@@ -207,9 +208,8 @@ class Scene {
     if (is_vulkan()) return;
     ReleasedArray made;
     DeviceArray array = made.make(device_type(), 0);
-    attempt("export_with_event", [&] {
-      return text_of(fletching::export_with_event(array, FletchingProducerQueueHandle(queue_)));
-    });
+    attempt("export_with_event",
+            [&] { return text_of(fletching::export_with_event(array, stream_of(queue_))); });
     run_.clean_up("release of an exported event", Voice::kSilent, [&] {
       array.release();
       return made.parents.count() == 1 ? "" : "the array was not released once";
@@ -222,7 +222,7 @@ class Scene {
     DeviceArray array = made.make(device_type(), 0);
     int wanted = 1;
     run_.step("release_after", Voice::kMayReport, [&]() -> std::string {
-      const Status status = fletching::release_after(array, FletchingProducerQueueHandle(queue_));
+      const Status status = fletching::release_after(array, stream_of(queue_));
       if (!status.ok()) {
         wanted = 0;  // leaked: nobody knows whether the stream has passed
         return text_of(status);
@@ -289,6 +289,9 @@ class Scene {
   }
 
   ArrowDeviceType device_type() const { return array_type_; }
+  Stream stream_of(FletchingProducerQueue* queue) const {
+    return {device_type(), FletchingProducerQueueHandle(queue)};
+  }
 
   SyncEvent event() {
     array_type_ = array_->device_type;
@@ -309,7 +312,8 @@ class Scene {
     // A NULL result has no message; the next read has one.
     std::string text;
     if (handle != nullptr) {
-      text = text_of(is_vulkan() ? event.wait_on(context(), handle) : event.wait_on(handle));
+      text = text_of(is_vulkan() ? event.wait_on(context(), handle)
+                                 : event.wait_on({event.device_type(), handle}));
     }
     if (text.empty()) text = call(FletchingProducerQueueRead, queue_, kCase, array.get());
     return text;

@@ -57,12 +57,12 @@ Verdict absent(const std::string& backend) {
     verdict.text = message.text;
     if (backend != "vulkan") {
       expect_error(verdict, "synchronize", event.synchronize());
-      expect_error(verdict, "wait_on", event.wait_on(none));
+      expect_error(verdict, "wait_on", event.wait_on({event.device_type(), none}));
       expect_error(verdict, "ready", event.ready());
       ReleasedArray made;
       DeviceArray array = made.make(type, 0);
-      expect_error(verdict, "export_with_event", export_with_event(array, none));
-      expect_error(verdict, "release_after", release_after(array, none));
+      expect_error(verdict, "export_with_event", export_with_event(array, {type, none}));
+      expect_error(verdict, "release_after", release_after(array, {type, none}));
       if (!array.is_released()) return {"release_after has not taken the array", verdict.text};
       if (made.parents.count() != 0) return {"the array was released early", verdict.text};
     }
@@ -76,7 +76,7 @@ Verdict lacking(const std::string& backend) {
   alignas(64) static char none[64];
   void* handle = none;
   const SyncEvent event(type_of(backend), 0, static_cast<void*>(&handle));
-  expect_error(verdict, "wait_on", event.wait_on(none));
+  expect_error(verdict, "wait_on", event.wait_on({event.device_type(), none}));
   return verdict;
 }
 

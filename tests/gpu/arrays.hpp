@@ -74,7 +74,8 @@ class Gated {
   DeviceArray array() { return make_array(memory_.data(), kBytes, Counted(&releases_)); }
   DeviceArray array_with_event(Asserter& asserter) {
     DeviceArray made = array();
-    asserter.require_success("export_with_event", export_with_event(made, producer_.get()));
+    asserter.require_success("export_with_event",
+                             export_with_event(made, {ARROW_DEVICE_CUDA, producer_.get()}));
     return made;
   }
 

@@ -48,9 +48,9 @@ void array_alone(const Parties& /*parties*/, const DeviceMemory& memory) {
 
 void library(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
-  require(export_with_event(made, parties.producer.get()));
+  require(export_with_event(made, {ARROW_DEVICE_CUDA, parties.producer.get()}));
   DeviceArray taken = std::move(made);
-  require(SyncEvent(taken).wait_on(parties.consumer.get()));
+  require(SyncEvent(taken).wait_on({ARROW_DEVICE_CUDA, parties.consumer.get()}));
   taken.release();
 }
 

@@ -96,17 +96,22 @@ void check_capture(Asserter& asserter) {
   DeviceArray leaked = gated.array();
   static ArrowDeviceArray seen;  // so that a leak checker finds it
   seen = *leaked.get();
-  asserter.require_success("export_with_event",
-                           export_with_event(exported, gated.consumer().get()));
-  asserter.require_success("release_after", release_after(pending, gated.producer().get()));
+  asserter.require_success(
+      "export_with_event",
+      export_with_event(exported, {ARROW_DEVICE_CUDA, gated.consumer().get()}));
+  asserter.require_success("release_after",
+                           release_after(pending, {ARROW_DEVICE_CUDA, gated.producer().get()}));
   Capture capture(captured);
   const SyncEvent event(exported);
   asserter.require_success("synchronize", event.synchronize());
   asserter.require_success("ready", event.ready());
-  require_refused(asserter, "wait_on", event.wait_on(captured.get()));
-  require_refused(asserter, "export_with_event", export_with_event(array, captured.get()));
-  require_refused(asserter, "release_after", release_after(leaked, captured.get()));
-  asserter.require_success("release_after", release_after(array, gated.consumer().get()));
+  require_refused(asserter, "wait_on", event.wait_on({ARROW_DEVICE_CUDA, captured.get()}));
+  require_refused(asserter, "export_with_event",
+                  export_with_event(array, {ARROW_DEVICE_CUDA, captured.get()}));
+  require_refused(asserter, "release_after",
+                  release_after(leaked, {ARROW_DEVICE_CUDA, captured.get()}));
+  asserter.require_success("release_after",
+                           release_after(array, {ARROW_DEVICE_CUDA, gated.consumer().get()}));
   asserter.require(gated.releases().wait_for(1), "the array was not released during a capture");
   asserter.require_equal("releases behind the shut gate", gated.releases().count(), 1);
   Capture::destroy(capture.end());
@@ -131,10 +136,12 @@ void check_graph_events(Asserter& asserter) {
   producer.synchronize();
   {
     Capture capture(captured);
-    asserter.require_success("wait_on", in.wait_on(captured.get(), OnCapture::kExternalEvent));
+    asserter.require_success(
+        "wait_on", in.wait_on({ARROW_DEVICE_CUDA, captured.get()}, OnCapture::kExternalEvent));
     captured.read(seen, memory);
-    asserter.require_success("export_with_event",
-                             export_with_event(array, captured.get(), OnCapture::kExternalEvent));
+    asserter.require_success(
+        "export_with_event",
+        export_with_event(array, {ARROW_DEVICE_CUDA, captured.get()}, OnCapture::kExternalEvent));
     const Executable graph(capture.end());
     graph.launch(captured);  // the first launch may allocate, and so wait for the device
     captured.synchronize();

@@ -44,13 +44,14 @@ void hand_over(Asserter& asserter, const Parties& parties, Releases& releases, b
   const cuda::CUdeviceptr address = memory.address();
   parties.producer.fill(memory, kNew);
   DeviceArray array = make_array(data, kBytes, Shipment{Counted(&releases), std::move(memory)});
-  asserter.require_success("export_with_event", export_with_event(array, parties.producer.get()));
+  asserter.require_success("export_with_event",
+                           export_with_event(array, {ARROW_DEVICE_CUDA, parties.producer.get()}));
   auto* stream = static_cast<cuda::CUstream>(parties.consumer.get());
-  asserter.require_success("wait_on", SyncEvent(array).wait_on(stream));
+  asserter.require_success("wait_on", SyncEvent(array).wait_on({ARROW_DEVICE_CUDA, stream}));
   require_call("cuMemcpyDtoHAsync",
                cu().cu_memcpy_dtoh_async(parties.seen.get(), address, kBytes, stream));
   if (deferred) {
-    asserter.require_success("release_after", release_after(array, stream));
+    asserter.require_success("release_after", release_after(array, {ARROW_DEVICE_CUDA, stream}));
     return;
   }
   parties.consumer.synchronize();
@@ -140,7 +141,8 @@ void check_sync_event(Asserter& asserter) {
   const DeviceArray array = gated.array_with_event(asserter);
   const void* const before = current_context();
   require_ready(asserter, array, false);
-  asserter.require_success("wait_on", SyncEvent(array).wait_on(gated.consumer().get()));
+  asserter.require_success("wait_on",
+                           SyncEvent(array).wait_on({ARROW_DEVICE_CUDA, gated.consumer().get()}));
   gated.require_old_data(asserter);
   gated.require_waits(asserter, gated.consumer());
   asserter.require_success("synchronize", SyncEvent(array).synchronize());
@@ -166,8 +168,10 @@ void check_race(Asserter& asserter) {
     gate.shut(producer);
     producer.fill(memory, written);
     DeviceArray array = make_array(memory.data(), kBytes, Counted(&releases));
-    asserter.require_success("export_with_event", export_with_event(array, producer.get()));
-    asserter.require_success("wait_on", SyncEvent(array).wait_on(careful.get()));
+    asserter.require_success("export_with_event",
+                             export_with_event(array, {ARROW_DEVICE_CUDA, producer.get()}));
+    asserter.require_success("wait_on",
+                             SyncEvent(array).wait_on({ARROW_DEVICE_CUDA, careful.get()}));
     careful.read(late, memory);
     careless.read(early, memory);
     careless.synchronize();
@@ -187,13 +191,15 @@ void check_race(Asserter& asserter) {
 void check_release_after(Asserter& asserter) {
   Gated gated;
   DeviceArray array = gated.array();
-  asserter.require_success("release_after", release_after(array, gated.producer().get()));
+  asserter.require_success("release_after",
+                           release_after(array, {ARROW_DEVICE_CUDA, gated.producer().get()}));
   asserter.require(array.is_released(), "the array is not released for its caller");
   settle();
   // One that need not wait overtakes the other: both were looked at by then.
   Releases idle;
   DeviceArray second = make_array(gated.memory().data(), kBytes, Counted(&idle));
-  asserter.require_success("release_after", release_after(second, gated.consumer().get()));
+  asserter.require_success("release_after",
+                           release_after(second, {ARROW_DEVICE_CUDA, gated.consumer().get()}));
   asserter.require(idle.wait_for(1), "an array with nothing to wait for was not released");
   gated.require_old_data(asserter);
   asserter.require_equal("releases behind the shut gate", gated.releases().count(), 0);
@@ -231,12 +237,14 @@ void check_thread_without_context(Asserter& asserter) {
   Thread thread([&] {
     asserter.require(current_context() == nullptr, "a new thread has a context");
     require_ready(asserter, array, false);
-    asserter.require_success("wait_on", SyncEvent(array).wait_on(gated.consumer().get()));
+    asserter.require_success("wait_on",
+                             SyncEvent(array).wait_on({ARROW_DEVICE_CUDA, gated.consumer().get()}));
     asserter.require(current_context() == nullptr, "wait_on has left a context behind");
     gated.open();
     asserter.require_success("synchronize", SyncEvent(array).synchronize());
     require_ready(asserter, array, true);
-    asserter.require_success("release_after", release_after(array, gated.consumer().get()));
+    asserter.require_success("release_after",
+                             release_after(array, {ARROW_DEVICE_CUDA, gated.consumer().get()}));
     asserter.require(current_context() == nullptr, "an operation has left a context behind");
   });
   thread.join();

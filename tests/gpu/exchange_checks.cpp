@@ -13,7 +13,7 @@ namespace fletching::gpu {
 namespace {
 
 ConsumerStream ordered_on(const Stream& stream) {
-  return {Ordering::kStream, reinterpret_cast<std::uintptr_t>(stream.get()), ARROW_DEVICE_CUDA};
+  return {Ordering::kStream, {ARROW_DEVICE_CUDA, stream.get()}};
 }
 
 /// The array has an event for the work behind the gate.
@@ -27,7 +27,7 @@ void require_pending(Asserter& asserter, Gated& gated, ImportedTensor& imported)
   asserter.require(imported.array->array.buffers[1] == gated.memory().data(),
                    "buffer: expected the memory of the tensor");
   gated.require_old_data(asserter);
-  asserter.require_success("wait_on", event.wait_on(gated.consumer().get()));
+  asserter.require_success("wait_on", event.wait_on({ARROW_DEVICE_CUDA, gated.consumer().get()}));
   gated.require_waits(asserter, gated.consumer());
   asserter.require_success("synchronize", event.synchronize());
   imported.array.release();

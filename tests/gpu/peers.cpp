@@ -64,7 +64,7 @@ std::int64_t read(ImportedTensor imported, std::int32_t expected) {
   }
   const PinnedMemory seen(static_cast<std::size_t>(length) * sizeof(std::int32_t));
   auto* stream = static_cast<cuda::CUstream>(consumer().reader.get());
-  require(SyncEvent(array).wait_on(stream));
+  require(SyncEvent(array).wait_on({ARROW_DEVICE_CUDA, stream}));
   const auto* first = static_cast<const std::int32_t*>(array->array.buffers[1]);
   require_call("cuMemcpyDtoHAsync",
                cu().cu_memcpy_dtoh_async(
@@ -203,8 +203,8 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint
 FLETCHING_GPU_EXPORT int FletchingGpuTakeDlpack(void* tensor, int legacy, std::int32_t expected,
                                                 std::int64_t* compared, FletchingMessage* message) {
   return call(message, [&] {
-    const ConsumerStream passed{
-        Ordering::kStream, static_cast<std::uintptr_t>(FletchingGpuStream()), ARROW_DEVICE_CUDA};
+    auto* const handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(FletchingGpuStream()));
+    const ConsumerStream passed{Ordering::kStream, {ARROW_DEVICE_CUDA, handle}};
     auto imported =
         legacy != 0
             ? from_dlpack(LegacyDlpackTensor(static_cast<DLManagedTensor*>(tensor)), passed)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fletching/device_stream.hpp"
 #include "fletching/dlpack.h"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
@@ -64,8 +65,9 @@ void bind_cuda_array(nb::module_& module);
 void bind_streams(nb::module_& module);
 void bind_exchange(nb::module_& module);
 
-/// The handle of a stream: a number, or an object that has __cuda_stream__, `ptr` or `handle`.
-void* stream_of(nb::handle stream);
+/// A stream for data on a device of this type: a number, or an object that has __cuda_stream__,
+/// `ptr` or `handle`.
+Stream stream_of(nb::handle stream, ArrowDeviceType type);
 
 /// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);

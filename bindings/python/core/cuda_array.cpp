@@ -92,7 +92,7 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
   CudaArrayImportOptions options;
   options.synchronize = synchronize && is_synchronized_by_default();
   options.as_storage = as_storage;
-  if (!stream.is_none()) options.consumer_stream = stream_of(stream);
+  if (!stream.is_none()) options.consumer_stream = stream_of(stream, ARROW_DEVICE_CUDA);
   // The dictionary has the mask.
   const nb::object kept = nb::make_tuple(owner.is_none() ? object : owner, interface);
   Reference reference(kept);

@@ -62,8 +62,8 @@ void synchronize(const PyDeviceArray& self) {
 }
 
 void wait_on(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
-  void* const handle = stream_of(stream);
-  unwrap(call_foreign([&] { return event(self).wait_on(handle, on_capture); }));
+  const Stream on = stream_of(stream, raw(self).device_type);
+  unwrap(call_foreign([&] { return event(self).wait_on(on, on_capture); }));
 }
 
 bool ready(const PyDeviceArray& self) {

@@ -52,7 +52,7 @@ Request read_request(const ArrowDeviceArray& array, bool writable,
   if (!is_accessible(array.device_type, ARROW_DEVICE_CPU)) {
     raise_buffer_error("__dlpack__: copy: expected memory that the CPU can read");
   }
-  request.stream = {Ordering::kHost, 0, array.device_type};
+  request.stream = {Ordering::kHost, {array.device_type, nullptr}};
   return request;
 }
 
@@ -185,7 +185,7 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   if (!is_accessible(array->device_type, ARROW_DEVICE_CPU)) {
     raise_buffer_error("to_numpy: expected memory that the CPU can read");
   }
-  const ConsumerStream host{Ordering::kHost, 0, array->device_type};
+  const ConsumerStream host{Ordering::kHost, {array->device_type, nullptr}};
   const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
   DlpackTensor tensor = or_buffer_error(call_foreign([&] {
     return to_dlpack(schema_of(self), array, host,
@@ -285,7 +285,9 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
   const Device source = device ? *device : device_of_producer(object);
   const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
   nb::dict keywords = empty<nb::dict>();
-  if (consumer.ordering == Ordering::kStream) keywords["stream"] = consumer.handle;
+  if (consumer.ordering == Ordering::kStream) {
+    keywords["stream"] = reinterpret_cast<std::uintptr_t>(consumer.stream.handle());
+  }
   if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
   const nb::object capsule =
       call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));

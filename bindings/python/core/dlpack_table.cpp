@@ -169,7 +169,7 @@ ConsumerStream work_stream(const DLPackExchangeAPI& api, DLDevice device) {
   void* handle = nullptr;
   check_result(api.current_work_stream(device.device_type, device.device_id, &handle),
                "current_work_stream");
-  return {Ordering::kStream, reinterpret_cast<uintptr_t>(handle), device.device_type};
+  return {Ordering::kStream, {device.device_type, handle}};
 }
 
 }  // namespace

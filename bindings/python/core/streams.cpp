@@ -45,14 +45,14 @@ nb::object number_of(nb::handle stream) {
 /// An array of its own with the same data, whose event is at the end of `stream`.
 PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
                                    OnCapture on_capture) {
-  void* const handle = stream_of(stream);
+  const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());
   unwrap(call_foreign([&]() -> Status {
     // The event of the array comes before the new one. The view keeps the owner of both.
-    Status waited = SyncEvent(view).wait_on(handle, on_capture);
+    Status waited = SyncEvent(view).wait_on(on, on_capture);
     if (!waited) return waited;
     view->sync_event = nullptr;
-    return export_with_event(view, handle, on_capture);
+    return export_with_event(view, on, on_capture);
   }));
   auto out = make_object<PyDeviceArray>(unwrap(self.schema->view()), std::move(view));
   out.writable = self.writable;
@@ -61,9 +61,9 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
 
 /// The object keeps the data, as every export does: what is deferred is one more share of it.
 void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
-  void* const handle = stream_of(stream);
+  const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());
-  unwrap(call_foreign([&] { return release_after(view, handle); }));
+  unwrap(call_foreign([&] { return release_after(view, on); }));
 }
 
 nb::object pending() {
@@ -91,7 +91,7 @@ void await_releases() {
 
 }  // namespace
 
-void* stream_of(nb::handle stream) {
+Stream stream_of(nb::handle stream, ArrowDeviceType type) {
   const nb::object number = stream.is_none() ? nb::none() : number_of(stream);
   if (!PyLong_Check(number.ptr()) || PyBool_Check(number.ptr())) {
     raise_type_error("stream: expected a number, or an object with __cuda_stream__, ptr or handle");
@@ -107,7 +107,7 @@ void* stream_of(nb::handle stream) {
                 "hint: only DLPack has -1, for no synchronization"));
   }
   if (handle == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return handle;
+  return {type, handle};
 }
 
 void bind_on_capture(nb::module_& module) {

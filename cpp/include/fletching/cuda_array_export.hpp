@@ -17,6 +17,7 @@
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
 #include "fletching/detail/dlpack_walk.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/owner.hpp"
@@ -153,17 +154,21 @@ inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArr
 
 /// Orders the exported stream behind the event: the given one, or one of our own when there is
 /// something to wait for.
-inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
+inline Status order_stream(const DeviceArray& array, std::optional<Stream> given,
                            CudaArrayState& out) {
   const SyncEvent event(array);
   if (!given && event.is_null()) return {};
-  FletchingStream named = cuda_stream(given.value_or(nullptr), array->device_id);
+  const Stream used = given.value_or(Stream(ARROW_DEVICE_CUDA, nullptr));
+  Status fits = check_runtime("to_cuda_array", used, ARROW_DEVICE_CUDA);
+  if (!fits) return fits;
+  FletchingStream named = cuda_stream(used, array->device_id);
   if (!given) {
     Status made = in_core(&FletchingCudaStreamCreate, array->device_id, &named);
     if (!made) return made;
     out.own_stream.emplace(named);
   }
-  Status waiting = event.wait_on(named.handle);
+  Status waiting =
+      event.wait_on(Stream(ARROW_DEVICE_CUDA, named.handle).on_device(named.device_id));
   if (!waiting) return waiting;
   Result<NamedStream> known = NamedStream::make(named);
   if (!known) return std::move(known).error();
@@ -203,7 +208,7 @@ inline Status check_cuda_device(ArrowDeviceType device) {
 
 inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schema,
                                                         DeviceArray& array,
-                                                        std::optional<void*> stream,
+                                                        std::optional<Stream> stream,
                                                         const CudaArrayExportOptions& options) {
   Status fits = check_exportable(schema, array, {.event_handled = true});
   if (fits) fits = check_cuda_device(array->device_type);
@@ -268,9 +273,10 @@ class CudaArray {
 ///
 /// Ownership: on success the array has moved into the result. On failure it is still the caller's.
 ///
-/// Errors: ENOTSUP, EINVAL, ENOMEM as of to_dlpack; of the stream as of SyncEvent. Threads: any.
+/// Errors: ENOTSUP, EINVAL, ENOMEM as of to_dlpack; EINVAL for a stream of another runtime; of the
+/// stream as of SyncEvent. Threads: any.
 inline Result<CudaArray> to_cuda_array(const ArrowSchema& schema, DeviceArray& array,
-                                       std::optional<void*> stream = {},
+                                       std::optional<Stream> stream = {},
                                        const CudaArrayExportOptions& options = {}) noexcept {
   return detail::guarded([&]() -> Result<CudaArray> {
     auto state = detail::describe(schema, array, stream, options);

@@ -21,6 +21,7 @@
 #include "fletching/cuda_array_export.hpp"
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/dlpack_import.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
@@ -46,7 +47,7 @@ struct CudaArrayImportOptions {
   /// The stream on which the array is going to be used, when that is known: before the owner is let
   /// go, the stream of the description is made to wait for it. For consumers whose work may still
   /// be running when they release the array, and who cannot do it themselves (join_cuda_streams).
-  std::optional<void*> consumer_stream = std::nullopt;
+  std::optional<Stream> consumer_stream = std::nullopt;
   /// Makes bits of a mask of bytes, which takes a kernel, or of a mask on another device, on the
   /// mask's stream, else on the description's; without either, the bits are complete on return.
   /// Without it such a mask is refused.
@@ -142,6 +143,9 @@ struct StreamHandles {
     auto* handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*by.stream));
     if (count == 0 || handles[0] != handle) handles[count++] = handle;
   }
+  [[nodiscard]] Stream operator[](std::size_t index) const noexcept {
+    return {ARROW_DEVICE_CUDA, handles[index]};
+  }
 };
 
 /// What lives until the imported array is released.
@@ -166,8 +170,7 @@ struct CudaMemory {
   /// For the release. Errors: as of SyncEvent. May throw.
   Status name_streams(const StreamHandles& of_producer, const FletchingStream& ours) {
     for (std::size_t i = 0; i < of_producer.count; ++i) {
-      Result<NamedStream> named =
-          NamedStream::make(cuda_stream(of_producer.handles[i], ours.device_id));
+      Result<NamedStream> named = NamedStream::make(cuda_stream(of_producer[i], ours.device_id));
       if (!named) return std::move(named).error();
       producers.push_back(*named);
     }
@@ -299,12 +302,11 @@ inline StreamHandles streams_of(const cuda_array_interface::Interface& says,
 inline Status add_event(const StreamHandles& streams, DeviceArray& array) {
   if (streams.count == 0) return {};
   if (streams.count == 2) {
-    Status joined =
-        in_core(&FletchingStreamWaitFor, cuda_stream(streams.handles[0], array->device_id),
-                cuda_stream(streams.handles[1], array->device_id));
+    Status joined = in_core(&FletchingStreamWaitFor, cuda_stream(streams[0], array->device_id),
+                            cuda_stream(streams[1], array->device_id));
     if (!joined) return joined;
   }
-  return export_with_event(array, streams.handles[0]);
+  return export_with_event(array, streams[0]);
 }
 
 template <class Object>
@@ -312,6 +314,10 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
                                          const CudaArrayImportOptions& options) {
   Status sound = check_description(says);
   if (!sound) return std::move(sound).error();
+  if (options.consumer_stream) {
+    sound = check_runtime("from_cuda_array", *options.consumer_stream, ARROW_DEVICE_CUDA);
+    if (!sound) return std::move(sound).error();
+  }
   Result<ArrowType> type = arrow_type_of(says.typestr, options.as_storage);
   if (!type) return std::move(type).error();
   Result<TensorLayout> layout = layout_of(says, *type);

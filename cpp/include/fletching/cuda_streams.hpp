@@ -12,13 +12,14 @@
 #include "fletching/cuda.h"
 #include "fletching/detail/core.hpp"
 #include "fletching/detail/process.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-inline FletchingStream cuda_stream(void* handle, std::int64_t device_id) noexcept {
-  return core_stream(handle, ARROW_DEVICE_CUDA, device_id);
+inline FletchingStream cuda_stream(const Stream& stream, std::int64_t device_id) noexcept {
+  return core_stream(stream, ARROW_DEVICE_CUDA, device_id);
 }
 
 /// A stream that was named by one thread and is used when something is destroyed, on whatever
@@ -68,19 +69,22 @@ class OwnedStream {
 /// Lets `into` wait for everything that is on `streams` now: who waits for `into` from then on has
 /// waited for all of them. Returns while they are still pending.
 ///
-/// The streams are CUstream or cudaStream_t, of one device or of several; NULL and 1 are the legacy
-/// default stream, 2 the per-thread one, of `device_id`.
+/// The streams are of one device or of several; a default stream that names no device is of
+/// `device_id`.
 ///
-/// Errors: as of SyncEvent. Some of the streams may be joined then. Threads: any.
-inline Status join_cuda_streams(void* into, std::span<void* const> streams,
+/// Errors: EINVAL for a stream of another runtime; as of SyncEvent. Some of the streams may be
+/// joined then. Threads: any.
+inline Status join_cuda_streams(Stream into, std::span<const Stream> streams,
                                 std::int64_t device_id) noexcept {
   return detail::guarded([&]() -> Status {
-    for (void* stream : streams) {
-      Status joined = detail::in_core(&FletchingStreamWaitFor, detail::cuda_stream(into, device_id),
-                                      detail::cuda_stream(stream, device_id));
+    Status joined = detail::check_runtime("join_cuda_streams", into, ARROW_DEVICE_CUDA);
+    for (const Stream& stream : streams) {
+      if (joined) joined = detail::check_runtime("join_cuda_streams", stream, ARROW_DEVICE_CUDA);
       if (!joined) return joined;
+      joined = detail::in_core(&FletchingStreamWaitFor, detail::cuda_stream(into, device_id),
+                               detail::cuda_stream(stream, device_id));
     }
-    return {};
+    return joined;
   });
 }
 

@@ -17,6 +17,7 @@
 #include "fletching/abi.h"
 #include "fletching/capture.hpp"
 #include "fletching/detail/core.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_import.hpp"
 #include "fletching/dlpack_tensor.hpp"
@@ -39,11 +40,8 @@ enum class Ordering : std::uint8_t {
 /// A stream argument, read.
 struct ConsumerStream {
   Ordering ordering = Ordering::kNone;
-  /// The handle, of CUDA or HIP. CUDA's 1 and 2, the legacy and the per-thread default stream, are
-  /// handles of the driver too; HIP's default stream is 0.
-  std::uintptr_t handle = 0;
-  /// The type of the devices that a handle is for: to another runtime it means nothing.
-  ArrowDeviceType device = 0;
+  /// The stream of Ordering::kStream, of CUDA or HIP.
+  Stream stream{0, nullptr};
 };
 
 namespace detail {
@@ -64,10 +62,10 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
   }
   // A consumer of memory that the host reads may be one that knows no streams at all.
   if (!stream && (!has_streams || is_host_readable(device))) {
-    return ConsumerStream{Ordering::kHost, 0, device};
+    return ConsumerStream{Ordering::kHost, {device, nullptr}};
   }
   const std::int64_t number = stream.value_or(cuda ? 1 : 0);
-  if (number == -1) return ConsumerStream{Ordering::kNone, 0, device};
+  if (number == -1) return ConsumerStream{Ordering::kNone, {device, nullptr}};
   if (number < -1) return bad_stream(number, device, "-1 for no synchronization, or a stream");
   if (cuda && number == 0) {
     return bad_stream(number, device,
@@ -79,23 +77,16 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
   if (static_cast<std::uint64_t>(number) > UINTPTR_MAX) {
     return bad_stream(number, device, "a handle of this process");
   }
-  return ConsumerStream{Ordering::kStream, static_cast<std::uintptr_t>(number), device};
-}
-
-/// Refuses a handle of another runtime, which must not get it.
-inline Status check_runtime(const char* operation, const ConsumerStream& stream, DeviceType data) {
-  const DeviceType own = stream.device;
-  if (own.runtime() == data.runtime() && own.runtime() != Runtime::kNone) return {};
-  return Error{EINVAL, std::string(operation) + ": stream of another runtime: expected one of " +
-                           data.name() + ", got one of " + own.name()};
+  auto* const handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
+  return ConsumerStream{Ordering::kStream, {device, handle}};
 }
 
 inline Status order_behind(const DeviceArray& array, const ConsumerStream& stream) {
   const SyncEvent event(array);
   if (stream.ordering == Ordering::kStream) {
     if (array->sync_event == nullptr) return {};
-    const Status fits = check_runtime("to_dlpack", stream, array->device_type);
-    return fits ? event.wait_on(reinterpret_cast<void*>(stream.handle)) : fits;
+    const Status fits = check_runtime("to_dlpack", stream.stream, array->device_type);
+    return fits ? event.wait_on(stream.stream) : fits;
   }
   return stream.ordering == Ordering::kHost ? event.synchronize() : Status();
 }
@@ -105,14 +96,13 @@ inline Status wait_for_stream(DLDevice device, const ConsumerStream& consumer) {
   constexpr const char* kOperation = "from_dlpack";
   const DeviceType type = device.device_type;
   if (has_records(type)) {
-    Status fits = check_runtime(kOperation, consumer, type);
+    Status fits = check_runtime(kOperation, consumer.stream, type);
     if (!fits) return fits;
   }
   const std::int64_t device_id = to_arrow_device_id(device);
   // Of an event the host waits asleep, of a stream it may spin.
   Result<RecordedEvent> recorded =
-      record_event(core_stream(reinterpret_cast<void*>(consumer.handle), type, device_id),
-                   FLETCHING_CAPTURE_REFUSE);
+      record_event(core_stream(consumer.stream, type, device_id), FLETCHING_CAPTURE_REFUSE);
   if (!recorded) {
     const Error& error = recorded.error();
     if (error.code() == ENOTSUP) return no_records(kOperation, type, error);
@@ -202,10 +192,10 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 }
 
 /// The same as from_dlpack without a stream (dlpack_import.hpp), for a tensor whose producer was
-/// called with `stream`, a handle as for SyncEvent::wait_on: the array gets a sync_event that
-/// happens when everything is done that is on that stream now. So the consumers of the array may
-/// use any stream. With a stream of Ordering::kNone or kHost nothing is pending, and there is no
-/// event. A copy has none either: the host waits for the stream before it copies (Strided::kCopy).
+/// called with `stream`: the array gets a sync_event that happens when everything is done that is
+/// on that stream now. So the consumers of the array may use any stream. With a stream of
+/// Ordering::kNone or kHost nothing is pending, and there is no event. A copy has none either: the
+/// host waits for the stream before it copies (Strided::kCopy).
 ///
 /// Lifetime of the stream: as of to_dlpack, it is used during the call only. DLPack has no
 /// counterpart to the event when the array is released: where work may still read it then, use
@@ -228,10 +218,10 @@ Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
     const ArrowDeviceType device = imported->array->device_type;
     Status recorded;
     if (detail::has_records(device)) {
-      recorded = detail::check_runtime("from_dlpack", stream, device);
+      recorded = detail::check_runtime("from_dlpack", stream.stream, device);
     }
     if (recorded) {
-      recorded = export_with_event(imported->array, reinterpret_cast<void*>(stream.handle));
+      recorded = export_with_event(imported->array, stream.stream);
     }
     if (!recorded) return std::move(recorded).error();
     return imported;

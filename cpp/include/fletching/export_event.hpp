@@ -11,6 +11,7 @@
 #include "fletching/capture.hpp"
 #include "fletching/detail/core.hpp"
 #include "fletching/detail/event_hook.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
@@ -39,16 +40,16 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
 /// reports this: reliably with a primary context and CUDA 12.0 or later. In a child of fork the
 /// event is left alone as well, with a warning on stderr, see pending_releases().
 ///
-/// `array`: alive, with its device type and device id set, and without an event. `stream`: as for
-/// SyncEvent::wait_on; for one that is being captured into a graph, see OnCapture. Where CUDA finds
-/// no current context, see SyncEvent.
+/// `array`: alive, with its device type and device id set, and without an event. `stream`: of
+/// the runtime of the array; for one that is being captured into a graph, see OnCapture. Where CUDA
+/// finds no current context, see SyncEvent.
 ///
 /// Errors: as of SyncEvent. ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-/// EBUSY for a stream that is being captured; EINVAL when the array is released or has an event,
-/// and when it or an array below it is malformed: a child that is NULL, n_children negative, above
-/// 2^22 or without a list, nested deeper than 256 levels. The array is then as it was. Threads:
-/// any; one at a time for an array.
-[[nodiscard]] inline Status export_with_event(DeviceArray& array, void* stream,
+/// EBUSY for a stream that is being captured; EINVAL for a stream of another runtime than the
+/// array's, for an array that is released or has an event, and for a malformed array: a NULL child,
+/// n_children that is negative, above 2^22 or without a list, more than 256 levels. The array is
+/// then as it was. Threads: any; one at a time for an array.
+[[nodiscard]] inline Status export_with_event(DeviceArray& array, Stream stream,
                                               OnCapture on_capture = OnCapture::kRefuse) noexcept {
   return detail::guarded([&]() -> Status {
     constexpr const char* kOperation = "export_with_event";
@@ -58,6 +59,10 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
       return Error{EINVAL, std::string(kOperation) + ": sync_event is set: expected NULL"};
     }
     const DeviceType type = array->device_type;
+    if (detail::has_records(type)) {
+      Status fits = detail::check_runtime(kOperation, stream, type);
+      if (!fits) return fits;
+    }
     // Everything that can fail is done before the array is changed.
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     auto* const block = new detail::SharedObject<detail::RecordedEvent>;

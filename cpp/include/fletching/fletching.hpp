@@ -20,6 +20,7 @@
 #include "fletching/cuda_array_import.hpp"
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/dlpack_export.hpp"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fletching/detail/core.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
@@ -42,8 +43,8 @@ inline Status defer_release(const char* operation, DeviceArray& array,
 /// - Where the release cannot be deferred (no thread, no memory, no event), this waits for the
 ///   stream, and releases the array.
 /// - Where it cannot wait either, the array is leaked and counted, and the error says why.
-/// - An array on a device without a runtime, such as the CPU, with the stream nullptr, is released
-///   at once.
+/// - An array on a device without a runtime, such as the CPU, with a stream that is NULL, is
+///   released at once.
 ///
 /// An event whose state the driver does not report, for example while it refuses every call, does
 /// not count for passed, however often it is asked: the array is released when the driver answers,
@@ -54,14 +55,14 @@ inline Status defer_release(const char* operation, DeviceArray& array,
 /// has begun by then may run while the process exits. The library that this is compiled into stays
 /// loaded from the first call on.
 ///
-/// `array`: alive. `stream`: as for SyncEvent::wait_on, of the device of the array. One that is
-/// being captured into a graph is always refused: the buffers are read whenever the graph is
-/// launched, so that the array is leaked. Keep it until the graph is destroyed instead.
+/// `array`: alive. `stream`: of the runtime of the array. One that is being captured into a graph
+/// is always refused: the buffers are read whenever the graph is launched, so that the array is
+/// leaked. Keep it until the graph is destroyed instead.
 ///
 /// Errors: EINVAL when the array is released. Else the array is leaked, and the error is one of
 /// SyncEvent; ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EBUSY for a stream
 /// that is being captured; ECHILD in a child of fork. Threads: any; one at a time for an array.
-[[nodiscard]] inline Status release_after(DeviceArray& array, void* stream) noexcept {
+[[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream) noexcept {
   return detail::guarded([&] {
     const FletchingStream on = detail::core_stream(stream, array->device_type, array->device_id);
     return detail::defer_release("release_after", array, on, FLETCHING_CAPTURE_REFUSE);

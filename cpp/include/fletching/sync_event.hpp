@@ -11,6 +11,7 @@
 #include "fletching/abi.h"
 #include "fletching/capture.hpp"
 #include "fletching/detail/core.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -86,15 +87,12 @@ class SyncEvent {
   /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
   /// still pending: then kernels on that stream may read the buffers.
   ///
-  /// `stream` is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter of
-  /// another device type accepts. CUDA and HIP have default streams: NULL and 1 (legacy_stream())
-  /// are the legacy one, 2 (per_thread_stream()) the calling thread's. NULL is the legacy one
-  /// also where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OpenCL has none, and its queue has
-  /// to be of the event's cl_context.
+  /// A stream of another runtime than the event is refused with EINVAL. An OpenCL queue must be of
+  /// the event's cl_context.
   ///
   /// A stream that is being captured into a CUDA or HIP graph is refused with EBUSY, and the
   /// capture continues, unless `on_capture` says otherwise.
-  [[nodiscard]] Status wait_on(void* stream,
+  [[nodiscard]] Status wait_on(Stream stream,
                                OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
     return guarded([&]() -> Status {
@@ -153,12 +151,6 @@ class SyncEvent {
   FletchingEvent event_{};
   bool array_is_released_ = false;
 };
-
-/// The handle of the legacy default stream of CUDA and HIP, which NULL is as well.
-inline void* legacy_stream() noexcept { return reinterpret_cast<void*>(std::uintptr_t{1}); }
-
-/// The handle of the calling thread's default stream of CUDA and HIP.
-inline void* per_thread_stream() noexcept { return reinterpret_cast<void*>(std::uintptr_t{2}); }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 

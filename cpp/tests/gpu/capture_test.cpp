@@ -77,10 +77,10 @@ TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
   ReleasedArray free;
   DeviceArray array = gated.make(Api::kType, 0);
   DeviceArray second = free.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(array, this->producer_).ok());
+  ASSERT_TRUE(release_after(array, this->on(this->producer_)).ok());
   TestFixture::Graphs::begin(this->captured_);
   // One that need not wait overtakes the other: the reaper has looked at both by then.
-  ASSERT_TRUE(release_after(second, this->consumer_).ok());
+  ASSERT_TRUE(release_after(second, this->on(this->consumer_)).ok());
   EXPECT_TRUE(free.parents.wait_for(1));
   EXPECT_EQ(gated.parents.count(), 0) << "the gate is shut";
   this->end_capture();
@@ -93,7 +93,7 @@ TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
   using Api = TypeParam;
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  ASSERT_TRUE(export_with_event(array, this->on(this->producer_)).ok());
   const auto ask = [&] {
     const SyncEvent event(array);
     const Status done = event.synchronize();
@@ -109,7 +109,7 @@ TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
   // An event is made, recorded and destroyed as well.
   ReleasedArray another;
   DeviceArray second = another.make(Api::kType, 0);
-  const Status exported = export_with_event(second, this->producer_);
+  const Status exported = export_with_event(second, this->on(this->producer_));
   EXPECT_TRUE(exported.ok()) << message(exported);
   second.release();
   this->end_capture();
@@ -120,16 +120,16 @@ TYPED_TEST(Capture, ACapturingStreamIsRefused) {
   using Api = TypeParam;
   ReleasedArray made;
   DeviceArray exported = made.make(Api::kType, 0);
-  ASSERT_TRUE(export_with_event(exported, this->producer_).ok());
+  ASSERT_TRUE(export_with_event(exported, this->on(this->producer_)).ok());
   ReleasedArray another;
   DeviceArray array = another.make(Api::kType, 0);
   TestFixture::Graphs::begin(this->captured_);
   ReleasedArray leaked;
   DeviceArray taken = leaked.make(Api::kType, 0);
   const std::int64_t leaks = pending_releases()->leaked;
-  for (const Status& status :
-       {SyncEvent(exported).wait_on(this->captured_), export_with_event(array, this->captured_),
-        release_after(taken, this->captured_)}) {
+  for (const Status& status : {SyncEvent(exported).wait_on(this->on(this->captured_)),
+                               export_with_event(array, this->on(this->captured_)),
+                               release_after(taken, this->on(this->captured_))}) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code(), EBUSY) << message(status);
     EXPECT_TRUE(contains(message(status), "captured into a graph")) << message(status);
@@ -139,7 +139,7 @@ TYPED_TEST(Capture, ACapturingStreamIsRefused) {
   EXPECT_EQ(leaked.parents.count(), 0);
   EXPECT_EQ(pending_releases()->leaked, leaks + 1);
   this->end_capture();
-  EXPECT_TRUE(export_with_event(array, this->captured_).ok()) << "it is over";
+  EXPECT_TRUE(export_with_event(array, this->on(this->captured_)).ok()) << "it is over";
   array.release();
   exported.release();
 }
@@ -152,7 +152,7 @@ TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
   TestFixture::Graphs::begin(this->captured_);
   Api::record(event, this->captured_);
   EXPECT_FALSE(awaited.ready().ok()) << "an event of a capture: to ask invalidates the capture";
-  const Status status = awaited.wait_on(this->captured_, OnCapture::kExternalEvent);
+  const Status status = awaited.wait_on(this->on(this->captured_), OnCapture::kExternalEvent);
   EXPECT_EQ(status.ok() ? 0 : status.error().code(), EBUSY) << message(status);
   EXPECT_TRUE(contains(message(status), "invalid and not ended")) << message(status);
   void* graph = nullptr;
@@ -170,15 +170,16 @@ TYPED_TEST(Capture, TheDefaultStreamNextToABlockingOneIsRefused) {
   void* blocking = Api::make_blocking_stream();
   TestFixture::Graphs::begin(blocking);
   for (const OnCapture on_capture : {OnCapture::kRefuse, OnCapture::kExternalEvent}) {
-    for (const Status& status : {awaited.wait_on(legacy_stream(), on_capture),
-                                 export_with_event(array, legacy_stream(), on_capture)}) {
+    for (const Status& status :
+         {awaited.wait_on(Stream::legacy(TypeParam::kType), on_capture),
+          export_with_event(array, Stream::legacy(TypeParam::kType), on_capture)}) {
       EXPECT_EQ(status.ok() ? 0 : status.error().code(), EBUSY) << message(status);
       EXPECT_TRUE(contains(message(status), "legacy default stream")) << message(status);
     }
   }
-  EXPECT_TRUE(awaited.wait_on(per_thread_stream()).ok());
+  EXPECT_TRUE(awaited.wait_on(Stream::per_thread(TypeParam::kType)).ok());
   TestFixture::Graphs::destroy(TestFixture::Graphs::end(blocking));
-  EXPECT_TRUE(awaited.wait_on(legacy_stream()).ok());
+  EXPECT_TRUE(awaited.wait_on(Stream::legacy(TypeParam::kType)).ok());
   Api::destroy_stream(blocking);
   Api::destroy_event(event);
   array.release();
@@ -194,16 +195,17 @@ TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
   DeviceArray array = made.make(Api::kType, 0);
   ReleasedArray another;
   DeviceArray plain = another.make(Api::kType, 0);
-  EXPECT_TRUE(in.wait_on(this->consumer_, OnCapture::kExternalEvent).ok());
-  EXPECT_TRUE(export_with_event(plain, this->consumer_, OnCapture::kExternalEvent).ok())
+  EXPECT_TRUE(in.wait_on(this->on(this->consumer_), OnCapture::kExternalEvent).ok());
+  EXPECT_TRUE(export_with_event(plain, this->on(this->consumer_), OnCapture::kExternalEvent).ok())
       << "the stream is not captured: an event like any other";
   plain.release();
 
   TestFixture::Graphs::begin(this->captured_);
-  const Status waiting = in.wait_on(this->captured_, OnCapture::kExternalEvent);
+  const Status waiting = in.wait_on(this->on(this->captured_), OnCapture::kExternalEvent);
   ASSERT_TRUE(waiting.ok()) << message(waiting);
   Api::read(this->read_, this->memory_, this->captured_);
-  const Status exported = export_with_event(array, this->captured_, OnCapture::kExternalEvent);
+  const Status exported =
+      export_with_event(array, this->on(this->captured_), OnCapture::kExternalEvent);
   ASSERT_TRUE(exported.ok()) << message(exported);
   void* graph = TestFixture::Graphs::instantiate(TestFixture::Graphs::end(this->captured_));
   const SyncEvent out(array);
@@ -216,7 +218,7 @@ TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
   Api::record(event, this->producer_);
   TestFixture::Graphs::launch(graph, this->captured_);
   EXPECT_FALSE(*out.ready()) << "the gate is shut";
-  EXPECT_TRUE(out.wait_on(this->consumer_).ok());
+  EXPECT_TRUE(out.wait_on(this->on(this->consumer_)).ok());
   EXPECT_TRUE(this->is_blocked(this->consumer_));
   this->open_gate();
   EXPECT_TRUE(out.synchronize().ok());
@@ -248,7 +250,7 @@ TYPED_TEST(Capture, AReleaseCallbackMayFreeMemory) {
   };
   DeviceArray array(&raw);
   this->write_behind_gate();
-  ASSERT_TRUE(release_after(array, this->producer_).ok());
+  ASSERT_TRUE(release_after(array, this->on(this->producer_)).ok());
   TestFixture::Graphs::begin(this->captured_);
   this->open_gate();
   EXPECT_TRUE(freeing.released.wait_for(1));
@@ -263,12 +265,12 @@ void use_an_old_library() {
   void* stream = Api::make_stream();
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  EXPECT_TRUE(export_with_event(array, stream).ok());
+  EXPECT_TRUE(export_with_event(array, Stream(Api::kType, stream)).ok());
   const SyncEvent event(array);
-  EXPECT_TRUE(event.wait_on(stream).ok());
+  EXPECT_TRUE(event.wait_on(Stream(Api::kType, stream)).ok());
   EXPECT_TRUE(event.synchronize().ok());
   EXPECT_TRUE(*event.ready());
-  const Status deferred = release_after(array, stream);
+  const Status deferred = release_after(array, Stream(Api::kType, stream));
   EXPECT_TRUE(deferred.ok()) << message(deferred);
   EXPECT_TRUE(made.parents.wait_for(1));
   Api::destroy_stream(stream);
@@ -298,7 +300,8 @@ TEST(OldLibraries, HaveNoExternalEvents) {
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 0);
   Graphs::begin(stream);
-  const Status status = export_with_event(array, stream, OnCapture::kExternalEvent);
+  const Status status =
+      export_with_event(array, Stream(CudaApi::kType, stream), OnCapture::kExternalEvent);
   EXPECT_EQ(status.ok() ? 0 : status.error().code(), ENOTSUP) << message(status);
   EXPECT_TRUE(contains(message(status), "CUDA 11.1")) << message(status);
   Graphs::destroy(Graphs::end(stream));
@@ -318,7 +321,7 @@ TEST(OldLibraries, LeaveAnEventOfAContextThatIsGoneAlone) {
   CudaApi::open_device(1);
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 1);
-  ASSERT_TRUE(export_with_event(array, CudaApi::make_stream()).ok());
+  ASSERT_TRUE(export_with_event(array, Stream(CudaApi::kType, CudaApi::make_stream())).ok());
   CudaApi::close_device(1);
   const std::int64_t stale = control.stale_handles();
   array.release();

@@ -89,12 +89,12 @@ TYPED_TEST(Deferred, SlowCallbacksDelayNoOtherRelease) {
   for (auto& each : slow) {
     each = std::make_unique<SlowArray>(open);
     DeviceArray array = each->make(Api::kType);
-    ASSERT_TRUE(release_after(array, this->consumer_).ok());
+    ASSERT_TRUE(release_after(array, this->on(this->consumer_)).ok());
     EXPECT_TRUE(each->begun.wait_for(1));
   }
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(array, this->consumer_).ok());
+  ASSERT_TRUE(release_after(array, this->on(this->consumer_)).ok());
   EXPECT_TRUE(made.parents.wait_for(1));
   for (auto& each : slow) EXPECT_EQ(each->done.count(), 0);
   open.count_down();
@@ -124,7 +124,7 @@ TYPED_TEST(Deferred, CallbacksThatWaitForOneAnotherEnd) {
       array->done.add();
     };
     DeviceArray array(&raw);
-    ASSERT_TRUE(release_after(array, this->consumer_).ok());
+    ASSERT_TRUE(release_after(array, this->on(this->consumer_)).ok());
   }
   for (Waiting& each : arrays) EXPECT_TRUE(each.done.wait_for(1));
   // Without an end in time the test is stopped.
@@ -150,16 +150,16 @@ TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
   ReleasedArray first;
   DeviceArray begun = first.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(begun, this->consumer_).ok());
+  ASSERT_TRUE(release_after(begun, this->on(this->consumer_)).ok());
   EXPECT_TRUE(first.parents.wait_for(1)) << "the reaper runs";
   this->write_behind_gate();
   ReleasedArray waiting;
   DeviceArray behind_gate = waiting.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(behind_gate, this->producer_).ok());
+  ASSERT_TRUE(release_after(behind_gate, this->on(this->producer_)).ok());
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
   const int problem = in_a_child([&] {
-    const Status status = release_after(array, this->consumer_);
+    const Status status = release_after(array, this->on(this->consumer_));
     if (status.ok() || !array.is_released()) return 1;
     if (!contains(message(status), "fork")) return 2;
     if (pending_releases()->pending != 0 || pending_releases()->leaked != 1) return 3;
@@ -167,7 +167,7 @@ TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
   });
   EXPECT_EQ(problem, 0);
   EXPECT_EQ(pending_releases()->pending, 1) << "the child has none, and the parent still has its";
-  EXPECT_TRUE(release_after(array, this->consumer_).ok()) << "the parent stays valid";
+  EXPECT_TRUE(release_after(array, this->on(this->consumer_)).ok()) << "the parent stays valid";
   EXPECT_TRUE(made.parents.wait_for(1));
   this->open_gate();
   EXPECT_TRUE(waiting.parents.wait_for(1));
@@ -178,7 +178,7 @@ TYPED_TEST(Deferred, AnEventIsNotDestroyedInAChildOfFork) {
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  ASSERT_TRUE(export_with_event(array, this->on(this->producer_)).ok());
   const int problem = in_a_child([&] {
     const std::int64_t before = this->control_.all_calls();
     array.release();
@@ -199,7 +199,7 @@ TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
   ASSERT_TRUE(this->control_.set_fault(refused.c_str()));
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(array, this->consumer_).ok());
+  ASSERT_TRUE(release_after(array, this->on(this->consumer_)).ok());
   const std::int64_t before = this->control_.calls(Api::kQuery);
   while (this->control_.calls(Api::kQuery) < before + 5) std::this_thread::yield();
   EXPECT_EQ(made.parents.count(), 0);
@@ -220,7 +220,7 @@ TYPED_TEST(Deferred, ALostDeviceReleasesWhatIsPending) {
   for (const char* error : {"700", "719"}) {
     ReleasedArray made;
     DeviceArray array = made.make(Api::kType, 0);
-    ASSERT_TRUE(release_after(array, this->producer_).ok());
+    ASSERT_TRUE(release_after(array, this->on(this->producer_)).ok());
     ASSERT_TRUE(this->control_.set_fault((std::string(Api::kQuery) + ":1:" + error).c_str()));
     EXPECT_TRUE(made.parents.wait_for(1)) << error;
     this->control_.reset_faults();
@@ -234,7 +234,7 @@ TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
   this->write_behind_gate();
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(array, this->producer_).ok());
+  ASSERT_TRUE(release_after(array, this->on(this->producer_)).ok());
   const std::string mode = std::string(Api::kExchangeMode) + ":*:700";
   ASSERT_TRUE(this->control_.set_fault(mode.c_str()));
   const std::int64_t before = this->control_.calls(Api::kExchangeMode);
@@ -256,6 +256,8 @@ class GoneContext : public ::testing::Test {
     stale_ = control_.stale_handles();
   }
 
+  static Stream on(void* handle) { return {CudaApi::kType, handle}; }
+
   const testing::Control control_{cuda::kRuntime};
   void* stream_ = nullptr;
   std::int64_t stale_ = 0;
@@ -272,7 +274,7 @@ TEST_F(GoneContext, ItsEventIsLeftAlone) {
     }
     ReleasedArray made;
     DeviceArray array = made.make(CudaApi::kType, 1);
-    ASSERT_TRUE(export_with_event(array, stream_).ok());
+    ASSERT_TRUE(export_with_event(array, on(stream_)).ok());
     if (comes_back) {
       CudaApi::reset_device(1);
       CudaApi::open_device(1);
@@ -294,7 +296,7 @@ TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
   for (void* stream : {other, stream_, other}) {
     ReleasedArray made;
     DeviceArray array = made.make(CudaApi::kType, stream == other ? 0 : 1);
-    ASSERT_TRUE(export_with_event(array, stream).ok());
+    ASSERT_TRUE(export_with_event(array, on(stream)).ok());
     array.release();
     EXPECT_EQ(control_.alive().events, before);
   }
@@ -311,7 +313,7 @@ TEST_F(GoneContext, NothingInItIsWaitedFor) {
   CudaApi::wait_for_word(stream_, gate);
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 1);
-  ASSERT_TRUE(release_after(array, stream_).ok());
+  ASSERT_TRUE(release_after(array, on(stream_)).ok());
   CudaApi::close_device(1);
   EXPECT_TRUE(made.parents.wait_for(1)) << "nothing runs in the context any more";
   EXPECT_EQ(control_.stale_handles(), stale_);
@@ -324,7 +326,7 @@ TEST_F(GoneContext, ItsLossReleases) {
   CudaApi::wait_for_word(stream_, gate);
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 1);
-  ASSERT_TRUE(release_after(array, stream_).ok());
+  ASSERT_TRUE(release_after(array, on(stream_)).ok());
   ASSERT_TRUE(control_.set_fault("cuDevicePrimaryCtxGetState:*:700"));
   EXPECT_TRUE(made.parents.wait_for(1));
   control_.reset_faults();

@@ -34,7 +34,9 @@ using testing::CudaApi;
 using testing::HipApi;
 using testing::kNew;
 using testing::kOld;
+using testing::legacy_handle;
 using testing::message;
+using testing::per_thread_handle;
 using testing::ReleasedArray;
 
 /// With an event of the producer.
@@ -82,7 +84,7 @@ TYPED_TEST(Events, WaitBehindTheGate) {
   EXPECT_EQ(this->read_on(this->consumer_), kOld)
       << "the negative control: without a wait the old data is read";
 
-  const Status waiting = this->event().wait_on(this->consumer_);
+  const Status waiting = this->event().wait_on(this->on(this->consumer_));
   ASSERT_TRUE(waiting.ok()) << message(waiting);  // it has returned, and the gate is shut
   Api::read(this->read_, this->memory_, this->consumer_);
   EXPECT_TRUE(this->is_blocked(this->consumer_));
@@ -114,7 +116,8 @@ TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
   ASSERT_NE(first, second);
   void* other = Api::make_stream();
   for (void* stream : {this->consumer_, other}) {
-    EXPECT_TRUE(this->event().wait_on(stream).ok()) << message(this->event().wait_on(stream));
+    EXPECT_TRUE(this->event().wait_on(this->on(stream)).ok())
+        << message(this->event().wait_on(this->on(stream)));
     EXPECT_EQ(Api::current(), second);
   }
   EXPECT_TRUE(this->event().synchronize().ok());
@@ -122,7 +125,7 @@ TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
   EXPECT_EQ(Api::current(), second);
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  const Status exported = export_with_event(array, this->producer_);
+  const Status exported = export_with_event(array, this->on(this->producer_));
   EXPECT_TRUE(exported.ok()) << message(exported);
   EXPECT_EQ(Api::current(), second);
   array.release();
@@ -139,15 +142,15 @@ TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
   DeviceArray array = made.make(Api::kType, 0);
   std::thread([&] {
     const auto none = Api::current();
-    const Status exported = export_with_event(array, this->producer_);
+    const Status exported = export_with_event(array, this->on(this->producer_));
     ASSERT_TRUE(exported.ok()) << message(exported);
     const SyncEvent event(array);
     this->settle();
     Result<bool> ready = event.ready();
     ASSERT_TRUE(ready.ok()) << message(ready);
     EXPECT_FALSE(*ready);
-    EXPECT_TRUE(event.wait_on(this->consumer_).ok());
-    EXPECT_TRUE(event.wait_on(nullptr).ok()) << message(event.wait_on(nullptr));
+    EXPECT_TRUE(event.wait_on(this->on(this->consumer_)).ok());
+    EXPECT_TRUE(event.wait_on(this->on(nullptr)).ok()) << message(event.wait_on(this->on(nullptr)));
     EXPECT_EQ(Api::current(), none);
   }).join();
   EXPECT_TRUE(this->is_blocked(this->consumer_));
@@ -164,10 +167,10 @@ TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
 
 TYPED_TEST(Events, TakeTheDefaultStreams) {
   this->record();
-  for (void* stream : {static_cast<void*>(nullptr), legacy_stream(), per_thread_stream()}) {
-    const Status status = this->event().wait_on(stream);
+  for (void* stream : {static_cast<void*>(nullptr), legacy_handle(), per_thread_handle()}) {
+    const Status status = this->event().wait_on(this->on(stream));
     EXPECT_TRUE(status.ok()) << message(status);
-    TypeParam::synchronize(stream == legacy_stream() ? nullptr : stream);
+    TypeParam::synchronize(stream == legacy_handle() ? nullptr : stream);
   }
 }
 
@@ -177,7 +180,7 @@ TYPED_TEST(Events, TellAHandleFromItsAddress) {
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   this->record();
   const SyncEvent event(TypeParam::kType, 0, static_cast<void*>(this->event_));
-  for (const Status& status : {event.synchronize(), event.wait_on(this->consumer_)}) {
+  for (const Status& status : {event.synchronize(), event.wait_on(this->on(this->consumer_))}) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code(), EINVAL) << message(status);
     EXPECT_TRUE(contains(message(status), "address")) << message(status);
@@ -189,7 +192,7 @@ TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
   this->write_behind_gate();
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
-  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  ASSERT_TRUE(export_with_event(array, this->on(this->producer_)).ok());
   const SyncEvent event(array);
   Array child(array->array.children[0]);
   array.release();
@@ -213,7 +216,7 @@ TYPED_TEST(Events, ExportedEventMovesWithATakenChild) {
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
   Array(array->array.children[1]).release();
-  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  ASSERT_TRUE(export_with_event(array, this->on(this->producer_)).ok());
   EXPECT_EQ(array->array.children[1]->release, nullptr);
   const std::int64_t before = testing::allocations();
   DeviceArray child = array.take_child(0).value();
@@ -238,13 +241,13 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   ReleasedArray gated;
   ReleasedArray free;
   DeviceArray array = gated.make(Api::kType, 0);
-  const Status deferred = release_after(array, this->producer_);
+  const Status deferred = release_after(array, this->on(this->producer_));
   ASSERT_TRUE(deferred.ok()) << message(deferred);
   EXPECT_TRUE(array.is_released());
   this->settle();
   // One that need not wait overtakes the other: the reaper has looked at both by then.
   DeviceArray second = free.make(Api::kType, 0);
-  ASSERT_TRUE(release_after(second, this->consumer_).ok());
+  ASSERT_TRUE(release_after(second, this->on(this->consumer_)).ok());
   EXPECT_TRUE(free.parents.wait_for(1));
   EXPECT_EQ(gated.parents.count(), 0) << "the gate is shut";
   this->open_gate();
@@ -264,7 +267,7 @@ TYPED_TEST(Events, HandleEveryFailure) {
   const auto export_and_release = [&]() -> Status {
     ReleasedArray made;
     DeviceArray array = made.make(Api::kType, 0);
-    Status status = export_with_event(array, stream);
+    Status status = export_with_event(array, this->on(stream));
     EXPECT_EQ(status.ok(), array->sync_event != nullptr);
     array.release();
     EXPECT_EQ(made.parents.count(), 1);
@@ -274,7 +277,7 @@ TYPED_TEST(Events, HandleEveryFailure) {
     ReleasedArray made;
     DeviceArray array = made.make(Api::kType, 0);
     // Where the release cannot be deferred, it waits; where it cannot wait either, it leaks.
-    Status status = release_after(array, stream);
+    Status status = release_after(array, this->on(stream));
     EXPECT_TRUE(array.is_released());
     if (!status.ok()) {
       EXPECT_EQ(made.parents.count(), 0);
@@ -284,16 +287,17 @@ TYPED_TEST(Events, HandleEveryFailure) {
     this->control_.settle_releases();  // the next fault is not for the thread that released it
     return status;
   };
-  const std::vector<std::function<Status()>> operations{[&] { return event.synchronize(); },
-                                                        [&] { return event.wait_on(stream); },
-                                                        [&] { return event.wait_on(nullptr); },
-                                                        [&]() -> Status {
-                                                          auto ready = event.ready();
-                                                          if (ready.ok()) return {};
-                                                          return ready.error();
-                                                        },
-                                                        export_and_release,
-                                                        defer};
+  const std::vector<std::function<Status()>> operations{
+      [&] { return event.synchronize(); },
+      [&] { return event.wait_on(this->on(stream)); },
+      [&] { return event.wait_on(this->on(nullptr)); },
+      [&]() -> Status {
+        auto ready = event.ready();
+        if (ready.ok()) return {};
+        return ready.error();
+      },
+      export_and_release,
+      defer};
   const std::size_t kReleasing = 4;  // from here on the operations release an array as well
   std::set<std::string> failed;
   const auto run_all = [&](const char* function, int occurrence) {
@@ -362,7 +366,7 @@ TYPED_TEST(Events, ReportWhenMemoryRunsOut) {
       EXPECT_TRUE(fired || nth > 0) << "nothing was allocated: the test is blind";
     }
   };
-  fail_each([&](DeviceArray& array) { return export_with_event(array, this->consumer_); },
+  fail_each([&](DeviceArray& array) { return export_with_event(array, this->on(this->consumer_)); },
             [](const DeviceArray& array) { return array->sync_event != nullptr; });
 }
 
@@ -381,7 +385,7 @@ TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
     raw.device_type = Api::kType;
     raw.array.release = [](ArrowArray*) { std::_Exit(7); };
     DeviceArray array(&raw);
-    const bool deferred = release_after(array, stream).ok();
+    const bool deferred = release_after(array, {Api::kType, stream}).ok();
     std::exit(deferred && array.is_released() ? 0 : 8);
   };
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -412,7 +416,7 @@ TEST(CudaContexts, AreNotCreated) {
     for (const std::int64_t device : {1, -1, 1000}) {
       const SyncEvent of_device(ARROW_DEVICE_CUDA, device, static_cast<void*>(&event));
       EXPECT_FALSE(of_device.synchronize().ok());
-      EXPECT_FALSE(of_device.wait_on(nullptr).ok());
+      EXPECT_FALSE(of_device.wait_on({ARROW_DEVICE_CUDA, nullptr}).ok());
       EXPECT_TRUE(of_device.ready().ok()) << "an event is asked from anywhere";
       EXPECT_EQ(CudaApi::current(), 0);
     }

@@ -73,7 +73,7 @@ class Exchange : public Gated<CudaApi> {
 
   DeviceArray make_with_event() {
     DeviceArray array = make();
-    const Status exported = export_with_event(array, producer_);
+    const Status exported = export_with_event(array, on(producer_));
     EXPECT_TRUE(exported) << message(exported);
     return array;
   }
@@ -81,7 +81,8 @@ class Exchange : public Gated<CudaApi> {
   CudaArray described(DeviceArray array, std::optional<void*> stream = {},
                       const CudaArrayExportOptions& options = {}, std::string_view format = "i") {
     const Schema schema = make_schema({.format = format}).value();
-    Result<CudaArray> result = to_cuda_array(*schema, array, stream, options);
+    Result<CudaArray> result =
+        to_cuda_array(*schema, array, stream ? std::optional(on(*stream)) : std::nullopt, options);
     EXPECT_TRUE(result) << message(result);
     return result ? *std::move(result) : CudaArray(nullptr);
   }

@@ -46,7 +46,7 @@ TEST_F(TwoDevices, DlpackOrdersTheDefaultStreamOfTheArray) {
 }
 
 TEST_F(TwoDevices, AnImportWithADefaultStreamIsPending) {
-  for (void* stream : {legacy_stream(), per_thread_stream()}) {
+  for (void* stream : {legacy_handle(), per_thread_handle()}) {
     *gate_ = 0;
     Api::wait_for_word(stream, gate_);
     ImportedTensor tensor;
@@ -60,14 +60,15 @@ TEST_F(TwoDevices, AnImportWithADefaultStreamIsPending) {
 }
 
 TEST_F(TwoDevices, TheProducerWaitsForTheConsumersDefaultStream) {
-  ImportedTensor tensor = imported(says(handle(producer_)), {.consumer_stream = legacy_stream()});
-  Api::wait_for_word(legacy_stream(), gate_);  // the consumer's work
+  ImportedTensor tensor =
+      imported(says(handle(producer_)), {.consumer_stream = Stream::legacy(ARROW_DEVICE_CUDA)});
+  Api::wait_for_word(legacy_handle(), gate_);  // the consumer's work
   elsewhere([&] { tensor = ImportedTensor(); });
   EXPECT_TRUE(is_blocked(producer_));
 }
 
 TEST_F(TwoDevices, AnExportIsReleasedAfterItsDefaultStream) {
-  for (void* stream : {legacy_stream(), per_thread_stream()}) {
+  for (void* stream : {legacy_handle(), per_thread_handle()}) {
     *gate_ = 0;
     std::optional<CudaArray> array(described(make(), stream));
     const int before = releases_.count();
@@ -75,7 +76,7 @@ TEST_F(TwoDevices, AnExportIsReleasedAfterItsDefaultStream) {
     elsewhere([&] { array.reset(); });
     ReleasedArray other;
     DeviceArray next = other.make(ARROW_DEVICE_CUDA, 0);
-    ASSERT_TRUE(release_after(next, consumer_));
+    ASSERT_TRUE(release_after(next, on(consumer_)));
     ASSERT_TRUE(other.parents.wait_for(1)) << "one that need not wait overtakes it";
     EXPECT_EQ(releases_.count(), before);
     *gate_ = 1;

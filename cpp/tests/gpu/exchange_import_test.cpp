@@ -90,7 +90,7 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
   settle();
   EXPECT_FALSE(SyncEvent(result.array).ready().value());
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
-  ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
+  ASSERT_TRUE(SyncEvent(result.array).wait_on(on(consumer_)));
   Api::read(read_, memory_, consumer_);
   EXPECT_TRUE(is_blocked(consumer_));
   open_gate();
@@ -103,9 +103,9 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
 TEST_F(Rules, cai_sync_no_data_races) {
   write_behind_gate();
   const CudaArray exported = described(make_with_event());
-  ImportedTensor result = imported(exported.array_interface(), {.consumer_stream = consumer_});
+  ImportedTensor result = imported(exported.array_interface(), {.consumer_stream = on(consumer_)});
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
-  ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
+  ASSERT_TRUE(SyncEvent(result.array).wait_on(on(consumer_)));
   Api::read(read_, memory_, consumer_);
   EXPECT_TRUE(is_blocked(consumer_)) << "the gate is shut";
   open_gate();
@@ -123,7 +123,7 @@ TEST_F(Rules, cai_sync_override_off_by_default) {
 }
 
 TEST_F(Rules, cai_sync_blocks_producer_stream) {
-  ImportedTensor result = imported(says(handle(producer_)), {.consumer_stream = consumer_});
+  ImportedTensor result = imported(says(handle(producer_)), {.consumer_stream = on(consumer_)});
   Api::wait_for_word(consumer_, gate_);
   Api::read(read_, memory_, consumer_);
   EXPECT_TRUE(SyncEvent(result.array).synchronize());
@@ -229,7 +229,7 @@ TEST_F(Exchange, TheStreamOfTheMaskWaitsForTheConsumer) {
   cai::Interface interface = says(handle(other));
   interface.shape = kEight;
   interface.mask = &mask;
-  ImportedTensor result = imported(interface, {.consumer_stream = consumer_});
+  ImportedTensor result = imported(interface, {.consumer_stream = on(consumer_)});
   EXPECT_TRUE(SyncEvent(result.array).synchronize());
   Api::wait_for_word(consumer_, gate_);
   result.array.release();
@@ -266,7 +266,7 @@ TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
 TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
   if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   constexpr const char* kWait = "cuStreamSynchronize";
-  ImportedTensor result = imported(says(), {.consumer_stream = consumer_});
+  ImportedTensor result = imported(says(), {.consumer_stream = on(consumer_)});
   Api::wait_for_word(consumer_, gate_);
   const std::int64_t calls = control_.calls(kWait);
   ASSERT_TRUE(control_.set_fault("cuStreamSynchronize:1:CUDA_ERROR_LAUNCH_FAILED"));

@@ -56,7 +56,7 @@ class ExchangeOutOfMemory : public Exchange {
 
   struct Exported {
     std::string_view format = "i";
-    std::optional<void*> stream = std::nullopt;
+    std::optional<Stream> stream = std::nullopt;
     CudaArrayExportOptions options = {};
     int code = 0;
   };
@@ -121,8 +121,8 @@ TEST_F(ExchangeOutOfMemory, Export) {
   const auto pending = [&] { return make_with_event(); };
   export_each("without an event", plain, {});
   export_each("a stream of its own", pending, {});
-  export_each("a given stream", pending, {.stream = consumer_});
-  export_each("the default stream", pending, {.stream = nullptr});
+  export_each("a given stream", pending, {.stream = on(consumer_)});
+  export_each("the default stream", pending, {.stream = on(nullptr)});
   export_each("a time", plain, {.format = "tsn:"});
   const auto* bitmap = data();
   const auto masked = [&] { return make({.length = 1, .null_count = -1, .offset = 8}, bitmap); };
@@ -144,8 +144,8 @@ TEST_F(ExchangeOutOfMemory, RefusedExport) {
 TEST_F(ExchangeOutOfMemory, Import) {
   import_each("without a stream", says());
   import_each("a stream", says(handle(producer_)));
-  import_each("streams of both sides", says(handle(producer_)), {.consumer_stream = consumer_});
-  import_each("the consumer's stream alone", says(), {.consumer_stream = consumer_});
+  import_each("streams of both sides", says(handle(producer_)), {.consumer_stream = on(consumer_)});
+  import_each("the consumer's stream alone", says(), {.consumer_stream = on(consumer_)});
   cai::Interface matrix = says();
   constexpr std::array<std::int64_t, 2> shape{2, 3};
   matrix.shape = shape;
@@ -189,9 +189,9 @@ TEST_F(ExchangeOutOfMemory, RefusedImport) {
 }
 
 TEST_F(ExchangeOutOfMemory, Join) {
-  const std::array<void*, 2> streams{producer_, nullptr};
+  const std::array streams{on(producer_), on(nullptr)};
   const std::int64_t failed = fail_each("join_cuda_streams", [&](Injection& inject) {
-    const Status joined = inject([&] { return join_cuda_streams(consumer_, streams, 0); });
+    const Status joined = inject([&] { return join_cuda_streams(on(consumer_), streams, 0); });
     // Where the event is destroyed, a context that cannot be had is asked for once more.
     if (!joined.ok()) expect_code(joined, inject.fired(), 0);
     if (!inject.fired()) {
@@ -221,7 +221,7 @@ TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
         const cai::Interface interface = says(handle(producer_));
         ASSERT_TRUE(control_.set_fault(fault.c_str()));
         const Result<ImportedTensor> result = inject([&] {
-          return from_cuda_array(interface, std::move(owner), {.consumer_stream = consumer_});
+          return from_cuda_array(interface, std::move(owner), {.consumer_stream = on(consumer_)});
         });
         control_.reset_faults();
         EXPECT_EQ(owners_.count(), before + (result.ok() ? 0 : 1));

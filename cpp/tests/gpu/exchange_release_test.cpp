@@ -34,7 +34,7 @@ class Released : public Exchange, public ::testing::WithParamInterface<bool> {
     if (GetParam()) {
       exported_.emplace(described(make(), ours));
     } else {
-      imported_ = imported(says(handle(producer_)), {.consumer_stream = ours});
+      imported_ = imported(says(handle(producer_)), {.consumer_stream = on(ours)});
     }
   }
   void release() {
@@ -76,8 +76,8 @@ TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
   for (int round = 1; round <= 3; ++round) {
     CudaGraphs::begin(idle);
     DeviceArray next = other.make(ARROW_DEVICE_CUDA, 0);
-    ASSERT_TRUE(
-        detail::defer_release("test", next, detail::cuda_stream(idle, 0), FLETCHING_CAPTURE_KEEP));
+    ASSERT_TRUE(detail::defer_release("test", next, detail::cuda_stream(on(idle), 0),
+                                      FLETCHING_CAPTURE_KEEP));
     CudaGraphs::destroy(CudaGraphs::end(idle));
     ASSERT_TRUE(other.parents.wait_for(round));
   }
@@ -89,16 +89,16 @@ TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
 
 // A collector of garbage has a thread of its own, whose per-thread default stream is another one.
 TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
-  make_one(per_thread_stream());
+  make_one(per_thread_handle());
   ASSERT_TRUE(!imported_.array || SyncEvent(imported_.array).synchronize());
-  Api::wait_for_word(per_thread_stream(), gate_);
-  Api::read(read_, memory_, per_thread_stream());
+  Api::wait_for_word(per_thread_handle(), gate_);
+  Api::read(read_, memory_, per_thread_handle());
   settle();
   std::thread([&] {
     Api::open_device(0);
     release();
     if (!GetParam()) Api::fill(memory_, 1, producer_);
-    Api::synchronize(per_thread_stream());  // this thread's own, which is idle
+    Api::synchronize(per_thread_handle());  // this thread's own, which is idle
     Api::close_device(0);
   }).join();
   settle();
@@ -106,7 +106,7 @@ TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
   ReleasedArray other;
   for (int round = 1; round <= 50; ++round) {
     DeviceArray next = other.make(ARROW_DEVICE_CUDA, 0);
-    ASSERT_TRUE(release_after(next, consumer_));
+    ASSERT_TRUE(release_after(next, on(consumer_)));
     ASSERT_TRUE(other.parents.wait_for(round));
   }
   if (GetParam()) {
@@ -115,7 +115,7 @@ TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
     EXPECT_TRUE(is_blocked(producer_)) << "it does not wait for the consumer";
   }
   open_gate();
-  Api::synchronize(per_thread_stream());
+  Api::synchronize(per_thread_handle());
   Api::synchronize(producer_);
   EXPECT_EQ(*read_, kOld) << "the producer wrote while the consumer read";
   EXPECT_TRUE(released().wait_for(1));

@@ -33,7 +33,7 @@ TEST_F(Rules, dlpack_stream_producer_synchronizes) {
 TEST_F(Exchange, DlpackLetsTheHostWaitForMemoryThatItReads) {
   write_behind_gate();
   DeviceArray array = make({.length = 1}, nullptr, ARROW_DEVICE_CUDA_MANAGED);
-  ASSERT_TRUE(export_with_event(array, producer_));
+  ASSERT_TRUE(export_with_event(array, on(producer_)));
   const Schema schema = make_schema({.format = "i"}).value();
   const ConsumerStream stream = read_dlpack_stream(ARROW_DEVICE_CUDA_MANAGED, {}).value();
   Result<DlpackTensor> tensor(std::in_place);
@@ -49,9 +49,8 @@ TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
   const Schema schema = make_schema({.format = "i"}).value();
   const auto to_dlpack_with = [&](unsigned char bits, Ordering ordering, ArrowDeviceType type) {
     DeviceArray array = make({.length = 1, .null_count = -1}, &bits, type);
-    EXPECT_TRUE(export_with_event(array, producer_));
-    const ConsumerStream stream{ordering, reinterpret_cast<std::uintptr_t>(consumer_),
-                                ARROW_DEVICE_CUDA};
+    EXPECT_TRUE(export_with_event(array, on(producer_)));
+    const ConsumerStream stream{ordering, {ARROW_DEVICE_CUDA, consumer_}};
     Result<DlpackTensor> tensor = to_dlpack(*schema, array, stream);
     EXPECT_EQ(array.is_released(), tensor.ok());
     return tensor;
@@ -73,8 +72,7 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
   const Schema schema = make_schema({.format = "i"}).value();
   Result<DlpackTensor> tensor = to_dlpack(*schema, array);
   ASSERT_TRUE(tensor);
-  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_),
-                              ARROW_DEVICE_CUDA};
+  const ConsumerStream stream{Ordering::kStream, {ARROW_DEVICE_CUDA, producer_}};
   Result<ImportedTensor> imported = from_dlpack(*std::move(tensor), stream);
   ASSERT_TRUE(imported) << message(imported);
   settle();
@@ -89,8 +87,7 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
 TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
   write_behind_gate();
   Api::read(read_, memory_, producer_);
-  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_),
-                              ARROW_DEVICE_CUDA};
+  const ConsumerStream stream{Ordering::kStream, {ARROW_DEVICE_CUDA, producer_}};
   const DlpackImportOptions copies{.strided = Strided::kCopy};
   const auto pinned = [&](std::int64_t stride) {
     auto tensor = std::make_unique<ForeignTensor>(kInt8, read_, std::vector<std::int64_t>{2},
@@ -116,8 +113,7 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
   if (Graphs::are_there()) {
     Graphs::begin(consumer_);
     const auto captured = pinned(2);
-    const ConsumerStream busy{Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer_),
-                              ARROW_DEVICE_CUDA};
+    const ConsumerStream busy{Ordering::kStream, {ARROW_DEVICE_CUDA, consumer_}};
     const Error error = from_dlpack(captured->take(), busy, copies).error();
     EXPECT_EQ(error.code(), EBUSY);
     expect_mentions(error, "copy before the capture begins");
@@ -165,14 +161,13 @@ TEST_F(Rules, sync_event_null_means_ready) {
     Result<DlpackTensor> tensor = to_dlpack(*schema, array);
     return from_dlpack(*std::move(tensor), stream).value();
   };
-  ImportedTensor pending = imported_behind(
-      {Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_), ARROW_DEVICE_CUDA});
+  ImportedTensor pending = imported_behind({Ordering::kStream, {ARROW_DEVICE_CUDA, producer_}});
   ASSERT_NE(pending.array->sync_event, nullptr);
   settle();
   EXPECT_FALSE(SyncEvent(pending.array).ready().value());
   open_gate();
   ASSERT_TRUE(SyncEvent(pending.array).synchronize());
-  const ImportedTensor ready = imported_behind({Ordering::kHost, 0});
+  const ImportedTensor ready = imported_behind({.ordering = Ordering::kHost});
   EXPECT_EQ(ready.array->sync_event, nullptr);
   EXPECT_EQ(read_on(consumer_), kNew);
 }
@@ -253,7 +248,7 @@ TEST_F(Rules, cai_stream_not_zero) {
 }
 
 TEST_F(Rules, cai_stream_values) {
-  for (void* stream : {legacy_stream(), per_thread_stream(), consumer_}) {
+  for (void* stream : {legacy_handle(), per_thread_handle(), consumer_}) {
     EXPECT_EQ(described(make_with_event(), stream).array_interface().stream, handle(stream));
   }
 }
@@ -286,7 +281,7 @@ TEST_F(Rules, cai_lifetime_stream_outlives_object) {
   // One that need not wait overtakes the other: the reaper has looked at both by then.
   ReleasedArray other;
   DeviceArray second = other.make(ARROW_DEVICE_CUDA, 0);
-  ASSERT_TRUE(release_after(second, consumer_));
+  ASSERT_TRUE(release_after(second, on(consumer_)));
   ASSERT_TRUE(other.parents.wait_for(1));
   EXPECT_EQ(releases_.count(), 1) << "the memory is still being read";
   open_gate();
@@ -296,8 +291,8 @@ TEST_F(Rules, cai_lifetime_stream_outlives_object) {
 TEST_F(Exchange, JoinsTheStreamsOfAProducer) {
   void* second = Api::make_stream();
   write_behind_gate();
-  const std::array<void*, 3> streams{producer_, second, consumer_};
-  const Status joined = join_cuda_streams(consumer_, streams, 0);
+  const std::array streams{on(producer_), on(second), on(consumer_)};
+  const Status joined = join_cuda_streams(on(consumer_), streams, 0);
   ASSERT_TRUE(joined) << message(joined);
   Api::read(read_, memory_, consumer_);
   EXPECT_TRUE(is_blocked(consumer_));
@@ -324,7 +319,7 @@ TEST_F(Rules, cai_mask) {
 // Who looks at the mask alone waits for the same work.
 TEST_F(Exchange, AMaskNamesTheStreamOfItsArray) {
   DeviceArray array = make({.length = 1, .null_count = -1}, data());
-  ASSERT_TRUE(export_with_event(array, producer_));
+  ASSERT_TRUE(export_with_event(array, on(producer_)));
   const CudaArray described_array = described(std::move(array), {}, {.mask = true});
   const cai::Interface& says = described_array.array_interface();
   ASSERT_NE(says.mask, nullptr);

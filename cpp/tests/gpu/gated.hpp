@@ -13,12 +13,17 @@
 
 #include "api.hpp"
 #include "control.hpp"
+#include "fletching/device_stream.hpp"
 
 namespace fletching::testing {
 
 // What the four bytes hold before the producer's work, and after it.
 inline constexpr std::int32_t kOld = 0;
 inline constexpr std::int32_t kNew = 0x01010101;
+
+/// The handles of the default streams of CUDA and HIP.
+inline void* legacy_handle() { return Stream::legacy(ARROW_DEVICE_CUDA).handle(); }
+inline void* per_thread_handle() { return Stream::per_thread(ARROW_DEVICE_CUDA).handle(); }
 
 /// Device 0 is open for the thread of the test. The gate is a word that the host writes and the
 /// producer's stream waits for.
@@ -78,6 +83,7 @@ class Gated : public ::testing::Test {
   void settle() const {
     if (control_.is_there()) control_.settle();
   }
+  static Stream on(void* handle) { return {Api::kType, handle}; }
   bool is_blocked(void* stream) const {
     settle();
     return !Api::is_idle(stream);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "fletching/capture.hpp"
+#include "fletching/device_stream.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/events.h"
 #include "fletching/message.h"
@@ -27,10 +28,15 @@ Status in_core(Function function, Arguments... arguments) {
   return Error{code, message.text};
 }
 
-/// A stream on the device of an array, or of an event.
-constexpr FletchingStream core_stream(void* handle, DeviceType type,
+/// A stream for data on this device. A stream without a runtime is for its own device type only:
+/// with any other the core refuses it.
+constexpr FletchingStream core_stream(const Stream& stream, DeviceType type,
                                       std::int64_t device_id) noexcept {
-  return {handle, device_id, nullptr, static_cast<std::int32_t>(type.runtime())};
+  constexpr std::int32_t kNoRuntime = -1;
+  const auto runtime = static_cast<std::int32_t>(stream.device_type().runtime());
+  const bool is_unknown = runtime == FLETCHING_RUNTIME_NONE && stream.device_type() != type;
+  return {stream.handle(), stream.device_id() < 0 ? device_id : stream.device_id(), nullptr,
+          is_unknown ? kNoRuntime : runtime};
 }
 static_assert(static_cast<int>(Runtime::kCuda) == FLETCHING_RUNTIME_CUDA &&
                   static_cast<int>(Runtime::kMetal) == FLETCHING_RUNTIME_METAL,
@@ -51,6 +57,15 @@ inline Error with_capture_hint(const char* operation, const Error& error, const 
 constexpr bool has_records(DeviceType type) noexcept {
   const Runtime runtime = type.runtime();
   return runtime == Runtime::kCuda || runtime == Runtime::kHip || runtime == Runtime::kOpencl;
+}
+
+/// Refuses a stream of another runtime than the data's.
+inline Status check_runtime(const char* operation, const Stream& stream, DeviceType data) {
+  const DeviceType own = stream.device_type();
+  const bool has_runtime = own.runtime() != Runtime::kNone;
+  if (own.runtime() == data.runtime() && (has_runtime || own == data)) return {};
+  return Error{EINVAL, std::string(operation) + ": stream of another runtime: expected one of " +
+                           data.name() + ", got one of " + own.name()};
 }
 
 /// The core's reason why a stream cannot be recorded, for an operation.
