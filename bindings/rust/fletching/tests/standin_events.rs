@@ -25,6 +25,7 @@ both! {
     failures_are_errors => cuda_failures, hip_failures;
     a_capturing_stream_is_refused => cuda_capture_refused, hip_capture_refused;
     external_events_belong_to_each_launch => cuda_external_events, hip_external_events;
+    streams_of_another_runtime_leak_the_array => cuda_other_runtime, hip_other_runtime;
 }
 
 /// A default stream is that of the array's device, whatever device is current.
@@ -131,16 +132,17 @@ fn released_arrays_are_refused<A: Api>() {
     let mut none = DeviceArray::default();
     let stream = gated.consumer();
     let results = [
-        none.synchronize(),
-        none.wait_on(&stream),
-        none.is_ready().map(drop),
-        none.export_with_event(&stream),
-        none.release_after(&stream),
+        ("synchronize", none.synchronize()),
+        ("wait_on", none.wait_on(&stream)),
+        ("is_ready", none.is_ready().map(drop)),
+        ("export_with_event", none.export_with_event(&stream)),
+        ("release_after", none.release_after(&stream)),
     ];
-    for result in results {
+    for (operation, result) in results {
         let error = error(result);
         assert_eq!(error.code(), libc::EINVAL);
-        assert!(error.message().contains("released"), "{error}");
+        let text = ": array is released: expected a live array";
+        assert_eq!(error.message(), operation.to_owned() + text);
     }
     let (empty, _, _) = counted(A::TYPE, 0);
     empty.synchronize().unwrap();
@@ -240,19 +242,36 @@ fn external_events_belong_to_each_launch<A: Api>() {
     gated.end();
 }
 
-/// The handle of a waiter's stream is never passed to a driver.
-#[test]
-fn a_stream_without_a_runtime_leaks_the_array() {
-    let _alone = alone();
-    let gated = Gated::<Cuda>::new(0);
-    let leaked = pending_releases().leaked;
-    // SAFETY: the array is as the texts ask for it, and has no memory.
-    let array = unsafe { DeviceArray::from_raw(empty(Cuda::TYPE)) };
-    let handle = std::ptr::without_provenance_mut(0x1234);
-    // SAFETY: there is no waiter that could use the handle.
-    let stream = unsafe { Stream::from_raw(ArrowDeviceType::EXT_DEV, handle) };
-    assert_eq!(error(array.release_after(&stream)).code(), libc::EINVAL);
-    assert_eq!(pending_releases().leaked, leaked + 1);
+/// The order of such a stream says nothing about the work on the array's device. A waiter's handle is
+/// never passed to a driver, and NULL is no default stream there.
+fn streams_of_another_runtime_leak_the_array<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let other = match A::TYPE {
+        ArrowDeviceType::CUDA => ArrowDeviceType::ROCM,
+        _ => ArrowDeviceType::CUDA,
+    };
+    for (device_type, handle) in [
+        (other, 0),
+        (ArrowDeviceType::METAL, 0),
+        (ArrowDeviceType::EXT_DEV, 0),
+        (ArrowDeviceType::EXT_DEV, 0x1234),
+        (ArrowDeviceType::CPU, 0),
+    ] {
+        let leaked = pending_releases().leaked;
+        // SAFETY: the array is as the texts ask for it, and has no memory.
+        let array = unsafe { DeviceArray::from_raw(empty(A::TYPE)) };
+        let handle = std::ptr::without_provenance_mut(handle);
+        // SAFETY: no operation uses the handle.
+        let stream = unsafe { Stream::from_raw(device_type, handle) };
+        let error = error(array.release_after(&stream));
+        assert_eq!(error.code(), libc::EINVAL, "{error}");
+        let text = format!(
+            "release_after: stream of another runtime: expected one of {}, got one of {device_type}",
+            A::TYPE
+        );
+        assert_eq!(error.message(), text);
+        assert_eq!(pending_releases().leaked, leaked + 1);
+    }
     gated.end();
 }
 

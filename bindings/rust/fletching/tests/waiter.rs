@@ -92,6 +92,33 @@ fn a_waiter_gets_the_event() {
     assert_eq!(awaited.synchronize().unwrap_err().code(), libc::ENOTSUP);
 }
 
+/// A waiter's own text is passed on as it is.
+#[test]
+fn errors_name_the_operation() {
+    let device = ArrowDeviceType::VPI;
+    register_waiter(device, Failing).unwrap();
+    let awaited = array(device, EVENT);
+    let text = " of an event of vpi: ready: vulkan::WaitContext";
+    let message = |result: Result<(), Error>| result.unwrap_err().message().to_owned();
+    assert_eq!(
+        message(awaited.is_ready().map(drop)),
+        format!("is_ready{text}")
+    );
+    assert_eq!(message(awaited.synchronize()), format!("synchronize{text}"));
+    assert!(unregister_waiter(device));
+}
+
+struct Failing;
+impl Waiter for Failing {
+    fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
+        Err(Error::new(libc::EAGAIN, "ready: vulkan::WaitContext"))
+    }
+
+    fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
+        self.synchronize(event).map(|()| true)
+    }
+}
+
 /// Supports nothing.
 struct Nothing;
 impl Waiter for Nothing {}
@@ -175,7 +202,10 @@ fn an_array_of_the_host_is_released_at_once() {
 fn an_event_without_a_way_to_wait_is_an_error() {
     for (device, why) in [
         (ArrowDeviceType::METAL, "hint: register a waiter"),
-        (ArrowDeviceType::VULKAN, "VkEvent without its VkDevice"),
+        (
+            ArrowDeviceType::VULKAN,
+            "hint: call is_ready_vulkan, or register a waiter",
+        ),
         (ArrowDeviceType::CPU, "expected sync_event NULL"),
         (
             ArrowDeviceType(9999),
@@ -185,7 +215,7 @@ fn an_event_without_a_way_to_wait_is_an_error() {
         let error = array(device, EVENT).is_ready().unwrap_err();
         assert_eq!(error.code(), libc::ENOTSUP);
         assert!(error.message().contains(why), "{error}");
-        assert!(error.message().starts_with("ready: "), "{error}");
+        assert!(error.message().starts_with("is_ready: "), "{error}");
     }
 }
 
@@ -195,14 +225,44 @@ fn a_vulkan_context_is_for_vulkan() {
     let context = unsafe { VulkanContext::new(QUEUE) };
     let awaited = array(ArrowDeviceType::EXT_DEV, EVENT);
     // SAFETY: as above.
-    let error = unsafe { awaited.is_ready_vulkan(&context) }.unwrap_err();
-    assert_eq!(error.code(), libc::EINVAL);
-    assert!(
-        error
-            .message()
-            .contains("expected an event of Vulkan, got one of ext_dev"),
-        "{error}"
-    );
+    let results = unsafe {
+        [
+            (
+                "is_ready_vulkan",
+                awaited.is_ready_vulkan(&context).map(drop),
+            ),
+            ("synchronize_vulkan", awaited.synchronize_vulkan(&context)),
+            ("wait_on_vulkan", awaited.wait_on_vulkan(&context, QUEUE)),
+        ]
+    };
+    for (operation, result) in results {
+        let error = result.unwrap_err();
+        assert_eq!(error.code(), libc::EINVAL);
+        let text = ": expected an event of Vulkan, got one of ext_dev";
+        assert_eq!(error.message(), operation.to_owned() + text);
+    }
+    let mut handle = 1_u64;
+    let awaited = array(ArrowDeviceType::VULKAN, (&raw mut handle).cast());
+    // SAFETY: a context that is refused.
+    let no_device = unsafe { VulkanContext::new(std::ptr::null_mut()) };
+    // SAFETY: nothing gets to the device.
+    let results = unsafe {
+        [
+            awaited.is_ready_vulkan(&no_device).map(drop),
+            awaited.wait_on_vulkan(&context, QUEUE),
+            awaited.wait_on_vulkan(&context, std::ptr::null_mut()),
+        ]
+    };
+    let texts = [
+        "is_ready_vulkan: VulkanContext::new: device is NULL",
+        "wait_on_vulkan: VulkanContext::with_queues: expected the producer's VkQueue",
+        "wait_on_vulkan: command buffer is NULL",
+    ];
+    for (result, text) in results.into_iter().zip(texts) {
+        let error = result.unwrap_err();
+        assert!(error.message().starts_with(text), "{error}");
+        assert!(!error.message().ends_with("call synchronize"), "{error}");
+    }
     let plain = array(ArrowDeviceType::VULKAN, std::ptr::null_mut());
     // SAFETY: as above.
     unsafe {

@@ -26,6 +26,39 @@ pub(super) unsafe fn checked(
     Err(unsafe { Error::foreign(code, (&raw const (*message.as_ptr()).text).cast()) })
 }
 
+/// Spells an operation as this crate does: the core's texts have the names of C++.
+pub(super) fn renamed(operation: &str, error: Error) -> Error {
+    let mut text = error.message().to_owned();
+    if operation == "is_ready" && text.starts_with("ready") {
+        text.insert_str(0, "is_");
+    }
+    if let Some(rest) = text.strip_suffix("pass a vulkan::WaitContext, or register a waiter") {
+        text = format!("{rest}call {operation}_vulkan, or register a waiter");
+    }
+    Error::new(error.code(), text)
+}
+
+/// The same for an operation with a [`VulkanContext`](super::VulkanContext).
+pub(super) fn renamed_vulkan(operation: &str, error: Error) -> Error {
+    let text = error.message();
+    let rest = ["vulkan::WaitContext: ", "wait_on: "]
+        .iter()
+        .find_map(|name| text.strip_prefix(name));
+    let text = rest
+        .unwrap_or(text)
+        .replace(
+            "WaitContext.device: NULL",
+            "VulkanContext::new: device is NULL",
+        )
+        .replace("WaitContext.queue", "VulkanContext::with_queues")
+        .replace(
+            "WaitContext.get_device_proc_addr",
+            "VulkanContext::with_device_functions",
+        )
+        .replace("call synchronize", "call synchronize_vulkan");
+    Error::new(error.code(), format!("{operation}: {text}"))
+}
+
 /// An event that was recorded on a stream. Destroyed on drop, on whatever thread.
 pub(super) struct Recorded(NonNull<FletchingRecordedEvent>);
 

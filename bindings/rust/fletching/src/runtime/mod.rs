@@ -36,7 +36,9 @@ use std::sync::Arc;
 
 use fletching_abi::ArrowDeviceType;
 
-use self::core::{checked, FletchingEvent, FletchingReleaseCounts, FletchingStream, Recorded};
+use self::core::{
+    checked, renamed, FletchingEvent, FletchingReleaseCounts, FletchingStream, Recorded,
+};
 use crate::chain::Shown;
 use crate::error::{printable_c, Error};
 use crate::hook;
@@ -141,7 +143,7 @@ impl Stream {
     fn to_core(self, device_type: ArrowDeviceType, device_id: i64) -> FletchingStream {
         const OF_ARRAY: i32 = 0; // FLETCHING_RUNTIME_NONE
         const UNKNOWN: i32 = -1; // the core makes no call with the handle
-        let is_same = self.device_type == device_type || self.handle.is_null();
+        let is_same = self.device_type == device_type || Runtime::of(device_type).is_none();
         let without_runtime = if is_same { OF_ARRAY } else { UNKNOWN };
         FletchingStream {
             handle: self.handle,
@@ -220,12 +222,11 @@ fn with_capture_hint(operation: &str, error: Error, hint: &str) -> Error {
 /// The event, see the [module](crate::runtime). Any thread may call these, several at once.
 impl DeviceArray {
     /// Errors: EINVAL for a released array.
-    fn event(&self) -> Result<FletchingEvent, Error> {
+    fn event(&self, operation: &str) -> Result<FletchingEvent, Error> {
         let raw = self.live().ok_or_else(|| {
-            Error::invalid(
-                "sync_event: array is released: expected a live array; hint: wait before the \
-                 release",
-            )
+            Error::invalid(format!(
+                "{operation}: array is released: expected a live array"
+            ))
         })?;
         Ok(FletchingEvent {
             sync_event: raw.sync_event,
@@ -238,9 +239,11 @@ impl DeviceArray {
     /// Blocks the calling thread until the event has happened. Then the host may read
     /// host-accessible buffers.
     pub fn synchronize(&self) -> Result<(), Error> {
-        let event = self.event()?;
+        const OPERATION: &str = "synchronize";
+        let event = self.event(OPERATION)?;
         // SAFETY: the array is alive, and sync_event is as Owner::from_raw asks for it.
         unsafe { checked(|message| core::EventSynchronize(&event, message)) }
+            .map_err(|error| renamed(OPERATION, error))
     }
 
     /// Makes later work on the stream wait for the event, and returns while it is still pending:
@@ -252,11 +255,12 @@ impl DeviceArray {
 
     /// The same with a choice for a stream that is being captured.
     pub fn wait_on_with(&self, stream: &Stream, on_capture: OnCapture) -> Result<(), Error> {
-        let event = self.event()?;
+        const OPERATION: &str = "wait_on";
+        let event = self.event(OPERATION)?;
         if event.sync_event.is_null() {
             return Ok(());
         }
-        stream.check("wait_on", event.device_type)?;
+        stream.check(OPERATION, event.device_type)?;
         let (stream, on) = (
             stream.to_core(event.device_type, event.device_id),
             on_capture.number(),
@@ -265,8 +269,8 @@ impl DeviceArray {
         unsafe { checked(|message| core::EventWaitOn(&event, stream, on, message)) }.map_err(
             |error| {
                 with_capture_hint(
-                    "wait_on",
-                    error,
+                    OPERATION,
+                    renamed(OPERATION, error),
                     "wait before the capture begins, or pass OnCapture::External for a wait at \
                      each launch of the graph",
                 )
@@ -276,9 +280,11 @@ impl DeviceArray {
 
     /// Whether the event has happened. Does not block.
     pub fn is_ready(&self) -> Result<bool, Error> {
-        let (event, mut ready) = (self.event()?, 0);
+        const OPERATION: &str = "is_ready";
+        let (event, mut ready) = (self.event(OPERATION)?, 0);
         // SAFETY: as in synchronize.
-        unsafe { checked(|message| core::EventReady(&event, &raw mut ready, message))? };
+        unsafe { checked(|message| core::EventReady(&event, &raw mut ready, message)) }
+            .map_err(|error| renamed(OPERATION, error))?;
         Ok(ready != 0)
     }
 
@@ -305,7 +311,7 @@ impl DeviceArray {
         on_capture: OnCapture,
     ) -> Result<(), Error> {
         const OPERATION: &str = "export_with_event";
-        let event = self.event()?;
+        let event = self.event(OPERATION)?;
         if !event.sync_event.is_null() {
             let text = format!("{OPERATION}: sync_event is set: expected NULL");
             return Err(Error::invalid(text));
@@ -362,9 +368,15 @@ impl DeviceArray {
     /// the process exits. The library that this crate is compiled into stays loaded from the first
     /// call on.
     ///
-    /// Errors: also EINVAL for a released array.
+    /// Errors: also EINVAL for a released array, and for a stream of another runtime than the array's:
+    /// then the array is leaked, because that stream says nothing about the work that reads it.
     pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
+        const OPERATION: &str = "release_after";
+        self.event(OPERATION)?;
         let mut raw = self.into_raw();
+        // Work of any runtime may read an array that has none.
+        let runtime = Runtime::of(raw.device_type);
+        let other = runtime.and_then(|_| stream.check(OPERATION, raw.device_type).err());
         let stream = stream.to_core(raw.device_type, raw.device_id);
         // SAFETY: the array was owned, and the core takes it. The stream is alive, see
         // Stream::from_raw.
@@ -374,6 +386,7 @@ impl DeviceArray {
                 core::DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture, message)
             })
         }
+        .map_err(|error| other.unwrap_or(error))
     }
 }
 
