@@ -7,8 +7,9 @@
 
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::thread;
 
 use fletching::abi::{ArrowArray, ArrowDeviceArray};
 use fletching::runtime::{
@@ -165,6 +166,74 @@ fn a_waiter_may_panic() {
     assert_eq!(error.code(), libc::EAGAIN);
     assert!(error.message().contains("\u{e9}\u{e9}"), "{error}");
     assert!(unregister_waiter(device));
+}
+
+/// Its methods and its drop call the functions that exchange waiters.
+struct Exchanging(ArrowDeviceType);
+impl Waiter for Exchanging {
+    fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
+        register_waiter(self.0, Nothing)
+    }
+
+    fn is_ready(&self, _: &SyncEvent<'_>) -> Result<bool, Error> {
+        Ok(unregister_waiter(self.0))
+    }
+}
+
+impl Drop for Exchanging {
+    fn drop(&mut self) {
+        register_waiter(self.0, Nothing).unwrap();
+    }
+}
+
+#[test]
+fn a_waiter_may_exchange_itself() {
+    let device = ArrowDeviceType::HEXAGON;
+    let awaited = array(device, EVENT);
+    register_waiter(device, Exchanging(device)).unwrap();
+    assert!(awaited.is_ready().unwrap());
+    register_waiter(device, Exchanging(device)).unwrap();
+    awaited.synchronize().unwrap();
+    assert!(unregister_waiter(device), "its drop has registered another");
+    let error = awaited.synchronize().unwrap_err();
+    let text = "synchronize: no way to wait on an event of hexagon";
+    assert!(error.message().starts_with(text), "{error}");
+    // A refused waiter is dropped, and registers another one.
+    let refused = register_waiter(ArrowDeviceType::CUDA, Exchanging(device));
+    assert_eq!(refused.unwrap_err().code(), libc::EINVAL);
+    assert!(unregister_waiter(device));
+}
+
+/// Says that it is ready. Large, so that a registration takes long.
+struct Ready([u8; 1 << 17]);
+impl Waiter for Ready {
+    fn is_ready(&self, _: &SyncEvent<'_>) -> Result<bool, Error> {
+        Ok(true)
+    }
+}
+
+/// An event without a way to wait has no waiter that could be removed.
+#[test]
+fn waiters_are_exchanged_on_several_threads() {
+    let device = ArrowDeviceType(4242);
+    let awaited = array(device, EVENT);
+    let (is_over, mut contradictions) = (AtomicBool::new(false), 0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                unregister_waiter(device);
+            }
+        });
+        for _ in 0..if cfg!(miri) { 5 } else { 2000 } {
+            register_waiter(device, Ready([0; 1 << 17])).unwrap();
+            if awaited.is_ready().is_err() && unregister_waiter(device) {
+                contradictions += 1;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    unregister_waiter(device);
+    assert_eq!(contradictions, 0);
 }
 
 #[test]

@@ -49,13 +49,19 @@ fn unsupported(operation: &str, event: &SyncEvent) -> Error {
 type Registry = Vec<(ArrowDeviceType, Arc<dyn Waiter>)>;
 static REGISTRY: RwLock<Registry> = RwLock::new(Vec::new());
 
-/// Replaces or removes the waiter of a device type. Returns the previous waiter.
-fn exchange(device_type: ArrowDeviceType, new: Option<Arc<dyn Waiter>>) -> Option<Arc<dyn Waiter>> {
+/// Replaces or removes the waiter of a device type, here and in the core. Both have the lock: two
+/// threads leave the same waiter in both. Returns the previous waiter. No waiter is dropped with the lock.
+fn exchange(
+    device_type: ArrowDeviceType,
+    new: Option<Arc<dyn Waiter>>,
+    in_core: impl FnOnce() -> Result<(), Error>,
+) -> Result<Option<Arc<dyn Waiter>>, Error> {
     let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    in_core()?;
     let place = registry.iter().position(|entry| entry.0 == device_type);
     let previous = place.map(|place| registry.swap_remove(place).1);
     registry.extend(new.map(|waiter| (device_type, waiter)));
-    previous
+    Ok(previous)
 }
 
 /// Registers how to wait on the events of a device type, in this process. Replaces the previous
@@ -73,17 +79,21 @@ pub fn register_waiter(
         ready: Some(ready),
         context: ptr::without_provenance_mut(device_type.0 as usize),
     };
-    // SAFETY: the core copies the struct.
-    unsafe { checked(|message| core::RegisterWaiter(device_type, &calls, message))? };
-    drop(exchange(device_type, Some(Arc::new(waiter)))); // not with the lock held
-    Ok(())
+    exchange(device_type, Some(Arc::new(waiter)), || {
+        // SAFETY: the core copies the struct.
+        unsafe { checked(|message| core::RegisterWaiter(device_type, &calls, message)) }
+    })
+    .map(drop)
 }
 
 /// Removes the waiter of a device type. False when there was none.
 pub fn unregister_waiter(device_type: ArrowDeviceType) -> bool {
-    // SAFETY: any number may be passed.
-    unsafe { core::UnregisterWaiter(device_type) };
-    exchange(device_type, None).is_some()
+    let previous = exchange(device_type, None, || {
+        // SAFETY: any number may be passed.
+        unsafe { core::UnregisterWaiter(device_type) };
+        Ok(())
+    });
+    previous.is_ok_and(|previous| previous.is_some())
 }
 
 // --- Calls of the core --------------------------------------------------------------------------
