@@ -22,6 +22,7 @@ both! {
     an_event_outlives_the_parent => cuda_event_outlives, hip_event_outlives;
     a_taken_child_keeps_the_event => cuda_taken_child, hip_taken_child;
     released_arrays_are_refused => cuda_released, hip_released;
+    malformed_arrays_are_refused => cuda_malformed, hip_malformed;
     failures_are_errors => cuda_failures, hip_failures;
     a_capturing_stream_is_refused => cuda_capture_refused, hip_capture_refused;
     external_events_belong_to_each_launch => cuda_external_events, hip_external_events;
@@ -150,6 +151,34 @@ fn released_arrays_are_refused<A: Api>() {
         .wait_on(&Stream::legacy(ArrowDeviceType::CPU))
         .unwrap(); // nothing to wait for
     assert!(empty.is_ready().unwrap());
+    gated.end();
+}
+
+/// They have no event afterwards, and none is left over.
+fn malformed_arrays_are_refused<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let events = gated.control.alive().events;
+    let mut null = std::ptr::null_mut();
+    let list = &raw mut null;
+    for (count, children) in [
+        (-1, list),
+        (1 << 23, list),
+        (1, std::ptr::null_mut()),
+        (1, list),
+    ] {
+        let mut raw = empty(A::TYPE);
+        (raw.array.n_children, raw.array.children) = (count, children);
+        // SAFETY: what is malformed has to be noticed.
+        let mut array = unsafe { DeviceArray::from_raw(raw) };
+        let error = error(array.export_with_event(&gated.producer()));
+        assert_eq!(error.code(), libc::EINVAL, "{error}");
+        assert!(
+            error.message().starts_with("export_with_event: "),
+            "{error}"
+        );
+        assert!(array.sync_event().is_null());
+        assert_eq!(gated.control.alive().events, events);
+    }
     gated.end();
 }
 
