@@ -205,7 +205,9 @@ fn a_waiter_may_exchange_itself() {
 }
 
 /// Says that it is ready. Large, so that a registration takes long.
-struct Ready([u8; 1 << 17]);
+struct Ready {
+    _size: [u8; 1 << 17],
+}
 impl Waiter for Ready {
     fn is_ready(&self, _: &SyncEvent<'_>) -> Result<bool, Error> {
         Ok(true)
@@ -225,7 +227,10 @@ fn waiters_are_exchanged_on_several_threads() {
             }
         });
         for _ in 0..if cfg!(miri) { 5 } else { 2000 } {
-            register_waiter(device, Ready([0; 1 << 17])).unwrap();
+            let ready = Ready {
+                _size: [0; 1 << 17],
+            };
+            register_waiter(device, ready).unwrap();
             if awaited.is_ready().is_err() && unregister_waiter(device) {
                 contradictions += 1;
             }
