@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use fletching_abi::{ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer};
 
 use super::calls::{self, Frame, MARK, PRODUCER, TASK};
-use super::consumer::{Accept, AsyncOptions};
+use super::options::{Accept, AsyncOptions};
 use super::queued::{Extracted, Queued, Taken};
 use super::waker::{wake, WakerSlot};
 use super::{not_positive, AsyncHandler, Promise};
@@ -91,8 +91,11 @@ unsafe impl Send for Core {}
 unsafe impl Sync for Core {}
 
 impl Core {
-    /// With a share for the handler, which its release returns.
-    pub(super) fn new(options: AsyncOptions) -> (AsyncHandler, Arc<Self>) {
+    /// With a share for the handler, which its release returns. `handler` fills the handler's struct.
+    pub(super) fn new(
+        options: AsyncOptions,
+        handler: impl FnOnce(*const Self) -> ArrowAsyncDeviceStreamHandler,
+    ) -> (AsyncHandler, Arc<Self>) {
         let core = Arc::new(Self {
             handler: UnsafeCell::default(),
             calling: AtomicU8::new(0),
@@ -114,7 +117,7 @@ impl Core {
             ended: AtomicU64::new(0),
             changed: Condvar::new(),
         });
-        let handler = super::consumer_handler::new(Arc::into_raw(Arc::clone(&core)));
+        let handler = handler(Arc::into_raw(Arc::clone(&core)));
         // SAFETY: no other code has the handler yet, and it is not NULL.
         let handler = unsafe {
             core.handler.get().write(handler);

@@ -12,8 +12,8 @@ use crate::errno::EIO;
 use fletching_abi::{ArrowAsyncDeviceStreamHandler, ArrowAsyncTask, ArrowSchema};
 
 use super::calls::{each_here, MARK, PRODUCER, TASK};
-use super::consumer::AsyncOffer;
 use super::consumer_core::{Core, Info, State};
+use super::options::AsyncOffer;
 use super::queued::{Queued, Taken};
 use super::Promise;
 use crate::error::{discard, guarded, Error};

@@ -4,7 +4,7 @@
 
 use std::fmt::{Debug, Formatter, Result};
 
-use super::producer::Data;
+use super::batch::Data;
 use super::{AsyncAbort, AsyncBatch, AsyncOptions, AsyncProducer, AsyncSending, AsyncStream};
 use crate::metadata::Metadata;
 

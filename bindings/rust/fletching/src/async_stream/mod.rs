@@ -2,11 +2,13 @@
 
 //! The async C device stream interface: streams of `futures_core` both ways.
 
+mod batch;
 mod calls;
 mod consumer;
 mod consumer_core;
 mod consumer_handler;
 mod debug;
+mod options;
 mod producer;
 mod producer_core;
 mod queued;
@@ -27,8 +29,10 @@ use crate::batch_type::BatchType;
 use crate::error::Error;
 use crate::owner::{DeviceArray, Schema};
 
-pub use consumer::{AsyncOffer, AsyncOptions, AsyncStream};
-pub use producer::{AsyncBatch, AsyncProducer};
+pub use batch::AsyncBatch;
+pub use consumer::AsyncStream;
+pub use options::{AsyncOffer, AsyncOptions};
+pub use producer::AsyncProducer;
 pub use sending::{AsyncAbort, AsyncSending};
 
 /// Owns the handler of a consumer: of an [`AsyncStream`], or of foreign code.

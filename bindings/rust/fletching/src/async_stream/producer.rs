@@ -7,10 +7,9 @@ use std::future::{ready, Future, Ready};
 use fletching_abi::ArrowDeviceType;
 use futures_core::Stream;
 
-use super::sending::AsyncSending;
-use super::AsyncHandler;
+use super::batch::AsyncBatch;
 use crate::error::Error;
-use crate::owner::{DeviceArray, Schema};
+use crate::owner::Schema;
 
 /// A stream of batches that is sent to the handler of a consumer.
 ///
@@ -67,57 +66,5 @@ where
     pub fn calls_per_poll(mut self, calls: u32) -> Self {
         self.calls_per_poll = calls.max(1);
         self
-    }
-
-    /// Sends the stream to a consumer. The future makes all calls of the handler; it needs an
-    /// executor, and does nothing before it is polled.
-    pub fn send(self, handler: AsyncHandler) -> AsyncSending<F, St> {
-        AsyncSending::new(self, handler)
-    }
-}
-
-/// One batch of an [`AsyncProducer`]: an array, or a function that makes it,
-/// and metadata of its own.
-pub struct AsyncBatch {
-    pub(super) data: Data,
-    /// Encoded; empty for none.
-    pub(super) metadata: Vec<u8>,
-}
-
-pub(super) enum Data {
-    Ready(DeviceArray),
-    Made(Box<dyn FnOnce() -> Result<DeviceArray, Error> + Send>),
-}
-
-impl AsyncBatch {
-    /// A batch that is made when the consumer extracts it, on the consumer's thread. `make` should
-    /// not block. It is dropped unused when the consumer drops the task.
-    ///
-    /// An error, a panic, or an array that does not fit the stream makes `extract_data` return an
-    /// error, ends the stream with `on_error`, and is the result of the producer's future. After the
-    /// end, only an [`AsyncStream`](crate::AsyncStream) gets the message; other consumers get the code.
-    #[must_use]
-    pub fn made(make: impl FnOnce() -> Result<DeviceArray, Error> + Send + 'static) -> Self {
-        Self {
-            data: Data::Made(Box::new(make)),
-            metadata: Vec::new(),
-        }
-    }
-
-    /// Passes metadata with the task, as [`encode_metadata`](crate::encode_metadata) returns it.
-    /// Malformed metadata ends the stream with EINVAL.
-    #[must_use]
-    pub fn with_metadata(mut self, block: Vec<u8>) -> Self {
-        self.metadata = block;
-        self
-    }
-}
-
-impl From<DeviceArray> for AsyncBatch {
-    fn from(array: DeviceArray) -> Self {
-        Self {
-            data: Data::Ready(array),
-            metadata: Vec::new(),
-        }
     }
 }

@@ -14,7 +14,8 @@ use crate::errno::{ECANCELED, EINVAL};
 use fletching_abi::{ArrowAsyncDeviceStreamHandler as Handler, ArrowDeviceType};
 use futures_core::Stream;
 
-use super::producer::{AsyncBatch, AsyncProducer, Data};
+use super::batch::{AsyncBatch, Data};
+use super::producer::AsyncProducer;
 use super::producer_core::{Core, Stop};
 use super::task::Nodes;
 use super::waker::wake;
@@ -83,8 +84,21 @@ enum Step {
     Released,
 }
 
+impl<F, St, B> AsyncProducer<F>
+where
+    F: Future<Output = Result<(Schema, St), Error>>,
+    St: Stream<Item = Result<B, Error>>,
+    B: Into<AsyncBatch>,
+{
+    /// Sends the stream to a consumer. The future makes all calls of the handler; it needs an
+    /// executor, and does nothing before it is polled.
+    pub fn send(self, handler: AsyncHandler) -> AsyncSending<F, St> {
+        AsyncSending::new(self, handler)
+    }
+}
+
 impl<F, St> AsyncSending<F, St> {
-    pub(super) fn new(producer: AsyncProducer<F>, handler: AsyncHandler) -> Self {
+    fn new(producer: AsyncProducer<F>, handler: AsyncHandler) -> Self {
         let checked = check(&producer);
         let core = Core::new(producer.device_type, producer.metadata);
         if let Err(error) = checked {

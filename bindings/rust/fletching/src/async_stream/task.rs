@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::errno::EINVAL;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
 
-use super::producer::{AsyncBatch, Data};
+use super::batch::{AsyncBatch, Data};
 use super::producer_core::Core;
 use crate::error::{discard, guarded, Error};
 use crate::owner::DeviceArray;

@@ -10,89 +10,16 @@ use fletching_abi::{
     DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY, DLPACK_MAJOR_VERSION,
 };
 
-use super::stream::{ConsumerStream, Ordering};
+use super::options::{Access, ExportOptions};
+use super::stream::Ordering;
 use super::tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
-use super::types::{
-    dlpack_device, is_address, is_host_readable, EventHandled, Exclusive, HostReadable,
-};
+use super::types::{dlpack_device, is_address, is_host_readable};
 use super::walk::{View, Walk};
 use crate::error::{discard, Error};
-use crate::options::setters;
 use crate::owner::{Array, DeviceArray, Schema};
 
 /// The alignment of `DLTensor.data`.
 const ALIGNMENT: usize = 256;
-
-/// What to do about nulls, which DLPack has none of.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub enum Nulls {
-    /// An error when there are any, or when it is not known whether there are.
-    #[default]
-    Refuse,
-    /// The same, and the validity bitmap is read where the host can read it and nothing is pending.
-    Count(HostReadable),
-    /// Export the memory in their place as it is.
-    Ignore,
-}
-
-/// The consumer's access to the memory.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub enum Access {
-    /// Read it: Arrow's buffers are shared and do not change.
-    #[default]
-    ReadOnly,
-    /// Write to it as well.
-    Writable(Exclusive),
-    /// The same, and the tensor says that it is a copy made for this consumer.
-    Copied(Exclusive),
-}
-
-/// How a tensor is exported: `ExportOptions::default().aligned(true)`.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct ExportOptions {
-    /// The consumer's access to the memory.
-    pub access: Access,
-    /// Export types that are not DLPack's as what stores them.
-    pub as_storage: bool,
-    /// What to do about nulls.
-    pub nulls: Nulls,
-    /// `data` is a multiple of 256, as dlpack.h demands, with the first element at `byte_offset`.
-    /// By default it points to the first element: there are consumers that ignore `byte_offset`.
-    /// On devices whose buffers are handles it is the handle in any case.
-    pub aligned: bool,
-    /// The stream of the consumer, which is ordered behind `sync_event` before the export returns.
-    pub stream: Option<ConsumerStream>,
-    /// The consumer has been ordered behind `sync_event`, or receives it in another way. DLPack's
-    /// structs have no place for an event.
-    pub event_handled: Option<EventHandled>,
-}
-
-setters! {
-    ExportOptions {
-        access: Access,
-        as_storage: bool,
-        nulls: Nulls,
-        aligned: bool,
-        stream: Option<ConsumerStream>,
-        event_handled: Option<EventHandled>,
-    }
-}
-
-impl Default for ExportOptions {
-    fn default() -> Self {
-        Self {
-            access: Access::ReadOnly,
-            as_storage: false,
-            nulls: Nulls::Refuse,
-            aligned: false,
-            stream: None,
-            event_handled: None,
-        }
-    }
-}
 
 /// `array`, whose type is `schema`, as a tensor.
 ///

@@ -11,60 +11,13 @@ use fletching_abi::{
 
 use super::extension::{TensorShape, BOOL8, FIXED_SHAPE_TENSOR, NAME_KEY, PARAMETERS_KEY};
 use super::layout::{Arrangement, Layout};
-use super::stream::ConsumerStream;
+use super::options::{Dimensions, ImportOptions, Strided};
 use super::tensor::{ManagedTensor, Tensor};
-use super::types::{arrow_type, is_host_readable, ArrowType, HostReadable};
+use super::types::{arrow_type, is_host_readable, ArrowType};
 use crate::array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
 use crate::error::Error;
-use crate::options::setters;
 use crate::owner::{DeviceArray, Schema};
 use crate::schema_builder::SchemaBuilder;
-
-/// What a tensor of several dimensions becomes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dimensions {
-    /// arrow.fixed_shape_tensor: any order of the inner dimensions.
-    #[default]
-    FixedShapeTensor,
-    /// Fixed-size lists within each other: the last dimension varies fastest.
-    FixedSizeLists,
-}
-
-/// What happens with a tensor whose elements do not lie as an Arrow array's do.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub enum Strided {
-    /// An error.
-    #[default]
-    Refuse,
-    /// Gather them in new memory, when the host can read the tensor; an error otherwise.
-    Copy(HostReadable),
-}
-
-/// How a tensor is imported: `ImportOptions::default().as_storage(true)`.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct ImportOptions {
-    /// What a tensor of several dimensions becomes.
-    pub dimensions: Dimensions,
-    /// What happens with gaps and other orders.
-    pub strided: Strided,
-    /// Import types that are not Arrow's as what stores them.
-    pub as_storage: bool,
-    /// The stream that the producer was called with: the array gets a `sync_event` that happens
-    /// when the current work on that stream is done. Before a copy, the host waits for the stream.
-    pub stream: Option<ConsumerStream>,
-}
-
-setters! {
-    ImportOptions {
-        dimensions: Dimensions,
-        strided: Strided,
-        as_storage: bool,
-        stream: Option<ConsumerStream>,
-    }
-}
 
 /// A tensor as Arrow has it.
 #[derive(Debug)]

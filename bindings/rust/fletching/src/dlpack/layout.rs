@@ -8,7 +8,7 @@ use std::ptr;
 
 use fletching_abi::DLTensor;
 
-use super::import::Dimensions;
+use super::options::Dimensions;
 use super::types::{is_address, ArrowType};
 use super::{next_step, MAX_DIMENSIONS};
 use crate::error::Error;

@@ -53,13 +53,15 @@ mod export;
 mod extension;
 mod import;
 mod layout;
+mod options;
 mod stream;
 mod tensor;
 mod types;
 mod walk;
 
-pub use export::{is_legacy_expected, to_dlpack, to_legacy_dlpack, Access, ExportOptions, Nulls};
-pub use import::{from_dlpack, Dimensions, ImportOptions, Imported, Strided};
+pub use export::{is_legacy_expected, to_dlpack, to_legacy_dlpack};
+pub use import::{from_dlpack, Imported};
+pub use options::{Access, Dimensions, ExportOptions, ImportOptions, Nulls, Strided};
 pub use stream::{ConsumerStream, Ordering};
 pub use tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
 pub use types::{dlpack_device, EventHandled, Exclusive, HostReadable};

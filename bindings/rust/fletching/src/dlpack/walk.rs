@@ -6,8 +6,8 @@ use std::ffi::c_void;
 
 use fletching_abi::{DLDataType, DLDataTypeCode};
 
-use super::export::{ExportOptions, Nulls};
 use super::extension::{extension, TensorShape, BOOL8, FIXED_SHAPE_TENSOR};
+use super::options::{ExportOptions, Nulls};
 use super::types::{read_format, Format};
 use super::{next_step, MAX_DIMENSIONS};
 use crate::error::{printable, Error};
