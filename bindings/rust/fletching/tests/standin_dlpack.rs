@@ -153,6 +153,11 @@ fn a_copy_waits_for_the_stream() {
     let imported = from_dlpack(strided(), &options).unwrap();
     assert!(imported.copied && imported.array.sync_event().is_null());
     assert_eq!(gated.control.calls(WAIT), before + 1);
+    let options = options.stream(read(ArrowDeviceType::ROCM_HOST, gated.producer));
+    let error = from_dlpack(strided(), &options).unwrap_err();
+    let text =
+        "from_dlpack: stream of another runtime: expected one of cuda_host, got one of rocm_host";
+    assert_eq!((error.code(), error.message()), (libc::EINVAL, text));
     gated.end();
 }
 

@@ -24,6 +24,7 @@ both! {
     released_arrays_are_refused => cuda_released, hip_released;
     malformed_arrays_are_refused => cuda_malformed, hip_malformed;
     failures_are_errors => cuda_failures, hip_failures;
+    counts_tell_what_is_pending => cuda_counts, hip_counts;
     a_capturing_stream_is_refused => cuda_capture_refused, hip_capture_refused;
     external_events_belong_to_each_launch => cuda_external_events, hip_external_events;
     streams_of_another_runtime_leak_the_array => cuda_other_runtime, hip_other_runtime;
@@ -91,10 +92,13 @@ fn a_taken_child_keeps_the_event<A: Api>() {
     let events = gated.control.alive().events;
     gated.shut();
     let (mut array, parents, children) = counted(A::TYPE, 0);
+    let token = Arc::new(());
+    array.attach(Arc::clone(&token)).unwrap();
     array.export_with_event(&gated.producer()).unwrap();
     let child = array.take_child(0).unwrap();
     drop(array);
     assert_eq!((parents.count(), children.count()), (1, 1));
+    assert_eq!(Arc::strong_count(&token), 1);
     assert!(!child.is_ready().unwrap());
     gated.open();
     child.synchronize().unwrap();
@@ -207,6 +211,41 @@ fn failures_are_errors<A: Api>() {
         assert!(error.message().contains(A::ERROR), "{error}");
     }
     drop(array);
+    gated.end();
+}
+
+/// Each count, and the text of a query that failed.
+fn counts_tell_what_is_pending<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    let query = A::NAMES.query;
+    let settle = || {
+        while pending_releases().running > 0 {
+            thread::yield_now();
+        }
+    };
+    settle();
+    gated.control.set_fault(&format!("{query}:*:900"));
+    let barrier = Arc::new(Barrier::new(2));
+    let (begun, behind) = (Arc::<Releases>::default(), Arc::clone(&barrier));
+    let releases = Arc::clone(&begun);
+    let slow = array(A::TYPE, move || {
+        releases.add();
+        behind.wait();
+    });
+    slow.release_after(&gated.consumer()).unwrap();
+    let before = gated.control.calls(query);
+    while gated.control.calls(query) < before + 2 {
+        thread::yield_now();
+    }
+    let counts = pending_releases();
+    assert_eq!((counts.pending, counts.refused, counts.running), (1, 1, 0));
+    assert!(counts.last_refusal.contains(query), "{counts:?}");
+    gated.control.reset_faults();
+    begun.wait_for(1);
+    let counts = pending_releases();
+    assert_eq!((counts.pending, counts.refused, counts.running), (0, 0, 1));
+    barrier.wait();
+    settle();
     gated.end();
 }
 

@@ -85,6 +85,8 @@ fn a_waiter_gets_the_event() {
             .contains("expected one of ext_dev, got one of metal"),
         "{error}"
     );
+    let error = awaited.wait_on(&queue(ArrowDeviceType::VPI)).unwrap_err();
+    assert!(error.message().contains("got one of vpi"), "{error}");
     array(device, std::ptr::null_mut()).synchronize().unwrap(); // nothing to wait for
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     assert!(unregister_waiter(device));
