@@ -20,9 +20,9 @@ use crate::owner::{DeviceArray, Schema};
 
 /// The batches that a producer passes to a handler. Works on any executor.
 ///
-/// The stream ends after the last batch, or after the one item that is an error. Dropping it cancels
-/// the stream: batches that were queued are dropped, without waiting for the producer; so are those
-/// behind an error. Batches outlive the stream.
+/// The stream ends after the last batch, or after the one item that is an error. An error drops the
+/// batches that are queued. Dropping the stream cancels it and drops them too, without waiting for the
+/// producer. Batches outlive the stream.
 ///
 /// Every task of the producer is extracted once, into an item or with NULL. After the end the
 /// release of the handler extracts what is queued, so that no batch is lost. The release waits while
