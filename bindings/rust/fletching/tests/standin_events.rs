@@ -172,7 +172,7 @@ fn malformed_arrays_are_refused<A: Api>() {
     ] {
         let mut raw = empty(A::TYPE);
         (raw.array.n_children, raw.array.children) = (count, children);
-        // SAFETY: what is malformed has to be noticed.
+        // SAFETY: only the operation under test reads the list.
         let mut array = unsafe { DeviceArray::from_raw(raw) };
         let error = error(array.export_with_event(&gated.producer()));
         assert_eq!(error.code(), libc::EINVAL, "{error}");

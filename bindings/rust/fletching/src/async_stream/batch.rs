@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::owner::DeviceArray;
 
 /// One batch of an [`AsyncProducer`](crate::AsyncProducer): an array, or a function that makes it,
-/// and metadata of its own.
+/// and its metadata.
 pub struct AsyncBatch {
     pub(super) data: Data,
     /// Encoded; empty for none.

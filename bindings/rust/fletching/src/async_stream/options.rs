@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::metadata::Metadata;
 use crate::owner::Schema;
 
-/// What a producer offers, and [`AsyncOptions::accept`] may refuse.
+/// An offer of a producer, which [`AsyncOptions::accept`] may refuse.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AsyncOffer<'a> {
@@ -18,7 +18,7 @@ pub enum AsyncOffer<'a> {
 
 pub(super) type Accept = Box<dyn FnMut(AsyncOffer<'_>) -> Result<(), Error> + Send>;
 
-/// The window of an [`AsyncStream`](crate::AsyncStream), and what it refuses. By default the window is 16.
+/// The window and the checks of an [`AsyncStream`](crate::AsyncStream). By default the window is 16.
 pub struct AsyncOptions {
     pub(super) window: u32,
     pub(super) accept: Option<Accept>,
@@ -34,8 +34,8 @@ impl AsyncOptions {
         self
     }
 
-    /// May refuse the schema or a batch: the error ends the stream, is its last item, and its code
-    /// is what the producer gets. Called on the producer's thread, one call at a time.
+    /// May refuse the schema or a batch: the error ends the stream and is its last item, and the
+    /// producer gets its code. Called on the producer's thread, one call at a time.
     #[must_use]
     pub fn accept(
         mut self,

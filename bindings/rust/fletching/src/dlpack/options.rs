@@ -13,7 +13,7 @@ pub enum Nulls {
     /// An error when there are any, or when it is not known whether there are.
     #[default]
     Refuse,
-    /// The same, and the validity bitmap is read where the host can read it and nothing is pending.
+    /// The same, and reads the validity bitmap where the host can read it and no work is pending.
     Count(HostReadable),
     /// Export the memory in their place as it is.
     Ignore,
@@ -77,7 +77,7 @@ impl Default for ExportOptions {
     }
 }
 
-/// What a tensor of several dimensions becomes.
+/// The Arrow type of a tensor of several dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dimensions {
@@ -88,7 +88,7 @@ pub enum Dimensions {
     FixedSizeLists,
 }
 
-/// What happens with a tensor whose elements do not lie as an Arrow array's do.
+/// The treatment of a tensor whose elements are not in the order of an Arrow array.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Strided {
@@ -103,9 +103,9 @@ pub enum Strided {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// What a tensor of several dimensions becomes.
+    /// The Arrow type of a tensor of several dimensions.
     pub dimensions: Dimensions,
-    /// What happens with gaps and other orders.
+    /// The treatment of gaps and other orders.
     pub strided: Strided,
     /// Import types that are not Arrow's as what stores them.
     pub as_storage: bool,
