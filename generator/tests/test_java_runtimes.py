@@ -14,7 +14,7 @@ from fletching_generator.render import render_module
 from fletching_generator.runtimes.model import Runtime
 from fletching_generator.runtimes.names import snake
 from fletching_generator.spec.model import Spec
-from fletching_generator.spec.runtime_tables import called_runtimes, is_required
+from fletching_generator.spec.runtime_tables import called_runtimes
 from fletching_generator.spelling import pascal
 
 FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
@@ -42,13 +42,12 @@ def test_a_runtime_has_a_table_when_its_events_are_waited_on_by_a_call(
 def test_every_function_is_there_under_its_symbol(files: dict[str, str], spec: Spec) -> None:
     for runtime in called_runtimes(spec):
         rows = re.findall(
-            r'static final Symbol (\w+) =\s+LIBRARY\.(\w+)\(\s*"(\w+)", "(\w+)"\);',
+            r'static final Symbol (\w+) =\s+LIBRARY\.symbol\(\s*"(\w+)", "(\w+)"\);',
             table(files, runtime),
         )
         assert rows == [
             (
                 snake(function.name).upper(),
-                "required" if is_required(function) else "optional",
                 function.symbol,
                 runtimes.signature(function.type),
             )
@@ -121,7 +120,7 @@ def test_a_change_of_the_spec_shows(scratch: Scratch) -> None:
     scratch.replace("runtimes.yaml", "symbol: cuEventDestroy_v2", "symbol: cuEventDestroy_v3")
     scratch.replace("runtimes.yaml", "libcuda.so.1, libcuda.so]", "libcuda.so.2]")
     text = render_module(java, scratch.load())[f"{FOLDER}CudaTable.java"]
-    assert 'LIBRARY.optional("cuEventDestroy_v3", "ia");' in text
+    assert 'LIBRARY.symbol("cuEventDestroy_v3", "ia");' in text
     assert 'new Library("CUDA driver API", List.of("libcuda.so.2"), List.of("nvcuda.dll"), ' in text
 
 

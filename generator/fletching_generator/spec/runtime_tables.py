@@ -5,7 +5,7 @@ A runtime has a table when its events can be waited on by a call: the others nee
 
 from __future__ import annotations
 
-from ..runtimes.model import Function, Runtime
+from ..runtimes.model import Runtime
 from .model import Device, Spec
 
 
@@ -20,8 +20,3 @@ def devices_of(spec: Spec) -> dict[str, list[Device]]:
         runtime.name: [device for device in spec.devices if device.runtime == runtime.name]
         for runtime in spec.runtimes
     }
-
-
-def is_required(function: Function) -> bool:
-    """Whether no operation of a consumer's is possible without it."""
-    return function.party == "consumer" and function.optional is None

@@ -7,7 +7,7 @@ from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime
 from ...runtimes.names import snake, statuses
 from ...spec.model import Spec
-from ...spec.runtime_tables import called_runtimes, devices_of, is_required
+from ...spec.runtime_tables import called_runtimes, devices_of
 from ...spelling import literal, pascal
 from .text import Broken, Call, Node
 
@@ -19,6 +19,7 @@ _CAPTURING_CALLS = {
     "exchangeMode": "_THREAD_EXCHANGE_STREAM_CAPTURE_MODE",
     "isCapturing": "_STREAM_IS_CAPTURING",
     "streamWaitEvent": "_STREAM_WAIT_EVENT",
+    "streamSynchronize": "_STREAM_SYNCHRONIZE",
     "eventSynchronize": "_EVENT_SYNCHRONIZE",
     "eventQuery": "_EVENT_QUERY",
     "eventRecord": "_EVENT_RECORD",
@@ -32,6 +33,7 @@ _CAPTURING_NUMBERS = {
     "invalidHandle": "_ERROR_INVALID_HANDLE",
     "relaxedMode": "_STREAM_CAPTURE_MODE_RELAXED",
     "disableTiming": "_EVENT_DISABLE_TIMING",
+    "blockingSync": "_EVENT_BLOCKING_SYNC",
 }
 
 
@@ -132,9 +134,8 @@ def function_doc(function: Function) -> str:
 
 
 def function_row(function: Function) -> Broken:
-    how = "required" if is_required(function) else "optional"
     arguments: list[Node] = [literal(function.symbol), literal(signature(function.type))]
-    return Broken(f"static final Symbol {_name(function)} =", Call(f"LIBRARY.{how}", arguments))
+    return Broken(f"static final Symbol {_name(function)} =", Call("LIBRARY.symbol", arguments))
 
 
 def _name(function: Function) -> str:

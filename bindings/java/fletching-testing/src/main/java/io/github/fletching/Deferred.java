@@ -28,7 +28,13 @@ final class Deferred {
               asked.incrementAndGet();
               return answer.getAsBoolean();
             });
-    Reaper.add("release_after", new Recorded(vendor), array);
+    defer(vendor, array);
+  }
+
+  /** Hands the array to the thread, whose event is recorded already. */
+  static void defer(Vendor vendor, DeviceArray array) {
+    Slot slot = array.takeSlot("release_after");
+    Reaper.add("release_after", new Reaper.Deferred(vendor, new Recorded(vendor), null, slot));
   }
 
   void await() {

@@ -23,13 +23,15 @@ final class NoMemory {
     incoming.set(instance.get(null), new Refusing());
     AutoCloseable object = () -> closed = true;
     DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
-    Recorded recorded = new Recorded(new ScriptedVendor(() -> true));
+    Vendor vendor = new ScriptedVendor(() -> true);
+    Slot slot = array.takeSlot("release_after");
+    Reaper.Deferred entry = new Reaper.Deferred(vendor, new Recorded(vendor), null, slot);
     try {
-      Reaper.add("release_after", recorded, array);
+      Reaper.add("release_after", entry);
     } catch (OutOfMemoryError e) {
-      refused = array + ": " + e.getMessage();
+      refused = e.getMessage();
     }
-    Reaper.add("release_after", recorded, array);
+    Reaper.add("release_after", entry);
     while (!closed && (asking == null || asking.getState() != Thread.State.TERMINATED)) {
       Thread.onSpinWait();
     }
@@ -47,14 +49,6 @@ final class NoMemory {
         refused = true;
         throw new OutOfMemoryError("no room");
       }
-    }
-
-    @Override
-    public void ensureCapacity(int size) {
-      if (size > size()) {
-        refuse();
-      }
-      super.ensureCapacity(size);
     }
 
     @Override

@@ -133,7 +133,7 @@ public abstract class ReaperFailuresSuite {
   }
 
   void noMemory() throws ReflectiveOperationException {
-    assertEquals("DeviceArray[live]: no room, released", NoMemory.report());
+    assertEquals("no room, released", NoMemory.report());
   }
 
   // --- Failures
@@ -151,13 +151,13 @@ public abstract class ReaperFailuresSuite {
       Vendor failing =
           new ScriptedVendor(() -> true) {
             @Override
-            void runRelaxed(Runnable body) {
+            void runAtOrigin(Recorded recorded, Runnable body) {
               body.run();
               failed.countDown();
               throw new IllegalStateException("on purpose");
             }
           };
-      Reaper.add("release_after", new Recorded(failing), array);
+      Deferred.defer(failing, array);
       await(failed);
       List<String> logged = new CopyOnWriteArrayList<>();
       await(

@@ -19,12 +19,23 @@ class ScriptedVendor extends Vendor {
   }
 
   @Override
-  void runRelaxed(Runnable body) {
+  void settle(Recorded recorded) {}
+
+  @Override
+  void runAtOrigin(Recorded recorded, Runnable body) {
     body.run();
   }
 
   @Override
-  void record(Recorded recorded, DeviceStream stream, long deviceId) {}
+  void finish(DeviceStream stream) {}
+
+  @Override
+  DeviceStream resolve(DeviceStream stream) {
+    return stream;
+  }
+
+  @Override
+  void record(Recorded recorded, DeviceStream stream) {}
 
   @Override
   void destroy(Recorded recorded) {}

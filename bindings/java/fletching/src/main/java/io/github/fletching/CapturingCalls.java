@@ -15,6 +15,7 @@ final class CapturingCalls {
           CudaTable.CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE,
           CudaTable.CU_STREAM_IS_CAPTURING,
           CudaTable.CU_STREAM_WAIT_EVENT,
+          CudaTable.CU_STREAM_SYNCHRONIZE,
           CudaTable.CU_EVENT_SYNCHRONIZE,
           CudaTable.CU_EVENT_QUERY,
           CudaTable.CU_EVENT_RECORD,
@@ -26,6 +27,7 @@ final class CapturingCalls {
           CudaTable.CUDA_ERROR_INVALID_HANDLE,
           CudaTable.CU_STREAM_CAPTURE_MODE_RELAXED,
           CudaTable.CU_EVENT_DISABLE_TIMING,
+          CudaTable.CU_EVENT_BLOCKING_SYNC,
           CudaTable::stateOf,
           CudaTable::isLost,
           CudaTable::nameOf);
@@ -37,6 +39,7 @@ final class CapturingCalls {
           HipTable.HIP_THREAD_EXCHANGE_STREAM_CAPTURE_MODE,
           HipTable.HIP_STREAM_IS_CAPTURING,
           HipTable.HIP_STREAM_WAIT_EVENT,
+          HipTable.HIP_STREAM_SYNCHRONIZE,
           HipTable.HIP_EVENT_SYNCHRONIZE,
           HipTable.HIP_EVENT_QUERY,
           HipTable.HIP_EVENT_RECORD,
@@ -48,6 +51,7 @@ final class CapturingCalls {
           HipTable.HIP_ERROR_INVALID_HANDLE,
           HipTable.HIP_STREAM_CAPTURE_MODE_RELAXED,
           HipTable.HIP_EVENT_DISABLE_TIMING,
+          HipTable.HIP_EVENT_BLOCKING_SYNC,
           HipTable::stateOf,
           HipTable::isLost,
           HipTable::nameOf);
@@ -57,6 +61,7 @@ final class CapturingCalls {
   final Symbol exchangeMode;
   final Symbol isCapturing;
   final Symbol streamWaitEvent;
+  final Symbol streamSynchronize;
   final Symbol eventSynchronize;
   final Symbol eventQuery;
   final Symbol eventRecord;
@@ -68,6 +73,7 @@ final class CapturingCalls {
   final int invalidHandle;
   final int relaxedMode;
   final int disableTiming;
+  final int blockingSync;
   final IntFunction<EventState> stateOf; // an answer of eventQuery
   final IntPredicate isLost; // whether after this answer nothing of the context can still run
   final IntFunction<String> nameOf; // a result; empty for one that the table lacks
@@ -78,6 +84,7 @@ final class CapturingCalls {
       Symbol exchangeMode,
       Symbol isCapturing,
       Symbol streamWaitEvent,
+      Symbol streamSynchronize,
       Symbol eventSynchronize,
       Symbol eventQuery,
       Symbol eventRecord,
@@ -89,6 +96,7 @@ final class CapturingCalls {
       int invalidHandle,
       int relaxedMode,
       int disableTiming,
+      int blockingSync,
       IntFunction<EventState> stateOf,
       IntPredicate isLost,
       IntFunction<String> nameOf) {
@@ -97,6 +105,7 @@ final class CapturingCalls {
     this.exchangeMode = exchangeMode;
     this.isCapturing = isCapturing;
     this.streamWaitEvent = streamWaitEvent;
+    this.streamSynchronize = streamSynchronize;
     this.eventSynchronize = eventSynchronize;
     this.eventQuery = eventQuery;
     this.eventRecord = eventRecord;
@@ -108,6 +117,7 @@ final class CapturingCalls {
     this.invalidHandle = invalidHandle;
     this.relaxedMode = relaxedMode;
     this.disableTiming = disableTiming;
+    this.blockingSync = blockingSync;
     this.stateOf = stateOf;
     this.isLost = isLost;
     this.nameOf = nameOf;

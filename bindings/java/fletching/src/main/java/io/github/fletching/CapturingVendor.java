@@ -9,6 +9,14 @@ abstract class CapturingVendor extends Vendor {
   // CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, and HIP's, which are newer than its table.
   private static final int EXTERNAL = 1;
 
+  /** The handle of the last default stream: those below it are default streams too. */
+  static final long LAST_DEFAULT = 2;
+
+  private static final String CAPTURED = "one that is being captured into a graph";
+
+  static final String CAPTURE_INVALIDATED =
+      CAPTURED + ", and whose capture is invalid and not ended";
+
   private final CapturingCalls calls;
 
   CapturingVendor(Library library, CapturingCalls calls) {
@@ -17,15 +25,13 @@ abstract class CapturingVendor extends Vendor {
   }
 
   /** The handle as the runtime calls the stream. */
-  private static final String CAPTURED = "one that is being captured into a graph";
-
-  static final String CAPTURE_INVALIDATED =
-      CAPTURED + ", and whose capture is invalid and not ended";
-
   abstract long handleOf(DeviceStream stream);
 
   /** Refuses with ENOTSUP where there are no events of each launch of a graph. */
-  abstract void requireExternalEvents();
+  abstract void requireExternalEvents(boolean isRecord);
+
+  /** Refuses with ENOSYS where a function is missing that every operation needs. */
+  void requireScopes() {}
 
   /** What a function that describes an error returns; empty for an error that it does not know. */
   abstract String textOf(Symbol function, int code);
@@ -38,22 +44,33 @@ abstract class CapturingVendor extends Vendor {
     boolean isLost; // whether a call has failed because nothing of the context can still run
 
     /** Enters where the stream belongs. */
-    abstract void enterStream(DeviceStream stream, long deviceId);
+    abstract void enterStream(DeviceStream stream);
 
-    // What is here is for a runtime that knows the place of an event.
-
-    /** Enters a place from which any event can be queried. */
-    void enterAny(long deviceId) {}
+    /** Enters a place from which a thread can wait for any event. */
+    abstract void enterAny(long deviceId);
 
     /** Notes where an event is from that is recorded now. */
-    void getOrigin(Recorded recorded) {}
+    abstract void getOrigin(Recorded recorded);
 
     /** Enters where the event is from; false when it was destroyed with its context. */
-    boolean enterOrigin(Recorded recorded) {
-      return true;
-    }
+    abstract boolean enterOrigin(Recorded recorded);
+
+    /** The same, as far as a callback of a producer may expect it to be current. */
+    abstract void enterPlace(Recorded recorded);
+
+    /** The legacy default stream of where this is. */
+    abstract DeviceStream resolve(DeviceStream stream);
 
     abstract void leave();
+
+    /** Leaves where no error can be returned, or where it says nothing about the answer. */
+    final void closeQuietly() {
+      try {
+        close();
+      } catch (FletchingException e) {
+        // It is of something else.
+      }
+    }
 
     @Override
     public final void close() {
@@ -72,10 +89,16 @@ abstract class CapturingVendor extends Vendor {
   private final class Relaxed implements AutoCloseable {
     private final Cell mode = new Cell(); // the one to be set, afterwards the one before
     final int code;
+    private final int before;
+    private final boolean isSet;
 
     Relaxed() {
+      boolean exists = calls.exchangeMode.exists(); // not in a runtime without modes
       C.putInt(mode.address, calls.relaxedMode);
-      code = calls.exchangeMode.exists() ? exchange() : 0; // a runtime without modes
+      code = exists ? exchange() : 0;
+      before = C.getInt(mode.address);
+      // It may report an earlier error, and have set the mode nonetheless.
+      isSet = exists && (code == 0 || before != calls.relaxedMode);
     }
 
     private int exchange() {
@@ -89,9 +112,9 @@ abstract class CapturingVendor extends Vendor {
 
     /** Returns what the runtime says, for a caller that reports no error. */
     int closeQuietly() {
-      int left = calls.exchangeMode.exists() && code == 0 ? exchange() : 0;
-      if (left != 0) {
-        exchange(); // it may have reported an earlier error
+      int left = isSet ? exchange() : 0;
+      if (left != 0 && C.getInt(mode.address) == before) {
+        exchange(); // it has reported an earlier error, and exchanged nothing
       }
       mode.close();
       return left;
@@ -100,29 +123,33 @@ abstract class CapturingVendor extends Vendor {
 
   private void initialize() {
     library.load();
+    requireScopes();
     check(calls.init, 0);
-  }
-
-  /** The result of a function that queries the event or waits for it. */
-  private int call(Symbol function, SyncEvent event) {
-    long handle = event.handle();
-    initialize();
-    try (Relaxed mode = new Relaxed();
-        Scope scope = newScope()) {
-      check(calls.exchangeMode.name, mode.code);
-      scope.enterAny(event.deviceId());
-      return (int) function.call(handle);
-    }
   }
 
   @Override
   public final void synchronize(SyncEvent event) {
-    check(calls.eventSynchronize.name, call(calls.eventSynchronize, event));
+    long handle = event.handle();
+    initialize();
+    calls.eventSynchronize.require();
+    try (Relaxed mode = new Relaxed();
+        Scope scope = newScope()) {
+      check(calls.exchangeMode.name, mode.code);
+      scope.enterAny(event.deviceId());
+      check(calls.eventSynchronize, handle);
+    }
   }
 
+  /** A query works in any context. */
   @Override
   public final boolean isReady(SyncEvent event) {
-    return isDone(call(calls.eventQuery, event));
+    long handle = event.handle();
+    initialize();
+    calls.eventQuery.require();
+    try (Relaxed mode = new Relaxed()) {
+      check(calls.exchangeMode.name, mode.code);
+      return isDone((int) calls.eventQuery.call(handle));
+    }
   }
 
   private boolean isDone(int code) {
@@ -137,9 +164,14 @@ abstract class CapturingVendor extends Vendor {
   public final void waitOn(SyncEvent event, DeviceStream stream) {
     long handle = event.handle();
     initialize();
+    calls.streamWaitEvent.require();
     try (Scope scope = newScope()) {
-      scope.enterStream(stream, event.deviceId());
-      int flags = isCaptured(stream, scope.out) ? EXTERNAL : 0;
+      scope.enterStream(stream);
+      int flags = 0;
+      if (isCaptured(stream, stream.onCapture(), scope.out)) {
+        requireExternalEvents(false);
+        flags = EXTERNAL;
+      }
       check(calls.streamWaitEvent, handleOf(stream), handle, flags);
     } catch (FletchingException e) {
       throw withCaptureHint(
@@ -151,7 +183,7 @@ abstract class CapturingVendor extends Vendor {
   }
 
   /** Whether the stream is captured, and may be. Does not disturb the capture. */
-  private boolean isCaptured(DeviceStream stream, Cell out) {
+  private boolean isCaptured(DeviceStream stream, OnCapture choice, Cell out) {
     if (!calls.isCapturing.exists()) {
       return false;
     }
@@ -168,8 +200,7 @@ abstract class CapturingVendor extends Vendor {
       if (status == 0) {
         return false;
       }
-      if (status == 1 && stream.onCapture() == OnCapture.EXTERNAL) {
-        requireExternalEvents();
+      if (status == 1 && choice == OnCapture.EXTERNAL) {
         return true;
       }
       got = status == 1 ? CAPTURED : CAPTURE_INVALIDATED;
@@ -184,17 +215,27 @@ abstract class CapturingVendor extends Vendor {
   }
 
   @Override
-  final void record(Recorded recorded, DeviceStream stream, long deviceId) {
+  final void record(Recorded recorded, DeviceStream stream) {
     initialize();
+    calls.eventCreate.require();
+    calls.eventDestroy.require();
+    calls.eventRecord.require();
     try (Relaxed mode = new Relaxed();
         Scope scope = newScope()) {
       check(calls.exchangeMode.name, mode.code);
-      scope.enterStream(stream, deviceId);
-      boolean isCaptured = isCaptured(stream, scope.out);
+      scope.enterStream(stream);
+      boolean isCaptured = isCaptured(stream, stream.onCapture(), scope.out);
       scope.getOrigin(recorded);
-      calls.eventDestroy.require();
-      calls.eventRecord.require();
-      check(calls.eventCreate, recorded.address, calls.disableTiming);
+      if (isCaptured) {
+        requireExternalEvents(true);
+      }
+      // A host wait for an event without the second flag spins, and takes a whole core.
+      int flags = calls.disableTiming | calls.blockingSync;
+      int code = (int) calls.eventCreate.call(recorded.address, flags);
+      if (code != 0) {
+        C.putAddress(recorded.address, 0);
+      }
+      check(calls.eventCreate.name, code);
       if (isCaptured) {
         check(calls.eventRecordWithFlags, recorded.event(), handleOf(stream), EXTERNAL);
       } else {
@@ -203,27 +244,25 @@ abstract class CapturingVendor extends Vendor {
     }
   }
 
+  /** Whether the event has passed is its own answer: what the way back reports says nothing. */
   @Override
   final boolean hasPassed(Recorded recorded) {
-    boolean hasPassed = false;
-    try (Relaxed mode = new Relaxed()) {
+    Relaxed mode = new Relaxed();
+    try {
       // A loss may be another device's: the event is queried nonetheless.
       if (!calls.isLost.test(mode.code)) {
         check(calls.exchangeMode.name, mode.code);
       }
-      hasPassed = hasPassedThere(recorded);
-    } catch (FletchingException e) {
-      if (!hasPassed) { // then it does not matter whether the mode is left as it should be
-        throw e;
-      }
+      return hasPassedThere(recorded);
+    } finally {
+      mode.closeQuietly();
     }
-    return hasPassed;
   }
 
   private boolean hasPassedThere(Recorded recorded) {
     boolean isThere = false;
     Scope scope = newScope();
-    try (scope) {
+    try {
       isThere = scope.enterOrigin(recorded);
       int code = isThere ? (int) calls.eventQuery.call(recorded.event()) : 0;
       return calls.isLost.test(code) || isDone(code);
@@ -232,42 +271,101 @@ abstract class CapturingVendor extends Vendor {
         return true;
       }
       throw e;
+    } finally {
+      scope.closeQuietly();
     }
   }
+
+  @Override
+  final void settle(Recorded recorded) {}
 
   @Override
   final void destroy(Recorded recorded) {
     // Nothing else destroys it, so it is tried without the mode too, and once more when it did not
     // come to that.
-    runRelaxed(
-        () -> {
-          if (!tryDestroy(recorded)) {
-            tryDestroy(recorded);
-          }
-        });
+    Relaxed mode = new Relaxed();
+    try {
+      if (!tryDestroy(recorded)) {
+        tryDestroy(recorded);
+      }
+    } finally {
+      mode.closeQuietly();
+    }
   }
 
   private boolean tryDestroy(Recorded recorded) {
-    boolean isTried = false;
-    try (Scope scope = newScope()) {
-      boolean isThere = scope.enterOrigin(recorded);
-      isTried = true;
-      if (isThere) {
+    Scope scope = newScope();
+    try {
+      if (scope.enterOrigin(recorded)) {
         calls.eventDestroy.call(recorded.event());
       }
+      return true;
     } catch (FletchingException e) {
-      return isTried;
+      return false;
+    } finally {
+      scope.closeQuietly();
     }
-    return true;
   }
 
   @Override
-  final void runRelaxed(Runnable body) {
+  final void runAtOrigin(Recorded recorded, Runnable body) {
     Relaxed mode = new Relaxed();
+    Scope scope = newScope();
     try {
+      enterPlace(scope, recorded);
       body.run();
     } finally {
+      scope.closeQuietly();
       mode.closeQuietly();
+    }
+  }
+
+  private static void enterPlace(Scope scope, Recorded recorded) {
+    try {
+      scope.enterPlace(recorded);
+    } catch (FletchingException e) {
+      // No caller can receive it.
+    }
+  }
+
+  /** One failure may be left over from earlier work, so that it is tried twice. */
+  @Override
+  final void finish(DeviceStream stream) {
+    try {
+      tryFinish(stream);
+    } catch (FletchingException e) {
+      if (e.errno() == FletchingException.EBUSY) {
+        throw e;
+      }
+      tryFinish(stream);
+    }
+  }
+
+  private void tryFinish(DeviceStream stream) {
+    initialize();
+    calls.streamSynchronize.require();
+    try (Relaxed mode = new Relaxed();
+        Scope scope = newScope()) {
+      check(calls.exchangeMode.name, mode.code);
+      scope.enterStream(stream);
+      isCaptured(stream, OnCapture.REFUSE, scope.out);
+      check(calls.streamSynchronize, handleOf(stream));
+    }
+  }
+
+  /**
+   * On another thread the per-thread default stream is another one. The legacy default stream waits
+   * for every other thread's, and they for it (CUDA driver API, "Stream synchronization behavior").
+   */
+  @Override
+  final DeviceStream resolve(DeviceStream stream) {
+    if (Long.compareUnsigned(stream.handle(), LAST_DEFAULT) > 0) {
+      return stream;
+    }
+    initialize();
+    try (Scope scope = newScope()) {
+      scope.enterStream(stream);
+      return scope.resolve(stream);
     }
   }
 

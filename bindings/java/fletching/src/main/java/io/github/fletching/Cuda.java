@@ -18,17 +18,28 @@ final class Cuda extends CapturingVendor {
   }
 
   @Override
-  void requireExternalEvents() {
-    try {
-      CudaTable.CU_EVENT_RECORD_WITH_FLAGS.require();
-    } catch (FletchingException e) {
+  void requireScopes() {
+    CudaTable.CU_CTX_GET_CURRENT.require();
+    CudaTable.CU_CTX_PUSH_CURRENT.require();
+    CudaTable.CU_CTX_POP_CURRENT.require();
+  }
+
+  /** Drivers that do not know the flag of a wait refuse it. */
+  @Override
+  void requireExternalEvents(boolean isRecord) {
+    if (isRecord && !CudaTable.CU_EVENT_RECORD_WITH_FLAGS.exists()) {
       throw FletchingException.unsupported(
-          e.getMessage() + " (CUDA 11.1) for an event of a captured stream");
+          library.title
+              + ": no cuEventRecordWithFlags in this driver: expected CUDA 11.1 or later for an"
+              + " event of a captured stream");
     }
   }
 
   @Override
   String textOf(Symbol function, int code) {
+    if (!function.exists()) {
+      return "";
+    }
     try (Cell out = new Cell()) {
       int failed = (int) function.call(code, out.address);
       return failed != 0 ? "" : Native.printable(C.getAddress(out.address));
@@ -76,6 +87,7 @@ final class Cuda extends CapturingVendor {
 
     /** A primary context that is active. {@code release} returns the reference. */
     private long retain(int device) {
+      CudaTable.CU_DEVICE_PRIMARY_CTX_RELEASE.require();
       int code = (int) CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN.call(out.address, device);
       retained = code == 0 ? device : -1;
       checkHere(CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN, code);
@@ -95,6 +107,11 @@ final class Cuda extends CapturingVendor {
         return;
       }
       isPushed = false;
+      // One that is not on top any more was taken off, or destroyed, by what ran in between.
+      int asked = (int) CudaTable.CU_CTX_GET_CURRENT.call(out.address);
+      if (asked == 0 && C.getAddress(out.address) != current) {
+        return;
+      }
       int code = (int) CudaTable.CU_CTX_POP_CURRENT.call(out.address);
       // It may report an earlier error, and have popped nonetheless: ours must not stay, and the
       // caller's must not go.
@@ -104,6 +121,7 @@ final class Cuda extends CapturingVendor {
         CudaTable.CU_CTX_POP_CURRENT.call(out.address);
       }
       check(CudaTable.CU_CTX_POP_CURRENT.name, code);
+      check(CudaTable.CU_CTX_GET_CURRENT.name, asked);
     }
 
     @Override
@@ -127,10 +145,9 @@ final class Cuda extends CapturingVendor {
     }
 
     @Override
-    void enterStream(DeviceStream stream, long deviceId) {
-      // The default streams belong to the current context.
-      if (Long.compareUnsigned(stream.handle(), CudaTable.CU_STREAM_PER_THREAD) <= 0) {
-        enterAny(deviceId);
+    void enterStream(DeviceStream stream) {
+      if (Long.compareUnsigned(stream.handle(), LAST_DEFAULT) <= 0) {
+        enterDevice(stream.context, stream.deviceId());
         return;
       }
       int code = (int) CudaTable.CU_STREAM_GET_CTX.call(stream.handle(), out.address);
@@ -141,14 +158,42 @@ final class Cuda extends CapturingVendor {
       enter(C.getAddress(out.address));
     }
 
+    private long getCurrent() {
+      checkHere(CudaTable.CU_CTX_GET_CURRENT, out.address);
+      return C.getAddress(out.address);
+    }
+
+    private int getDevice() {
+      checkHere(CudaTable.CU_CTX_GET_DEVICE, out.address);
+      return C.getInt(out.address);
+    }
+
+    /**
+     * Enters the context that counts as the current one, when it is of the device, else the primary
+     * one. Of the device -1 are all.
+     */
+    private void enterDevice(long context, long deviceId) {
+      long own = context != 0 ? context : getCurrent();
+      if (own != 0) {
+        enter(own);
+        if (deviceId < 0 || getDevice() == deviceId) {
+          return;
+        }
+        pop();
+      }
+      enterPrimary(deviceId);
+    }
+
     /** The current context; without one the primary context of the device, if it is active. */
     @Override
     void enterAny(long deviceId) {
-      checkHere(CudaTable.CU_CTX_GET_CURRENT, out.address);
-      current = C.getAddress(out.address);
-      if (current != 0) {
-        return;
+      current = getCurrent();
+      if (current == 0) {
+        enterPrimary(deviceId);
       }
+    }
+
+    private void enterPrimary(long deviceId) {
       if (deviceId < 0 || deviceId > Integer.MAX_VALUE) {
         throw FletchingException.invalid(
             "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got " + deviceId);
@@ -157,9 +202,10 @@ final class Cuda extends CapturingVendor {
       int device = C.getInt(out.address);
       if (!isPrimaryActive(device)) {
         throw FletchingException.invalid(
-            "CUDA context: none is current on this thread, and the primary context of device "
+            "CUDA context: none of device "
                 + device
-                + " is not active; hint: make the array's context current");
+                + " is current on this thread, and its primary context is not active; hint: make"
+                + " the array's context current");
       }
       enter(retain(device));
     }
@@ -173,8 +219,7 @@ final class Cuda extends CapturingVendor {
     void getOrigin(Recorded recorded) {
       recorded.context = current;
       recorded.contextId = CudaTable.CU_CTX_GET_ID.exists() ? id(current) : 0;
-      checkHere(CudaTable.CU_CTX_GET_DEVICE, out.address);
-      recorded.device = C.getInt(out.address);
+      recorded.device = getDevice();
       if (retained == recorded.device) {
         recorded.isPrimary = true;
       } else if (isPrimaryActive(recorded.device)) {
@@ -213,7 +258,7 @@ final class Cuda extends CapturingVendor {
     boolean enterOrigin(Recorded recorded) {
       // The driver answers also when the current context was destroyed elsewhere.
       boolean isCurrent =
-          CudaTable.CU_CTX_GET_ID.exists()
+          recorded.contextId != 0
               && CudaTable.CU_CTX_GET_ID.call(0, out.address) == 0
               && C.getLong(out.address) == recorded.contextId;
       if (isCurrent) {
@@ -224,6 +269,16 @@ final class Cuda extends CapturingVendor {
       }
       enter(recorded.context);
       return true;
+    }
+
+    @Override
+    void enterPlace(Recorded recorded) {
+      enterOrigin(recorded);
+    }
+
+    @Override
+    DeviceStream resolve(DeviceStream stream) {
+      return stream.resolved(CudaTable.CU_STREAM_LEGACY, getDevice(), current);
     }
   }
 }

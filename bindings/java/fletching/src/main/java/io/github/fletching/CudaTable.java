@@ -180,96 +180,95 @@ final class CudaTable {
   static final int CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89;
 
   /** Initializes the driver in this process; flags is 0. */
-  static final Symbol CU_INIT = LIBRARY.required("cuInit", "ii");
+  static final Symbol CU_INIT = LIBRARY.symbol("cuInit", "ii");
 
   /** The CUDA version that the driver can run: 13050 is 13.5. Works before cuInit. */
-  static final Symbol CU_DRIVER_GET_VERSION = LIBRARY.required("cuDriverGetVersion", "ia");
+  static final Symbol CU_DRIVER_GET_VERSION = LIBRARY.symbol("cuDriverGetVersion", "ia");
 
   /** The name of a result; the text is static, NULL for an unknown number. */
-  static final Symbol CU_GET_ERROR_NAME = LIBRARY.required("cuGetErrorName", "iia");
+  static final Symbol CU_GET_ERROR_NAME = LIBRARY.symbol("cuGetErrorName", "iia");
 
   /** A sentence about a result; the text is static, NULL for an unknown number. */
-  static final Symbol CU_GET_ERROR_STRING = LIBRARY.required("cuGetErrorString", "iia");
+  static final Symbol CU_GET_ERROR_STRING = LIBRARY.symbol("cuGetErrorString", "iia");
 
   /** How many devices there are. */
-  static final Symbol CU_DEVICE_GET_COUNT = LIBRARY.required("cuDeviceGetCount", "ia");
+  static final Symbol CU_DEVICE_GET_COUNT = LIBRARY.symbol("cuDeviceGetCount", "ia");
 
   /** The device with this ordinal, which is what device_id holds. */
-  static final Symbol CU_DEVICE_GET = LIBRARY.required("cuDeviceGet", "iai");
+  static final Symbol CU_DEVICE_GET = LIBRARY.symbol("cuDeviceGet", "iai");
 
   /** The name of a device. */
-  static final Symbol CU_DEVICE_GET_NAME = LIBRARY.optional("cuDeviceGetName", "iaii");
+  static final Symbol CU_DEVICE_GET_NAME = LIBRARY.symbol("cuDeviceGetName", "iaii");
 
   /** One property of a device. */
-  static final Symbol CU_DEVICE_GET_ATTRIBUTE = LIBRARY.optional("cuDeviceGetAttribute", "iaii");
+  static final Symbol CU_DEVICE_GET_ATTRIBUTE = LIBRARY.symbol("cuDeviceGetAttribute", "iaii");
 
   /** Whether the primary context exists already; asking does not create it. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_GET_STATE =
-      LIBRARY.required("cuDevicePrimaryCtxGetState", "iiaa");
+      LIBRARY.symbol("cuDevicePrimaryCtxGetState", "iiaa");
 
   /** The primary context with one more reference; creates it when it is not active. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_RETAIN =
-      LIBRARY.required("cuDevicePrimaryCtxRetain", "iai");
+      LIBRARY.symbol("cuDevicePrimaryCtxRetain", "iai");
 
   /** Gives one reference back; the last one destroys the context. */
   static final Symbol CU_DEVICE_PRIMARY_CTX_RELEASE =
-      LIBRARY.required("cuDevicePrimaryCtxRelease_v2", "ii");
+      LIBRARY.symbol("cuDevicePrimaryCtxRelease_v2", "ii");
 
   /** The context of the calling thread; NULL when it has none. */
-  static final Symbol CU_CTX_GET_CURRENT = LIBRARY.required("cuCtxGetCurrent", "ia");
+  static final Symbol CU_CTX_GET_CURRENT = LIBRARY.symbol("cuCtxGetCurrent", "ia");
 
   /** Makes a context current for the calling thread, above the one before. */
-  static final Symbol CU_CTX_PUSH_CURRENT = LIBRARY.required("cuCtxPushCurrent_v2", "ia");
+  static final Symbol CU_CTX_PUSH_CURRENT = LIBRARY.symbol("cuCtxPushCurrent_v2", "ia");
 
   /** Takes the topmost context off and makes the one below current. */
-  static final Symbol CU_CTX_POP_CURRENT = LIBRARY.required("cuCtxPopCurrent_v2", "ia");
+  static final Symbol CU_CTX_POP_CURRENT = LIBRARY.symbol("cuCtxPopCurrent_v2", "ia");
 
   /** The device of the current context. */
-  static final Symbol CU_CTX_GET_DEVICE = LIBRARY.required("cuCtxGetDevice", "ia");
+  static final Symbol CU_CTX_GET_DEVICE = LIBRARY.symbol("cuCtxGetDevice", "ia");
 
   /**
    * A number that no other context of the process has, ever; a CUcontext may come back for another
    * context. Optional: CUDA 12.0 and later.
    */
-  static final Symbol CU_CTX_GET_ID = LIBRARY.optional("cuCtxGetId", "iaa");
+  static final Symbol CU_CTX_GET_ID = LIBRARY.symbol("cuCtxGetId", "iaa");
 
   /**
    * The context of a stream; that of the default streams is the current one.
    * CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for a stream whose capture has failed and is not ended.
    * Its _v2 has a third argument, for green contexts.
    */
-  static final Symbol CU_STREAM_GET_CTX = LIBRARY.required("cuStreamGetCtx", "iaa");
+  static final Symbol CU_STREAM_GET_CTX = LIBRARY.symbol("cuStreamGetCtx", "iaa");
 
   /** One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does not know it. */
-  static final Symbol CU_POINTER_GET_ATTRIBUTE = LIBRARY.required("cuPointerGetAttribute", "iaia");
+  static final Symbol CU_POINTER_GET_ATTRIBUTE = LIBRARY.symbol("cuPointerGetAttribute", "iaia");
 
   /** Whether the work before the event is done. */
-  static final Symbol CU_EVENT_QUERY = LIBRARY.required("cuEventQuery", "ia");
+  static final Symbol CU_EVENT_QUERY = LIBRARY.symbol("cuEventQuery", "ia");
 
   /** Blocks the calling thread until the event has happened. */
-  static final Symbol CU_EVENT_SYNCHRONIZE = LIBRARY.required("cuEventSynchronize", "ia");
+  static final Symbol CU_EVENT_SYNCHRONIZE = LIBRARY.symbol("cuEventSynchronize", "ia");
 
   /** Lets what is enqueued on the stream from now on wait for the event; returns at once. */
-  static final Symbol CU_STREAM_WAIT_EVENT = LIBRARY.required("cuStreamWaitEvent", "iaai");
+  static final Symbol CU_STREAM_WAIT_EVENT = LIBRARY.symbol("cuStreamWaitEvent", "iaai");
 
   /** A new event in the current context. */
-  static final Symbol CU_EVENT_CREATE = LIBRARY.optional("cuEventCreate", "iai");
+  static final Symbol CU_EVENT_CREATE = LIBRARY.symbol("cuEventCreate", "iai");
 
   /** The event happens when everything that is on the stream now is done. */
-  static final Symbol CU_EVENT_RECORD = LIBRARY.optional("cuEventRecord", "iaa");
+  static final Symbol CU_EVENT_RECORD = LIBRARY.symbol("cuEventRecord", "iaa");
 
   /**
    * The same with flags; the external one only on a stream that is captured. Optional: CUDA 11.1
    * and later.
    */
-  static final Symbol CU_EVENT_RECORD_WITH_FLAGS =
-      LIBRARY.optional("cuEventRecordWithFlags", "iaai");
+  static final Symbol CU_EVENT_RECORD_WITH_FLAGS = LIBRARY.symbol("cuEventRecordWithFlags", "iaai");
 
   /**
    * Whether a stream is captured into a graph; does not disturb the capture. For the legacy default
    * stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream that waits for it is captured.
    */
-  static final Symbol CU_STREAM_IS_CAPTURING = LIBRARY.required("cuStreamIsCapturing", "iaa");
+  static final Symbol CU_STREAM_IS_CAPTURING = LIBRARY.symbol("cuStreamIsCapturing", "iaa");
 
   /**
    * Sets what the calling thread may call while streams are captured, and returns what it was.
@@ -277,74 +276,74 @@ final class CudaTable {
    * capture, unless the mode is relaxed.
    */
   static final Symbol CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE =
-      LIBRARY.required("cuThreadExchangeStreamCaptureMode", "ia");
+      LIBRARY.symbol("cuThreadExchangeStreamCaptureMode", "ia");
 
   /** Returns at once; what waits for the event goes on waiting. */
-  static final Symbol CU_EVENT_DESTROY = LIBRARY.optional("cuEventDestroy_v2", "ia");
+  static final Symbol CU_EVENT_DESTROY = LIBRARY.symbol("cuEventDestroy_v2", "ia");
 
   /** A new stream in the current context. */
-  static final Symbol CU_STREAM_CREATE = LIBRARY.optional("cuStreamCreate", "iai");
+  static final Symbol CU_STREAM_CREATE = LIBRARY.symbol("cuStreamCreate", "iai");
 
   /** Returns at once; the work on the stream goes on. */
-  static final Symbol CU_STREAM_DESTROY = LIBRARY.optional("cuStreamDestroy_v2", "ia");
+  static final Symbol CU_STREAM_DESTROY = LIBRARY.symbol("cuStreamDestroy_v2", "ia");
 
   /** Blocks until the work on the stream is done. */
-  static final Symbol CU_STREAM_SYNCHRONIZE = LIBRARY.optional("cuStreamSynchronize", "ia");
+  static final Symbol CU_STREAM_SYNCHRONIZE = LIBRARY.symbol("cuStreamSynchronize", "ia");
 
   /** Whether the work on the stream is done. */
-  static final Symbol CU_STREAM_QUERY = LIBRARY.optional("cuStreamQuery", "ia");
+  static final Symbol CU_STREAM_QUERY = LIBRARY.symbol("cuStreamQuery", "ia");
 
   /**
    * Lets the stream wait until a word in memory fulfills the condition in flags. Optional: CUDA
    * 11.7 and later.
    */
-  static final Symbol CU_STREAM_WAIT_VALUE32 = LIBRARY.optional("cuStreamWaitValue32_v2", "iaaii");
+  static final Symbol CU_STREAM_WAIT_VALUE32 = LIBRARY.symbol("cuStreamWaitValue32_v2", "iaaii");
 
   /** Device memory. */
-  static final Symbol CU_MEM_ALLOC = LIBRARY.optional("cuMemAlloc_v2", "iaa");
+  static final Symbol CU_MEM_ALLOC = LIBRARY.symbol("cuMemAlloc_v2", "iaa");
 
   /** Frees device or managed memory; may wait for work that uses it. */
-  static final Symbol CU_MEM_FREE = LIBRARY.optional("cuMemFree_v2", "ia");
+  static final Symbol CU_MEM_FREE = LIBRARY.symbol("cuMemFree_v2", "ia");
 
   /** Managed memory. */
-  static final Symbol CU_MEM_ALLOC_MANAGED = LIBRARY.optional("cuMemAllocManaged", "iaai");
+  static final Symbol CU_MEM_ALLOC_MANAGED = LIBRARY.symbol("cuMemAllocManaged", "iaai");
 
   /** Pinned host memory. */
-  static final Symbol CU_MEM_HOST_ALLOC = LIBRARY.optional("cuMemHostAlloc", "iaai");
+  static final Symbol CU_MEM_HOST_ALLOC = LIBRARY.symbol("cuMemHostAlloc", "iaai");
 
   /** Frees pinned host memory. */
-  static final Symbol CU_MEM_FREE_HOST = LIBRARY.optional("cuMemFreeHost", "ia");
+  static final Symbol CU_MEM_FREE_HOST = LIBRARY.symbol("cuMemFreeHost", "ia");
 
   /** The device's address of pinned host memory. */
   static final Symbol CU_MEM_HOST_GET_DEVICE_POINTER =
-      LIBRARY.optional("cuMemHostGetDevicePointer_v2", "iaai");
+      LIBRARY.symbol("cuMemHostGetDevicePointer_v2", "iaai");
 
   /** Copies between any two addresses, in the order of the stream. */
-  static final Symbol CU_MEMCPY_ASYNC = LIBRARY.required("cuMemcpyAsync", "iaaaa");
+  static final Symbol CU_MEMCPY_ASYNC = LIBRARY.symbol("cuMemcpyAsync", "iaaaa");
 
   /** Copies to the device; from pageable memory it may block. */
-  static final Symbol CU_MEMCPY_HTOD_ASYNC = LIBRARY.optional("cuMemcpyHtoDAsync_v2", "iaaaa");
+  static final Symbol CU_MEMCPY_HTOD_ASYNC = LIBRARY.symbol("cuMemcpyHtoDAsync_v2", "iaaaa");
 
   /** Copies to the host; to pageable memory it may block. */
-  static final Symbol CU_MEMCPY_DTOH_ASYNC = LIBRARY.optional("cuMemcpyDtoHAsync_v2", "iaaaa");
+  static final Symbol CU_MEMCPY_DTOH_ASYNC = LIBRARY.symbol("cuMemcpyDtoHAsync_v2", "iaaaa");
 
   /** Fills memory with one byte. */
-  static final Symbol CU_MEMSET_D8_ASYNC = LIBRARY.optional("cuMemsetD8Async", "iaiaa");
+  static final Symbol CU_MEMSET_D8_ASYNC = LIBRARY.symbol("cuMemsetD8Async", "iaiaa");
 
   /** How much memory the device of the current context has. */
-  static final Symbol CU_MEM_GET_INFO = LIBRARY.optional("cuMemGetInfo_v2", "iaa");
+  static final Symbol CU_MEM_GET_INFO = LIBRARY.symbol("cuMemGetInfo_v2", "iaa");
 
   /** Loads device code, a cubin, a fatbin or PTX, from memory. */
-  static final Symbol CU_MODULE_LOAD_DATA = LIBRARY.optional("cuModuleLoadData", "iaa");
+  static final Symbol CU_MODULE_LOAD_DATA = LIBRARY.symbol("cuModuleLoadData", "iaa");
 
   /** Unloads device code. */
-  static final Symbol CU_MODULE_UNLOAD = LIBRARY.optional("cuModuleUnload", "ia");
+  static final Symbol CU_MODULE_UNLOAD = LIBRARY.symbol("cuModuleUnload", "ia");
 
   /** The kernel of this name. */
-  static final Symbol CU_MODULE_GET_FUNCTION = LIBRARY.optional("cuModuleGetFunction", "iaaa");
+  static final Symbol CU_MODULE_GET_FUNCTION = LIBRARY.symbol("cuModuleGetFunction", "iaaa");
 
   /** Enqueues a kernel; arguments holds the address of each argument. */
-  static final Symbol CU_LAUNCH_KERNEL = LIBRARY.optional("cuLaunchKernel", "iaiiiiiiiaaa");
+  static final Symbol CU_LAUNCH_KERNEL = LIBRARY.symbol("cuLaunchKernel", "iaiiiiiiiaaa");
 
   private CudaTable() {}
 

@@ -126,14 +126,15 @@ public final class DeviceArray extends ArrayOwner {
    * operation loads; Vulkan needs a {@link VulkanContext}, every other device type a {@link
    * Waiter}. An event that there is no way to wait on is an error, never skipped.
    *
-   * <p>CUDA contexts: an operation on a stream happens in the stream's own context, every other one
-   * in the current one of the thread; when there is none, in the primary context of the device, if
-   * that is active already. None is created, and afterwards the thread has the one that it had
-   * before. With HIP the same holds for the thread's device. A virtual thread has the context of
-   * its carrier: call this on a platform thread where it matters. While another thread captures a
-   * graph, the operations neither fail nor disturb the capture; HIP before ROCm 7.2 may refuse to
-   * say whether an event has happened while any thread captures in global mode, and invalidate that
-   * capture.
+   * <p>CUDA contexts: an operation on a stream happens in the stream's own context. A default
+   * stream is that of the current context if this is of the array's device, else that of the
+   * device's primary context, if that is active already. Every other operation happens in the
+   * current context; without one, in the primary context of the device. None is created, and
+   * afterwards the thread has the one that it had before. With HIP the same holds for the thread's
+   * device. A virtual thread has the context of its carrier: call this on a platform thread where
+   * it matters. While another thread captures a graph, the operations neither fail nor disturb the
+   * capture; HIP before ROCm 7.2 may refuse to say whether an event has happened while any thread
+   * captures in global mode, and invalidate that capture.
    *
    * <p>No runtime can be interrupted: an interrupt does not end the wait, and the thread stays
    * interrupted. A waiter may do otherwise. Keep the array open until this returns. Any thread,
@@ -234,10 +235,21 @@ public final class DeviceArray extends ArrayOwner {
    * Closes the array when everything is done that is on the stream now. For a consumer whose own
    * kernels still read the buffers: {@link #close} would free the memory under them.
    *
-   * <p>It returns at once, and the array is closed. The release callback is called later, on a
-   * daemon thread of this library, never within a callback of a driver. A slow callback delays no
-   * other release, and may free memory while another thread captures. A child that was moved out
-   * before is not waited for.
+   * <p>The array is closed in every case, and never released early:
+   *
+   * <ul>
+   *   <li>Normally this returns at once. The release callback runs later, on a daemon thread of
+   *       this library, never within a callback of a driver. The stream's context is current then,
+   *       and the callback may free memory while another thread captures. Up to 64 callbacks may
+   *       block without delaying the others. A child that was moved out before is not waited for.
+   *   <li>Without a thread or memory, it waits for the stream and releases the array.
+   *   <li>If it cannot wait either, it leaks the array, counts it and throws the reason.
+   *   <li>It releases an array at once if its device type has no runtime, and the stream is 0 of
+   *       such a type too. Memory of the host may be read by a stream of any runtime.
+   * </ul>
+   *
+   * <p>With {@link OnCapture#KEEP} an array whose stream is being captured stays pending until the
+   * capture has ended and the stream has passed. The stream must live until then.
    *
    * <p>An event whose state the driver does not report does not count for passed, however often it
    * is asked: the array is released when the driver answers, see {@link #pendingReleases}. When the
@@ -246,13 +258,13 @@ public final class DeviceArray extends ArrayOwner {
    *
    * @param stream the stream
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
-   *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured, because the buffers are
-   *     read whenever the graph is launched; EAGAIN when there can be no thread. After an error the
-   *     array is as it was, and not closed: work may still read it, so close it when the stream has
-   *     passed, and do not use this within a try that closes the array.
+   *     of CUDA, HIP and OpenCL; EINVAL for a stream of another runtime; EBUSY for a stream that is
+   *     being captured, because the buffers are read whenever the graph is launched. The array is
+   *     leaked.
+   * @throws IllegalStateException if the array is closed
    */
   public void releaseAfter(DeviceStream stream) {
-    Events.releaseAfter(this, stream);
+    ReleaseAfter.run(this, stream);
   }
 
   /**

@@ -11,25 +11,31 @@ import io.github.fletching.abi.DeviceType;
 public final class DeviceStream {
   private final DeviceType deviceType;
   private final long handle;
+  private final long deviceId;
   private final OnCapture onCapture;
+  final long context; // of CUDA, for a default stream; 0 for the current one
 
-  private DeviceStream(DeviceType deviceType, long handle, OnCapture onCapture) {
+  private DeviceStream(
+      DeviceType deviceType, long handle, long deviceId, OnCapture onCapture, long context) {
     this.deviceType = deviceType;
     this.handle = handle;
+    this.deviceId = deviceId;
     this.onCapture = onCapture;
+    this.context = context;
   }
 
   /**
    * The handle is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter
    * of another device type accepts. CUDA and HIP have default streams: 0 and 1 are the legacy one,
-   * 2 is the calling thread's. OpenCL has none. It refuses a capture.
+   * 2 is the calling thread's. They are those of the array's device, whichever device is current,
+   * unless {@link #onDevice} names another device. OpenCL has none. It refuses a capture.
    *
    * @param deviceType the type of the device
    * @param handle the handle of the runtime
    * @return the stream
    */
   public static DeviceStream of(DeviceType deviceType, long handle) {
-    return new DeviceStream(deviceType, handle, OnCapture.REFUSE);
+    return new DeviceStream(deviceType, handle, -1, OnCapture.REFUSE, 0);
   }
 
   /**
@@ -39,7 +45,27 @@ public final class DeviceStream {
    * @return this stream
    */
   public DeviceStream onCapture(OnCapture choice) {
-    return new DeviceStream(deviceType, handle, choice);
+    return new DeviceStream(deviceType, handle, deviceId, choice, context);
+  }
+
+  /**
+   * The same stream with a device, which matters for a default stream.
+   *
+   * @param id which device of the type; -1 for the array's
+   * @return this stream
+   */
+  public DeviceStream onDevice(long id) {
+    return new DeviceStream(deviceType, handle, id, onCapture, context);
+  }
+
+  /** Another default stream, or the same one on another thread. */
+  DeviceStream resolved(long newHandle, long id, long newContext) {
+    return new DeviceStream(deviceType, newHandle, id, onCapture, newContext);
+  }
+
+  /** The stream with the array's device if it names none. */
+  DeviceStream completed(long id) {
+    return deviceId < 0 ? onDevice(id) : this;
   }
 
   /**
@@ -61,6 +87,15 @@ public final class DeviceStream {
   }
 
   /**
+   * Which device of the type.
+   *
+   * @return the device; -1 for the array's
+   */
+  public long deviceId() {
+    return deviceId;
+  }
+
+  /**
    * What an operation does while the stream is captured.
    *
    * @return this stream
@@ -71,13 +106,17 @@ public final class DeviceStream {
 
   /** Refuses a stream of another runtime. */
   void check(String operation, DeviceType expected) {
-    RuntimeKind own = RuntimeKind.of(deviceType);
-    if (own != RuntimeKind.of(expected) || (own == null && !deviceType.equals(expected))) {
+    boolean isOther = !isOfRuntime(expected);
+    if (isOther || (RuntimeKind.of(deviceType) == null && !deviceType.equals(expected))) {
       throw FletchingException.invalid(
           String.format(
               "%s: stream of another runtime: expected one of %s, got one of %s",
               operation, expected, deviceType));
     }
+  }
+
+  boolean isOfRuntime(DeviceType type) {
+    return RuntimeKind.of(deviceType) == RuntimeKind.of(type);
   }
 
   @Override

@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
+import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
 import java.util.List;
 
@@ -29,9 +30,9 @@ final class Events {
   static void waitOn(DeviceArray array, DeviceStream stream) {
     SyncEvent event = of(array, "wait_on");
     if (event != null) {
-      Waiter waiter = Waiters.of("wait_on", event.deviceType());
-      stream.check("wait_on", event.deviceType());
-      waiter.waitOn(event, stream);
+      DeviceStream there = stream.completed(event.deviceId());
+      there.check("wait_on", event.deviceType());
+      Waiters.of("wait_on", event.deviceType()).waitOn(event, there);
     }
     Reference.reachabilityFence(array);
   }
@@ -45,70 +46,44 @@ final class Events {
 
   static void export(DeviceArray array, DeviceStream stream) {
     String operation = "export_with_event";
-    Vendor vendor = recording(operation, array);
-    if (array.syncEvent() != 0) {
+    if (of(array, operation) != null) {
       throw FletchingException.invalid(operation + ": sync_event is set: expected NULL");
     }
-    stream.check(operation, array.deviceType());
-    long deviceId = array.deviceId();
+    Vendor vendor = recording(operation, array.deviceType(), array.deviceType());
+    DeviceStream there = stream.completed(array.deviceId());
+    there.check(operation, array.deviceType());
     long struct = array.beginChange(operation);
     try {
       List<Long> targets = Tree.liveArrays(operation, struct);
-      try (Recorded recorded = record(operation, vendor, deviceId, stream)) {
+      try (Recorded recorded = vendor.record(there)) {
         for (long target : targets) {
           Share.Hook.attach(Kind.ARRAY, target, recorded);
           recorded.use();
         }
         C.putAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT, recorded.address);
+      } catch (FletchingException e) {
+        throw Vendor.withCaptureHint(
+            operation,
+            e,
+            "export before the capture begins, or pass stream.onCapture(OnCapture.EXTERNAL) for an"
+                + " event that each launch of the graph records");
       }
     } finally {
       array.endChange();
     }
   }
 
-  private static Recorded record(
-      String operation, Vendor vendor, long deviceId, DeviceStream stream) {
-    try {
-      return vendor.record(stream, deviceId);
-    } catch (FletchingException e) {
-      throw Vendor.withCaptureHint(
-          operation,
-          e,
-          operation.equals("release_after")
-              ? "keep the array until the graph is destroyed, and call releaseAfter with the stream"
-                  + " of its last launch"
-              : "export before the capture begins, or pass stream.onCapture(OnCapture.EXTERNAL) for"
-                  + " an event that each launch of the graph records");
-    }
-  }
-
-  static void releaseAfter(DeviceArray array, DeviceStream stream) {
-    String operation = "release_after";
-    Vendor vendor = recording(operation, array);
-    stream.check(operation, array.deviceType());
-    DeviceStream refusing = stream.onCapture(OnCapture.REFUSE);
-    Recorded recorded = record(operation, vendor, array.deviceId(), refusing);
-    try {
-      Reaper.add(operation, recorded, array);
-    } catch (Throwable thrown) {
-      recorded.close();
-      throw thrown;
-    }
-  }
-
-  /** The runtime for a producer's operation. */
-  private static Vendor recording(String operation, DeviceArray array) {
-    array.open(operation);
-    Vendor vendor = Vendor.of(array.deviceType());
+  /** The runtime of a stream, for an operation on an array of a device type. */
+  static Vendor recording(String operation, DeviceType type, DeviceType ofStream) {
+    Vendor vendor = Vendor.of(ofStream);
     if (vendor == null) {
-      throw FletchingException.unsupported(
-          operation + " on " + array.deviceType() + ": " + whyNot(array));
+      throw FletchingException.unsupported(operation + " on " + type + ": " + whyNot(ofStream));
     }
     return vendor;
   }
 
-  private static String whyNot(DeviceArray array) {
-    RuntimeKind kind = RuntimeKind.of(array.deviceType());
+  private static String whyNot(DeviceType type) {
+    RuntimeKind kind = RuntimeKind.of(type);
     if (kind == RuntimeKind.VULKAN) {
       return "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller"
           + " records";

@@ -27,7 +27,7 @@ final class Hip extends CapturingVendor {
 
   /** ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait. */
   @Override
-  void requireExternalEvents() {
+  void requireExternalEvents(boolean isRecord) {
     int version;
     try (Cell out = new Cell()) {
       check(HipTable.HIP_RUNTIME_GET_VERSION, out.address);
@@ -43,7 +43,7 @@ final class Hip extends CapturingVendor {
 
   @Override
   String textOf(Symbol function, int code) {
-    return Native.printable(function.call(code));
+    return function.exists() ? Native.printable(function.call(code)) : "";
   }
 
   @Override
@@ -57,25 +57,62 @@ final class Hip extends CapturingVendor {
     private int before;
 
     @Override
-    void enterStream(DeviceStream stream, long deviceId) {
-      check(HipTable.HIP_GET_DEVICE, out.address);
-      before = C.getInt(out.address);
-      // The default streams belong to the thread's device.
-      if (Long.compareUnsigned(stream.handle(), HipTable.HIP_STREAM_PER_THREAD) <= 0) {
-        return;
+    void enterStream(DeviceStream stream) {
+      long device = stream.deviceId();
+      if (Long.compareUnsigned(stream.handle(), LAST_DEFAULT) > 0) {
+        device = (int) HipTable.HIP_GET_STREAM_DEVICE_ID.call(stream.handle());
+        if (device < 0) {
+          throw FletchingException.invalid(
+              library.title
+                  + ": hipGetStreamDeviceId failed with "
+                  + device
+                  + "; hint: check that the stream is alive");
+        }
       }
-      int device = (int) HipTable.HIP_GET_STREAM_DEVICE_ID.call(stream.handle());
-      if (device < 0) {
+      if (device > Integer.MAX_VALUE) {
         throw FletchingException.invalid(
-            library.title
-                + ": hipGetStreamDeviceId failed with "
-                + device
-                + "; hint: check that the stream is alive");
+            "device_id: not a HIP device: expected 0 to 2147483647, got " + device);
       }
+      if (device >= 0) {
+        enterDevice((int) device);
+      }
+    }
+
+    private int getDevice() {
+      check(HipTable.HIP_GET_DEVICE, out.address);
+      return C.getInt(out.address);
+    }
+
+    private void enterDevice(int device) {
+      HipTable.HIP_SET_DEVICE.require();
+      before = getDevice();
       if (device != before) {
         check(HipTable.HIP_SET_DEVICE, device);
         isChanged = true;
       }
+    }
+
+    @Override
+    void enterAny(long deviceId) {}
+
+    @Override
+    void getOrigin(Recorded recorded) {
+      recorded.device = getDevice();
+    }
+
+    @Override
+    boolean enterOrigin(Recorded recorded) {
+      return true;
+    }
+
+    @Override
+    void enterPlace(Recorded recorded) {
+      enterDevice(recorded.device);
+    }
+
+    @Override
+    DeviceStream resolve(DeviceStream stream) {
+      return stream.resolved(0, getDevice(), 0);
     }
 
     @Override

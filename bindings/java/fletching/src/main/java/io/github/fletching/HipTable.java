@@ -134,77 +134,76 @@ final class HipTable {
   static final int HIP_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE = 10013;
 
   /** Initializes the runtime in this process; flags is 0. */
-  static final Symbol HIP_INIT = LIBRARY.required("hipInit", "ii");
+  static final Symbol HIP_INIT = LIBRARY.symbol("hipInit", "ii");
 
   /** The version of the runtime: 50221153 is 5.2.21153. */
-  static final Symbol HIP_RUNTIME_GET_VERSION = LIBRARY.required("hipRuntimeGetVersion", "ia");
+  static final Symbol HIP_RUNTIME_GET_VERSION = LIBRARY.symbol("hipRuntimeGetVersion", "ia");
 
   /** The name of a result; the text is static. */
-  static final Symbol HIP_GET_ERROR_NAME = LIBRARY.required("hipGetErrorName", "ai");
+  static final Symbol HIP_GET_ERROR_NAME = LIBRARY.symbol("hipGetErrorName", "ai");
 
   /** A sentence about a result; the text is static. */
-  static final Symbol HIP_GET_ERROR_STRING = LIBRARY.required("hipGetErrorString", "ai");
+  static final Symbol HIP_GET_ERROR_STRING = LIBRARY.symbol("hipGetErrorString", "ai");
 
   /** How many devices there are; hipErrorNoDevice when none. */
-  static final Symbol HIP_GET_DEVICE_COUNT = LIBRARY.required("hipGetDeviceCount", "ia");
+  static final Symbol HIP_GET_DEVICE_COUNT = LIBRARY.symbol("hipGetDeviceCount", "ia");
 
   /** The device that the calling thread uses. */
-  static final Symbol HIP_GET_DEVICE = LIBRARY.required("hipGetDevice", "ia");
+  static final Symbol HIP_GET_DEVICE = LIBRARY.symbol("hipGetDevice", "ia");
 
   /** The device that the calling thread uses from now on. */
-  static final Symbol HIP_SET_DEVICE = LIBRARY.required("hipSetDevice", "ii");
+  static final Symbol HIP_SET_DEVICE = LIBRARY.symbol("hipSetDevice", "ii");
 
   /**
    * The device of a stream; that of a default stream is the calling thread's. Negative for an
    * error.
    */
-  static final Symbol HIP_GET_STREAM_DEVICE_ID = LIBRARY.required("hipGetStreamDeviceId", "ia");
+  static final Symbol HIP_GET_STREAM_DEVICE_ID = LIBRARY.symbol("hipGetStreamDeviceId", "ia");
 
   /** The device with this ordinal, which is what device_id holds. */
-  static final Symbol HIP_DEVICE_GET = LIBRARY.required("hipDeviceGet", "iai");
+  static final Symbol HIP_DEVICE_GET = LIBRARY.symbol("hipDeviceGet", "iai");
 
   /** The name of a device. */
-  static final Symbol HIP_DEVICE_GET_NAME = LIBRARY.optional("hipDeviceGetName", "iaii");
+  static final Symbol HIP_DEVICE_GET_NAME = LIBRARY.symbol("hipDeviceGetName", "iaii");
 
   /** One property of a device. */
-  static final Symbol HIP_DEVICE_GET_ATTRIBUTE = LIBRARY.optional("hipDeviceGetAttribute", "iaii");
+  static final Symbol HIP_DEVICE_GET_ATTRIBUTE = LIBRARY.symbol("hipDeviceGetAttribute", "iaii");
 
   /** Whether the primary context exists already. */
   static final Symbol HIP_DEVICE_PRIMARY_CTX_GET_STATE =
-      LIBRARY.required("hipDevicePrimaryCtxGetState", "iiaa");
+      LIBRARY.symbol("hipDevicePrimaryCtxGetState", "iiaa");
 
   /**
    * One property of an address; hipErrorInvalidValue when HIP does not know it. Optional: HIP 5.0
    * and later.
    */
-  static final Symbol HIP_POINTER_GET_ATTRIBUTE =
-      LIBRARY.optional("hipPointerGetAttribute", "iaia");
+  static final Symbol HIP_POINTER_GET_ATTRIBUTE = LIBRARY.symbol("hipPointerGetAttribute", "iaia");
 
   /** Whether the work before the event is done. */
-  static final Symbol HIP_EVENT_QUERY = LIBRARY.required("hipEventQuery", "ia");
+  static final Symbol HIP_EVENT_QUERY = LIBRARY.symbol("hipEventQuery", "ia");
 
   /** Blocks the calling thread until the event has happened. */
-  static final Symbol HIP_EVENT_SYNCHRONIZE = LIBRARY.required("hipEventSynchronize", "ia");
+  static final Symbol HIP_EVENT_SYNCHRONIZE = LIBRARY.symbol("hipEventSynchronize", "ia");
 
   /** Lets what is enqueued on the stream from now on wait for the event; flags is 0. */
-  static final Symbol HIP_STREAM_WAIT_EVENT = LIBRARY.required("hipStreamWaitEvent", "iaai");
+  static final Symbol HIP_STREAM_WAIT_EVENT = LIBRARY.symbol("hipStreamWaitEvent", "iaai");
 
   /** A new event on the calling thread's device. */
   static final Symbol HIP_EVENT_CREATE_WITH_FLAGS =
-      LIBRARY.optional("hipEventCreateWithFlags", "iai");
+      LIBRARY.symbol("hipEventCreateWithFlags", "iai");
 
   /**
    * The event happens when everything that is on the stream now is done. ROCm 5.2.3 declares the
    * per-thread one and does not export it.
    */
-  static final Symbol HIP_EVENT_RECORD = LIBRARY.optional("hipEventRecord", "iaa");
+  static final Symbol HIP_EVENT_RECORD = LIBRARY.symbol("hipEventRecord", "iaa");
 
   /** The same with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4 and later. */
   static final Symbol HIP_EVENT_RECORD_WITH_FLAGS =
-      LIBRARY.optional("hipEventRecordWithFlags", "iaai");
+      LIBRARY.symbol("hipEventRecordWithFlags", "iaai");
 
   /** Whether a stream is captured into a graph. Optional: ROCm 4.3 and later. */
-  static final Symbol HIP_STREAM_IS_CAPTURING = LIBRARY.optional("hipStreamIsCapturing", "iaa");
+  static final Symbol HIP_STREAM_IS_CAPTURING = LIBRARY.symbol("hipStreamIsCapturing", "iaa");
 
   /**
    * Sets what the calling thread may call while streams are captured, and returns what it was.
@@ -212,73 +211,73 @@ final class HipTable {
    * 5.0 and later.
    */
   static final Symbol HIP_THREAD_EXCHANGE_STREAM_CAPTURE_MODE =
-      LIBRARY.optional("hipThreadExchangeStreamCaptureMode", "ia");
+      LIBRARY.symbol("hipThreadExchangeStreamCaptureMode", "ia");
 
   /** Returns at once; what waits for the event goes on waiting. */
-  static final Symbol HIP_EVENT_DESTROY = LIBRARY.optional("hipEventDestroy", "ia");
+  static final Symbol HIP_EVENT_DESTROY = LIBRARY.symbol("hipEventDestroy", "ia");
 
   /** A new stream on the calling thread's device. */
   static final Symbol HIP_STREAM_CREATE_WITH_FLAGS =
-      LIBRARY.optional("hipStreamCreateWithFlags", "iai");
+      LIBRARY.symbol("hipStreamCreateWithFlags", "iai");
 
   /** Destroys a stream. */
-  static final Symbol HIP_STREAM_DESTROY = LIBRARY.optional("hipStreamDestroy", "ia");
+  static final Symbol HIP_STREAM_DESTROY = LIBRARY.symbol("hipStreamDestroy", "ia");
 
   /** Blocks until the work on the stream is done. */
-  static final Symbol HIP_STREAM_SYNCHRONIZE = LIBRARY.optional("hipStreamSynchronize", "ia");
+  static final Symbol HIP_STREAM_SYNCHRONIZE = LIBRARY.symbol("hipStreamSynchronize", "ia");
 
   /** Whether the work on the stream is done. */
-  static final Symbol HIP_STREAM_QUERY = LIBRARY.optional("hipStreamQuery", "ia");
+  static final Symbol HIP_STREAM_QUERY = LIBRARY.symbol("hipStreamQuery", "ia");
 
   /**
    * Lets the stream wait until a word of hipMallocSignalMemory fulfills the condition in flags;
    * CUDA's takes any memory of the device's, and has no mask.
    */
-  static final Symbol HIP_STREAM_WAIT_VALUE32 = LIBRARY.optional("hipStreamWaitValue32", "iaaiii");
+  static final Symbol HIP_STREAM_WAIT_VALUE32 = LIBRARY.symbol("hipStreamWaitValue32", "iaaiii");
 
   /** Device memory. */
-  static final Symbol HIP_MALLOC = LIBRARY.optional("hipMalloc", "iaa");
+  static final Symbol HIP_MALLOC = LIBRARY.symbol("hipMalloc", "iaa");
 
   /** Device memory of a kind; with hipMallocSignalMemory the size is 8. */
-  static final Symbol HIP_EXT_MALLOC_WITH_FLAGS = LIBRARY.optional("hipExtMallocWithFlags", "iaai");
+  static final Symbol HIP_EXT_MALLOC_WITH_FLAGS = LIBRARY.symbol("hipExtMallocWithFlags", "iaai");
 
   /** Frees device, managed or signal memory; waits for the device. */
-  static final Symbol HIP_FREE = LIBRARY.optional("hipFree", "ia");
+  static final Symbol HIP_FREE = LIBRARY.symbol("hipFree", "ia");
 
   /** Managed memory. */
-  static final Symbol HIP_MALLOC_MANAGED = LIBRARY.optional("hipMallocManaged", "iaai");
+  static final Symbol HIP_MALLOC_MANAGED = LIBRARY.symbol("hipMallocManaged", "iaai");
 
   /** Pinned host memory. */
-  static final Symbol HIP_HOST_MALLOC = LIBRARY.optional("hipHostMalloc", "iaai");
+  static final Symbol HIP_HOST_MALLOC = LIBRARY.symbol("hipHostMalloc", "iaai");
 
   /** Frees pinned host memory. */
-  static final Symbol HIP_HOST_FREE = LIBRARY.optional("hipHostFree", "ia");
+  static final Symbol HIP_HOST_FREE = LIBRARY.symbol("hipHostFree", "ia");
 
   /** The device's address of pinned host memory. */
   static final Symbol HIP_HOST_GET_DEVICE_POINTER =
-      LIBRARY.optional("hipHostGetDevicePointer", "iaai");
+      LIBRARY.symbol("hipHostGetDevicePointer", "iaai");
 
   /** Copies in the order of the stream. */
-  static final Symbol HIP_MEMCPY_ASYNC = LIBRARY.required("hipMemcpyAsync", "iaaaia");
+  static final Symbol HIP_MEMCPY_ASYNC = LIBRARY.symbol("hipMemcpyAsync", "iaaaia");
 
   /** Fills memory with one byte. */
-  static final Symbol HIP_MEMSET_ASYNC = LIBRARY.optional("hipMemsetAsync", "iaiaa");
+  static final Symbol HIP_MEMSET_ASYNC = LIBRARY.symbol("hipMemsetAsync", "iaiaa");
 
   /** How much memory the calling thread's device has. */
-  static final Symbol HIP_MEM_GET_INFO = LIBRARY.optional("hipMemGetInfo", "iaa");
+  static final Symbol HIP_MEM_GET_INFO = LIBRARY.symbol("hipMemGetInfo", "iaa");
 
   /** Loads device code from memory. */
-  static final Symbol HIP_MODULE_LOAD_DATA = LIBRARY.optional("hipModuleLoadData", "iaa");
+  static final Symbol HIP_MODULE_LOAD_DATA = LIBRARY.symbol("hipModuleLoadData", "iaa");
 
   /** Unloads device code. */
-  static final Symbol HIP_MODULE_UNLOAD = LIBRARY.optional("hipModuleUnload", "ia");
+  static final Symbol HIP_MODULE_UNLOAD = LIBRARY.symbol("hipModuleUnload", "ia");
 
   /** The kernel of this name. */
-  static final Symbol HIP_MODULE_GET_FUNCTION = LIBRARY.optional("hipModuleGetFunction", "iaaa");
+  static final Symbol HIP_MODULE_GET_FUNCTION = LIBRARY.symbol("hipModuleGetFunction", "iaaa");
 
   /** Enqueues a kernel; arguments holds the address of each argument. */
   static final Symbol HIP_MODULE_LAUNCH_KERNEL =
-      LIBRARY.optional("hipModuleLaunchKernel", "iaiiiiiiiaaa");
+      LIBRARY.symbol("hipModuleLaunchKernel", "iaiiiiiiiaaa");
 
   private HipTable() {}
 

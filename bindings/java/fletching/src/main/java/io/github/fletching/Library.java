@@ -25,17 +25,9 @@ final class Library {
     names = WINDOWS ? windows : MACOS ? macos : linux;
   }
 
-  /** A function without which there is no operation. */
-  Symbol required(String name, String signature) {
-    return add(new Symbol(this, name, signature, true));
-  }
-
-  /** A function that a library may lack. */
-  Symbol optional(String name, String signature) {
-    return add(new Symbol(this, name, signature, false));
-  }
-
-  private Symbol add(Symbol symbol) {
+  /** A function, which the library may lack: then the operations that need it fail. */
+  Symbol symbol(String name, String signature) {
+    Symbol symbol = new Symbol(this, name, signature);
     symbols.add(symbol);
     return symbol;
   }
@@ -43,8 +35,7 @@ final class Library {
   /**
    * Finds the functions. What did not work is tried again by the next call.
    *
-   * @throws FletchingException ENOENT, with every name and the reason, when there is no library;
-   *     ENOSYS when it lacks a function that is required
+   * @throws FletchingException ENOENT, with every name and the reason, when there is no library
    */
   void load() {
     if (loaded) {
@@ -57,9 +48,6 @@ final class Library {
       long handle = open();
       for (Symbol symbol : symbols) {
         symbol.address = Loader.find(handle, symbol.name);
-        if (symbol.required) {
-          symbol.require();
-        }
       }
       loaded = true;
     }

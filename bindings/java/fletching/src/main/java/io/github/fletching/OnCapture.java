@@ -17,5 +17,12 @@ public enum OnCapture {
    * the array must not be handed on before. ENOTSUP for a runtime without such events: CUDA has
    * them from 11.1 on, ROCm from 7.0 on.
    */
-  EXTERNAL
+  EXTERNAL,
+
+  /**
+   * Of {@link DeviceArray#releaseAfter}: the array is kept until the capture has ended and the
+   * stream has passed. The stream must live until then. For every other operation this is {@link
+   * #REFUSE}.
+   */
+  KEEP
 }

@@ -29,9 +29,17 @@ final class Opencl extends Vendor {
 
   /** What a function answers about an event or a queue, in a number that may be shorter. */
   private long get(Symbol function, long of, int what, int size, Cell out) {
-    C.putLong(out.address, OpenclTable.CL_QUEUED);
+    C.putLong(out.address, size == Integer.BYTES ? OpenclTable.CL_QUEUED : 0);
     check(function, of, what, size, out.address, 0);
     return C.getAddress(out.address);
+  }
+
+  /** The queue of an event; a user event has none. */
+  private long queueOf(long event) {
+    try (Cell out = new Cell()) {
+      int what = OpenclTable.CL_EVENT_COMMAND_QUEUE;
+      return get(OpenclTable.CL_GET_EVENT_INFO, event, what, POINTER, out);
+    }
   }
 
   private int stateOf(long event) {
@@ -41,8 +49,7 @@ final class Opencl extends Vendor {
     }
   }
 
-  private boolean isDone(long event) {
-    int state = stateOf(event);
+  private boolean isDone(int state) {
     if (OpenclTable.stateOf(state) == EventState.FAILED) {
       throw error("the command of the event", state);
     }
@@ -53,7 +60,14 @@ final class Opencl extends Vendor {
   public boolean isReady(SyncEvent event) {
     long handle = event.handle();
     library.load();
-    return isDone(handle);
+    int state = stateOf(handle);
+    // A command may stay queued until a flush: without one, a caller that polls may never see the
+    // end.
+    long producer = state == OpenclTable.CL_QUEUED ? queueOf(handle) : 0;
+    if (producer != 0) {
+      check(OpenclTable.CL_FLUSH, producer);
+    }
+    return isDone(state);
   }
 
   @Override
@@ -62,7 +76,7 @@ final class Opencl extends Vendor {
     library.load();
     int code = (int) OpenclTable.CL_WAIT_FOR_EVENTS.call(1, event.address());
     if (code == OpenclTable.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
-      isDone(handle); // the command itself has failed, and its state says how
+      isDone(stateOf(handle)); // the command itself has failed, and its state says how
     }
     check(OpenclTable.CL_WAIT_FOR_EVENTS.name, code);
   }
@@ -74,21 +88,20 @@ final class Opencl extends Vendor {
     library.load();
     try (Cell out = new Cell()) {
       checkContext(handle, queue, out);
-      Symbol get = OpenclTable.CL_GET_EVENT_INFO;
-      long producer = get(get, handle, OpenclTable.CL_EVENT_COMMAND_QUEUE, POINTER, out);
-      if (producer != 0) { // a user event has no queue
-        // A queue need not begin with a command before it is flushed.
-        check(OpenclTable.CL_FLUSH, producer);
-      }
+    }
+    long producer = queueOf(handle);
+    if (producer != 0) {
+      // A queue need not begin with a command before it is flushed.
+      check(OpenclTable.CL_FLUSH, producer);
     }
     check(OpenclTable.CL_ENQUEUE_BARRIER_WITH_WAIT_LIST, queue, 1, event.address(), 0);
   }
 
   private void checkContext(long event, long queue, Cell out) {
-    Symbol ofQueue = OpenclTable.CL_GET_COMMAND_QUEUE_INFO;
-    long other = get(ofQueue, queue, OpenclTable.CL_QUEUE_CONTEXT, POINTER, out);
     Symbol ofEvent = OpenclTable.CL_GET_EVENT_INFO;
-    if (get(ofEvent, event, OpenclTable.CL_EVENT_CONTEXT, POINTER, out) != other) {
+    long own = get(ofEvent, event, OpenclTable.CL_EVENT_CONTEXT, POINTER, out);
+    Symbol ofQueue = OpenclTable.CL_GET_COMMAND_QUEUE_INFO;
+    if (get(ofQueue, queue, OpenclTable.CL_QUEUE_CONTEXT, POINTER, out) != own) {
       throw FletchingException.invalid(
           "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
               + " event's context, or call synchronize");
@@ -96,13 +109,17 @@ final class Opencl extends Vendor {
   }
 
   @Override
-  void record(Recorded recorded, DeviceStream stream, long deviceId) {
+  void record(Recorded recorded, DeviceStream stream) {
     long queue = queueOf(stream);
+    library.load();
+    OpenclTable.CL_RELEASE_EVENT.require();
+    OpenclTable.CL_FLUSH.require();
     check(OpenclTable.CL_ENQUEUE_MARKER_WITH_WAIT_LIST, queue, 0, 0, recorded.address);
     // An event that no queue has submitted never happens.
     check(OpenclTable.CL_FLUSH, queue);
   }
 
+  /** A failed marker is final, but other commands of the queue may still run: see settle. */
   @Override
   boolean hasPassed(Recorded recorded) {
     int state = stateOf(recorded.event());
@@ -115,7 +132,31 @@ final class Opencl extends Vendor {
   }
 
   @Override
-  void runRelaxed(Runnable body) {
+  void settle(Recorded recorded) {
+    try {
+      long event = recorded.event();
+      if (OpenclTable.isLost(stateOf(event))) {
+        check(OpenclTable.CL_FINISH, queueOf(event));
+      }
+    } catch (FletchingException e) {
+      // No caller can receive an error.
+    }
+  }
+
+  @Override
+  void runAtOrigin(Recorded recorded, Runnable body) {
     body.run();
+  }
+
+  @Override
+  void finish(DeviceStream stream) {
+    long queue = queueOf(stream);
+    library.load();
+    check(OpenclTable.CL_FINISH, queue);
+  }
+
+  @Override
+  DeviceStream resolve(DeviceStream stream) {
+    return stream;
   }
 }

@@ -102,114 +102,111 @@ final class OpenclTable {
   static final int CL_DEVICE_VERSION = 4143;
 
   /** The drivers. */
-  static final Symbol CL_GET_PLATFORM_IDS = LIBRARY.optional("clGetPlatformIDs", "iiaa");
+  static final Symbol CL_GET_PLATFORM_IDS = LIBRARY.symbol("clGetPlatformIDs", "iiaa");
 
   /** The devices of a driver. */
-  static final Symbol CL_GET_DEVICE_IDS = LIBRARY.optional("clGetDeviceIDs", "ialiaa");
+  static final Symbol CL_GET_DEVICE_IDS = LIBRARY.symbol("clGetDeviceIDs", "ialiaa");
 
   /** One property of a device. */
-  static final Symbol CL_GET_DEVICE_INFO = LIBRARY.optional("clGetDeviceInfo", "iaiaaa");
+  static final Symbol CL_GET_DEVICE_INFO = LIBRARY.symbol("clGetDeviceInfo", "iaiaaa");
 
   /** A context for some devices. */
-  static final Symbol CL_CREATE_CONTEXT = LIBRARY.optional("clCreateContext", "aaiaaaa");
+  static final Symbol CL_CREATE_CONTEXT = LIBRARY.symbol("clCreateContext", "aaiaaaa");
 
   /** Gives one reference back. */
-  static final Symbol CL_RELEASE_CONTEXT = LIBRARY.optional("clReleaseContext", "ia");
+  static final Symbol CL_RELEASE_CONTEXT = LIBRARY.symbol("clReleaseContext", "ia");
 
   /** One property of a context. */
-  static final Symbol CL_GET_CONTEXT_INFO = LIBRARY.required("clGetContextInfo", "iaiaaa");
+  static final Symbol CL_GET_CONTEXT_INFO = LIBRARY.symbol("clGetContextInfo", "iaiaaa");
 
   /** One property of an event. */
-  static final Symbol CL_GET_EVENT_INFO = LIBRARY.required("clGetEventInfo", "iaiaaa");
+  static final Symbol CL_GET_EVENT_INFO = LIBRARY.symbol("clGetEventInfo", "iaiaaa");
 
   /** One property of a queue. */
-  static final Symbol CL_GET_COMMAND_QUEUE_INFO =
-      LIBRARY.required("clGetCommandQueueInfo", "iaiaaa");
+  static final Symbol CL_GET_COMMAND_QUEUE_INFO = LIBRARY.symbol("clGetCommandQueueInfo", "iaiaaa");
 
   /** One property of a buffer. */
-  static final Symbol CL_GET_MEM_OBJECT_INFO = LIBRARY.required("clGetMemObjectInfo", "iaiaaa");
+  static final Symbol CL_GET_MEM_OBJECT_INFO = LIBRARY.symbol("clGetMemObjectInfo", "iaiaaa");
 
   /** Blocks the calling thread until all events have happened. */
-  static final Symbol CL_WAIT_FOR_EVENTS = LIBRARY.required("clWaitForEvents", "iia");
+  static final Symbol CL_WAIT_FOR_EVENTS = LIBRARY.symbol("clWaitForEvents", "iia");
 
   /** Lets what is enqueued from now on wait for the events; returns at once. */
   static final Symbol CL_ENQUEUE_BARRIER_WITH_WAIT_LIST =
-      LIBRARY.required("clEnqueueBarrierWithWaitList", "iaiaa");
+      LIBRARY.symbol("clEnqueueBarrierWithWaitList", "iaiaa");
 
   /** An event that happens when everything that is on the queue now is done. */
   static final Symbol CL_ENQUEUE_MARKER_WITH_WAIT_LIST =
-      LIBRARY.optional("clEnqueueMarkerWithWaitList", "iaiaa");
+      LIBRARY.symbol("clEnqueueMarkerWithWaitList", "iaiaa");
 
   /** An event that the host sets. */
-  static final Symbol CL_CREATE_USER_EVENT = LIBRARY.optional("clCreateUserEvent", "aaa");
+  static final Symbol CL_CREATE_USER_EVENT = LIBRARY.symbol("clCreateUserEvent", "aaa");
 
   /** Sets a user event, once; a negative status is an error for every wait. */
-  static final Symbol CL_SET_USER_EVENT_STATUS = LIBRARY.optional("clSetUserEventStatus", "iai");
+  static final Symbol CL_SET_USER_EVENT_STATUS = LIBRARY.symbol("clSetUserEventStatus", "iai");
 
   /** Calls back, on a thread of the driver, when an event has reached a state. */
-  static final Symbol CL_SET_EVENT_CALLBACK = LIBRARY.required("clSetEventCallback", "iaiaa");
+  static final Symbol CL_SET_EVENT_CALLBACK = LIBRARY.symbol("clSetEventCallback", "iaiaa");
 
   /** One more reference. */
-  static final Symbol CL_RETAIN_EVENT = LIBRARY.required("clRetainEvent", "ia");
+  static final Symbol CL_RETAIN_EVENT = LIBRARY.symbol("clRetainEvent", "ia");
 
   /** Gives one reference back. */
-  static final Symbol CL_RELEASE_EVENT = LIBRARY.required("clReleaseEvent", "ia");
+  static final Symbol CL_RELEASE_EVENT = LIBRARY.symbol("clReleaseEvent", "ia");
 
   /** A queue; OpenCL 2.0 prefers another function, which drivers of 1.2 lack. */
-  static final Symbol CL_CREATE_COMMAND_QUEUE = LIBRARY.optional("clCreateCommandQueue", "aaala");
+  static final Symbol CL_CREATE_COMMAND_QUEUE = LIBRARY.symbol("clCreateCommandQueue", "aaala");
 
   /** Gives one reference back. */
-  static final Symbol CL_RELEASE_COMMAND_QUEUE = LIBRARY.optional("clReleaseCommandQueue", "ia");
+  static final Symbol CL_RELEASE_COMMAND_QUEUE = LIBRARY.symbol("clReleaseCommandQueue", "ia");
 
   /** Sends what is on the queue to the device. */
-  static final Symbol CL_FLUSH = LIBRARY.required("clFlush", "ia");
+  static final Symbol CL_FLUSH = LIBRARY.symbol("clFlush", "ia");
 
   /** Blocks until the work on the queue is done. */
-  static final Symbol CL_FINISH = LIBRARY.optional("clFinish", "ia");
+  static final Symbol CL_FINISH = LIBRARY.symbol("clFinish", "ia");
 
   /** A buffer. */
-  static final Symbol CL_CREATE_BUFFER = LIBRARY.optional("clCreateBuffer", "aalaaa");
+  static final Symbol CL_CREATE_BUFFER = LIBRARY.symbol("clCreateBuffer", "aalaaa");
 
   /** One more reference. */
-  static final Symbol CL_RETAIN_MEM_OBJECT = LIBRARY.required("clRetainMemObject", "ia");
+  static final Symbol CL_RETAIN_MEM_OBJECT = LIBRARY.symbol("clRetainMemObject", "ia");
 
   /** Gives one reference back. */
-  static final Symbol CL_RELEASE_MEM_OBJECT = LIBRARY.required("clReleaseMemObject", "ia");
+  static final Symbol CL_RELEASE_MEM_OBJECT = LIBRARY.symbol("clReleaseMemObject", "ia");
 
   /** Copies from a buffer to the host. */
-  static final Symbol CL_ENQUEUE_READ_BUFFER =
-      LIBRARY.required("clEnqueueReadBuffer", "iaaiaaaiaa");
+  static final Symbol CL_ENQUEUE_READ_BUFFER = LIBRARY.symbol("clEnqueueReadBuffer", "iaaiaaaiaa");
 
   /** Copies from the host to a buffer. */
   static final Symbol CL_ENQUEUE_WRITE_BUFFER =
-      LIBRARY.optional("clEnqueueWriteBuffer", "iaaiaaaiaa");
+      LIBRARY.symbol("clEnqueueWriteBuffer", "iaaiaaaiaa");
 
   /** Copies from a buffer to another. */
-  static final Symbol CL_ENQUEUE_COPY_BUFFER =
-      LIBRARY.optional("clEnqueueCopyBuffer", "iaaaaaaiaa");
+  static final Symbol CL_ENQUEUE_COPY_BUFFER = LIBRARY.symbol("clEnqueueCopyBuffer", "iaaaaaaiaa");
 
   /** Device code from source. */
   static final Symbol CL_CREATE_PROGRAM_WITH_SOURCE =
-      LIBRARY.optional("clCreateProgramWithSource", "aaiaaa");
+      LIBRARY.symbol("clCreateProgramWithSource", "aaiaaa");
 
   /** Compiles device code. */
-  static final Symbol CL_BUILD_PROGRAM = LIBRARY.optional("clBuildProgram", "iaiaaaa");
+  static final Symbol CL_BUILD_PROGRAM = LIBRARY.symbol("clBuildProgram", "iaiaaaa");
 
   /** Gives one reference back. */
-  static final Symbol CL_RELEASE_PROGRAM = LIBRARY.optional("clReleaseProgram", "ia");
+  static final Symbol CL_RELEASE_PROGRAM = LIBRARY.symbol("clReleaseProgram", "ia");
 
   /** The kernel of this name. */
-  static final Symbol CL_CREATE_KERNEL = LIBRARY.optional("clCreateKernel", "aaaa");
+  static final Symbol CL_CREATE_KERNEL = LIBRARY.symbol("clCreateKernel", "aaaa");
 
   /** Gives one reference back. */
-  static final Symbol CL_RELEASE_KERNEL = LIBRARY.optional("clReleaseKernel", "ia");
+  static final Symbol CL_RELEASE_KERNEL = LIBRARY.symbol("clReleaseKernel", "ia");
 
   /** Sets one argument of a kernel. */
-  static final Symbol CL_SET_KERNEL_ARG = LIBRARY.optional("clSetKernelArg", "iaiaa");
+  static final Symbol CL_SET_KERNEL_ARG = LIBRARY.symbol("clSetKernelArg", "iaiaa");
 
   /** Enqueues a kernel. */
   static final Symbol CL_ENQUEUE_ND_RANGE_KERNEL =
-      LIBRARY.optional("clEnqueueNDRangeKernel", "iaaiaaaiaa");
+      LIBRARY.symbol("clEnqueueNDRangeKernel", "iaaiaaaiaa");
 
   private OpenclTable() {}
 

@@ -6,11 +6,15 @@ package io.github.fletching;
 public final class PendingReleases {
   private final long pending;
   private final long refused;
+  private final long running;
+  private final long leaked;
   private final String lastRefusal;
 
-  PendingReleases(long pending, long refused, String lastRefusal) {
+  PendingReleases(long pending, long refused, long running, long leaked, String lastRefusal) {
     this.pending = pending;
     this.refused = refused;
+    this.running = running;
+    this.leaked = leaked;
     this.lastRefusal = lastRefusal;
   }
 
@@ -33,6 +37,24 @@ public final class PendingReleases {
   }
 
   /**
+   * Arrays whose release callback is due, or has not returned.
+   *
+   * @return the number of arrays
+   */
+  public long running() {
+    return running;
+  }
+
+  /**
+   * Arrays that could neither be deferred nor waited for, since the start of the process.
+   *
+   * @return the number of arrays
+   */
+  public long leaked() {
+    return leaked;
+  }
+
+  /**
    * Its newest error; empty when there was none.
    *
    * @return the error, empty for none
@@ -43,6 +65,7 @@ public final class PendingReleases {
 
   @Override
   public String toString() {
-    return "pending " + pending + ", refused " + refused + ": " + lastRefusal;
+    String leaks = leaked == 0 ? "" : ", leaked " + leaked;
+    return "pending " + pending + ", refused " + refused + leaks + ": " + lastRefusal;
   }
 }

@@ -38,6 +38,7 @@ final class Reaper implements Runnable {
   private Thread thread; // null while nothing is pending
   private long pending;
   private long refused;
+  private long running; // arrays whose release is due, or has not returned
   private String lastRefusal = "";
 
   private Reaper() {
@@ -45,29 +46,63 @@ final class Reaper implements Runnable {
   }
 
   /** An array that is released when its event has passed. */
-  private static final class Deferred {
-    final Recorded recorded;
+  static final class Deferred {
+    final Vendor vendor;
     final Slot slot;
+    private final DeviceStream stream; // of one whose event is recorded when a capture has ended
+    private Recorded recorded; // null until then
     // How often in a row the runtime has refused to answer, as far as it matters, and how often not
     // to ask from now on.
     int refusals;
     int skips;
     boolean handedOver;
 
-    Deferred(Recorded recorded, Slot slot) {
+    Deferred(Vendor vendor, Recorded recorded, DeviceStream stream, Slot slot) {
+      this.vendor = vendor;
       this.recorded = recorded;
+      this.stream = stream;
       this.slot = slot;
+    }
+
+    boolean hasPassed() {
+      if (recorded != null) {
+        return vendor.hasPassed(recorded);
+      }
+      try {
+        recorded = vendor.record(stream);
+      } catch (FletchingException e) {
+        if (e.errno() != FletchingException.EBUSY) {
+          throw e;
+        }
+      }
+      return false;
+    }
+
+    /** The callback may well free memory, which another thread's capture would refuse. */
+    void release() {
+      vendor.settle(recorded);
+      vendor.runAtOrigin(
+          recorded,
+          () -> {
+            recorded.close();
+            ReleaseAfter.release(slot);
+          });
     }
   }
 
   /** Takes the array, unless there can be no thread. */
-  static void add(String operation, Recorded recorded, DeviceArray array) {
-    INSTANCE.take(operation, recorded, array);
+  static void add(String operation, Deferred entry) {
+    INSTANCE.take(operation, entry);
   }
 
   static PendingReleases counts() {
     synchronized (INSTANCE) {
-      return new PendingReleases(INSTANCE.pending, INSTANCE.refused, INSTANCE.lastRefusal);
+      return new PendingReleases(
+          INSTANCE.pending,
+          INSTANCE.refused,
+          INSTANCE.running,
+          ReleaseAfter.leaked(),
+          INSTANCE.lastRefusal);
     }
   }
 
@@ -78,7 +113,7 @@ final class Reaper implements Runnable {
     return thread;
   }
 
-  private synchronized void take(String operation, Recorded recorded, DeviceArray array) {
+  private synchronized void take(String operation, Deferred entry) {
     if (thread == null) {
       Thread started = newThread(this);
       try {
@@ -88,8 +123,7 @@ final class Reaper implements Runnable {
       }
       thread = started;
     }
-    incoming.ensureCapacity(incoming.size() + 1); // before the array is taken
-    incoming.add(new Deferred(recorded, array.takeSlot(operation)));
+    incoming.add(entry);
     pending++;
     LockSupport.unpark(thread);
   }
@@ -174,13 +208,14 @@ final class Reaper implements Runnable {
     boolean passed = false;
     Throwable refusal = null;
     try {
-      passed = entry.recorded.vendor.hasPassed(entry.recorded);
+      passed = entry.hasPassed();
     } catch (Throwable thrown) {
       refusal = thrown;
     }
     synchronized (this) {
       refused -= entry.refusals > 0 ? 1 : 0;
       pending -= passed ? 1 : 0;
+      running += passed ? 1 : 0;
       if (refusal == null) {
         entry.refusals = 0;
       } else {
@@ -193,20 +228,18 @@ final class Reaper implements Runnable {
     return passed;
   }
 
-  /** The callback may well free memory, which another thread's capture would refuse. */
-  private static void release(Deferred entry) {
+  private void release(Deferred entry) {
     if (Exported.isShutdown()) {
       return;
     }
     try {
-      entry.recorded.close();
-      entry.recorded.vendor.runRelaxed(
-          () -> {
-            Kind.DEVICE_ARRAY.releaseOnce(entry.slot.address);
-            entry.slot.free();
-          });
+      entry.release();
     } catch (Throwable thrown) {
       Failures.log("release_after", thrown);
+    } finally {
+      synchronized (this) {
+        running--;
+      }
     }
   }
 }

@@ -13,7 +13,7 @@ final class Recorded implements AutoCloseable {
   final long address = Native.allocate(POINTER, "event"); // of the handle: what sync_event is
   private final AtomicInteger users = new AtomicInteger(1);
 
-  // Where an event of CUDA is from: its context, and how to know that again.
+  // Where the event is from. CUDA: its context, and how to know that again. HIP: its device.
   long context;
   long contextId; // 0 where the driver has no cuCtxGetId
   int device;

@@ -9,16 +9,14 @@ final class Symbol {
   /** As the library exports it: {@code cuEventDestroy_v2}. */
   final String name;
 
-  final boolean required;
   private final Library library;
   private final String signature;
   long address; // 0 when the library lacks it
 
-  Symbol(Library library, String name, String signature, boolean required) {
+  Symbol(Library library, String name, String signature) {
     this.library = library;
     this.name = name;
     this.signature = signature;
-    this.required = required;
   }
 
   boolean exists() {

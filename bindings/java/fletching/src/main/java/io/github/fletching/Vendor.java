@@ -24,11 +24,10 @@ abstract class Vendor implements Waiter {
   }
 
   /** Records an event that happens when all is done that is on the stream now. */
-  final Recorded record(DeviceStream stream, long deviceId) {
-    library.load();
+  final Recorded record(DeviceStream stream) {
     Recorded recorded = new Recorded(this);
     try {
-      record(recorded, stream, deviceId);
+      record(recorded, stream);
       return recorded;
     } catch (Throwable thrown) {
       recorded.close();
@@ -37,7 +36,7 @@ abstract class Vendor implements Waiter {
   }
 
   /** Sets the event as soon as there is one. */
-  abstract void record(Recorded recorded, DeviceStream stream, long deviceId);
+  abstract void record(Recorded recorded, DeviceStream stream);
 
   /** Whether nothing that was on the stream can still run. An error says nothing about it. */
   abstract boolean hasPassed(Recorded recorded);
@@ -45,10 +44,20 @@ abstract class Vendor implements Waiter {
   /** Destroys the event, unless it was destroyed with its context. Throws nothing. */
   abstract void destroy(Recorded recorded);
 
+  /** Finishes other work on the queue after a failed command, before a release. Throws nothing. */
+  abstract void settle(Recorded recorded);
+
   /**
-   * Runs what may free memory so that no other thread's capture is in its way, nor it in theirs.
+   * Runs the body where the event is from, and so that no other thread's capture is in its way, nor
+   * it in theirs.
    */
-  abstract void runRelaxed(Runnable body);
+  abstract void runAtOrigin(Recorded recorded, Runnable body);
+
+  /** Blocks until the work on the stream is done. */
+  abstract void finish(DeviceStream stream);
+
+  /** A stream for later use on another thread: a default stream names the same one there. */
+  abstract DeviceStream resolve(DeviceStream stream);
 
   /** The error of a function that has failed. */
   abstract FletchingException error(String function, int code);

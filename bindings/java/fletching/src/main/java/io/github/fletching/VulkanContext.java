@@ -25,10 +25,9 @@ public final class VulkanContext {
           List.of("fletching.dll"),
           List.of("libfletching.0.1.dylib", "libfletching.dylib"));
   private static final Symbol SYNCHRONIZE =
-      LIBRARY.required("FletchingDeviceArraySynchronizeVulkan", "iaaa");
-  private static final Symbol WAIT_ON =
-      LIBRARY.required("FletchingDeviceArrayWaitOnVulkan", "iaaaa");
-  private static final Symbol READY = LIBRARY.required("FletchingDeviceArrayReadyVulkan", "iaaaa");
+      LIBRARY.symbol("FletchingDeviceArraySynchronizeVulkan", "iaaa");
+  private static final Symbol WAIT_ON = LIBRARY.symbol("FletchingDeviceArrayWaitOnVulkan", "iaaaa");
+  private static final Symbol READY = LIBRARY.symbol("FletchingDeviceArrayReadyVulkan", "iaaaa");
 
   private final long device;
   private final long getDeviceProcAddr;

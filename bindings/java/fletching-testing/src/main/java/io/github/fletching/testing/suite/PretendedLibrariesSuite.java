@@ -4,6 +4,7 @@ package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import com.sun.jna.Memory;
 import io.github.fletching.DeviceArray;
@@ -112,36 +113,55 @@ public abstract class PretendedLibrariesSuite {
   }
 
   @Test
-  void aMissingFunctionIsLookedForAgain() {
-    Copy.run(this, "missingFunction");
+  void missingFunctionFailsOnlyOperationsThatNeedIt() {
+    Copy.run(this, "missingFunctions");
   }
 
-  void missingFunction() {
+  void missingFunctions() {
     Pretending.libraries(Map.of("libOpenCL.so", true));
-    Pretending.remove("clGetContextInfo"); // the first that is required
-    Pretending.remove("clFlush");
+    List<String> missing =
+        List.of("clGetContextInfo", "clFlush", "clWaitForEvents", "clEnqueueMarkerWithWaitList");
+    missing.forEach(Pretending::remove);
+    DeviceStream stream = DeviceStream.of(DeviceType.OPENCL, 1);
     try (DeviceArray array = array(DeviceType.OPENCL)) {
-      for (int i = 0; i < 2; i++) {
-        assertEquals(
-            "OpenCL: libOpenCL.so has no clGetContextInfo; hint: install a newer version",
-            errorOf(array::synchronize, ENOSYS));
-      }
-      Pretending.replace("clGetContextInfo", (a, b, c, d, e) -> 0);
-      assertEquals(
-          "OpenCL: libOpenCL.so has no clFlush; hint: install a newer version",
-          errorOf(array::isReady, ENOSYS));
-      Pretending.replace("clFlush", (a, b, c, d, e) -> 0);
-      Pretending.remove("clEnqueueMarkerWithWaitList"); // optional
-      array.synchronize();
+      assertFalse(array.isReady()); // no answer
+      array.waitOn(stream); // the event has no queue to be flushed
+      assertEquals(lacks("clWaitForEvents"), errorOf(array::synchronize, ENOSYS));
       DeviceArray other = new Releases().array(DeviceType.OPENCL);
-      DeviceStream stream = DeviceStream.of(DeviceType.OPENCL, 1);
       int live = Counting.live();
-      assertEquals(
-          "OpenCL: libOpenCL.so has no clEnqueueMarkerWithWaitList; hint: install a newer version",
-          errorOf(() -> other.exportWithEvent(stream), ENOSYS));
+      assertEquals(lacks("clFlush"), errorOf(() -> other.exportWithEvent(stream), ENOSYS));
       assertEquals(live, Counting.live());
       assertEquals(0, other.syncEvent());
       other.close();
+    }
+  }
+
+  private static String lacks(String function) {
+    return "OpenCL: libOpenCL.so has no " + function + "; hint: install a newer version";
+  }
+
+  /** An operation that could not be undone is not begun. */
+  @Test
+  void missingWayBackFailsOperation() {
+    Copy.run(this, "withoutPop");
+    Copy.run(this, "withoutRelease");
+  }
+
+  void withoutPop() {
+    PretendedCuda driver = new PretendedCuda();
+    Pretending.remove("cuCtxPopCurrent_v2");
+    try (DeviceArray array = driver.incoming()) {
+      assertFails(ENOSYS, array::synchronize, "libcuda.so.1 has no cuCtxPopCurrent_v2");
+      assertEquals("", driver.take());
+    }
+  }
+
+  void withoutRelease() {
+    PretendedCuda driver = new PretendedCuda();
+    Pretending.remove("cuDevicePrimaryCtxRelease_v2");
+    try (DeviceArray array = driver.incoming()) {
+      assertFails(ENOSYS, array::synchronize, "has no cuDevicePrimaryCtxRelease_v2");
+      assertFalse(driver.take().contains("Retain"));
     }
   }
 

@@ -64,6 +64,7 @@ final class PretendedOpencl {
           return code;
         });
     Pretending.replace("clFlush", (queue, b, c, d, e) -> call("clFlush", queue));
+    Pretending.replace("clFinish", (queue, b, c, d, e) -> call("clFinish", queue));
     Pretending.replace("clReleaseEvent", (event, b, c, d, e) -> call("clReleaseEvent", event));
   }
 

@@ -65,9 +65,11 @@ public abstract class PretendedRuntimesSuite {
                   : "HIP runtime API: libamdhip64.so.7 has no " + ofHip;
           long made = gpu.calls("cuEventCreate") + gpu.calls("hipEventCreateWithFlags");
           DeviceArray array = new Releases().array(gpu.type);
-          for (Runnable operation : producing(array, gated.ofProducer())) {
-            assertError(ENOSYS, text + "; hint: install a newer version", operation);
-          }
+          assertError(
+              ENOSYS,
+              text + "; hint: install a newer version",
+              () -> array.exportWithEvent(gated.ofProducer()));
+          Releases.releaseAfter(gated.ofProducer()); // waits instead
           assertEquals(made, gpu.calls("cuEventCreate") + gpu.calls("hipEventCreateWithFlags"));
           assertEquals(0, array.syncEvent());
           array.close();
@@ -78,10 +80,6 @@ public abstract class PretendedRuntimesSuite {
             assertTrue(incoming.isReady());
           }
         });
-  }
-
-  private static List<Runnable> producing(DeviceArray array, DeviceStream stream) {
-    return List.of(() -> array.exportWithEvent(stream), () -> array.releaseAfter(stream));
   }
 
   @Test
@@ -137,8 +135,8 @@ public abstract class PretendedRuntimesSuite {
     Gpu gpu = Gpu.cuda("standin");
     refuseExternal(
         gpu,
-        "CUDA driver API: libcuda.so.1 has no cuEventRecordWithFlags; hint: install a newer"
-            + " version (CUDA 11.1) for an event of a captured stream");
+        "CUDA driver API: no cuEventRecordWithFlags in this driver: expected CUDA 11.1 or later for"
+            + " an event of a captured stream");
   }
 
   private static void refuseExternal(Gpu gpu, String text) {
@@ -148,7 +146,11 @@ public abstract class PretendedRuntimesSuite {
     DeviceStream external = gated.ofConsumer().onCapture(OnCapture.EXTERNAL);
     incoming.waitOn(external); // nothing is captured
     gpu.beginCapture(gated.consumer);
-    assertError(ENOTSUP, text, () -> incoming.waitOn(external));
+    if (gpu.isCuda) {
+      incoming.waitOn(external); // a driver that does not know the flag refuses it
+    } else {
+      assertError(ENOTSUP, text, () -> incoming.waitOn(external));
+    }
     assertError(ENOTSUP, text, () -> array.exportWithEvent(external));
     gpu.destroyGraph(gpu.endCapture(gated.consumer));
     assertEquals(0, array.syncEvent());

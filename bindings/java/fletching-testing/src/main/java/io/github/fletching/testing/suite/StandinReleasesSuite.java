@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.onThread;
+import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.OnCapture;
+import io.github.fletching.abi.DeviceType;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** releaseAfter takes the array in every case, and never releases it early. */
+@Timeout(120)
+public abstract class StandinReleasesSuite {
+  private static final int EIO = 5;
+  private static final int EBUSY = 16;
+  private static final int EINVAL = 22;
+  private static final int ENOTSUP = 95;
+
+  private static long leaked() {
+    return DeviceArray.pendingReleases().leaked();
+  }
+
+  private static String create(Gpu gpu) {
+    return gpu.isCuda ? "cuEventCreate" : "hipEventCreateWithFlags";
+  }
+
+  private static String finish(Gpu gpu) {
+    return gpu.isCuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
+  }
+
+  /** Returns when the reaper has looked at every array that was deferred before. */
+  private static void passReaper(Gpu gpu, Gpu.Gated gated) {
+    Releases free = new Releases();
+    free.array(gpu.type).releaseAfter(gated.ofConsumer());
+    free.waitFor(1);
+  }
+
+  @Test
+  void releaseAfterWithoutEventWaitsForStream() {
+    onBoth(
+        (gpu, gated) -> {
+          long leaks = leaked();
+          gpu.setFault(create(gpu) + ":*:" + gpu.error + "," + finish(gpu) + ":1:" + gpu.error);
+          long waits = gpu.calls(finish(gpu));
+          Releases releases = new Releases();
+          releases.array(gpu.type).releaseAfter(gated.ofProducer());
+          releases.assertCount(1);
+          gpu.resetFaults();
+          assertEquals(waits + 2, gpu.calls(finish(gpu))); // one failure may be of earlier work
+          assertEquals(leaks, leaked());
+        });
+  }
+
+  @Test
+  void releaseAfterThatCannotWaitLeaks() {
+    onBoth(
+        (gpu, gated) -> {
+          long leaks = leaked();
+          gpu.setFault(create(gpu) + ":*:" + gpu.error + "," + finish(gpu) + ":*:" + gpu.error);
+          Releases releases = new Releases();
+          DeviceArray array = releases.array(gpu.type);
+          assertFails(EIO, () -> array.releaseAfter(gated.ofProducer()), create(gpu) + " failed");
+          gpu.resetFaults();
+          assertEquals(leaks + 1, leaked());
+          assertTrue(array.isReleased());
+          array.close();
+          assertThrows(IllegalStateException.class, () -> array.releaseAfter(gated.ofProducer()));
+          System.gc();
+          passReaper(gpu, gated);
+          releases.assertCount(0);
+        });
+  }
+
+  @Test
+  void releaseAfterStreamOfAnotherRuntimeLeaks() {
+    onBoth(
+        (gpu, gated) -> {
+          long leaks = leaked();
+          DeviceType other = gpu.isCuda ? DeviceType.ROCM : DeviceType.CUDA;
+          Releases releases = new Releases();
+          for (DeviceType type : List.of(other, DeviceType.CPU)) {
+            DeviceStream stream = DeviceStream.of(type, 0);
+            assertFails(
+                EINVAL,
+                () -> releases.array(gpu.type).releaseAfter(stream),
+                "release_after: stream of another runtime: expected one of " + gpu.type);
+          }
+          assertEquals(leaks + 2, leaked());
+          releases.assertCount(0);
+        });
+  }
+
+  @Test
+  void releaseAfterNullStreamKeepsArray() {
+    Releases releases = new Releases();
+    try (DeviceArray array = releases.array(DeviceType.CUDA)) {
+      assertThrows(NullPointerException.class, () -> array.releaseAfter(null));
+      releases.assertCount(0);
+    }
+    releases.assertCount(1);
+  }
+
+  /** Kernels of any runtime may read host memory. */
+  @Test
+  void releaseAfterOfHostMemoryWaitsForStream() {
+    onBoth(
+        (gpu, gated) -> {
+          gated.shut();
+          Releases behind = new Releases();
+          behind.array(DeviceType.CPU, -1, 0).releaseAfter(gated.ofProducer());
+          behind.array(DeviceType.CPU, -1, 0).releaseAfter(gpu.stream(0));
+          behind.waitFor(1); // the default stream of the current device is not behind the gate
+          passReaper(gpu, gated);
+          behind.assertCount(1);
+          gated.open();
+          behind.waitFor(2);
+        });
+  }
+
+  @Test
+  void releaseAfterWithoutStreamReleasesAtOnce() {
+    long leaks = leaked();
+    Releases releases = new Releases();
+    releases.array(DeviceType.CPU, -1, 0).releaseAfter(DeviceStream.of(DeviceType.CPU, 0));
+    releases.assertCount(1);
+    DeviceStream unknown = DeviceStream.of(DeviceType.CPU, 4096);
+    assertFails(
+        ENOTSUP,
+        () -> releases.array(DeviceType.CPU, -1, 0).releaseAfter(unknown),
+        "release_after on cpu: no runtime that records events");
+    releases.assertCount(1);
+    assertEquals(leaks + 1, leaked());
+  }
+
+  // --- Captures
+
+  @Test
+  void releaseAfterCapturedStreamLeaksUnlessKept() {
+    onBoth(
+        (gpu, gated) -> {
+          long leaks = leaked();
+          Releases refused = new Releases();
+          Releases kept = new Releases();
+          gpu.beginCapture(gated.producer);
+          assertFails(
+              EBUSY,
+              () -> refused.array(gpu.type).releaseAfter(gated.ofProducer()),
+              "release_after: ",
+              "hint: keep the array until the graph is destroyed");
+          kept.array(gpu.type).releaseAfter(gated.ofProducer().onCapture(OnCapture.KEEP));
+          passReaper(gpu, gated);
+          assertEquals(leaks + 1, leaked());
+          assertEquals(1, DeviceArray.pendingReleases().pending());
+          assertEquals(0, DeviceArray.pendingReleases().refused());
+          gpu.destroyGraph(gpu.endCapture(gated.producer));
+          kept.waitFor(1);
+          refused.assertCount(0);
+        });
+  }
+
+  /** The reaper has no context, another device, and a per-thread stream that is another one. */
+  @Test
+  void keptArrayWaitsForDefaultStreamOfItsDevice() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          long blocking = gpu.makeStream(true);
+          gpu.beginCapture(blocking); // with which the legacy default stream is ordered
+          Releases kept = new Releases();
+          DeviceArray array = kept.array(gpu.type);
+          DeviceStream stream = gpu.stream(0).onCapture(OnCapture.KEEP);
+          gpu.openDevice(1);
+          array.releaseAfter(stream);
+          gpu.closeDevice(1);
+          passReaper(gpu, gated);
+          kept.assertCount(0);
+          gpu.destroyGraph(gpu.endCapture(blocking));
+          kept.waitFor(1);
+          gpu.settleReleases();
+          gpu.destroyStream(blocking);
+          gated.end();
+        });
+  }
+
+  // --- Streams
+
+  @Test
+  void onDeviceNamesDeviceOfDefaultStream() {
+    onBoth(
+        gpu -> {
+          gpu.openDevice(1);
+          Gpu.Gated gated = gpu.new Gated(); // device 0 is current
+          gated.shut();
+          Releases behind = new Releases();
+          DeviceStream stream = gpu.stream(0);
+          assertEquals(-1, stream.deviceId());
+          assertEquals(1, stream.onDevice(1).onCapture(OnCapture.KEEP).deviceId());
+          gpu.recordEvent(gated.event, gated.producer);
+          try (DeviceArray incoming = Releases.awaited(gpu.type, gated.event)) {
+            incoming.waitOn(stream.onDevice(0));
+          }
+          behind.array(gpu.type, 1, 0).releaseAfter(stream.onDevice(0));
+          Releases free = new Releases();
+          free.array(gpu.type).releaseAfter(stream.onDevice(1));
+          free.waitFor(1);
+          behind.assertCount(0);
+          gated.open();
+          behind.waitFor(1);
+          gpu.synchronizeStream(0);
+          gated.end();
+          gpu.closeDevice(1);
+        });
+  }
+
+  @Test
+  void runningCountsCallbacksThatHaveNotReturned() {
+    onBoth(
+        (gpu, gated) -> {
+          CountDownLatch go = new CountDownLatch(1);
+          Releases slow =
+              new Releases(
+                  () -> {
+                    try {
+                      go.await();
+                    } catch (InterruptedException e) {
+                      Thread.currentThread().interrupt();
+                    }
+                  });
+          onThread(() -> slow.array(gpu.type).releaseAfter(gated.ofProducer()));
+          while (DeviceArray.pendingReleases().pending() > 0) {
+            Releases.pause();
+          }
+          assertEquals(1, DeviceArray.pendingReleases().running());
+          go.countDown();
+          while (DeviceArray.pendingReleases().running() > 0) {
+            Releases.pause();
+          }
+          slow.assertCount(1);
+        });
+  }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.DeviceType;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Releases of arrays that work on a stream still reads. None is early. */
+final class ReleaseAfter {
+  private static final String OPERATION = "release_after";
+  private static final AtomicLong LEAKED = new AtomicLong();
+
+  private final Slot slot;
+  private final DeviceType type;
+  private final DeviceStream stream;
+
+  private ReleaseAfter(Slot slot, DeviceType type, DeviceStream stream) {
+    this.slot = slot;
+    this.type = type;
+    this.stream = stream;
+  }
+
+  static long leaked() {
+    return LEAKED.get();
+  }
+
+  /** Takes the array in every case. */
+  static void run(DeviceArray array, DeviceStream stream) {
+    Objects.requireNonNull(stream, "release_after: stream is null: expected a stream");
+    array.open(OPERATION);
+    DeviceType type = array.deviceType();
+    DeviceStream there = stream.completed(array.deviceId());
+    new ReleaseAfter(array.takeSlot(OPERATION), type, there).takeArray();
+  }
+
+  private void takeArray() {
+    boolean isDone;
+    try {
+      isDone = deferOrWait();
+    } catch (Throwable thrown) {
+      leak();
+      throw thrown;
+    }
+    if (isDone) {
+      release(slot);
+    }
+  }
+
+  /** Whether no work reads the array any more; otherwise the reaper has it. */
+  private boolean deferOrWait() {
+    if (RuntimeKind.of(type) != null) {
+      // The order of another runtime's stream does not cover the work on this memory. Any runtime's
+      // work may read memory of the host.
+      stream.check(OPERATION, type);
+    }
+    if (RuntimeKind.of(stream.deviceType()) == null && stream.handle() == 0) {
+      return true; // no stream, no pending work
+    }
+    try {
+      defer();
+      return false;
+    } catch (FletchingException e) {
+      if (e.errno() == FletchingException.EBUSY) { // a wait would invalidate the capture
+        throw Vendor.withCaptureHint(
+            OPERATION,
+            e,
+            "keep the array until the graph is destroyed, and call releaseAfter with the stream of"
+                + " its last launch");
+      }
+      await(e);
+    } catch (OutOfMemoryError e) {
+      await(e);
+    }
+    return true;
+  }
+
+  private void defer() {
+    Vendor vendor = Events.recording(OPERATION, type, stream.deviceType());
+    Recorded recorded = null;
+    DeviceStream later = null;
+    try {
+      recorded = vendor.record(stream.onCapture(OnCapture.REFUSE));
+    } catch (FletchingException e) {
+      boolean isKept = stream.onCapture() == OnCapture.KEEP;
+      if (!isKept || e.errno() != FletchingException.EBUSY) {
+        throw e;
+      }
+      later = vendor.resolve(stream.onCapture(OnCapture.REFUSE));
+    }
+    boolean isAdded = false;
+    try {
+      Reaper.add(OPERATION, new Reaper.Deferred(vendor, recorded, later, slot));
+      isAdded = true;
+    } finally {
+      if (!isAdded && recorded != null) {
+        recorded.close();
+      }
+    }
+  }
+
+  /** Waits for the stream, or throws the first failure. */
+  private <E extends Throwable> void await(E first) throws E {
+    Vendor vendor = Vendor.of(stream.deviceType());
+    if (vendor == null) {
+      throw first;
+    }
+    try {
+      vendor.finish(stream);
+    } catch (FletchingException | OutOfMemoryError second) {
+      first.addSuppressed(second);
+      throw first;
+    }
+  }
+
+  static void release(Slot slot) {
+    Kind.DEVICE_ARRAY.releaseOnce(slot.address);
+    slot.free();
+  }
+
+  private void leak() {
+    slot.free(); // which marks the struct as released
+    if (LEAKED.getAndIncrement() == 0) { // loggers may throw
+      System.err.println(
+          "fletching: warning: release_after: an array is leaked, because its release can neither"
+              + " be deferred nor wait for the stream; the error says why (printed once, and"
+              + " counted)");
+    }
+  }
+}
