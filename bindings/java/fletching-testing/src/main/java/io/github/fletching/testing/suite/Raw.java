@@ -179,7 +179,7 @@ final class Raw {
   }
 
   int call(String callback, Raw out) {
-    Object[] arguments = {pointer(), out.pointer()};
+    Object[] arguments = {pointer(), out == null ? Pointer.NULL : out.pointer()};
     return Function.getFunction(new Pointer(get(callback))).invokeInt(arguments);
   }
 

@@ -192,6 +192,61 @@ public abstract class StandinReleasesSuite {
         });
   }
 
+  /** The wait that replaces a deferred release does not invalidate the capture. */
+  @Test
+  void waitInsteadOfEventRefusesCapturedStream() {
+    onBoth(
+        (gpu, gated) -> {
+          long leaks = leaked();
+          Releases releases = new Releases();
+          gpu.beginCapture(gated.producer);
+          gpu.setFault(gpu.exchangeMode + ":1:" + gpu.error);
+          assertFails(
+              EIO,
+              () -> releases.array(gpu.type).releaseAfter(gated.ofProducer()),
+              gpu.exchangeMode + " failed");
+          gpu.resetFaults();
+          gpu.destroyGraph(gpu.endCapture(gated.producer)); // which is valid
+          assertEquals(leaks + 1, leaked());
+          releases.assertCount(0);
+        });
+  }
+
+  /** On the reaper's thread the per-thread stream is another one, which is not captured. */
+  @Test
+  void keptArrayWaitsForPerThreadStreamOfCaller() {
+    onBoth(
+        (gpu, gated) -> {
+          gpu.beginCapture(2);
+          Releases kept = new Releases();
+          kept.array(gpu.type).releaseAfter(gpu.stream(2).onCapture(OnCapture.KEEP));
+          passReaper(gpu, gated);
+          kept.assertCount(0);
+          gpu.destroyGraph(gpu.endCapture(2));
+          kept.waitFor(1);
+        });
+  }
+
+  /** The reaper's thread has no context, and that of the stream is not a primary one. */
+  @Test
+  void keptArrayWaitsForDefaultStreamOfCreatedContext() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+    long blocking = gpu.makeStream(true);
+    gpu.beginCapture(blocking);
+    Releases kept = new Releases();
+    kept.array(gpu.type).releaseAfter(gpu.stream(0).onCapture(OnCapture.KEEP));
+    passReaper(gpu, gated);
+    kept.assertCount(0);
+    gpu.destroyGraph(gpu.endCapture(blocking));
+    kept.waitFor(1);
+    gpu.settleReleases();
+    gpu.destroyStream(blocking);
+    gpu.ok("cuCtxDestroy_v2", context);
+    gated.end();
+  }
+
   // --- Streams
 
   @Test

@@ -33,6 +33,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ExtendWith(NothingLeft.class)
 public abstract class StreamStatesSuite {
   private static final int EIO = 5;
+  private static final int EINVAL = 22;
   private static final String RESERVED =
       "ArrowDeviceArray.reserved: not zero: expected zeros; hint: fix the producer";
 
@@ -50,6 +51,21 @@ public abstract class StreamStatesSuite {
       }
     }
     script.assertEnded();
+  }
+
+  /** A foreign caller that passes no struct gets an error, and the stream goes on. */
+  @ParameterizedTest
+  @EnumSource(Flavor.class)
+  void callWithoutOutReturnsEinval(Flavor flavor) {
+    List<String> closed = new ArrayList<>();
+    Raw stream = ProducerRules.exported(flavor, List.of(1), closed);
+    assertEquals(EINVAL, stream.call("get_schema", null));
+    assertEquals(EINVAL, stream.call("get_next", null));
+    Raw batch = Raw.deviceArray();
+    assertEquals(0, stream.call("get_next", batch));
+    batch.release();
+    stream.release();
+    assertClosed(closed, "batch", "iterator", "schema");
   }
 
   /** There is no batch that the close would have released. */
