@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import ctypes
 import errno
 import gc
+import pickle
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -133,7 +135,29 @@ def test_send_async_never_awaited_ends_the_stream() -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-@pytest.mark.parametrize("address", [0, -1])
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_handler_and_stream_cannot_be_copied_or_pickled(make: Callable[[object], object]) -> None:
+    """Two owners would release the handler twice."""
+
+    async def run() -> None:
+        handlers: list[AsyncHandler] = []
+        stream = AsyncDeviceArrayStream.connect(handlers.append)
+        for each in (handlers[0], stream):
+            with pytest.raises(TypeError, match=f"cannot pickle '{type(each).__name__}' object"):
+                make(each)
+        gc.collect()
+        assert repr(handlers[0]) == "<fletching.AsyncHandler>"
+
+    asyncio.run(run())
+
+
+def test_handler_without_address_is_dropped_silently() -> None:
+    with pytest.raises(TypeError, match="address"):
+        AsyncHandler()  # type: ignore[call-arg]
+    gc.collect()
+
+
+@pytest.mark.parametrize("address", [0, -1, 2**70])
 def test_send_async_not_an_address_is_an_error(address: int) -> None:
     with pytest.raises(Error, match=f"handler: expected an address, got {address}"):
         sending(address)

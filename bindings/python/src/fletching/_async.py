@@ -8,6 +8,7 @@ import errno
 import itertools
 import operator
 import os
+import sys
 import weakref
 from collections.abc import (
     AsyncGenerator,
@@ -20,7 +21,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, cast, final
+from typing import Any, NoReturn, Self, cast, final
 
 from . import _callbacks, abi
 from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Error, Gate, Schema
@@ -31,6 +32,7 @@ Metadata = (
 )
 _END = object()  # not None, which an iterable may yield by mistake
 _NO_METADATA: dict[bytes | str, bytes | str] = {}
+_MOST_ADDRESS = 2 * sys.maxsize + 1
 _FAIR = 32  # batches, after which an iterable that never waits lets the event loop go on
 
 
@@ -95,9 +97,10 @@ class AsyncHandler:
     def __init__(self, address: int) -> None:
         """Owns the ArrowAsyncDeviceStreamHandler at `address`."""
         self._addresses: list[int] = []  # none or one: `pop` is atomic
-        if operator.index(address) <= 0:
+        number = operator.index(address)
+        if not 0 < number <= _MOST_ADDRESS:
             raise Error(errno.EINVAL, f"handler: expected an address, got {address}")
-        self._addresses.append(address)
+        self._addresses.append(number)
         self._process = os.getpid()
         self._is_own = False  # of a consumer of this module, whose calls do not block
 
@@ -111,9 +114,13 @@ class AsyncHandler:
             return self._addresses.pop()
         raise Error(errno.EINVAL, "handler is taken: expected one without a producer")
 
+    def __reduce__(self) -> NoReturn:
+        """A copy would own the handler, too."""
+        raise TypeError("cannot pickle 'AsyncHandler' object")
+
     def _fail(self, code: int, text: str) -> None:
         """Fails the stream, unless a producer has taken the handler."""
-        if self._addresses and self._process == os.getpid():
+        if getattr(self, "_addresses", None) and self._process == os.getpid():
             _refuse(self.take(), code, text)
 
     def __del__(self) -> None:
@@ -150,6 +157,9 @@ class AsyncDeviceArrayStream:
 
     def __init__(self) -> None:
         raise TypeError("AsyncDeviceArrayStream: no constructor: expected a call of connect")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle 'AsyncDeviceArrayStream' object")
 
     @classmethod
     def connect(cls, start: Callable[[AsyncHandler], object], window: int = 16) -> Self:
