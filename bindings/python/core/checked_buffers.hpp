@@ -92,11 +92,11 @@ class Buffers {
     }
     return last;
   }
-  /// How many children the views of lists refer to.
+  /// How many children the views of lists refer to, those of null lists too. Arrow columnar format,
+  /// "ListView Layout".
   [[nodiscard]] int64_t end_of_lists() const {
     int64_t end = 0;
     for (int64_t i = offset_; i < values_; ++i) {
-      if (is_null(i)) continue;
       const int64_t from = number(1, i), size = number(2, i);
       if (from < 0 || size < 0 || from > INT64_MAX - size)
         refuse("buffers 1 and 2: list " + std::to_string(i) + " is negative or too large");

@@ -230,6 +230,7 @@ BAD_BUFFERS: list[tuple[Any, int, list[Any], dict[str, Any], str]] = [
     (LISTS, 1, [None, typed("i", [1]), typed("i", [1])], {"children": [ONE]}, "least 2 values"),
     (LISTS, 1, [None, typed("i", [-1]), typed("i", [1])], {"children": [ONE]}, "list 0 is neg"),
     (LISTS, 1, [None, typed("i", [1]), typed("i", [-1])], {"children": [ONE]}, "list 0 is neg"),
+    (LISTS, 1, [b"\0", typed("i", [9]), typed("i", [0])], {"children": [ONE]}, "least 9 values"),
     (make_schema("i", dictionary=TEXTS), 0, [None, b""], {}, "dictionary: expected an array"),
     (make_schema("i"), 0, [None, b""], {"dictionary": ONE}, "dictionary: expected None"),
     (UNION, 2, [b"\7\5", typed("i", [0, 0])], TWO, "type id 1: expected one of 7,0, got 5"),
@@ -293,10 +294,11 @@ def test_from_buffers_of_views(format: str, type_: str) -> None:
 
 
 def test_from_buffers_of_list_views() -> None:
-    """In any order, with overlaps, and without a demand on null lists."""
-    offsets, sizes = typed("i", [1, 0, 99]), typed("i", [2, 2, -1])
+    """In any order, and with overlaps."""
+    offsets, sizes = typed("i", [1, 0, 3]), typed("i", [2, 2, 0])
     array = from_buffers(LISTS, 3, [b"\x03", offsets, sizes], children=[build([1, 2, 3], "i")])
     found = pyarrow.array(array)
+    found.validate(full=True)
     assert found[:2].to_pylist() == [[2, 3], [1, 2]]
     assert found.null_count == 1
 
