@@ -69,8 +69,8 @@ void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
 nb::object pending() {
   PendingReleases found = unwrap(pending_releases());
   return nb::module_::import_("fletching._pending")
-      .attr("PendingReleases")(found.pending, found.refused, to_str(found.last_refusal),
-                               found.inherited_events);
+      .attr("PendingReleases")(found.pending, found.refused, found.running, found.leaked,
+                               to_str(found.last_refusal), found.inherited_events);
 }
 
 /// Runs as an atexit function: what is released afterwards is leaked if Python owns it.
@@ -127,10 +127,9 @@ void bind_streams(nb::module_& module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&await_releases));
   module.def("pending_releases", &pending,
              nb::sig("def pending_releases() -> fletching._pending.PendingReleases"),
-             "The arrays that wait for a stream before they are released: of release_after, and "
-             "of exchanges\n"
-             "by the CUDA Array Interface. The end of the interpreter waits up to two seconds for "
-             "them.");
+             "Counts of the arrays that wait for a stream before they are released: of\n"
+             "release_after, and of exchanges by the CUDA Array Interface. The end of the\n"
+             "interpreter waits up to two seconds for those that are pending or running.");
   nb::borrow<nb::class_<PyDeviceArray>>(nb::type<PyDeviceArray>())
       .def("export_with_event", &export_with_event_on, nb::arg("stream").none(), nb::kw_only(),
            nb::arg("on_capture").noconvert() = OnCapture::kRefuse,

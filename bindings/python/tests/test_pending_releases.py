@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -38,6 +39,42 @@ def test_pending_releases_counts_until_the_stream_has_passed(gpu: Gpu) -> None:
         pass
     assert repr(before).startswith("PendingReleases(pending=")
     del array
+
+
+def test_pending_releases_running_while_the_callback_has_not_returned(gpu: Gpu) -> None:
+    inside, go = threading.Event(), threading.Event()
+
+    class Slow(ProducedOnDevice):
+        """Whose memory takes time to release."""
+
+        class Releases(list[str]):
+            def append(self, what: str) -> None:
+                if what == "array":
+                    inside.set()
+                    go.wait()
+
+    source = Slow(device_type=PINNED, device_id=0)
+    source.releases = Slow.Releases()
+    before = pending_releases()
+    array = DeviceArray.from_arrow(source)
+    array.release_after(gpu.gated())
+    del array
+    gpu.open()
+    inside.wait()
+    found = pending_releases()
+    go.set()
+    assert (found.pending, found.running) == (before.pending, before.running + 1)
+    while pending_releases().running != before.running:
+        pass
+
+
+def test_pending_releases_leaked_by_a_captured_stream(gpu: Gpu) -> None:
+    array = DeviceArray.from_arrow(ProducedOnDevice(device_type=PINNED, device_id=0))
+    before, stream = pending_releases(), gpu.stream()
+    with stream.captured() as graph, pytest.raises(fletching.Error, match="captur"):
+        array.release_after(stream)
+    graph.destroy()
+    assert pending_releases() == before._replace(leaked=before.leaked + 1)
 
 
 def test_end_of_interpreter_waits_for_releases() -> None:

@@ -564,8 +564,9 @@ def check_cuda_array_interface(interface: object) -> list[fletching._violation.V
 
 def pending_releases() -> fletching._pending.PendingReleases:
     """
-    The arrays that wait for a stream before they are released: of release_after, and of exchanges
-    by the CUDA Array Interface. The end of the interpreter waits up to two seconds for them.
+    Counts of the arrays that wait for a stream before they are released: of
+    release_after, and of exchanges by the CUDA Array Interface. The end of the
+    interpreter waits up to two seconds for those that are pending or running.
     """
 
 @final

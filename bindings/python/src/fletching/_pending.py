@@ -13,7 +13,11 @@ class PendingReleases(NamedTuple):
     """Arrays whose stream has not reached the point after which they are released."""
     refused: int
     """Of these, those that the driver last said nothing about."""
+    running: int
+    """Arrays whose release is due, or has not returned."""
+    leaked: int
+    """Arrays whose release can neither be deferred nor wait for the stream."""
     last_refusal: str
-    """Its newest error; empty for none."""
+    """The driver's last error about an event; empty for none."""
     inherited_events: int
     """Events that a release in a child of fork has left alone."""
