@@ -286,7 +286,7 @@ class Drained final : public Job {
 void finish_streams() {
   if (worker == nullptr) return;
   static Drained drained;  // lives on: the thread may still be inside `run`
-  const nb::gil_scoped_release released;
+  const NoGil released;
   worker.load()->submit(drained);
   drained.wait();
 }

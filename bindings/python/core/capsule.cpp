@@ -53,8 +53,9 @@ nb::object call_protocol(nb::handle object, Name& method) {
   // Protocols are looked up on the type as special methods are, but an instance may answer, too.
   // Called at once: nanobind makes a bound method without a check for memory.
   PyObject* const arguments[] = {object.ptr()};
-  nb::object result =
-      nb::steal(PyObject_VectorcallMethod(method.get().ptr(), arguments, 1, nullptr));
+  nb::object result = call_python([&] {
+    return nb::steal(PyObject_VectorcallMethod(method.get().ptr(), arguments, 1, nullptr));
+  });
   if (result.is_valid()) return result;
   nb::python_error raised;
   if (raised.matches(PyExc_AttributeError) && !find_attribute(object, method).is_valid()) return {};

@@ -55,7 +55,7 @@ void destroy_capsule(PyObject* capsule) noexcept {
   std::unique_ptr<Owner<Raw>> owner(
       static_cast<Owner<Raw>*>(PyCapsule_GetPointer(capsule, CapsuleOf<Raw>::kName)));
   if (owner == nullptr || owner->is_released()) return;
-  std::optional<nb::gil_scoped_release> released;
+  std::optional<NoGil> released;
   if (may_wait(*owner)) released.emplace();
   owner.reset();
 }

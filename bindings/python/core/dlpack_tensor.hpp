@@ -39,7 +39,7 @@ void destroy_tensor_capsule(PyObject* capsule) noexcept {
   const nb::error_scope pending;
   Tensor<Managed> tensor(
       static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::kNew)));
-  std::optional<nb::gil_scoped_release> released;
+  std::optional<NoGil> released;
   if (tensor->dl_tensor.device.device_type != kDLCPU) released.emplace();
   tensor.release();
 }

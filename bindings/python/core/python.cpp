@@ -31,7 +31,7 @@ pthread_t closer;  // the thread that ends the interpreter, when closed
 void close() {
   closer = pthread_self();
   closed = true;
-  const nb::gil_scoped_release released;
+  const NoGil released;
   for (int now = inside; now > 0; now = inside) inside.wait(now);
 }
 
@@ -39,14 +39,15 @@ void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
 }
 
-/// Runs as an atexit function: callbacks of fletching.abi keep their functions on purpose, and with
-/// them what their modules have. nanobind would report that as leaks.
+/// Runs as an atexit function: nanobind would report as leaks what is kept on purpose, with what
+/// its modules have: the functions of callbacks of fletching.abi, and the stacks of daemon threads.
 void allow_kept_objects() {
   const nb::object modules = nb::module_::import_("sys").attr("modules");
   const nb::object callbacks = modules.attr("get")("fletching._callbacks");
-  if (!callbacks.is_none() && nb::cast<bool>(callbacks.attr("keeps_objects")())) {
-    nb::set_leak_warnings(false);
-  }
+  const nb::object threading = modules.attr("get")("threading");
+  const bool keeps = (!callbacks.is_none() && nb::cast<bool>(callbacks.attr("keeps_objects")())) ||
+                     (!threading.is_none() && nb::cast<int>(threading.attr("active_count")()) > 1);
+  if (keeps) nb::set_leak_warnings(false);
 }
 
 /// A message in which a hint names what C++ has and Python has under another name.
@@ -260,14 +261,28 @@ void leak_after_fork() noexcept {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWarning, sizeof kWarning - 1);
 }
 
-AnyThreadGil::AnyThreadGil() noexcept : entered_(false) {
+void park() noexcept {
+  for (;;) ::pause();
+}
+
+NoGil::~NoGil() {
+  inside.fetch_add(1);
+  if (closed && !ends_python()) {
+    leave();
+    park();
+  }
+  PyEval_RestoreThread(thread_);
+  leave();
+}
+
+AnyThreadGil::AnyThreadGil() noexcept : entered_(false), delays_end_(false) {
   inside.fetch_add(1);
   if (closed && !ends_python()) {
     leave();
     leak();
     return;
   }
-  entered_ = true;
+  entered_ = delays_end_ = true;
   state_ = PyGILState_Ensure();
   pending_.emplace();
 }
@@ -276,7 +291,11 @@ AnyThreadGil::~AnyThreadGil() {
   if (!entered_) return;
   pending_.reset();
   PyGILState_Release(state_);
-  leave();
+  stop_delaying_the_end();
+}
+
+void AnyThreadGil::stop_delaying_the_end() noexcept {
+  if (std::exchange(delays_end_, false)) leave();
 }
 
 }  // namespace fletching::python

@@ -4,6 +4,7 @@
 #ifndef FLETCHING_PYTHON_PYTHON_HPP
 #define FLETCHING_PYTHON_PYTHON_HPP
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
 
 #include <atomic>
@@ -78,11 +79,38 @@ inline void unwrap(const Status& status) {
   if (!status.ok()) raise(status.error());
 }
 
+/// Never returns, and lets other threads have the GIL.
+[[noreturn]] void park() noexcept;
+
+/// Gives up the GIL until it is destroyed. If the interpreter has begun to end by then, the thread
+/// is parked, as Python 3.14 does it: earlier versions call pthread_exit in a thread that waits for
+/// the GIL, which ends the process below a noexcept function.
+class NoGil {
+ public:
+  NoGil() noexcept : thread_(PyEval_SaveThread()) {}
+  ~NoGil();
+  NoGil(const NoGil&) = delete;
+  NoGil& operator=(const NoGil&) = delete;
+
+ private:
+  PyThreadState* thread_;
+};
+
 /// What `call` returns, called without the GIL: for foreign callbacks and for waits.
 template <class Call>
 auto without_gil(const Call& call) {
-  const nb::gil_scoped_release released;
+  const NoGil released;
   return call();
+}
+
+/// What `call`, which runs Python code, returns. A thread that pthread_exit ends there is parked.
+template <class Call>
+auto call_python(const Call& call) {
+  try {
+    return call();
+  } catch (const abi::__forced_unwind&) {
+    park();
+  }
 }
 
 /// The exception that is set, as an Error: the errno value of an OSError, ENOMEM, or else EIO.
@@ -144,7 +172,7 @@ class Foreign {
   ~Foreign() {
     if (!value_) return;
     const nb::error_scope pending;
-    std::optional<nb::gil_scoped_release> released;
+    std::optional<NoGil> released;
     if (may_wait_) released.emplace();
     value_.reset();
   }
@@ -181,9 +209,12 @@ class AnyThreadGil {
   AnyThreadGil& operator=(const AnyThreadGil&) = delete;
 
   explicit operator bool() const noexcept { return entered_; }
+  /// From now on the end of the interpreter does not wait for this thread.
+  void stop_delaying_the_end() noexcept;
 
  private:
   bool entered_;
+  bool delays_end_;
   PyGILState_STATE state_{};
   std::optional<nb::error_scope> pending_;
 };

@@ -255,10 +255,12 @@ class PythonBatches {
 
   std::optional<Result<Batch>> operator()() {
     if (python_is_ending()) return Error(EIO, "batches: the Python interpreter has ended");
-    const nb::gil_scoped_acquire gil;
-    const nb::error_scope pending;
+    AnyThreadGil gil;
+    if (!gil) return Error(EIO, "batches: the Python interpreter has ended");
+    gil.stop_delaying_the_end();  // a batch may never come
     try {
-      const nb::object batch = nb::steal(PyIter_Next(iterator_.get().ptr()));
+      const nb::object batch =
+          call_python([&] { return nb::steal(PyIter_Next(iterator_.get().ptr())); });
       if (batch.is_valid()) {
         using Object = typename StreamTypes<Raw>::Batch;
         return view_of_batch<Object>(batch, *(*schema_).get(), number_++, "from_batches");

@@ -178,8 +178,58 @@ def test_objects_at_the_end_of_the_interpreter(more: str) -> None:
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
     if "late" in more:
         assert "batches: the Python interpreter has ended" in done.stderr
-    elif "daemon" not in more:
+    else:
         assert done.stderr == ""
+
+
+BUSY = """
+    import itertools, threading
+    from fletching import ArrayStream, DeviceArray, DeviceArrayStream, from_buffer
+
+    array = DeviceArray.from_arrow(from_buffer(bytearray(8)))
+    forever = itertools.repeat(array)
+    generator = (array for _ in forever)
+    make = DeviceArrayStream.from_batches
+    streams = [make(array.schema, 1, batches) for batches in (forever, generator)]
+    begun = threading.Event()
+
+    class Source:
+        def __arrow_c_device_array__(self, *_, **__):
+            return array.__arrow_c_device_array__()
+
+    def work():
+        while True:
+            {call}
+            begun.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    begun.wait()
+    print("end")
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "next(streams[0])",
+        "next(streams[1])",
+        "DeviceArray.from_arrow(Source())",
+        "array.__arrow_c_array__()",
+        "array.__dlpack__()",
+        "array.synchronize()",
+        "array.to_numpy()",
+        "repr(streams[0])",
+        "ArrayStream.from_batches(array.schema, [array])",
+    ],
+)
+def test_daemon_thread_in_a_call_at_the_end_of_the_interpreter(call: str) -> None:
+    """Python before 3.14 ends the thread by pthread_exit, which no noexcept function survives."""
+    done = run(BUSY.format(call=call))
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    assert done.stderr in (
+        "",
+        "fletching: released after the end of Python: the objects are leaked\n",
+    )
 
 
 ASYNC = """
