@@ -65,8 +65,18 @@ void bind_cuda_array(nb::module_& module);
 void bind_streams(nb::module_& module);
 void bind_exchange(nb::module_& module);
 
-/// A stream for data on a device of this type: a number, or an object that has __cuda_stream__,
-/// `ptr` or `handle`.
+/// A stream argument, which every function reads in this way.
+struct GivenStream {
+  int64_t number;  ///< -1, which DLPack has, or the handle as far as 63 bits hold it
+  uintptr_t handle;
+  bool is_object;  ///< whose 0 is the default stream
+};
+/// Reads a number, or an object that has __cuda_stream__, `ptr`, `handle` or `cuda_stream`. Raises
+/// TypeError for others, and for None; Error with EINVAL for a number that is no handle, but for
+/// -1.
+GivenStream read_stream(nb::handle stream);
+/// A stream for data on a device of this type. Raises what read_stream does, and Error with EINVAL
+/// for -1.
 Stream stream_of(nb::handle stream, ArrowDeviceType type);
 
 /// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.

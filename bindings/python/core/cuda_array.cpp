@@ -144,7 +144,7 @@ void bind_cuda_array(nb::module_& module) {
           "__cuda_array_interface__", [](const CudaArrayMask& self) { return self.interface; },
           nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"));
   module.def(
-      "from_cuda_array_interface", &import_cuda_array, nb::arg("object"),
+      "from_cuda_array_interface", &import_cuda_array, nb::arg("object").none(),
       nb::arg("owner") = nb::none(), nb::arg("sync") = true, nb::kw_only(),
       nb::arg("stream") = nb::none(), nb::arg("as_storage") = false,
       nb::sig("def from_cuda_array_interface(object: object, owner: object = None, sync: bool = "
@@ -153,9 +153,10 @@ void bind_cuda_array(nb::module_& module) {
       "or else the object, is kept until the array is released. The event of the array is after\n"
       "the stream of the dictionary, unless `sync` is False or the environment variable\n"
       "FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.\n"
-      "`stream` is where you use the data: the producer's stream waits for it at the release.\n"
-      "`as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that breaks one;\n"
-      "Error for a failure of the driver. CUDA Array Interface, version 3.");
+      "`stream`, as of wait_on, is where you use the data: the producer's stream waits for it at\n"
+      "the release. `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary "
+      "that\n"
+      "breaks one; Error for a failure of the driver. CUDA Array Interface, version 3.");
   module.def(
       "check_cuda_array_interface", &check_interface, nb::arg("interface").none(),
       nb::sig("def check_cuda_array_interface(interface: object) -> list[fletching._violation."

@@ -101,7 +101,8 @@ void bind_device_array(nb::module_& module) {
       "destroyed, without the GIL. It does not change, and any thread may use it. Arrow C device\n"
       "data interface, \"The ArrowDeviceArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> DeviceArray");
-  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
+  type.def_static("from_arrow", &from_arrow, nb::arg("object").none(),
+                  nb::sig("def from_arrow(object: object) -> DeviceArray"),
                   "The array of an object that has __arrow_c_device_array__ or\n"
                   "__arrow_c_array__. It does not wait for the event. The capsules are consumed.\n"
                   "TypeError for other objects and capsules, Error for a consumed capsule.")
@@ -127,9 +128,11 @@ void bind_device_array(nb::module_& module) {
           "wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
           nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
           "Lets a stream of the device wait for the data; returns at once. What is enqueued on it\n"
-          "from now on may read the buffers. `stream`: a handle as an int, or an object with\n"
-          "__cuda_stream__, `ptr` or `handle`. Error: EBUSY for a stream that is being captured,\n"
-          "unless `on_capture` is OnCapture.EXTERNAL.",
+          "from now on may read the buffers. `stream`, here and in all functions: a handle as an\n"
+          "int, or an object with __cuda_stream__, `ptr` (CuPy), `handle` (cuda-core) or\n"
+          "`cuda_stream` (PyTorch). TypeError for others. Error: EINVAL for -1; EBUSY for a "
+          "stream\n"
+          "that is being captured, unless `on_capture` is OnCapture.EXTERNAL.",
           nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None"))
       .def("ready", &ready, "Whether the data may be read by the host. Does not block.")
       .def("__repr__", &shown)

@@ -28,8 +28,19 @@ struct Request {
   bool legacy = false;  // without version and flags
 };
 
-Request read_request(const ArrowDeviceArray& array, bool writable,
-                     const std::optional<int64_t>& stream,
+/// A stream argument of DLPack, which has None, -1, and no 0 on CUDA.
+Result<ConsumerStream> dlpack_stream(ArrowDeviceType device, nb::handle stream) {
+  if (stream.is_none()) return read_dlpack_stream(device, {});
+  const GivenStream given = read_stream(stream);
+  const bool is_default = given.is_object && given.number == 0;
+  const bool is_cuda = DeviceType(device).runtime() == Runtime::kCuda;
+  Result<ConsumerStream> read =
+      read_dlpack_stream(device, is_default && is_cuda ? 1 : given.number);
+  if (read.ok() && given.number == INT64_MAX) read->handle = given.handle;
+  return read;
+}
+
+Request read_request(const ArrowDeviceArray& array, bool writable, nb::handle stream,
                      const std::optional<Version>& max_version, const std::optional<Device>& device,
                      const std::optional<bool>& copy) {
   const DLDevice own = or_buffer_error(to_dlpack_device(array.device_type, array.device_id));
@@ -39,7 +50,7 @@ Request read_request(const ArrowDeviceArray& array, bool writable,
     raise_buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
   }
   Request request;
-  request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
+  request.stream = or_buffer_error(dlpack_stream(array.device_type, stream));
   request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
   // The struct without flags cannot say that the memory is read-only.
   request.copies = copy.value_or(false) || elsewhere || (request.legacy && !writable);
@@ -79,7 +90,7 @@ bool is_writable(const PyArray& /*self*/) { return false; }
 bool is_writable(const PyDeviceArray& self) { return self.writable; }
 
 template <class Object>
-nb::object export_dlpack(nb::handle object, const std::optional<int64_t>& stream,
+nb::object export_dlpack(nb::handle object, nb::handle stream,
                          const std::optional<Version>& max_version,
                          const std::optional<Device>& dl_device, const std::optional<bool>& copy) {
   auto& self = nb::cast<Object&>(object);
@@ -158,8 +169,9 @@ constexpr const char* kText =
     "\n"
     "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share of "
     "the\n"
-    "data; of one dimension and read-only. `stream`, or the host where there are none, is ordered\n"
-    "after the event. BufferError for what DLPack cannot describe: nulls, types that are not\n"
+    "data; of one dimension and read-only. `stream`, as of wait_on or -1, or the host where there\n"
+    "are none, is ordered after the event. BufferError for what DLPack cannot describe: nulls, "
+    "types that are not\n"
     "numbers, devices; and for a copy that is impossible or not allowed. Python specification for\n"
     "DLPack.";
 
@@ -192,7 +204,9 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
                      {.read_only = !writable, .as_storage = as_storage});
   }));
   ReadyTensor ready{to_capsule(std::move(tensor)), {device.device_type, device.device_id}};
-  return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
+  return call_python([&] {
+    return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
+  });
 }
 
 /// What numpy.asarray calls.
@@ -274,16 +288,15 @@ Device device_of_producer(nb::handle object) {
 }
 
 PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& device,
-                            const std::optional<bool>& copy, const std::optional<int64_t>& stream,
-                            bool as_storage) {
+                            const std::optional<bool>& copy, nb::handle stream, bool as_storage) {
   DlpackImportOptions options;
   options.strided = copy.value_or(true) ? Strided::kCopy : Strided::kRefuse;
   options.as_storage = as_storage;
-  if (!device && !copy && !stream) {
+  if (!device && !copy && stream.is_none()) {
     if (auto array = import_by_table(object, options)) return *std::move(array);
   }
   const Device source = device ? *device : device_of_producer(object);
-  const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
+  const ConsumerStream consumer = unwrap(dlpack_stream(source.first, stream));
   nb::dict keywords = empty<nb::dict>();
   if (consumer.ordering == Ordering::kStream) {
     keywords["stream"] = reinterpret_cast<std::uintptr_t>(consumer.stream.handle());
@@ -356,18 +369,20 @@ void bind_dlpack(nb::module_& module) {
   bind_export<PyArray>();
   bind_export<PyDeviceArray>();
   module.def(
-      "from_dlpack", &import_dlpack, nb::arg("object"), nb::kw_only(),
+      "from_dlpack", &import_dlpack, nb::arg("object").none(), nb::kw_only(),
       nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(), nb::arg("stream") = nb::none(),
       nb::arg("as_storage") = false,
       nb::sig("def from_dlpack(object: object, *, device: tuple[int, int] | None = None, copy: "
-              "bool | None = None, stream: int | None = None, as_storage: bool = False) -> "
+              "bool | None = None, stream: object = None, as_storage: bool = False) -> "
               "DeviceArray"),
       "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing\n"
       "is copied unless the elements are not in one piece, or `copy` is True. `stream` is\n"
-      "yours: the producer orders its work before it, and the event of the array is after both.\n"
-      "The tensor is released with the array. TypeError for a type that Arrow lacks and for a\n"
-      "wrong capsule, BufferError for a copy that is not allowed, a malformed tensor and one on\n"
-      "another device than `__dlpack_device__` says, Error for a failure of the driver.\n"
+      "yours, as of wait_on or -1 for no order: the producer orders its work before it, and the\n"
+      "event of the array is after both. The tensor is released with the array. TypeError for a\n"
+      "type that Arrow lacks and for a wrong capsule, BufferError for a copy that is not allowed, "
+      "a\n"
+      "malformed tensor and one on another device than `__dlpack_device__` says, Error for a\n"
+      "stream that the device cannot have, such as 0 on CUDA, and a failure of the driver.\n"
       "`as_storage`: complex numbers and other types that Arrow lacks as lists of what stores\n"
       "them.");
 }

@@ -17,10 +17,11 @@ namespace fletching::python {
 namespace {
 
 constinit Name kProtocol("__cuda_stream__");
-constinit Name kPointer("ptr");
-constinit Name kHandle("handle");
+constinit Name kPointer("ptr");             // CuPy
+constinit Name kHandle("handle");           // cuda-core
+constinit Name kCudaStream("cuda_stream");  // PyTorch
 
-/// The number of the stream that an object wraps.
+/// What has the number of a stream: of an object that wraps one, or the argument itself.
 nb::object number_of(nb::handle stream) {
   const nb::object protocol = find_attribute(stream, kProtocol);
   if (protocol.is_valid()) {
@@ -35,11 +36,17 @@ nb::object number_of(nb::handle stream) {
     }
     return pair[1];
   }
-  for (Name* name : {&kPointer, &kHandle}) {
+  for (Name* name : {&kPointer, &kHandle, &kCudaStream}) {
     nb::object value = find_attribute(stream, *name);
     if (value.is_valid()) return value;
   }
   return nb::borrow(stream);
+}
+
+[[noreturn]] void raise_no_handle() {
+  raise(Error(EINVAL,
+              "stream: invalid handle: expected 0 or more and 64 bits, got another number; hint: "
+              "only DLPack has -1, for no synchronization"));
 }
 
 /// An array of its own with the same data, whose event is at the end of `stream`.
@@ -78,7 +85,7 @@ void await_releases() {
   constexpr std::chrono::seconds kLongest{2};
   constexpr std::chrono::milliseconds kStep{1};
   const auto end = std::chrono::steady_clock::now() + kLongest;
-  const nb::gil_scoped_release released;
+  const NoGil released;
   const auto is_done = [] {
     FletchingReleaseCounts counts;
     FletchingPendingReleases(&counts, nullptr);
@@ -91,23 +98,34 @@ void await_releases() {
 
 }  // namespace
 
-Stream stream_of(nb::handle stream, ArrowDeviceType type) {
-  const nb::object number = stream.is_none() ? nb::none() : number_of(stream);
-  if (!PyLong_Check(number.ptr()) || PyBool_Check(number.ptr())) {
-    raise_type_error("stream: expected a number, or an object with __cuda_stream__, ptr or handle");
+GivenStream read_stream(nb::handle stream) {
+  const nb::object given =
+      PyLong_CheckExact(stream.ptr()) || stream.is_none() ? nb::borrow(stream) : number_of(stream);
+  if (PyIndex_Check(given.ptr()) == 0 || PyBool_Check(given.ptr())) {
+    raise_type_error(
+        "stream: expected a number, or an object with __cuda_stream__, ptr, handle or "
+        "cuda_stream, got " +
+        name_of_type(stream.type()));
   }
+  const nb::object number = nb::steal(PyNumber_Index(given.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  const bool is_object = !given.is(stream);
   int overflow = 0;
-  const bool is_negative =
-      PyLong_AsLongLongAndOverflow(number.ptr(), &overflow) < 0 && overflow <= 0;
-  void* handle = PyLong_AsVoidPtr(number.ptr());
-  if (is_negative || handle == reinterpret_cast<void*>(UINTPTR_MAX)) {
-    PyErr_Clear();
-    raise(Error(EINVAL,
-                "stream: invalid handle: expected 0 or more, got -1 or another negative number; "
-                "hint: only DLPack has -1, for no synchronization"));
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow == 0 && value >= (is_object ? 0 : -1)) {
+    return {value, static_cast<uintptr_t>(value), is_object};
   }
-  if (handle == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return {type, handle};
+  // Handles have one bit more than numbers.
+  const unsigned long long handle = overflow > 0 ? PyLong_AsUnsignedLongLong(number.ptr()) : 0;
+  PyErr_Clear();
+  if (overflow <= 0 || handle >= UINTPTR_MAX) raise_no_handle();
+  return {INT64_MAX, static_cast<uintptr_t>(handle), is_object};
+}
+
+Stream stream_of(nb::handle stream, ArrowDeviceType type) {
+  const GivenStream given = read_stream(stream);
+  if (given.number < 0) raise_no_handle();
+  return {type, reinterpret_cast<void*>(given.handle)};
 }
 
 void bind_on_capture(nb::module_& module) {

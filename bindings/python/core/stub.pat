@@ -53,7 +53,7 @@ DeviceArrayStream.__arrow_c_stream__$:
 # A method without a signature, and what it calls.
 rray.__dlpack__$:
     \from typing_extensions import CapsuleType
-    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType: ...
+    def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType: ...
 
 rray.__arrow_c_device_array__$:
     \from typing_extensions import CapsuleType

@@ -275,12 +275,10 @@ def test_streams() -> None:
     for wrong in ("7", None, Stream((0,)), Stream(7), Stream((0, "7"))):
         with pytest.raises(TypeError, match=r"stream: expected a number|expected \(0, handle\)"):
             array.wait_on(wrong)
-    with pytest.raises(OverflowError):
-        array.wait_on(2**70)
     array.wait_on(2**63)
-    for negative in (-1, -(2**70), 2**64 - 1):
+    for number in (-1, -(2**70), 2**64 - 1, 2**70):
         with pytest.raises(fletching.Error, match="stream: invalid handle") as error:
-            array.wait_on(Stream((0, negative)))
+            array.wait_on(Stream((0, number)))
         assert error.value.errno == errno.EINVAL
 
 

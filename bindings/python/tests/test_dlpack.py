@@ -388,7 +388,7 @@ def test_a_producer_s_error_arrives() -> None:
 
 
 def test_a_stream_of_a_device_without_streams() -> None:
-    with pytest.raises(TypeError, match="None, because the device has no streams"):
+    with pytest.raises(fletching.Error, match="None, because the device has no streams"):
         from_dlpack(Given(None), stream=1)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy
 import pytest
 
 import standin
-from fletching import DeviceArray, from_cuda_array_interface
+from fletching import DeviceArray, Error, from_cuda_array_interface, from_dlpack, pending_releases
 from standin import Gpu, Stream
 from test_cuda_arrays import Peer, produced
+from test_rules_dlpack import on_cuda
 
 
 @pytest.fixture
@@ -20,21 +24,136 @@ def gpu() -> Iterator[Gpu]:
         gc.collect()
 
 
-class WithPointer:
-    def __init__(self, stream: Stream, name: str) -> None:
-        setattr(self, name, stream.number)
+class Index:
+    """A number of another library."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
 
 
-@pytest.mark.parametrize("kind", ["number", "__cuda_stream__", "ptr", "handle"])
-def test_streams_of_others(gpu: Gpu, kind: str) -> None:
-    stream = gpu.gated()
-    objects: dict[str, object] = {"number": stream.number, "__cuda_stream__": stream}
-    given = objects.get(kind) or WithPointer(stream, kind)
-    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(given)
-    assert standin.is_pending(array)
+def with_attribute(name: str, number: object) -> object:
+    return type("Other", (), {name: number})()
+
+
+KINDS: dict[str, Callable[[int], object]] = {
+    "number": lambda number: number,
+    "number of NumPy": numpy.uint64,
+    "number of another library": Index,
+    "__cuda_stream__": lambda number: with_attribute("__cuda_stream__", lambda _: (0, number)),
+    "ptr": lambda number: with_attribute("ptr", number),
+    "handle": lambda number: with_attribute("handle", Index(number)),
+    "cuda_stream": lambda number: with_attribute("cuda_stream", number),
+}
+
+
+def on_gpu(gpu: Gpu) -> DeviceArray:
+    return DeviceArray.from_arrow(produced(gpu))
+
+
+def by_wait_on(gpu: Gpu, stream: object) -> bool:
+    on_gpu(gpu).export_with_event(gpu.gated()).wait_on(stream)
+    return not gpu.streams[0].is_idle()
+
+
+def by_dlpack(gpu: Gpu, stream: object) -> bool:
+    array = on_gpu(gpu).export_with_event(gpu.gated())
+    array.__dlpack__(max_version=(1, 0), stream=stream)
+    return not gpu.streams[0].is_idle()
+
+
+def by_export_with_event(gpu: Gpu, stream: object) -> bool:
+    return standin.is_pending(on_gpu(gpu).export_with_event(stream))
+
+
+def by_from_dlpack(gpu: Gpu, stream: object) -> bool:
+    return standin.is_pending(from_dlpack(on_cuda(), stream=stream))
+
+
+def by_release_after(gpu: Gpu, stream: object) -> bool:
+    before = pending_releases().pending
+    on_gpu(gpu).release_after(stream)
+    return pending_releases().pending == before + 1
+
+
+def by_from_cuda_array_interface(gpu: Gpu, stream: object) -> bool:
+    producer = gpu.stream()
+    from_cuda_array_interface(Peer(gpu, stream=producer.number), stream=stream)
+    return not producer.is_idle()
+
+
+READY = [by_wait_on, by_dlpack]  # whose stream waits for the array
+OPERATIONS = [
+    *READY,
+    by_export_with_event,
+    by_from_dlpack,
+    by_release_after,
+    by_from_cuda_array_interface,
+]
+each_operation = pytest.mark.parametrize("operation", OPERATIONS)
+
+
+@each_operation
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_function_takes_every_kind_of_stream(gpu: Gpu, operation: Any, kind: str) -> None:
+    stream = gpu.stream() if operation in READY else gpu.gated()
+    assert operation(gpu, KINDS[kind](stream.number))
     gpu.open()
-    array.synchronize()
-    assert array.ready()
+    stream.finish()
+
+
+@each_operation
+@pytest.mark.parametrize("stream", [True, numpy.bool_(True), 1.0, "1", object()], ids=repr)
+def test_no_function_takes_what_is_not_a_stream(gpu: Gpu, operation: Any, stream: object) -> None:
+    with pytest.raises(TypeError, match="stream: expected a number, or an object with"):
+        operation(gpu, stream)
+
+
+@each_operation
+@pytest.mark.parametrize("number", [-2, -(2**70), 2**64 - 1, 2**64])
+def test_no_function_takes_a_number_that_is_no_handle(
+    gpu: Gpu, operation: Any, number: int
+) -> None:
+    for kind in KINDS.values():
+        try:
+            given = kind(number)
+        except OverflowError:  # NumPy's
+            continue
+        with pytest.raises(Error, match="stream: invalid handle") as raised:
+            operation(gpu, given)
+        assert raised.value.errno == errno.EINVAL
+
+
+@each_operation
+def test_no_stream(gpu: Gpu, operation: Any) -> None:
+    """None is the default stream of DLPack, and no wait at the release of an import."""
+    if operation in (by_wait_on, by_export_with_event, by_release_after):
+        with pytest.raises(TypeError, match="stream: expected a number"):
+            operation(gpu, None)
+    else:
+        operation(gpu, None)
+
+
+def test_default_stream_of_an_object_is_one_in_dlpack(gpu: Gpu) -> None:
+    """The number 0, which could be another default stream, is refused."""
+    given = on_cuda()
+    from_dlpack(given, stream=KINDS["ptr"](0))
+    assert given.asked[0]["stream"] == 1
+    array = on_gpu(gpu)
+    array.__dlpack__(max_version=(1, 0), stream=KINDS["__cuda_stream__"](0))
+    with pytest.raises(BufferError, match="1 for the legacy default stream"):
+        array.__dlpack__(max_version=(1, 0), stream=0)
+    with pytest.raises(Error, match="1 for the legacy default stream") as raised:
+        from_dlpack(on_cuda(), stream=0)
+    assert raised.value.errno == errno.EINVAL
+
+
+def test_stream_of_an_object_is_not_minus_one(gpu: Gpu) -> None:
+    with pytest.raises(Error, match="stream: invalid handle"):
+        from_dlpack(on_cuda(), stream=KINDS["ptr"](-1))
+    assert from_dlpack(on_cuda(), stream=-1).sync_event == 0
 
 
 def test_the_protocol_is_before_other_attributes(gpu: Gpu) -> None:
@@ -43,14 +162,6 @@ def test_the_protocol_is_before_other_attributes(gpu: Gpu) -> None:
 
     array = DeviceArray.from_arrow(produced(gpu)).export_with_event(Both())
     array.synchronize()
-
-
-@pytest.mark.parametrize("stream", [None, "1", 1.0, True, object()], ids=type)
-def test_what_is_not_a_stream(gpu: Gpu, stream: object) -> None:
-    array = DeviceArray.from_arrow(produced(gpu))
-    for method in (array.wait_on, array.export_with_event, array.release_after):
-        with pytest.raises(TypeError, match="stream: expected a number"):
-            method(stream)
 
 
 @pytest.mark.parametrize("result", [(1, 5), 5, (0,), ("0", 5)], ids=repr)

@@ -13,7 +13,7 @@ import pytest
 
 import standin
 from capsules import Produced, ProducedOnDevice, name_of
-from fletching import Array, DeviceArray, abi, from_buffer, from_dlpack
+from fletching import Array, DeviceArray, Error, abi, from_buffer, from_dlpack
 
 NEW, LEGACY = b"dltensor_versioned", b"dltensor"
 
@@ -287,7 +287,7 @@ def test_rule_dlpack_stream_fits_requested_device() -> None:
     given = Given(capsule(), (2, 0))
     from_dlpack(given, device=(1, 0))
     assert "stream" not in given.asked[0]
-    with pytest.raises(TypeError, match="None, because the device has no streams"):
+    with pytest.raises(Error, match="None, because the device has no streams"):
         from_dlpack(given, device=(1, 0), stream=1)
 
 

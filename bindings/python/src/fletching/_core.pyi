@@ -185,7 +185,7 @@ class Array:
     def __dlpack__(
         self,
         *,
-        stream: int | None = None,
+        stream: object = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -295,9 +295,10 @@ class DeviceArray:
     def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None:
         """
         Lets a stream of the device wait for the data; returns at once. What is enqueued on it
-        from now on may read the buffers. `stream`: a handle as an int, or an object with
-        __cuda_stream__, `ptr` or `handle`. Error: EBUSY for a stream that is being captured,
-        unless `on_capture` is OnCapture.EXTERNAL.
+        from now on may read the buffers. `stream`, here and in all functions: a handle as an
+        int, or an object with __cuda_stream__, `ptr` (CuPy), `handle` (cuda-core) or
+        `cuda_stream` (PyTorch). TypeError for others. Error: EINVAL for -1; EBUSY for a stream
+        that is being captured, unless `on_capture` is OnCapture.EXTERNAL.
         """
 
     def ready(self) -> bool:
@@ -318,7 +319,7 @@ class DeviceArray:
     def __dlpack__(
         self,
         *,
-        stream: int | None = None,
+        stream: object = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -517,16 +518,17 @@ def from_dlpack(
     *,
     device: tuple[int, int] | None = None,
     copy: bool | None = None,
-    stream: int | None = None,
+    stream: object = None,
     as_storage: bool = False,
 ) -> DeviceArray:
     """
     The tensor of an object that has __dlpack__. The first dimension is the length. Nothing
     is copied unless the elements are not in one piece, or `copy` is True. `stream` is
-    yours: the producer orders its work before it, and the event of the array is after both.
-    The tensor is released with the array. TypeError for a type that Arrow lacks and for a
-    wrong capsule, BufferError for a copy that is not allowed, a malformed tensor and one on
-    another device than `__dlpack_device__` says, Error for a failure of the driver.
+    yours, as of wait_on or -1 for no order: the producer orders its work before it, and the
+    event of the array is after both. The tensor is released with the array. TypeError for a
+    type that Arrow lacks and for a wrong capsule, BufferError for a copy that is not allowed, a
+    malformed tensor and one on another device than `__dlpack_device__` says, Error for a
+    stream that the device cannot have, such as 0 on CUDA, and a failure of the driver.
     `as_storage`: complex numbers and other types that Arrow lacks as lists of what stores
     them.
     """
@@ -551,9 +553,9 @@ def from_cuda_array_interface(
     or else the object, is kept until the array is released. The event of the array is after
     the stream of the dictionary, unless `sync` is False or the environment variable
     FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.
-    `stream` is where you use the data: the producer's stream waits for it at the release.
-    `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that breaks one;
-    Error for a failure of the driver. CUDA Array Interface, version 3.
+    `stream`, as of wait_on, is where you use the data: the producer's stream waits for it at
+    the release. `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that
+    breaks one; Error for a failure of the driver. CUDA Array Interface, version 3.
     """
 
 def check_cuda_array_interface(interface: object) -> list[fletching._violation.Violation]:
