@@ -48,7 +48,8 @@ void bind_array(nb::module_& module) {
       "change, and any thread may use it. Arrow C data interface, \"The ArrowArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> Array");
   type.def_static(
-          "from_arrow", &from_arrow, nb::arg("object"),
+          "from_arrow", &from_arrow, nb::arg("object").none(),
+          nb::sig("def from_arrow(object: object) -> Array"),
           "The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and\n"
           "memory that the CPU can read; then it waits for the event, without the GIL. The\n"
           "capsules are consumed. TypeError for other objects and capsules, Error for a consumed\n"

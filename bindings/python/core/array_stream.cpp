@@ -57,7 +57,8 @@ void bind_array_stream(nb::module_& module) {
   bind_stream_common(type, "def __iter__(self) -> ArrayStream",
                      "def __enter__(self) -> ArrayStream");
   type.def_static(
-          "from_arrow", &from_arrow, nb::arg("object"),
+          "from_arrow", &from_arrow, nb::arg("object").none(),
+          nb::sig("def from_arrow(object: object) -> ArrayStream"),
           "The stream of an object that has __arrow_c_stream__, or __arrow_c_device_stream__ and\n"
           "memory that the CPU can read. The capsule is consumed; no batch is read. TypeError for\n"
           "other objects and capsules, Error for a consumed capsule.")

@@ -79,7 +79,8 @@ PyArray from_buffer(nb::handle object, std::string_view name) {
 
 void bind_buffer(nb::module_& module) {
   module.def(
-      "from_buffer", &from_buffer, nb::arg("object"), nb::kw_only(), nb::arg("name") = "",
+      "from_buffer", &from_buffer, nb::arg("object").none(), nb::kw_only(), nb::arg("name") = "",
+      nb::sig("def from_buffer(object: object, *, name: str = \"\") -> Array"),
       "The memory of an object that has the buffer protocol, such as bytes or a NumPy array\n"
       "of one dimension, as an array without nulls. Nothing is copied: do not change the\n"
       "values while the array or an export of it is used. TypeError for other types than numbers,\n"

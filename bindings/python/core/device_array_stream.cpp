@@ -66,7 +66,8 @@ void bind_device_array_stream(nb::module_& module) {
   bind_stream_common(type, "def __iter__(self) -> DeviceArrayStream",
                      "def __enter__(self) -> DeviceArrayStream");
   type.def_static(
-          "from_arrow", &from_arrow, nb::arg("object"),
+          "from_arrow", &from_arrow, nb::arg("object").none(),
+          nb::sig("def from_arrow(object: object) -> DeviceArrayStream"),
           "The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__. The\n"
           "capsule is consumed; no batch is read. TypeError for other objects and capsules, Error\n"
           "for a consumed capsule.")

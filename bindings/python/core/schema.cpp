@@ -152,7 +152,8 @@ void bind_schema(nb::module_& module) {
       "Owns an ArrowSchema, which it shares with its children and exports: each keeps it alive.\n"
       "It does not change, and any thread may use it. Arrow C data interface, \"The ArrowSchema\n"
       "structure\".")
-      .def_static("from_arrow", &from_arrow, nb::arg("object"),
+      .def_static("from_arrow", &from_arrow, nb::arg("object").none(),
+                  nb::sig("def from_arrow(object: object) -> Schema"),
                   "The schema of an object that has __arrow_c_schema__; its capsule is consumed.\n"
                   "TypeError for other objects and capsules, Error for one that was consumed\n"
                   "before.")
@@ -189,6 +190,13 @@ void bind_schema(nb::module_& module) {
            nb::sig("def __getitem__(self, field: int | str) -> Schema"),
            "A field by its index, from the end if negative, or its name. IndexError or KeyError\n"
            "for no such field.")
+      .def(
+          "__contains__",
+          [](const PySchema& self, nb::handle name) {
+            return PyUnicode_Check(name.ptr()) && find_column(raw(self), name) >= 0;
+          },
+          nb::arg("name").none(), nb::sig("def __contains__(self, name: object) -> bool"),
+          "Whether a field has the name.")
       .def(
           "__arrow_c_schema__",
           [](const PySchema& self) { return to_capsule(unwrap(self.shared->view())); },

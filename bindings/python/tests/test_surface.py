@@ -13,7 +13,7 @@ import pytest
 
 import fletching
 from capsules import ProducedOnDevice
-from fletching import Array, DeviceArray, DeviceArrayStream, Schema
+from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema
 
 PROTOCOLS = ("__arrow_c", "__dlpack", "__cuda_array")
 TABLE = pyarrow.table({"n": [1, 2]})
@@ -54,6 +54,29 @@ def test_names() -> None:
     assert names["DeviceArray"] is DeviceArray
     with pytest.raises(AttributeError, match="has no attribute 'Arrays'"):
         getattr(fletching, "Arrays")  # noqa: B009
+
+
+def test_names_of_fields_are_in_a_schema() -> None:
+    schema = Schema.from_arrow(TABLE.schema)
+    assert "n" in schema
+    assert "m" not in schema
+    assert 0 not in schema
+    assert None not in schema
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        fletching.from_arrow,
+        fletching.from_dlpack,
+        fletching.from_cuda_array_interface,
+        *(kind.from_arrow for kind in (Schema, Array, DeviceArray, ArrayStream, DeviceArrayStream)),
+    ],
+)
+def test_none_is_an_object_without_the_protocols(call: Any) -> None:
+    with pytest.raises((TypeError, AttributeError), match=r"has no .*: expected") as raised:
+        call(None)
+    assert "incompatible" not in str(raised.value)
 
 
 class WrongDevice:

@@ -109,6 +109,9 @@ class Schema:
         for no such field.
         """
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a field has the name."""
+
     def __arrow_c_schema__(self) -> CapsuleType:
         """
         A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.
