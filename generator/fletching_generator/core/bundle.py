@@ -18,7 +18,7 @@ _CORE = PurePosixPath("cpp/core/core.c")
 # Where it is needed: the packages of other languages cannot reach out of their folder.
 _FOLDERS = ("cpp/bundle", "bindings/go", "bindings/rust/fletching/core")
 # The public headers; their includes follow.
-_PUBLIC = tuple(_HEADERS / f"fletching/{name}.h" for name in ("cuda", "devices", "layout", "version"))
+_PUBLIC = ("cuda.h", "devices.h", "layout.h", "version.h")
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FUNCTION = re.compile(r"^FLETCHING_EXPORT [^;(]*?\bFletching(\w+)\(", re.MULTILINE)
@@ -46,7 +46,7 @@ def render(root: Path, texts: Mapping[str, str]) -> dict[str, str]:
     if not (root / _CORE).is_file():
         return {}
     files = _Files(root, texts)
-    headers = "".join(files.flatten(path) for path in _PUBLIC)
+    headers = "".join(files.flatten(_HEADERS / "fletching" / name) for name in _PUBLIC)
     source = files.flatten(_CORE).replace(
         _CONFIGURED, f'{_CONFIGURED}\n#include "fletching_core.h"\n'
     )
