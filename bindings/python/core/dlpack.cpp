@@ -36,7 +36,9 @@ Result<ConsumerStream> dlpack_stream(ArrowDeviceType device, nb::handle stream) 
   const bool is_cuda = DeviceType(device).runtime() == Runtime::kCuda;
   Result<ConsumerStream> read =
       read_dlpack_stream(device, is_default && is_cuda ? 1 : given.number);
-  if (read.ok() && given.number == INT64_MAX) read->handle = given.handle;
+  if (read.ok() && given.number == INT64_MAX) {
+    read->stream = {device, reinterpret_cast<void*>(given.handle)};
+  }
   return read;
 }
 
