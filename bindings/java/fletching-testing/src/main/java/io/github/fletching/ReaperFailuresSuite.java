@@ -6,6 +6,7 @@ import static io.github.fletching.Deferred.await;
 import static io.github.fletching.Deferred.together;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
@@ -134,6 +135,33 @@ public abstract class ReaperFailuresSuite {
 
   void noMemory() throws ReflectiveOperationException {
     assertEquals("no room, released", NoMemory.report());
+  }
+
+  // --- Shutdown
+
+  /** The thread still calls the runtime after the callback, to leave the context. */
+  @Test
+  void shutdownDuringReleaseIsRefused() {
+    Copy.run(this, "shutdown");
+  }
+
+  void shutdown() {
+    CountDownLatch released = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    Vendor leaving =
+        new ScriptedVendor(() -> true) {
+          @Override
+          void runAtOrigin(Recorded recorded, Runnable body) {
+            body.run();
+            released.countDown();
+            await(go);
+          }
+        };
+    Deferred.defer(leaving, new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, null));
+    await(released);
+    assertThrows(IllegalStateException.class, Owner::shutdown);
+    go.countDown();
+    await(() -> Reaper.counts().running() == 0);
   }
 
   // --- Failures

@@ -244,7 +244,7 @@ abstract class CapturingVendor extends Vendor {
     }
   }
 
-  /** Whether the event has passed is its own answer: what the way back reports says nothing. */
+  /** Ignores errors of the way back: they are about other work. */
   @Override
   final boolean hasPassed(Recorded recorded) {
     Relaxed mode = new Relaxed();

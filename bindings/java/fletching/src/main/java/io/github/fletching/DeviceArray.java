@@ -129,12 +129,12 @@ public final class DeviceArray extends ArrayOwner {
    * <p>CUDA contexts: an operation on a stream happens in the stream's own context. A default
    * stream is that of the current context if this is of the array's device, else that of the
    * device's primary context, if that is active already. Every other operation happens in the
-   * current context; without one, in the primary context of the device. None is created, and
-   * afterwards the thread has the one that it had before. With HIP the same holds for the thread's
-   * device. A virtual thread has the context of its carrier: call this on a platform thread where
-   * it matters. While another thread captures a graph, the operations neither fail nor disturb the
-   * capture; HIP before ROCm 7.2 may refuse to say whether an event has happened while any thread
-   * captures in global mode, and invalidate that capture.
+   * current context; without one, in the primary context of the device. No operation creates a
+   * context, and each restores the thread's context, or the thread's device with HIP. A virtual
+   * thread has the context of its carrier: call this on a platform thread where it matters. While
+   * another thread captures a graph, the operations neither fail nor disturb the capture; HIP
+   * before ROCm 7.2 may refuse to say whether an event has happened while any thread captures in
+   * global mode, and invalidate that capture.
    *
    * <p>No runtime can be interrupted: an interrupt does not end the wait, and the thread stays
    * interrupted. A waiter may do otherwise. Keep the array open until this returns. Any thread,

@@ -35,7 +35,7 @@ final class Library {
   /**
    * Finds the functions. What did not work is tried again by the next call.
    *
-   * @throws FletchingException ENOENT, with every name and the reason, when there is no library
+   * @throws FletchingException ENOENT, with every name and the reason, if no library is found
    */
   void load() {
     if (loaded) {

@@ -176,22 +176,26 @@ public abstract class Owner implements AutoCloseable {
    * frees no function: its engine keeps the class loader. The threads of {@link
    * DeviceArray#releaseAfter} end a second after the last release.
    *
-   * @throws IllegalStateException when an owner is open, a struct is exported, or this was called
-   *     before; then nothing was freed
+   * @throws IllegalStateException if an owner is open, a struct is exported, a release of {@link
+   *     DeviceArray#releaseAfter} runs, or this was called before; then nothing was freed
    */
   public static void shutdown() {
     Slot.checkUsable();
     Slot.close(true);
     int open = Slot.countOpen();
     int exported = Handles.count();
-    if (open + exported > 0) {
+    long running =
+        Reaper.counts().running(); // they call the runtime after the last owner is closed
+    if (open + exported + running > 0) {
       Slot.close(false);
       throw new IllegalStateException(
           "shutdown: "
               + open
               + " owners are open, and C may release "
               + exported
-              + " objects: expected none");
+              + " objects, and "
+              + running
+              + " releases run: expected none");
     }
     Slot.shutdown();
     AsyncAbi.freeBlocks();

@@ -95,7 +95,7 @@ public abstract class StandinDevicesSuite {
           elsewhere(gpu, () -> array.releaseAfter(gpu.stream(handle)));
           Releases free = new Releases();
           free.array(gpu.type).releaseAfter(gated.ofConsumer());
-          free.waitFor(1); // one that need not wait overtakes it
+          free.waitFor(1); // the reaper has looked at both by then
           behind.assertCount(0);
           gated.open();
           behind.waitFor(1);
