@@ -99,7 +99,8 @@ public abstract class LoadersSuite {
       String used = "shutdown: called before: expected no further use";
       assertEquals(
           List.of(
-              "shutdown: 1 owners are open, and C may release 1 objects: expected none",
+              "shutdown: 1 owners are open, and C may release 1 objects, and 0 releases run: expected"
+                  + " none",
               used,
               used),
           application.getMethod("run").invoke(null));
