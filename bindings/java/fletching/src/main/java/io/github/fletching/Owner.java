@@ -177,7 +177,7 @@ public abstract class Owner implements AutoCloseable {
    * DeviceArray#releaseAfter} end a second after the last release.
    *
    * @throws IllegalStateException if an owner is open, a struct is exported, a release of {@link
-   *     DeviceArray#releaseAfter} runs, or this was called before; then nothing was freed
+   *     DeviceArray#releaseAfter} runs, or this was called before. Frees nothing then
    */
   public static void shutdown() {
     Slot.checkUsable();
