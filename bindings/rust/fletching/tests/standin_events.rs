@@ -7,10 +7,10 @@
 #[macro_use]
 mod gpu;
 
-use std::sync::{mpsc, Arc, Barrier};
+use std::sync::{mpsc, Arc, Barrier, Mutex};
 use std::thread;
 
-use fletching::runtime::{pending_releases, OnCapture, Stream};
+use fletching::runtime::{pending_releases, OnCapture, PendingReleases, Stream};
 use fletching::{ArrowDeviceType, DeviceArray};
 
 use gpu::api::{Api, Cuda, Gated};
@@ -224,28 +224,37 @@ fn counts_tell_what_is_pending<A: Api>() {
         }
     };
     settle();
+    gated.shut();
+    let (waiting, waited, _) = counted(A::TYPE, 0);
+    waiting.release_after(&gated.producer()).unwrap();
+    let pending = pending_releases();
+    gated.open();
+    waited.wait_for(1);
+    settle();
     gated.control.set_fault(&format!("{query}:*:900"));
-    let barrier = Arc::new(Barrier::new(2));
-    let (begun, behind) = (Arc::<Releases>::default(), Arc::clone(&barrier));
+    let (end, behind) = mpsc::channel::<()>();
+    let (begun, behind) = (Arc::<Releases>::default(), Mutex::new(behind));
     let releases = Arc::clone(&begun);
     let slow = array(A::TYPE, move || {
         releases.add();
-        behind.wait();
+        let _ = behind.lock().unwrap().recv(); // until the other end is dropped
     });
     slow.release_after(&gated.consumer()).unwrap();
     let before = gated.control.calls(query);
     while gated.control.calls(query) < before + 2 {
         thread::yield_now();
     }
-    let counts = pending_releases();
-    assert_eq!((counts.pending, counts.refused, counts.running), (1, 1, 0));
-    assert!(counts.last_refusal.contains(query), "{counts:?}");
+    let failing = pending_releases();
     gated.control.reset_faults();
     begun.wait_for(1);
-    let counts = pending_releases();
-    assert_eq!((counts.pending, counts.refused, counts.running), (0, 0, 1));
-    barrier.wait();
+    let blocked = pending_releases();
+    drop(end);
     settle();
+    let numbers = |it: &PendingReleases| (it.pending, it.refused, it.running);
+    assert_eq!(numbers(&pending), (1, 0, 0));
+    assert_eq!(numbers(&failing), (1, 1, 0));
+    assert!(failing.last_refusal.contains(query), "{failing:?}");
+    assert_eq!(numbers(&blocked), (0, 0, 1));
     gated.end();
 }
 
