@@ -117,3 +117,19 @@ fn what_is_inside_is_dropped_first() {
     let expected = [10, 6, 2, 0, 1, 3, 4, 5, 7, 8, 9, 11, 12];
     assert_eq!(*list.lock().unwrap(), expected);
 }
+
+#[test]
+fn a_parents_object_is_dropped_after_what_is_inside_its_child() {
+    let list = Arc::new(Mutex::new(Vec::new()));
+    let listed = |number| Listed(Arc::clone(&list), number);
+    let capacity = ArrayCapacity {
+        arrays: 1,
+        buffers: 0,
+    };
+    let mut builder = ArrayBuilder::new(capacity, listed(1)).unwrap();
+    builder.set(Node::ROOT, ArrayValues::of(1), &[]);
+    let child = builder.add_children(Node::ROOT, 1);
+    builder.set_array(child, over(over(listed(0))));
+    drop(over(builder.finish().unwrap()));
+    assert_eq!(*list.lock().unwrap(), [0, 1]);
+}

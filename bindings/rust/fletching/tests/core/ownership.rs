@@ -227,9 +227,10 @@ fn attached_objects_are_dropped_in_their_order_after_the_release() {
     let mut array = device_array(&log, "a", 1, false);
     array.attach(Note(log.clone(), "first")).unwrap();
     array.attach(Note(log.clone(), "second")).unwrap();
+    array.attach(Note(log.clone(), "third")).unwrap();
     let moved = array;
     drop(moved);
-    log.expect(&["a0", "a", "event", "first", "second"]);
+    log.expect(&["a0", "a", "event", "first", "second", "third"]);
 
     let object = Arc::new(());
     let mut schema = bare_schema(|_| ());
