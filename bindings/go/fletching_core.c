@@ -1545,9 +1545,11 @@ static bool cuda_enter_primary(struct scope* scope, int64_t device_id, struct fa
   CUcontext context = NULL;
   bool is_active = false;
   if (device_id < 0 || device_id > INT32_MAX) {
-    return fail(failure, EINVAL,
-                "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got %lld",
-                (long long)device_id);
+    return fail(
+        failure, EINVAL,
+        "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got %lld; hint: name "
+        "the device of a default stream, or make its context current",
+        (long long)device_id);
   }
   if (!CUDA_CALL(cuDeviceGet, (&device, (int32_t)device_id), failure) ||
       !cuda_is_active(device, &is_active, failure)) {
@@ -3167,9 +3169,11 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
 static bool complete_stream(struct FletchingStream* stream, const char* operation,
                             ArrowDeviceType type, int64_t device_id, struct failure* failure) {
   const int32_t own = device_runtime(type);
-  if (stream->device_id < 0) stream->device_id = device_id;
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
-  if (stream->runtime == own) return true;
+  if (stream->runtime == own) {
+    if (stream->device_id < 0) stream->device_id = device_id;
+    return true;
+  }
   const struct runtime* got = numbered_runtime(stream->runtime);
   const bool has_runtime = got != NULL && got->name != NULL;
   return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one %s%s",

@@ -723,7 +723,7 @@ struct FletchingStream {
    * have default streams: NULL and 1 are the legacy stream, 2 is the per-thread stream. */
   void* handle;
   /** Which device a default stream of CUDA or HIP is of; the driver knows it of the others. -1:
-   * that of the array. */
+   * that of the array, or the current one where the array is of no runtime. */
   int64_t device_id;
   /** CUDA: the CUcontext that counts as the current one; NULL for the thread's. Where that is of
    * another device, a default stream is that of the device's primary context, which has to be

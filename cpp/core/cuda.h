@@ -136,9 +136,11 @@ static bool cuda_enter_primary(struct scope* scope, int64_t device_id, struct fa
   CUcontext context = NULL;
   bool is_active = false;
   if (device_id < 0 || device_id > INT32_MAX) {
-    return fail(failure, EINVAL,
-                "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got %lld",
-                (long long)device_id);
+    return fail(
+        failure, EINVAL,
+        "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got %lld; hint: name "
+        "the device of a default stream, or make its context current",
+        (long long)device_id);
   }
   if (!CUDA_CALL(cuDeviceGet, (&device, (int32_t)device_id), failure) ||
       !cuda_is_active(device, &is_active, failure)) {

@@ -28,9 +28,11 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
 static bool complete_stream(struct FletchingStream* stream, const char* operation,
                             ArrowDeviceType type, int64_t device_id, struct failure* failure) {
   const int32_t own = device_runtime(type);
-  if (stream->device_id < 0) stream->device_id = device_id;
   if (stream->runtime == FLETCHING_RUNTIME_NONE) stream->runtime = own;
-  if (stream->runtime == own) return true;
+  if (stream->runtime == own) {
+    if (stream->device_id < 0) stream->device_id = device_id;
+    return true;
+  }
   const struct runtime* got = numbered_runtime(stream->runtime);
   const bool has_runtime = got != NULL && got->name != NULL;
   return fail(failure, EINVAL, "%s: stream of another runtime: expected one of %s, got one %s%s",

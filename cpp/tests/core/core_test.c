@@ -546,6 +546,38 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
   CHECK(after.leaked == before.leaked + 2 && after.pending == 0);
 }
 
+/* Work of a GPU may read memory of the host, whose device id says nothing about the GPU. */
+static void test_host_memory_is_released_behind_a_stream(void) {
+  struct Tree tree;
+  struct FletchingReleaseCounts before;
+  struct FletchingReleaseCounts after;
+  const struct FletchingStream default_stream = {NULL, -1, NULL, FLETCHING_RUNTIME_CUDA};
+  fake_reset();
+  fake_push(&fake.primary[1]);
+  make_tree(&tree);
+  tree.root.device_type = ARROW_DEVICE_CPU;
+  tree.root.device_id = -1;
+  releases = 0;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, default_stream, 0, &message) == 0);
+  fake_wait_for_release(&releases, 3);
+  CHECK(fake.recorded_in == &fake.primary[1]);
+  make_tree(&tree);
+  tree.root.device_type = ARROW_DEVICE_EXT_DEV;
+  tree.root.device_id = 0;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, default_stream, 0, &message) == 0);
+  fake_wait_for_release(&releases, 6);
+  CHECK(fake.recorded_in == &fake.primary[1]);
+
+  fake_reset(); /* no context is current, so that there is no default stream */
+  FletchingPendingReleases(&before, NULL);
+  make_tree(&tree);
+  tree.root.device_type = ARROW_DEVICE_CPU;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, default_stream, 0, &message) == EINVAL);
+  CHECK(says("hint: name the device of a default stream, or make its context current"));
+  FletchingPendingReleases(&after, NULL);
+  CHECK(after.leaked == before.leaked + 1 && releases == 6);
+}
+
 static void test_a_stream_of_another_runtime_releases_nothing(void) {
   struct Tree tree;
   struct FletchingReleaseCounts before;
@@ -842,6 +874,7 @@ int main(void) {
   test_memory_runs_out();
   test_memory_runs_out_for_a_report();
   test_a_release_that_cannot_wait_is_leaked();
+  test_host_memory_is_released_behind_a_stream();
   test_a_stream_of_another_runtime_releases_nothing();
   test_a_captured_stream_is_kept();
   test_a_kept_array_of_a_lost_device_is_released();
