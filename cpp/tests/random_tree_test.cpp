@@ -74,10 +74,9 @@ class RandomTree {
                              .null_count = format.has_no_nulls() ? 0 : -static_cast<int>(below(2)),
                              .offset = static_cast<std::int64_t>(below(3))};
     const std::int64_t end = values.offset + values.length;
-    std::vector<const void*> buffers;
-    for (int i = 0; i < format.n_buffers + (format.is_view() ? 1 : 0); ++i) {
-      buffers.push_back(&(*memory_).at(next_++ % memory_->size()));
-    }
+    std::vector<const void*> buffers(
+        static_cast<std::size_t>(format.n_buffers + (format.is_view() ? 1 : 0)));
+    for (const void*& buffer : buffers) buffer = &memory_->at(next_++ % memory_->size());
     builder.set(array, values, buffers);
     const auto children = static_cast<std::int64_t>(node.children.size());
     const AddedChildren added = builder.add_children(array, children);
@@ -113,12 +112,12 @@ class RandomTree {
   static std::string show_array(const ArrowArray& node) {
     std::string text;
     for (const std::int64_t n : {node.length, node.null_count, node.offset, node.n_buffers}) {
-      text += std::to_string(n) + " ";
+      text.append(std::to_string(n)).append(1, ' ');
     }
     for (int i = 0; i < node.n_buffers; ++i) {
       text += std::to_string(reinterpret_cast<std::uintptr_t>(node.buffers[i])) + " ";
     }
-    text += "(";
+    text += '(';
     for (int i = 0; i < node.n_children; ++i) text += show_array(*node.children[i]);
     return text + ")" + (node.dictionary == nullptr ? "" : show_array(*node.dictionary));
   }
@@ -134,7 +133,7 @@ class RandomTree {
 
   /// Keeps the object until the end, or releases it now.
   template <class Owned>
-  void keep(Owned&& owned) {
+  void keep(Owned owned) {
     if (below(2) == 0) rest_.push_back(std::make_shared<Owned>(std::move(owned)));
   }
 
@@ -150,7 +149,8 @@ class RandomTree {
     const auto children = array_->array.n_children;
     const bool dictionary = children == 0;
     if (dictionary && array_->array.dictionary == nullptr) return;
-    const auto index = dictionary ? 0 : static_cast<std::int64_t>(below(std::size_t(children)));
+    const auto index =
+        dictionary ? 0 : static_cast<std::int64_t>(below(static_cast<std::size_t>(children)));
     const ArrowSchema& type = dictionary ? *schema_->dictionary : *schema_->children[index];
     const ArrowArray& data =
         dictionary ? *array_->array.dictionary : *array_->array.children[index];
