@@ -29,7 +29,8 @@ extern fletching::Schema schema;
 extern fletching::DeviceArray array, column, name;
 extern fletching::SyncEvent event;
 extern fletching::DeviceArrayStream batches;
-extern cudaStream_t stream;
+extern cudaStream_t handle;
+inline fletching::Stream stream(ARROW_DEVICE_CUDA, handle);
 extern std::optional<std::int64_t> number;
 
 fletching::Schema my_schema();
