@@ -149,6 +149,7 @@ class Package(tree.Tree):
                 target.write_bytes(text)
         for link, target in (
             (self.folder / "include", HOME / "include"),
+            (self.folder / "bundle", HOME / "bundle"),
             # Beside the package, where a child process of a test finds it, too.
             (package.parent / "fletching_mutant.py", FINDERS / "fletching_mutant.py"),
         ):
