@@ -39,8 +39,8 @@ void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
 }
 
-/// Runs as an atexit function: nanobind would report as leaks what is kept on purpose, with what
-/// its modules have: the functions of callbacks of fletching.abi, and the stacks of daemon threads.
+/// Runs as an atexit function. Turns nanobind's leak report off if callbacks of fletching.abi or
+/// daemon threads keep objects: both do so on purpose.
 void allow_kept_objects() {
   const nb::object modules = nb::module_::import_("sys").attr("modules");
   const nb::object callbacks = modules.attr("get")("fletching._callbacks");

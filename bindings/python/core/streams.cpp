@@ -21,7 +21,7 @@ constinit Name kPointer("ptr");             // CuPy
 constinit Name kHandle("handle");           // cuda-core
 constinit Name kCudaStream("cuda_stream");  // PyTorch
 
-/// What has the number of a stream: of an object that wraps one, or the argument itself.
+/// The number of the stream in an object; other arguments as they are.
 nb::object number_of(nb::handle stream) {
   const nb::object protocol = find_attribute(stream, kProtocol);
   if (protocol.is_valid()) {

@@ -232,6 +232,27 @@ def test_daemon_thread_in_a_call_at_the_end_of_the_interpreter(call: str) -> Non
     )
 
 
+def test_daemon_thread_in_a_generator_does_not_delay_the_end_of_the_interpreter() -> None:
+    done = run(
+        """
+    import threading
+    from fletching import ArrayStream, from_buffer
+
+    begun = threading.Event()
+
+    def batches():
+        begun.set()
+        threading.Event().wait()
+        yield
+
+    stream = ArrayStream.from_batches(from_buffer(b"").schema, batches())
+    threading.Thread(target=next, args=(stream,), daemon=True).start()
+    begun.wait()
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 ASYNC = """
     import asyncio, os, sys
     from fletching import AsyncDeviceArrayStream, DeviceArray, from_buffer, send_async
