@@ -150,6 +150,14 @@ def test_default_stream_of_an_object_is_one_in_dlpack(gpu: Gpu) -> None:
     assert raised.value.errno == errno.EINVAL
 
 
+@pytest.mark.usefixtures("gpu")
+def test_from_dlpack_passes_a_handle_of_64_bits() -> None:
+    given = on_cuda()
+    with pytest.raises(Error, match="INVALID_HANDLE"):
+        from_dlpack(given, stream=2**63)
+    assert given.asked[0]["stream"] == 2**63
+
+
 def test_stream_of_an_object_is_not_minus_one(gpu: Gpu) -> None:
     with pytest.raises(Error, match="stream: invalid handle"):
         from_dlpack(on_cuda(), stream=KINDS["ptr"](-1))

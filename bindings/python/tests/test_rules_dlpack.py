@@ -291,12 +291,17 @@ def test_rule_dlpack_stream_fits_requested_device() -> None:
         from_dlpack(given, device=(1, 0), stream=1)
 
 
-def test_rule_dlpack_stream_cpu_request_synchronizes() -> None:
+@pytest.mark.parametrize("request_", [{"dl_device": (1, 0)}, {"copy": True}], ids=str)
+@pytest.mark.parametrize("stream", [None, 2])
+def test_rule_dlpack_stream_cpu_request_synchronizes(
+    request_: dict[str, Any], stream: int | None
+) -> None:
+    """The host copies, whatever stream the consumer has."""
     with standin.gpu() as gpu:
         source = ProducedOnDevice(device_type=3, device_id=0)
         array = DeviceArray.from_arrow(source).export_with_event(gpu.stream())
         before = standin.calls("cuEventSynchronize")
-        array.__dlpack__(max_version=(1, 0), dl_device=(1, 0))
+        array.__dlpack__(max_version=(1, 0), stream=stream, **request_)
         assert standin.calls("cuEventSynchronize") == before + 1
 
 
