@@ -118,3 +118,27 @@ def test_an_async_stream_of_the_parent() -> None:
     expected = "fletching: an async stream was released in a child of fork: it is leaked\n"
     assert (done.returncode, done.stdout) == (0, f"{errno.ECHILD} True uint8\nTrue\n"), done.stderr
     assert done.stderr == expected
+
+
+def test_handler_of_the_parent_is_not_failed_in_a_child() -> None:
+    done = run(
+        STREAM
+        + """
+    from fletching import AsyncHandler, abi
+    calls = []
+    class Methods:
+        def on_schema(self, *_): return 0
+        def on_next_task(self, *_): return 0
+        def on_error(self, *_): calls.append("error")
+        def release(self, _): calls.append("release")
+    raw = abi.ArrowAsyncDeviceStreamHandler()
+    abi.implement(raw, Methods())
+    handler = AsyncHandler(abi.ctypes.addressof(raw))
+    pid = os.fork()
+    del handler
+    if pid == 0:
+        os._exit(len(calls))
+    print(status(pid), calls)
+    """
+    )
+    assert (done.returncode, done.stdout) == (0, "0 ['error', 'release']\n"), done.stderr
