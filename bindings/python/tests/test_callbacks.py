@@ -18,6 +18,7 @@ import pytest
 import reflection
 from fletching import abi
 from fletching.abi import ArrowArrayStream, ArrowArrayStreamGetNext, ArrowSchema, ArrowSchemaRelease
+from test_buffers import run
 
 STRUCTS = reflection.structs()
 CALLBACKS = [(s, name) for s, struct in STRUCTS.items() for name in reflection.callbacks(struct)]
@@ -332,3 +333,17 @@ def test_a_deleter_may_free_its_struct() -> None:
     abi.release(struct)
     assert tensor.deleted == 1
     assert struct.manager_ctx == ctypes.c_size_t(-1).value  # nothing was written afterwards
+
+
+def test_objects_of_an_immortal_callback_are_not_reported_as_leaks() -> None:
+    done = run(
+        """
+    from fletching import abi, from_buffer
+
+    def function_of(array):
+        return lambda pointer: len(array)
+
+    abi.ArrowArrayRelease(function_of(from_buffer(b"abc")))
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
