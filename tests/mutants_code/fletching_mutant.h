@@ -2,6 +2,10 @@
 #ifndef FLETCHING_MUTANT_H
 #define FLETCHING_MUTANT_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* comes before every other header, so that none can ask for it later */
+#endif
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
