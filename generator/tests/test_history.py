@@ -53,7 +53,7 @@ def replayed(
     scratch: Scratch, spec: Spec, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> Scratch:
     """A scratch root with the sources of the bundle, cut back and synced."""
-    for pattern in ("cpp/core/*.[ch]", "cpp/include/fletching/*.h"):
+    for pattern in ("cpp/core/**/*.[ch]", "cpp/include/fletching/*.h"):
         for source in REPOSITORY.glob(pattern):
             target = scratch.root / source.relative_to(REPOSITORY)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -44,6 +44,10 @@ fn default_streams_are_of_the_arrays_device<A: Api>() {
     read.release_after(&legacy).unwrap();
     other.release_after(&legacy.on_device(1)).unwrap();
     others.wait_for(1);
+    // The id of host memory says nothing about a GPU: device 1 counts.
+    let (host, hosts, _) = counted(ArrowDeviceType::EXT_DEV, 0);
+    host.release_after(&legacy).unwrap();
+    hosts.wait_for(1);
     assert!(!gated.is_blocked(none), "of device 1");
     A::close_device(1);
     assert!(gated.is_blocked(none), "of device 0");

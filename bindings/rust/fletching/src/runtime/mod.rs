@@ -145,9 +145,12 @@ impl Stream {
         const UNKNOWN: i32 = -1; // the core makes no call with the handle
         let is_same = self.device_type == device_type || Runtime::of(device_type).is_none();
         let without_runtime = if is_same { OF_ARRAY } else { UNKNOWN };
+        // The id of host memory says nothing about a GPU: then the current device counts.
+        let is_of_device = Runtime::of(self.device_type) == Runtime::of(device_type);
+        let of_array = if is_of_device { device_id } else { -1 };
         FletchingStream {
             handle: self.handle,
-            device_id: self.device_id.unwrap_or(device_id),
+            device_id: self.device_id.unwrap_or(of_array),
             context: ptr::null_mut(),
             runtime: Runtime::of(self.device_type).map_or(without_runtime, |own| own as i32),
         }

@@ -196,7 +196,9 @@ final class Cuda extends CapturingVendor {
     private void enterPrimary(long deviceId) {
       if (deviceId < 0 || deviceId > Integer.MAX_VALUE) {
         throw FletchingException.invalid(
-            "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got " + deviceId);
+            "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got "
+                + deviceId
+                + "; hint: name the device of a default stream, or make its context current");
       }
       checkHere(CudaTable.CU_DEVICE_GET, out.address, deviceId);
       int device = C.getInt(out.address);

@@ -30,7 +30,8 @@ final class ReleaseAfter {
     Objects.requireNonNull(stream, "release_after: stream is null: expected a stream");
     array.open(OPERATION);
     DeviceType type = array.deviceType();
-    DeviceStream there = stream.completed(array.deviceId());
+    // The id of host memory says nothing about a GPU: then the current device counts.
+    DeviceStream there = stream.isOfRuntime(type) ? stream.completed(array.deviceId()) : stream;
     new ReleaseAfter(array.takeSlot(OPERATION), type, there).takeArray();
   }
 

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
+import io.github.fletching.abi.DeviceType;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -99,6 +100,22 @@ public abstract class StandinDevicesSuite {
           behind.assertCount(0);
           gated.open();
           behind.waitFor(1);
+        });
+  }
+
+  /** The id of host memory is not that of a GPU. */
+  @Test
+  void releaseAfterOfHostMemoryWaitsForCurrentDevice() {
+    behindTheGate(
+        (gpu, gated, handle) -> {
+          Releases releases = new Releases();
+          DeviceArray array = releases.array(DeviceType.EXT_DEV, 0, 0);
+          elsewhere(
+              gpu,
+              () -> {
+                array.releaseAfter(gpu.stream(handle));
+                releases.waitFor(1); // device 1 has no gate
+              });
         });
   }
 
