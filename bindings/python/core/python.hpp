@@ -103,14 +103,19 @@ auto without_gil(const Call& call) {
   return call();
 }
 
-/// What `call`, which runs Python code, returns. A thread that pthread_exit ends there is parked.
+/// What `call`, which runs Python code, returns. A thread that pthread_exit ends there is parked,
+/// with libstdc++; other libraries have no name for its unwinding.
 template <class Call>
 auto call_python(const Call& call) {
+#if defined(__GLIBCXX__)
   try {
     return call();
   } catch (const abi::__forced_unwind&) {
     park();
   }
+#else
+  return call();
+#endif
 }
 
 /// The exception that is set, as an Error: the errno value of an OSError, ENOMEM, or else EIO.
