@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 from fletching_generator.render import render_module
-from fletching_generator.runtimes import vendor_checks
 from fletching_generator.runtimes.model import Runtime
 from fletching_generator.spec.model import Spec
+from fletching_generator.vendors import vendor_checks
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]

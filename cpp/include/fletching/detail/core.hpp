@@ -35,8 +35,11 @@ constexpr FletchingStream core_stream(const Stream& stream, DeviceType type,
   constexpr std::int32_t kNoRuntime = -1;
   const auto runtime = static_cast<std::int32_t>(stream.device_type().runtime());
   const bool is_unknown = runtime == FLETCHING_RUNTIME_NONE && stream.device_type() != type;
-  return {stream.handle(), stream.device_id() < 0 ? device_id : stream.device_id(), nullptr,
-          is_unknown ? kNoRuntime : runtime};
+  // The id of host memory says nothing about a GPU: then the current device counts.
+  const bool is_of_device = stream.device_type().runtime() == type.runtime();
+  const std::int64_t device =
+      stream.device_id() < 0 && is_of_device ? device_id : stream.device_id();
+  return {stream.handle(), device, nullptr, is_unknown ? kNoRuntime : runtime};
 }
 static_assert(static_cast<int>(Runtime::kCuda) == FLETCHING_RUNTIME_CUDA &&
                   static_cast<int>(Runtime::kMetal) == FLETCHING_RUNTIME_METAL,
