@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
+import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.NativeLibraries;
@@ -252,7 +253,8 @@ final class Gpu {
 
   /** Returns when no thread releases an array. */
   void settleReleases() {
-    while (call("FletchingStandinRelaxedThreads") > 0) {
+    while (call("FletchingStandinRelaxedThreads") > 0
+        || DeviceArray.pendingReleases().running() > 0) {
       Releases.pause();
     }
   }
