@@ -119,7 +119,7 @@ def with_times(ours: float, theirs: float, status: str) -> Findings:
     return Findings({"status": status}, costs=costs)
 
 
-@pytest.mark.parametrize(("ours", "verdict"), [(119.0, "ok"), (121.0, "FAILED")])
+@pytest.mark.parametrize(("ours", "verdict"), [(149.0, "ok"), (151.0, "FAILED")])
 def test_a_cost_over_the_limit_has_failed(ours: float, verdict: str) -> None:
     assert [row.verdict for row in limit_rows(with_times(ours, 100.0, "real"))] == [verdict]
 

@@ -4094,19 +4094,21 @@ static void set_vulkan_version(struct found_devices* found) {
   }
 }
 
-static bool list_vulkan_devices(struct found_devices* found, VkInstance instance,
-                                VkPhysicalDevice* devices, uint32_t room) {
-  static const char name[] = "vkEnumeratePhysicalDevices";
+static const char ENUMERATE_DEVICES[] = "vkEnumeratePhysicalDevices";
+
+static void list_vulkan_devices(struct found_devices* found, VkInstance instance,
+                                vulkan_enumerate_devices enumerate, VkPhysicalDevice* devices,
+                                uint32_t room) {
   struct failure* failure = &found->failure;
   uint32_t count = room;
-  const vulkan_enumerate_devices enumerate =
-      (vulkan_enumerate_devices)vulkan.vkGetInstanceProcAddr(instance, name);
   const vulkan_get_properties get =
       (vulkan_get_properties)find_in_vulkan(instance, "vkGetPhysicalDeviceProperties", failure);
-  if (get == NULL) return false;
+  if (get == NULL) return;
   const VkResult result = enumerate(instance, &count, devices);
   // One that was added in between is left out.
-  if (result != FLETCHING_VULKAN_INCOMPLETE && !vulkan_check(name, result, failure)) return false;
+  if (result != FLETCHING_VULKAN_INCOMPLETE && !vulkan_check(ENUMERATE_DEVICES, result, failure)) {
+    return;
+  }
   for (uint32_t i = 0; i < count && i < room; ++i) {
     struct vulkan_device_properties properties;
     memset(&properties, 0, sizeof properties);
@@ -4116,22 +4118,20 @@ static bool list_vulkan_devices(struct found_devices* found, VkInstance instance
     added->id = i;
     set_name(added, properties.name, failure);
   }
-  return true;
 }
 
 static void add_vulkan_devices(struct found_devices* found, VkInstance instance) {
-  static const char name[] = "vkEnumeratePhysicalDevices";
   uint32_t count = 0;
   const vulkan_enumerate_devices enumerate =
-      (vulkan_enumerate_devices)find_in_vulkan(instance, name, &found->failure);
+      (vulkan_enumerate_devices)find_in_vulkan(instance, ENUMERATE_DEVICES, &found->failure);
   if (enumerate == NULL ||
-      !vulkan_check(name, enumerate(instance, &count, NULL), &found->failure) || count == 0 ||
-      !make_room(found, count)) {
+      !vulkan_check(ENUMERATE_DEVICES, enumerate(instance, &count, NULL), &found->failure) ||
+      count == 0 || !make_room(found, count)) {
     return;
   }
   VkPhysicalDevice* devices = calloc(count, sizeof *devices);
   if (devices != NULL) {
-    (void)list_vulkan_devices(found, instance, devices, count);
+    list_vulkan_devices(found, instance, enumerate, devices, count);
   } else {
     (void)fail(&found->failure, ENOMEM, "device report: no memory");
   }
@@ -4153,9 +4153,13 @@ static void find_vulkan_devices(struct found_devices* found) {
   if (create == NULL) return;
   set_vulkan_version(found);
   if (vulkan_check("vkCreateInstance", create(&info, NULL, &instance), &found->failure)) {
-    // Asked for first: without it the instance could not be destroyed.
-    const vulkan_destroy_instance destroy =
-        (vulkan_destroy_instance)find_in_vulkan(instance, "vkDestroyInstance", &found->failure);
+    // Looked for first, and twice: without it the instance could not be destroyed.
+    vulkan_destroy_instance destroy =
+        (vulkan_destroy_instance)vulkan.vkGetInstanceProcAddr(instance, "vkDestroyInstance");
+    if (destroy == NULL) {
+      destroy =
+          (vulkan_destroy_instance)find_in_vulkan(instance, "vkDestroyInstance", &found->failure);
+    }
     if (destroy != NULL) {
       add_vulkan_devices(found, instance);
       destroy(instance, NULL);
