@@ -402,7 +402,12 @@ enum { NEW_PROCESS = 0, ENTERING = -1 };
 static _Atomic int64_t ordinary_mark;
 static _Atomic int64_t* process_mark = &ordinary_mark;
 
-static void mark_as_new(void) { atomic_store(process_mark, NEW_PROCESS); }
+static _Atomic int64_t entered_pid;
+
+// Unless an earlier handler has entered the child already.
+static void mark_as_new(void) {
+  if (atomic_load(&entered_pid) != getpid()) atomic_store(process_mark, NEW_PROCESS);
+}
 
 static void watch_forks(void) {
 #ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
@@ -422,6 +427,7 @@ static int64_t enter_process(void) {
   int64_t mark = NEW_PROCESS;
   if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
     reset_locks();
+    atomic_store(&entered_pid, getpid());
     mark = atomic_fetch_add(&entered, 1) + 1;
     atomic_store(process_mark, mark);
   }
@@ -855,10 +861,10 @@ static bool restore(const struct graph_runtime* self, struct relaxed* mode,
 // In a child of fork the next function fails as a second initialization would.
 static bool initialize(const struct graph_runtime* self, struct failure* failure) {
   if (!self->load(failure)) return false;
-  if (atomic_load_explicit(&self->library->is_initialized, memory_order_relaxed)) return true;
+  if (atomic_load_explicit(&self->library->is_initialized, memory_order_acquire)) return true;
   const bool is_done =
       GRAPH_HAS(self, init, failure) && GRAPH_CHECK(self, init, self->functions->init(0), failure);
-  if (is_done) atomic_store_explicit(&self->library->is_initialized, true, memory_order_relaxed);
+  if (is_done) atomic_store_explicit(&self->library->is_initialized, true, memory_order_release);
   return is_done;
 }
 
@@ -975,8 +981,8 @@ static bool graph_record(const struct runtime* runtime, struct FletchingRecorded
   const bool is_recorded = initialize(self, failure) && can_record(self, failure) &&
                            relax(self, &mode, failure) &&
                            self->enter_stream(&scope, stream, failure) &&
-                           check_capture(self, native, on_capture, &is_captured, failure) &&
                            self->get_origin(&scope, &recorded->origin, failure) &&
+                           check_capture(self, native, on_capture, &is_captured, failure) &&
                            create_and_record(self, recorded, native, is_captured, failure);
   const bool has_left = self->leave(&scope, failure);
   return restore(self, &mode, failure) && has_left && is_recorded;
@@ -3776,7 +3782,7 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
 #ifndef FLETCHING_CORE_DEVICES_FOUND_H
 #define FLETCHING_CORE_DEVICES_FOUND_H
 
-enum { MOST_NAME = 256 };
+enum { MOST_NAME = 256, MOST_DEVICES = 65536 };
 
 struct found_device {
   int64_t id;
@@ -3795,6 +3801,10 @@ struct found_devices {
 // Makes room for more devices at the end.
 static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
+  if (more > MOST_DEVICES) {
+    return fail(&found->failure, EIO, "device report: %lld devices: expected at most %d",
+                (long long)more, (int)MOST_DEVICES);
+  }
   const size_t count = (size_t)(found->n_devices + more);
   struct found_device* devices = calloc(count, sizeof *devices);
   if (devices == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
@@ -3963,7 +3973,9 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
   is_listed =
       is_listed &&
       OPENCL_CALL(clGetDeviceIDs, (platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), failure);
-  for (cl_uint i = 0; is_listed && i < count; ++i) add_opencl_device(found, devices[i]);
+  for (cl_uint i = 0; is_listed && i < count; ++i) {
+    if (devices[i] != NULL) add_opencl_device(found, devices[i]);  // one may have gone
+  }
   free(devices);
   return is_listed;
 }
@@ -3971,12 +3983,19 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
 static bool list_opencl_platforms(struct found_devices* found, cl_uint count) {
   cl_platform_id* platforms = calloc(count, sizeof *platforms);
   if (platforms == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
-  bool is_listed = OPENCL_CALL(clGetPlatformIDs, (count, platforms, NULL), &found->failure);
-  for (cl_uint i = 0; is_listed && i < count; ++i) {
-    is_listed = add_opencl_platform(found, platforms[i]);
+  struct failure* failure = &found->failure;
+  struct failure first;
+  no_failure(&first);
+  bool goes_on = OPENCL_CALL(clGetPlatformIDs, (count, platforms, NULL), failure);
+  for (cl_uint i = 0; goes_on && i < count; ++i) {
+    if (platforms[i] == NULL || add_opencl_platform(found, platforms[i])) continue;
+    goes_on = failure->code != ENOMEM;
+    if (goes_on && first.code == 0) first = *failure;
+    if (goes_on) no_failure(failure);
   }
+  if (failure->code == 0) *failure = first;
   free(platforms);
-  return is_listed;
+  return failure->code == 0;
 }
 
 static void find_opencl_devices(struct found_devices* found) {
@@ -4165,7 +4184,7 @@ static void find_vulkan_devices(struct found_devices* found) {
       destroy(instance, NULL);
     }
   }
-  if (found->failure.code != 0 && found->failure.code != ENOMEM) {
+  if (found->failure.code == EIO) {  // others have a hint, or need none
     add_hint(&found->failure, "device report", "install a driver, for example mesa-vulkan-drivers");
   }
 }
@@ -4373,7 +4392,10 @@ struct FletchingRelease {
   struct ArrowDeviceArray array;
   struct FletchingRecordedEvent recorded;  // without an event: of a stream that is captured
   struct FletchingStream stream;
-  const void* thread;  // whose per-thread default stream it is; NULL for other streams
+  // When the record of the event began and ended, by a counter.
+  int64_t record_began;
+  int64_t record_ended;
+  int64_t thread;  // whose per-thread default stream it is; 0 for other streams
   // How often in a row the runtime has refused to say whether the event has passed, as far as it
   // matters, and how often not to ask from now on.
   int refusals;
@@ -4535,6 +4557,8 @@ enum {
   MOST_REFUSALS = 4,  // then every 16th time is often enough
 };
 
+static _Atomic int64_t records;  // counts beginnings and ends of records
+
 static bool is_of_parent(void) {
   const int64_t process = atomic_load(&reaper.process);
   return process != 0 && process != process_number();
@@ -4545,6 +4569,7 @@ static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
   if (record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure)) {
+    entry->record_ended = atomic_fetch_add(&records, 1);
     return false;
   }
   if (failure->code == EBUSY) {
@@ -4582,14 +4607,16 @@ static bool has_passed(struct FletchingRelease* entry) {
 // --- Queues: of the entries of a stream only the first that is pending is asked ---
 
 // Whether `later`, which has just come, can only pass after the entry. One handle can stand for the
-// default streams of several contexts, devices and threads.
+// default streams of several contexts, devices and threads. Records that overlap may have either
+// order.
 static bool comes_after(const struct FletchingRelease* later,
                         const struct FletchingRelease* entry) {
   const struct FletchingRecordedEvent* a = &later->recorded;
   const struct FletchingRecordedEvent* b = &entry->recorded;
-  return a->event != NULL && b->event != NULL && a->runtime == b->runtime &&
-         later->stream.handle == entry->stream.handle && later->thread == entry->thread &&
-         a->origin.context == b->origin.context && a->origin.device == b->origin.device;
+  return a->event != NULL && b->event != NULL && later->record_began > entry->record_ended &&
+         a->runtime == b->runtime && later->stream.handle == entry->stream.handle &&
+         later->thread == entry->thread && a->origin.context == b->origin.context &&
+         a->origin.device == b->origin.device;
 }
 
 // Returns the link to the first new queue.
@@ -4597,7 +4624,8 @@ static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
   struct FletchingRelease** first_new = end_of(&reaper.pending);
   while (entry != NULL) {
     struct FletchingRelease* next = entry->next;
-    struct FletchingRelease* head = reaper.pending.first;
+    // One without an event comes after none.
+    struct FletchingRelease* head = entry->recorded.event != NULL ? reaper.pending.first : NULL;
     while (head != NULL && !comes_after(entry, head)) head = head->next;
     entry->next = NULL;
     append_entry(head != NULL ? &head->followers : &reaper.pending, entry);
@@ -4692,11 +4720,11 @@ static void run_reaper(void* unused) {
 static lock_type starting = LOCK_INIT;
 
 static bool start_reaper(void) {
-  static bool is_ready;  // after a start that has failed
-  if (!is_ready) {
+  static int64_t ready_in;  // a child of fork inherits conditions that a lost thread waits for
+  if (ready_in != process_number()) {
     if (!init_condition(&reaper.wake) || !init_condition(&releaser.changed)) return false;
     pin_this_library();
-    is_ready = true;
+    ready_in = process_number();
   }
   return start_thread(run_reaper, NULL);
 }
@@ -4728,7 +4756,14 @@ static const char RELEASE_AFTER[] = "release_after";
 static _Atomic int64_t leaked_arrays;
 
 static void* const PER_THREAD_STREAM = (void*)2;  // of CUDA and HIP
-static _Thread_local char this_thread;            // its address is its name
+
+// Not the address of a thread-local variable: a later thread may have the same.
+static int64_t thread_number(void) {
+  static _Atomic int64_t threads;
+  static _Thread_local int64_t own;
+  if (own == 0) own = atomic_fetch_add(&threads, 1) + 1;
+  return own;
+}
 
 // Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
@@ -4748,13 +4783,16 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
   if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
   entry->stream = *stream;
-  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) entry->thread = &this_thread;
+  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM)
+    entry->thread = thread_number();
+  entry->record_began = atomic_fetch_add(&records, 1);
   bool is_taken =
       record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);
   if (!is_taken && failure->code == EBUSY && on_capture == FLETCHING_CAPTURE_KEEP) {
     no_failure(failure);
     is_taken = runtime->resolve(runtime, &entry->stream, failure);
   }
+  entry->record_ended = atomic_fetch_add(&records, 1);
   if (!is_taken) {
     free(entry);
     return false;

@@ -115,10 +115,10 @@ static bool restore(const struct graph_runtime* self, struct relaxed* mode,
 // In a child of fork the next function fails as a second initialization would.
 static bool initialize(const struct graph_runtime* self, struct failure* failure) {
   if (!self->load(failure)) return false;
-  if (atomic_load_explicit(&self->library->is_initialized, memory_order_relaxed)) return true;
+  if (atomic_load_explicit(&self->library->is_initialized, memory_order_acquire)) return true;
   const bool is_done =
       GRAPH_HAS(self, init, failure) && GRAPH_CHECK(self, init, self->functions->init(0), failure);
-  if (is_done) atomic_store_explicit(&self->library->is_initialized, true, memory_order_relaxed);
+  if (is_done) atomic_store_explicit(&self->library->is_initialized, true, memory_order_release);
   return is_done;
 }
 
@@ -235,8 +235,8 @@ static bool graph_record(const struct runtime* runtime, struct FletchingRecorded
   const bool is_recorded = initialize(self, failure) && can_record(self, failure) &&
                            relax(self, &mode, failure) &&
                            self->enter_stream(&scope, stream, failure) &&
-                           check_capture(self, native, on_capture, &is_captured, failure) &&
                            self->get_origin(&scope, &recorded->origin, failure) &&
+                           check_capture(self, native, on_capture, &is_captured, failure) &&
                            create_and_record(self, recorded, native, is_captured, failure);
   const bool has_left = self->leave(&scope, failure);
   return restore(self, &mode, failure) && has_left && is_recorded;

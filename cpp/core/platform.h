@@ -141,7 +141,12 @@ enum { NEW_PROCESS = 0, ENTERING = -1 };
 static _Atomic int64_t ordinary_mark;
 static _Atomic int64_t* process_mark = &ordinary_mark;
 
-static void mark_as_new(void) { atomic_store(process_mark, NEW_PROCESS); }
+static _Atomic int64_t entered_pid;
+
+// Unless an earlier handler has entered the child already.
+static void mark_as_new(void) {
+  if (atomic_load(&entered_pid) != getpid()) atomic_store(process_mark, NEW_PROCESS);
+}
 
 static void watch_forks(void) {
 #ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
@@ -161,6 +166,7 @@ static int64_t enter_process(void) {
   int64_t mark = NEW_PROCESS;
   if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
     reset_locks();
+    atomic_store(&entered_pid, getpid());
     mark = atomic_fetch_add(&entered, 1) + 1;
     atomic_store(process_mark, mark);
   }

@@ -30,6 +30,8 @@ enum {
   MOST_REFUSALS = 4,  // then every 16th time is often enough
 };
 
+static _Atomic int64_t records;  // counts beginnings and ends of records
+
 static bool is_of_parent(void) {
   const int64_t process = atomic_load(&reaper.process);
   return process != 0 && process != process_number();
@@ -40,6 +42,7 @@ static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
   if (record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure)) {
+    entry->record_ended = atomic_fetch_add(&records, 1);
     return false;
   }
   if (failure->code == EBUSY) {
@@ -77,14 +80,16 @@ static bool has_passed(struct FletchingRelease* entry) {
 // --- Queues: of the entries of a stream only the first that is pending is asked ---
 
 // Whether `later`, which has just come, can only pass after the entry. One handle can stand for the
-// default streams of several contexts, devices and threads.
+// default streams of several contexts, devices and threads. Records that overlap may have either
+// order.
 static bool comes_after(const struct FletchingRelease* later,
                         const struct FletchingRelease* entry) {
   const struct FletchingRecordedEvent* a = &later->recorded;
   const struct FletchingRecordedEvent* b = &entry->recorded;
-  return a->event != NULL && b->event != NULL && a->runtime == b->runtime &&
-         later->stream.handle == entry->stream.handle && later->thread == entry->thread &&
-         a->origin.context == b->origin.context && a->origin.device == b->origin.device;
+  return a->event != NULL && b->event != NULL && later->record_began > entry->record_ended &&
+         a->runtime == b->runtime && later->stream.handle == entry->stream.handle &&
+         later->thread == entry->thread && a->origin.context == b->origin.context &&
+         a->origin.device == b->origin.device;
 }
 
 // Returns the link to the first new queue.
@@ -92,7 +97,8 @@ static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
   struct FletchingRelease** first_new = end_of(&reaper.pending);
   while (entry != NULL) {
     struct FletchingRelease* next = entry->next;
-    struct FletchingRelease* head = reaper.pending.first;
+    // One without an event comes after none.
+    struct FletchingRelease* head = entry->recorded.event != NULL ? reaper.pending.first : NULL;
     while (head != NULL && !comes_after(entry, head)) head = head->next;
     entry->next = NULL;
     append_entry(head != NULL ? &head->followers : &reaper.pending, entry);
@@ -187,11 +193,11 @@ static void run_reaper(void* unused) {
 static lock_type starting = LOCK_INIT;
 
 static bool start_reaper(void) {
-  static bool is_ready;  // after a start that has failed
-  if (!is_ready) {
+  static int64_t ready_in;  // a child of fork inherits conditions that a lost thread waits for
+  if (ready_in != process_number()) {
     if (!init_condition(&reaper.wake) || !init_condition(&releaser.changed)) return false;
     pin_this_library();
-    is_ready = true;
+    ready_in = process_number();
   }
   return start_thread(run_reaper, NULL);
 }

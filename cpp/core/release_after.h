@@ -11,7 +11,14 @@ static const char RELEASE_AFTER[] = "release_after";
 static _Atomic int64_t leaked_arrays;
 
 static void* const PER_THREAD_STREAM = (void*)2;  // of CUDA and HIP
-static _Thread_local char this_thread;            // its address is its name
+
+// Not the address of a thread-local variable: a later thread may have the same.
+static int64_t thread_number(void) {
+  static _Atomic int64_t threads;
+  static _Thread_local int64_t own;
+  if (own == 0) own = atomic_fetch_add(&threads, 1) + 1;
+  return own;
+}
 
 // Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
@@ -31,13 +38,16 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
   if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
   entry->stream = *stream;
-  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) entry->thread = &this_thread;
+  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM)
+    entry->thread = thread_number();
+  entry->record_began = atomic_fetch_add(&records, 1);
   bool is_taken =
       record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);
   if (!is_taken && failure->code == EBUSY && on_capture == FLETCHING_CAPTURE_KEEP) {
     no_failure(failure);
     is_taken = runtime->resolve(runtime, &entry->stream, failure);
   }
+  entry->record_ended = atomic_fetch_add(&records, 1);
   if (!is_taken) {
     free(entry);
     return false;

@@ -16,7 +16,10 @@ struct FletchingRelease {
   struct ArrowDeviceArray array;
   struct FletchingRecordedEvent recorded;  // without an event: of a stream that is captured
   struct FletchingStream stream;
-  const void* thread;  // whose per-thread default stream it is; NULL for other streams
+  // When the record of the event began and ended, by a counter.
+  int64_t record_began;
+  int64_t record_ended;
+  int64_t thread;  // whose per-thread default stream it is; 0 for other streams
   // How often in a row the runtime has refused to say whether the event has passed, as far as it
   // matters, and how often not to ask from now on.
   int refusals;

@@ -6,7 +6,7 @@
 
 #include "../library.h"
 
-enum { MOST_NAME = 256 };
+enum { MOST_NAME = 256, MOST_DEVICES = 65536 };
 
 struct found_device {
   int64_t id;
@@ -25,6 +25,10 @@ struct found_devices {
 // Makes room for more devices at the end.
 static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
+  if (more > MOST_DEVICES) {
+    return fail(&found->failure, EIO, "device report: %lld devices: expected at most %d",
+                (long long)more, (int)MOST_DEVICES);
+  }
   const size_t count = (size_t)(found->n_devices + more);
   struct found_device* devices = calloc(count, sizeof *devices);
   if (devices == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");

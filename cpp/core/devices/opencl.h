@@ -40,7 +40,9 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
   is_listed =
       is_listed &&
       OPENCL_CALL(clGetDeviceIDs, (platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), failure);
-  for (cl_uint i = 0; is_listed && i < count; ++i) add_opencl_device(found, devices[i]);
+  for (cl_uint i = 0; is_listed && i < count; ++i) {
+    if (devices[i] != NULL) add_opencl_device(found, devices[i]);  // one may have gone
+  }
   free(devices);
   return is_listed;
 }
@@ -48,12 +50,19 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
 static bool list_opencl_platforms(struct found_devices* found, cl_uint count) {
   cl_platform_id* platforms = calloc(count, sizeof *platforms);
   if (platforms == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
-  bool is_listed = OPENCL_CALL(clGetPlatformIDs, (count, platforms, NULL), &found->failure);
-  for (cl_uint i = 0; is_listed && i < count; ++i) {
-    is_listed = add_opencl_platform(found, platforms[i]);
+  struct failure* failure = &found->failure;
+  struct failure first;
+  no_failure(&first);
+  bool goes_on = OPENCL_CALL(clGetPlatformIDs, (count, platforms, NULL), failure);
+  for (cl_uint i = 0; goes_on && i < count; ++i) {
+    if (platforms[i] == NULL || add_opencl_platform(found, platforms[i])) continue;
+    goes_on = failure->code != ENOMEM;
+    if (goes_on && first.code == 0) first = *failure;
+    if (goes_on) no_failure(failure);
   }
+  if (failure->code == 0) *failure = first;
   free(platforms);
-  return is_listed;
+  return failure->code == 0;
 }
 
 static void find_opencl_devices(struct found_devices* found) {

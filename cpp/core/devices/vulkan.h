@@ -120,7 +120,7 @@ static void find_vulkan_devices(struct found_devices* found) {
       destroy(instance, NULL);
     }
   }
-  if (found->failure.code != 0 && found->failure.code != ENOMEM) {
+  if (found->failure.code == EIO) {  // others have a hint, or need none
     add_hint(&found->failure, "device report", "install a driver, for example mesa-vulkan-drivers");
   }
 }

@@ -4,6 +4,8 @@
  * the test, with memory that runs out on demand. What a driver does behind a gate is in ../gpu. */
 #include "fakes.h"
 
+#include <pthread.h>
+
 #ifdef __linux__
 #include <sys/wait.h>
 #endif
@@ -372,6 +374,10 @@ static void test_threads_take_no_signals_of_the_process(void) {
 #ifdef __linux__
 /* --- Processes --- */
 
+/* A handler that comes before the core's own enters the child first. */
+static int64_t number_in_handler;
+static void enter_in_handler(void) { number_in_handler = process_number(); }
+
 static atomic_bool has_locks;
 static atomic_bool may_go_on;
 
@@ -386,12 +392,13 @@ static void hold_locks(void* unused) {
 }
 
 /* Runs in the child, and must not hang. */
-static int call_in_child(int64_t number_of_parent) {
+static int call_in_child(int64_t number_of_parent, bool has_handlers) {
   const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
   struct failure failure;
   (void)alarm(60); /* ends a child that hangs */
   no_failure(&failure);
   if (process_number() == number_of_parent || process_number() != process_number()) return 1;
+  if (has_handlers && process_number() != number_in_handler) return 4;
   if (FletchingRegisterWaiter(9998, &waiter, NULL) != 0 || !FletchingHasWaiter(9998)) return 2;
   atomic_store(&opencl_library.is_loaded, false);
   if (!load(&opencl_library, &failure) && failure.code != ENOENT) return 3;
@@ -417,10 +424,10 @@ static void test_a_child_of_fork_finds_no_lock_held(void) {
   while (!atomic_load(&has_locks)) sleep_ns(1000);
   const int64_t own = process_number();
   pid_t child = fork();
-  if (child == 0) _exit(call_in_child(own));
+  if (child == 0) _exit(call_in_child(own, true));
   CHECK(status_of(child) == 0);
   child = _Fork(); /* calls no handlers */
-  if (child == 0) _exit(call_in_child(own));
+  if (child == 0) _exit(call_in_child(own, false));
   CHECK(status_of(child) == 0);
   CHECK(process_number() == own);
   atomic_store(&may_go_on, true);
@@ -503,6 +510,9 @@ static void test_memory_runs_out_for_a_report(void) {
       CHECK(strcmp(entry->devices[0].name, "fake") == 0);
       CHECK(strstr(entry->devices[1].name, "(CUDA driver API: cuDeviceGetName failed") != NULL);
       CHECK(strcmp(entry->version, "CUDA 13.0") == 0);
+    }
+    if (entry->device_type == ARROW_DEVICE_OPENCL) {
+      CHECK(entry->n_devices == 1 && strcmp(entry->devices[0].name, "fake") == 0);
     }
     if (entry->device_type == ARROW_DEVICE_CUDA_MANAGED) {
       CHECK(entry->n_devices == 1 && entry->devices[0].id == 1);
@@ -686,44 +696,85 @@ static void test_a_refused_array_holds_up_no_other(void) {
   fake_wait_for_release(&releases, 9);
 }
 
-/* Each context has a default stream, and each thread a per-thread one, all with one handle. */
-static atomic_int released_per_thread;
+/* Of two threads that record on one stream at once, either may be the first. */
+static void test_records_that_overlap_have_no_order(void) {
+  int event = 0;
+  struct FletchingRelease entry = {.recorded = {.event = &event, .runtime = &cuda_runtime},
+                                   .record_began = 1,
+                                   .record_ended = 4};
+  struct FletchingRelease later = entry;
+  later.record_began = 3;
+  CHECK(!comes_after(&later, &entry));
+  later.record_began = 5;
+  CHECK(comes_after(&later, &entry));
+}
 
-static void release_on_own_stream(void* data) {
+/* An array that was kept is recorded when the capture has ended: what came before does not wait. */
+static void test_a_kept_array_holds_up_no_other(void) {
+  struct Tree kept;
+  struct Tree tree;
+  int own = 0;
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  make_tree(&kept);
+  make_tree(&tree);
+  releases = 0;
+  fake.is_captured = true;
+  fake.events[0].never = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&kept.root, stream_on(&own, 0), FLETCHING_CAPTURE_KEEP,
+                                         &message) == 0);
+  struct FletchingRelease* entry = calloc(1, sizeof *entry);
+  entry->array = tree.root;
+  entry->stream = stream_on(&own, 0);
+  entry->recorded = (struct FletchingRecordedEvent){
+      .event = &fake.events[1], .runtime = &cuda_runtime, .process = process_number()};
+  entry->recorded.origin.context = &fake.primary[0];
+  entry->recorded.origin.id = (uint64_t)(uintptr_t)&fake.primary[0];
+  entry->record_began = atomic_fetch_add(&records, 1);
+  fake.events[1].is_alive = true;
+  fake.is_captured = false;
+  while (fake.events[0].asked == 0) sleep_ns(1000);
+  add_to_reaper(entry);
+  fake_wait_for_release(&releases, 3);
+  fake.events[0].never = false;
+  fake_wait_for_release(&releases, 6);
+}
+
+/* Each context has a default stream, and each thread a per-thread one, all with one handle. */
+static void* release_on_own_stream(void* data) {
   struct Tree* tree = data;
   struct FletchingMessage ignored;
   own_stack[own_depth++] = &fake.primary[0];
   (void)FletchingDeviceArrayReleaseAfter(&tree->root, stream_on((void*)2, 0), 0, &ignored);
-  atomic_store(&released_per_thread, 1);
+  return NULL;
 }
 
 static void test_default_streams_do_not_wait_for_each_other(void) {
-  struct Tree first;
-  struct Tree second;
+  struct Tree trees[2];
   fake_reset();
-  make_tree(&first);
-  make_tree(&second);
   releases = 0;
   fake.events[0].never = true;
-  fake_push(&fake.created);
-  CHECK(FletchingDeviceArrayReleaseAfter(&first.root, stream_on(NULL, 1), 0, &message) == 0);
-  fake_push(&fake.primary[1]);
-  CHECK(FletchingDeviceArrayReleaseAfter(&second.root, stream_on(NULL, 1), 0, &message) == 0);
+  void* const contexts[] = {&fake.created, &fake.primary[1]};
+  for (int i = 0; i < 2; ++i) {
+    make_tree(&trees[i]);
+    fake_push(contexts[i]);
+    CHECK(FletchingDeviceArrayReleaseAfter(&trees[i].root, stream_on(NULL, 1), 0, &message) == 0);
+  }
   fake_wait_for_release(&releases, 3);
   fake.events[0].never = false;
   fake_wait_for_release(&releases, 6);
 
   fake_reset();
-  fake_push(&fake.primary[0]);
-  make_tree(&first);
-  make_tree(&second);
   releases = 0;
   fake.events[0].never = true;
-  CHECK(FletchingDeviceArrayReleaseAfter(&first.root, stream_on((void*)2, 0), 0, &message) == 0);
-  CHECK(start_thread(release_on_own_stream, &second));
-  while (atomic_load(&released_per_thread) == 0) sleep_ns(1000);
+  for (int i = 0; i < 2; ++i) { /* the second thread may get the memory of the first */
+    pthread_t thread;
+    make_tree(&trees[i]);
+    const int started = pthread_create(&thread, NULL, release_on_own_stream, &trees[i]);
+    const int ended = pthread_join(thread, NULL); /* until then the thread counts checks */
+    CHECK(started == 0 && ended == 0);
+  }
   fake_wait_for_release(&releases, 3);
-  CHECK(first.root.array.release == NULL && second.root.array.release == NULL);
   fake.events[0].never = false;
   fake_wait_for_release(&releases, 6);
 }
@@ -851,6 +902,9 @@ static void test_opencl(void) {
 }
 
 int main(void) {
+#ifdef __linux__
+  CHECK(pthread_atfork(NULL, NULL, enter_in_handler) == 0);
+#endif
   test_texts();
   test_another_layout_is_refused();
   test_pop_after_an_earlier_error();
@@ -880,6 +934,8 @@ int main(void) {
   test_a_kept_array_of_a_lost_device_is_released();
   test_only_the_first_of_a_stream_is_asked();
   test_a_refused_array_holds_up_no_other();
+  test_records_that_overlap_have_no_order();
+  test_a_kept_array_holds_up_no_other();
   test_default_streams_do_not_wait_for_each_other();
   test_refusals();
   test_the_starter_says_where();

@@ -298,6 +298,27 @@ static int32_t wait_for_events(cl_uint count, const cl_event* events) {
   return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 }
 
+/* Two drivers, of which the first fails; of two devices of the second one goes meanwhile. */
+static int32_t get_platforms(cl_uint size, cl_platform_id* platforms, cl_uint* count) {
+  for (cl_uint i = 0; i < size; ++i) platforms[i] = &fake.events[i];
+  if (count != NULL) *count = 2;
+  return CL_SUCCESS;
+}
+static int32_t get_devices(cl_platform_id platform, cl_bitfield type, cl_uint size,
+                           cl_device_id* devices, cl_uint* count) {
+  (void)type;
+  if (platform == &fake.events[0]) return CL_OUT_OF_RESOURCES;
+  if (size > 0) devices[0] = platform;
+  if (count != NULL) *count = 2;
+  return CL_SUCCESS;
+}
+static int32_t get_device_info(cl_device_id device, cl_uint what, size_t size, void* value,
+                               size_t* written) {
+  (void)device, (void)what, (void)written;
+  (void)snprintf(value, size, "fake");
+  return CL_SUCCESS;
+}
+
 /* Everything as at first: two devices with active contexts, and none current. */
 static void fake_reset(void) {
   is_test_thread = true;
@@ -335,6 +356,9 @@ static void fake_reset(void) {
   cuda_library.found = "libfake.so";
   atomic_store(&cuda_library.is_loaded, true);
   memset(&cl, 0, sizeof cl);
+  cl.clGetPlatformIDs = get_platforms;
+  cl.clGetDeviceIDs = get_devices;
+  cl.clGetDeviceInfo = get_device_info;
   cl.clGetEventInfo = get_event_info;
   cl.clGetCommandQueueInfo = get_queue_info;
   cl.clEnqueueBarrierWithWaitList = enqueue_barrier;

@@ -1183,10 +1183,16 @@ extern "C" {
       offsetof(struct FletchingVulkanWaitContext, get_device_proc_addr),                      \
       sizeof(struct FletchingMessage))
 
+#define FLETCHING_LAYOUT_DEVICES                                                        \
+  FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_OTHERS, sizeof(struct FletchingFoundDevice), \
+                          offsetof(struct FletchingFoundDevice, name),                  \
+                          sizeof(struct FletchingDeviceReportEntry),                    \
+                          offsetof(struct FletchingDeviceReportEntry, devices))
+
 /** A hash of the sizes and offsets of the structs, as this compilation has them. */
 #define FLETCHING_LAYOUT                                                              \
   FLETCHING_LAYOUT_STEP_4(                                                            \
-      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_OTHERS, sizeof(struct ArrowSchema),    \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_DEVICES, sizeof(struct ArrowSchema),   \
                               offsetof(struct ArrowSchema, private_data),             \
                               sizeof(struct ArrowArray),                              \
                               offsetof(struct ArrowArray, private_data)),             \
