@@ -3798,6 +3798,10 @@ struct found_devices {
   int64_t n_devices;
 };
 
+static bool no_memory(struct failure* failure) {
+  return fail(failure, ENOMEM, "device report: no memory");
+}
+
 // Makes room for more devices at the end.
 static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
@@ -3807,7 +3811,7 @@ static bool make_room(struct found_devices* found, int64_t more) {
   }
   const size_t count = (size_t)(found->n_devices + more);
   struct found_device* devices = calloc(count, sizeof *devices);
-  if (devices == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
+  if (devices == NULL) return no_memory(&found->failure);
   if (found->n_devices > 0) {
     memcpy(devices, found->devices, (size_t)found->n_devices * sizeof *devices);
   }
@@ -3816,33 +3820,28 @@ static bool make_room(struct found_devices* found, int64_t more) {
   return true;
 }
 
-// In place of a name or a version that the runtime did not return.
-static void in_parentheses(char* text, size_t size, const struct failure* failure) {
-  (void)snprintf(text, size - 1, "(%.*s", (int)size - 3, failure->message.text);
+// A name or a version from the runtime, or in parentheses why it did not return any.
+static void set_text(char text[MOST_NAME], const char* given, const struct failure* failure) {
+  if (failure->code == 0) {
+    copy_printable(text, MOST_NAME, given);
+    return;
+  }
+  (void)snprintf(text, MOST_NAME - 1, "(%.*s", MOST_NAME - 3, failure->message.text);
   end_at_character(text);
   strcat(text, ")");
-}
-
-static void set_name(struct found_device* device, const char* name, const struct failure* failure) {
-  if (failure->code == 0) {
-    copy_printable(device->name, sizeof device->name, name);
-  } else {
-    in_parentheses(device->name, sizeof device->name, failure);
-  }
 }
 
 #endif  // FLETCHING_CORE_DEVICES_FOUND_H
 
 static void set_cuda_version(struct found_devices* found) {
   struct failure failure;
+  char text[MOST_NAME];
   int32_t version = 0;
   no_failure(&failure);
-  if (CUDA_CALL(cuDriverGetVersion, (&version), &failure)) {
-    (void)snprintf(found->version, sizeof found->version, "CUDA %d.%d", (int)(version / 1000),
-                   (int)(version % 1000 / 10));
-  } else {
-    in_parentheses(found->version, sizeof found->version, &failure);
-  }
+  (void)CUDA_CALL(cuDriverGetVersion, (&version), &failure);
+  (void)snprintf(text, sizeof text, "CUDA %d.%d", (int)(version / 1000),
+                 (int)(version % 1000 / 10));
+  set_text(found->version, text, &failure);
 }
 
 static bool add_cuda_device(struct found_devices* found, int32_t ordinal) {
@@ -3861,7 +3860,7 @@ static bool add_cuda_device(struct found_devices* found, int32_t ordinal) {
   added->id = ordinal;
   added->has_managed_memory = has_managed_memory != 0;
   (void)CUDA_CALL(cuDeviceGetName, (name, sizeof name - 1, device), &failure);
-  set_name(added, name, &failure);
+  set_text(added->name, name, &failure);
   return true;
 }
 
@@ -3894,14 +3893,13 @@ static void find_cuda_devices(struct found_devices* found) {
 
 static void set_hip_version(struct found_devices* found) {
   struct failure failure;
+  char text[MOST_NAME];
   int32_t version = 0;
   no_failure(&failure);
-  if (HIP_CALL(hipRuntimeGetVersion, (&version), &failure)) {
-    (void)snprintf(found->version, sizeof found->version, "HIP %d.%d.%d", (int)(version / 10000000),
-                   (int)(version / 100000 % 100), (int)(version % 100000));
-  } else {
-    in_parentheses(found->version, sizeof found->version, &failure);
-  }
+  (void)HIP_CALL(hipRuntimeGetVersion, (&version), &failure);
+  (void)snprintf(text, sizeof text, "HIP %d.%d.%d", (int)(version / 10000000),
+                 (int)(version / 100000 % 100), (int)(version % 100000));
+  set_text(found->version, text, &failure);
 }
 
 static bool add_hip_device(struct found_devices* found, int32_t ordinal) {
@@ -3913,7 +3911,7 @@ static bool add_hip_device(struct found_devices* found, int32_t ordinal) {
   struct found_device* added = &found->devices[found->n_devices++];
   added->id = ordinal;
   (void)HIP_CALL(hipDeviceGetName, (name, sizeof name - 1, device), &failure);
-  set_name(added, name, &failure);
+  set_text(added->name, name, &failure);
   return true;
 }
 
@@ -3940,23 +3938,20 @@ static void find_hip_devices(struct found_devices* found) {
 #ifndef FLETCHING_CORE_DEVICES_OPENCL_H
 #define FLETCHING_CORE_DEVICES_OPENCL_H
 
-static void get_opencl_text(cl_device_id device, cl_uint what, char* text, size_t size) {
+static void get_opencl_text(cl_device_id device, cl_uint what, char text[MOST_NAME]) {
   char raw[MOST_NAME] = "";
   struct failure failure;
   no_failure(&failure);
-  if (OPENCL_CALL(clGetDeviceInfo, (device, what, sizeof raw - 1, raw, NULL), &failure)) {
-    copy_printable(text, size, raw);
-  } else {
-    in_parentheses(text, size, &failure);
-  }
+  (void)OPENCL_CALL(clGetDeviceInfo, (device, what, sizeof raw - 1, raw, NULL), &failure);
+  set_text(text, raw, &failure);
 }
 
 static void add_opencl_device(struct found_devices* found, cl_device_id device) {
   struct found_device* added = &found->devices[found->n_devices];
   if (found->version[0] == '\0') {
-    get_opencl_text(device, CL_DEVICE_VERSION, found->version, sizeof found->version);
+    get_opencl_text(device, CL_DEVICE_VERSION, found->version);
   }
-  get_opencl_text(device, CL_DEVICE_NAME, added->name, sizeof added->name);
+  get_opencl_text(device, CL_DEVICE_NAME, added->name);
   added->id = found->n_devices++;
 }
 
@@ -3969,7 +3964,7 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
   if (result == CL_DEVICE_NOT_FOUND || (result == CL_SUCCESS && count == 0)) return true;
   if (!opencl_check("clGetDeviceIDs", result, failure) || !make_room(found, count)) return false;
   cl_device_id* devices = calloc(count, sizeof *devices);
-  bool is_listed = devices != NULL || fail(failure, ENOMEM, "device report: no memory");
+  bool is_listed = devices != NULL || no_memory(failure);
   is_listed =
       is_listed &&
       OPENCL_CALL(clGetDeviceIDs, (platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), failure);
@@ -3982,7 +3977,7 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
 
 static bool list_opencl_platforms(struct found_devices* found, cl_uint count) {
   cl_platform_id* platforms = calloc(count, sizeof *platforms);
-  if (platforms == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
+  if (platforms == NULL) return no_memory(&found->failure);
   struct failure* failure = &found->failure;
   struct failure first;
   no_failure(&first);
@@ -4099,18 +4094,17 @@ static any_function find_in_vulkan(VkInstance instance, const char* name, struct
 
 static void set_vulkan_version(struct found_devices* found) {
   struct failure failure;
+  char text[MOST_NAME];
   no_failure(&failure);
   uint32_t version = (uint32_t)1 << 22;  // of a loader that cannot be asked, before Vulkan 1.1
   const vulkan_enumerate_version enumerate =
       (vulkan_enumerate_version)vulkan.vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
-  if (enumerate == NULL ||
-      vulkan_check("vkEnumerateInstanceVersion", enumerate(&version), &failure)) {
-    (void)snprintf(found->version, sizeof found->version, "Vulkan %u.%u.%u",
-                   (unsigned)(version >> 22 & 0x7F), (unsigned)(version >> 12 & 0x3FF),
-                   (unsigned)(version & 0xFFF));
-  } else {
-    in_parentheses(found->version, sizeof found->version, &failure);
+  if (enumerate != NULL) {
+    (void)vulkan_check("vkEnumerateInstanceVersion", enumerate(&version), &failure);
   }
+  (void)snprintf(text, sizeof text, "Vulkan %u.%u.%u", (unsigned)(version >> 22 & 0x7F),
+                 (unsigned)(version >> 12 & 0x3FF), (unsigned)(version & 0xFFF));
+  set_text(found->version, text, &failure);
 }
 
 static const char ENUMERATE_DEVICES[] = "vkEnumeratePhysicalDevices";
@@ -4135,7 +4129,7 @@ static void list_vulkan_devices(struct found_devices* found, VkInstance instance
     properties.name[sizeof properties.name - 1] = '\0';
     struct found_device* added = &found->devices[found->n_devices++];
     added->id = i;
-    set_name(added, properties.name, failure);
+    copy_printable(added->name, sizeof added->name, properties.name);
   }
 }
 
@@ -4152,7 +4146,7 @@ static void add_vulkan_devices(struct found_devices* found, VkInstance instance)
   if (devices != NULL) {
     list_vulkan_devices(found, instance, enumerate, devices, count);
   } else {
-    (void)fail(&found->failure, ENOMEM, "device report: no memory");
+    (void)no_memory(&found->failure);
   }
   free(devices);
 }
@@ -4303,7 +4297,7 @@ static bool fill_report(struct FletchingDeviceReport* report, struct failure* fa
   for (int i = 0; i < N_RUNTIMES; ++i) {
     struct listed_devices* listed = &report->by_runtime[i];
     if (device_finders[i].find != NULL) look_for_devices(&device_finders[i], listed);
-    if (!list_devices(listed)) return fail(failure, ENOMEM, "device report: no memory");
+    if (!list_devices(listed)) return no_memory(failure);
   }
   for (int i = 0; i < N_DEVICE_TYPES; ++i) {
     const ArrowDeviceType type = device_types[i];
@@ -4321,7 +4315,7 @@ int FletchingDeviceReportCreate(struct FletchingDeviceReport** place,
     return report(&failure, message);
   }
   struct FletchingDeviceReport* made = calloc(1, sizeof *made);
-  if (made == NULL) (void)fail(&failure, ENOMEM, "device report: no memory");
+  if (made == NULL) (void)no_memory(&failure);
   if (made != NULL && !fill_report(made, &failure)) {
     FletchingDeviceReportDestroy(made);
     made = NULL;
@@ -4613,7 +4607,7 @@ static bool comes_after(const struct FletchingRelease* later,
                         const struct FletchingRelease* entry) {
   const struct FletchingRecordedEvent* a = &later->recorded;
   const struct FletchingRecordedEvent* b = &entry->recorded;
-  return a->event != NULL && b->event != NULL && later->record_began > entry->record_ended &&
+  return b->event != NULL && later->record_began > entry->record_ended &&
          a->runtime == b->runtime && later->stream.handle == entry->stream.handle &&
          later->thread == entry->thread && a->origin.context == b->origin.context &&
          a->origin.device == b->origin.device;
@@ -4783,8 +4777,9 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
   if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
   entry->stream = *stream;
-  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM)
+  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) {
     entry->thread = thread_number();
+  }
   entry->record_began = atomic_fetch_add(&records, 1);
   bool is_taken =
       record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);

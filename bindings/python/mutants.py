@@ -160,7 +160,7 @@ class Package(tree.Tree):
         """Returns what does not compile, and takes it out of `mutants`."""
         left_out: list[Mutant] = []
         python = Path(sys.prefix) / "bin" / "python"
-        asks = f"-include {FINDERS / 'fletching_mutant.hpp'} -I{HOME / 'core'}"
+        asks = f"-include {FINDERS / 'fletching_mutant.h'} -I{HOME / 'core'}"
         configure = [
             *("cmake", "-S", str(self.folder), "-B", str(self.build), "-G", "Ninja"),
             *("-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE=-O0 -w {asks}"),

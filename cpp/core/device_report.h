@@ -123,7 +123,7 @@ static bool fill_report(struct FletchingDeviceReport* report, struct failure* fa
   for (int i = 0; i < N_RUNTIMES; ++i) {
     struct listed_devices* listed = &report->by_runtime[i];
     if (device_finders[i].find != NULL) look_for_devices(&device_finders[i], listed);
-    if (!list_devices(listed)) return fail(failure, ENOMEM, "device report: no memory");
+    if (!list_devices(listed)) return no_memory(failure);
   }
   for (int i = 0; i < N_DEVICE_TYPES; ++i) {
     const ArrowDeviceType type = device_types[i];
@@ -141,7 +141,7 @@ int FletchingDeviceReportCreate(struct FletchingDeviceReport** place,
     return report(&failure, message);
   }
   struct FletchingDeviceReport* made = calloc(1, sizeof *made);
-  if (made == NULL) (void)fail(&failure, ENOMEM, "device report: no memory");
+  if (made == NULL) (void)no_memory(&failure);
   if (made != NULL && !fill_report(made, &failure)) {
     FletchingDeviceReportDestroy(made);
     made = NULL;

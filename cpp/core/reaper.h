@@ -86,7 +86,7 @@ static bool comes_after(const struct FletchingRelease* later,
                         const struct FletchingRelease* entry) {
   const struct FletchingRecordedEvent* a = &later->recorded;
   const struct FletchingRecordedEvent* b = &entry->recorded;
-  return a->event != NULL && b->event != NULL && later->record_began > entry->record_ended &&
+  return b->event != NULL && later->record_began > entry->record_ended &&
          a->runtime == b->runtime && later->stream.handle == entry->stream.handle &&
          later->thread == entry->thread && a->origin.context == b->origin.context &&
          a->origin.device == b->origin.device;

@@ -38,8 +38,9 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   struct FletchingRelease* entry = calloc(1, sizeof *entry);
   if (entry == NULL) return fail(failure, ENOMEM, "%s: no memory", RELEASE_AFTER);
   entry->stream = *stream;
-  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM)
+  if (runtime->graph != NULL && stream->handle == PER_THREAD_STREAM) {
     entry->thread = thread_number();
+  }
   entry->record_began = atomic_fetch_add(&records, 1);
   bool is_taken =
       record_event(&entry->recorded, runtime, stream, FLETCHING_CAPTURE_REFUSE, failure);

@@ -1,9 +1,14 @@
-/* What fletching_mutant.hpp is, for C. */
+/* What a mutant of C or C++ asks: whether it is the one that is tried. The compiler includes it
+ * before everything else (-include).
+ *
+ * FLETCHING_MUTANT is the number of the one that is tried. FLETCHING_MUTANTS_SEEN names a file that
+ * gets the number of each mutant that is asked for. No memory is allocated: tests let it run out.
+ */
 #ifndef FLETCHING_MUTANT_H
 #define FLETCHING_MUTANT_H
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* comes before every other header, so that none can ask for it later */
+#define _GNU_SOURCE /* no later header can ask for it */
 #endif
 
 #include <fcntl.h>
@@ -12,29 +17,40 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int fletching_mutant_chosen = -1;
-static int fletching_mutants_file = -1;
-static unsigned char fletching_mutants_seen[16384];
+/* Weak: one for all files of a program or library. */
+__attribute__((weak)) int fletching_mutant_chosen = -1;
+__attribute__((weak)) int fletching_mutants_file = -1;
+__attribute__((weak)) unsigned char fletching_mutants_seen[16384];
 
+/* Before the constructors of C++. */
 __attribute__((constructor(101))) static void fletching_mutants_start(void) {
   const char* number = getenv("FLETCHING_MUTANT");
   const char* path = getenv("FLETCHING_MUTANTS_SEEN");
   if (number != NULL) fletching_mutant_chosen = atoi(number);
-  if (path != NULL) {
+  if (path != NULL && fletching_mutants_file < 0) {
     fletching_mutants_file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   }
 }
 
-/* No memory is allocated: tests let it run out. */
-static inline bool fletching_mutant(int number) {
+static inline bool fletching_mutant_at_run_time(int number) {
   if (fletching_mutants_file >= 0 && number < (int)sizeof fletching_mutants_seen &&
       !__atomic_exchange_n(&fletching_mutants_seen[number], 1, __ATOMIC_RELAXED)) {
     char line[16];
     const int length = snprintf(line, sizeof line, "%d\n", number);
+    /* In one piece, by O_APPEND. */
     const ssize_t written = write(fletching_mutants_file, line, (size_t)length);
     (void)written;
   }
   return number == fletching_mutant_chosen;
 }
+
+#ifdef __cplusplus
+/* A constant expression is never mutated. C++14: CMake tries the compiler with this header, too. */
+constexpr bool fletching_mutant(int number) noexcept {
+  return !__builtin_is_constant_evaluated() && fletching_mutant_at_run_time(number);
+}
+#else
+static inline bool fletching_mutant(int number) { return fletching_mutant_at_run_time(number); }
+#endif
 
 #endif /* FLETCHING_MUTANT_H */

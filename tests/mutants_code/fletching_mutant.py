@@ -1,4 +1,4 @@
-"""What a mutant of Python asks: whether it is the one that is tried. See fletching_mutant.hpp."""
+"""What a mutant of Python asks: whether it is the one that is tried. See fletching_mutant.h."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def program(found: list[Mutant], tmp_path_factory: pytest.TempPathFactory) -> Pa
     text, _ = insert((TINY / "tiny.hpp").read_bytes(), list(enumerate(found)))
     (folder / "tiny.hpp").write_bytes(text)
     (folder / "check.cpp").write_bytes((TINY / "tiny_check.cpp").read_bytes())
-    asks = ["-include", str(HOME / "fletching_mutant.hpp"), "-Wno-parentheses"]
+    asks = ["-include", str(HOME / "fletching_mutant.h"), "-Wno-parentheses"]
     subprocess.run(
         ["clang++-19", *FLAGS, *asks, f"-I{folder}", folder / "check.cpp", "-o", folder / "check"],
         check=True,

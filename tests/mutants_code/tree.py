@@ -84,9 +84,9 @@ class Tree:
         presets = json.loads((self._root / "CMakePresets.json").read_text(encoding="utf-8"))
         preset = next(p for p in presets["configurePresets"] if p["name"] == PRESET)
         command = ["cmake", "--preset", PRESET, "-G", "Ninja", "-B", str(self.build)]
-        for language, header in (("C", "fletching_mutant.h"), ("CXX", "fletching_mutant.hpp")):
+        asks = f"-include {self.folder / 'tests/mutants_code/fletching_mutant.h'}"
+        for language in ("C", "CXX"):
             flags = preset["cacheVariables"][f"CMAKE_{language}_FLAGS"]
-            asks = f"-include {self.folder / 'tests/mutants_code' / header}"
             # A mutant that is never true, say, is no reason to stop.
             command.append(f"-DCMAKE_{language}_FLAGS={flags} {asks} -w")
             command.append(f"-DCMAKE_{language}_FLAGS_DEBUG=-g0")

@@ -9,14 +9,13 @@
 
 static void set_cuda_version(struct found_devices* found) {
   struct failure failure;
+  char text[MOST_NAME];
   int32_t version = 0;
   no_failure(&failure);
-  if (CUDA_CALL(cuDriverGetVersion, (&version), &failure)) {
-    (void)snprintf(found->version, sizeof found->version, "CUDA %d.%d", (int)(version / 1000),
-                   (int)(version % 1000 / 10));
-  } else {
-    in_parentheses(found->version, sizeof found->version, &failure);
-  }
+  (void)CUDA_CALL(cuDriverGetVersion, (&version), &failure);
+  (void)snprintf(text, sizeof text, "CUDA %d.%d", (int)(version / 1000),
+                 (int)(version % 1000 / 10));
+  set_text(found->version, text, &failure);
 }
 
 static bool add_cuda_device(struct found_devices* found, int32_t ordinal) {
@@ -35,7 +34,7 @@ static bool add_cuda_device(struct found_devices* found, int32_t ordinal) {
   added->id = ordinal;
   added->has_managed_memory = has_managed_memory != 0;
   (void)CUDA_CALL(cuDeviceGetName, (name, sizeof name - 1, device), &failure);
-  set_name(added, name, &failure);
+  set_text(added->name, name, &failure);
   return true;
 }
 

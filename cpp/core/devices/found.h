@@ -22,6 +22,10 @@ struct found_devices {
   int64_t n_devices;
 };
 
+static bool no_memory(struct failure* failure) {
+  return fail(failure, ENOMEM, "device report: no memory");
+}
+
 // Makes room for more devices at the end.
 static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
@@ -31,7 +35,7 @@ static bool make_room(struct found_devices* found, int64_t more) {
   }
   const size_t count = (size_t)(found->n_devices + more);
   struct found_device* devices = calloc(count, sizeof *devices);
-  if (devices == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
+  if (devices == NULL) return no_memory(&found->failure);
   if (found->n_devices > 0) {
     memcpy(devices, found->devices, (size_t)found->n_devices * sizeof *devices);
   }
@@ -40,19 +44,15 @@ static bool make_room(struct found_devices* found, int64_t more) {
   return true;
 }
 
-// In place of a name or a version that the runtime did not return.
-static void in_parentheses(char* text, size_t size, const struct failure* failure) {
-  (void)snprintf(text, size - 1, "(%.*s", (int)size - 3, failure->message.text);
+// A name or a version from the runtime, or in parentheses why it did not return any.
+static void set_text(char text[MOST_NAME], const char* given, const struct failure* failure) {
+  if (failure->code == 0) {
+    copy_printable(text, MOST_NAME, given);
+    return;
+  }
+  (void)snprintf(text, MOST_NAME - 1, "(%.*s", MOST_NAME - 3, failure->message.text);
   end_at_character(text);
   strcat(text, ")");
-}
-
-static void set_name(struct found_device* device, const char* name, const struct failure* failure) {
-  if (failure->code == 0) {
-    copy_printable(device->name, sizeof device->name, name);
-  } else {
-    in_parentheses(device->name, sizeof device->name, failure);
-  }
 }
 
 #endif  // FLETCHING_CORE_DEVICES_FOUND_H

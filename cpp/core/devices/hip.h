@@ -9,14 +9,13 @@
 
 static void set_hip_version(struct found_devices* found) {
   struct failure failure;
+  char text[MOST_NAME];
   int32_t version = 0;
   no_failure(&failure);
-  if (HIP_CALL(hipRuntimeGetVersion, (&version), &failure)) {
-    (void)snprintf(found->version, sizeof found->version, "HIP %d.%d.%d", (int)(version / 10000000),
-                   (int)(version / 100000 % 100), (int)(version % 100000));
-  } else {
-    in_parentheses(found->version, sizeof found->version, &failure);
-  }
+  (void)HIP_CALL(hipRuntimeGetVersion, (&version), &failure);
+  (void)snprintf(text, sizeof text, "HIP %d.%d.%d", (int)(version / 10000000),
+                 (int)(version / 100000 % 100), (int)(version % 100000));
+  set_text(found->version, text, &failure);
 }
 
 static bool add_hip_device(struct found_devices* found, int32_t ordinal) {
@@ -28,7 +27,7 @@ static bool add_hip_device(struct found_devices* found, int32_t ordinal) {
   struct found_device* added = &found->devices[found->n_devices++];
   added->id = ordinal;
   (void)HIP_CALL(hipDeviceGetName, (name, sizeof name - 1, device), &failure);
-  set_name(added, name, &failure);
+  set_text(added->name, name, &failure);
   return true;
 }
 

@@ -7,23 +7,20 @@
 #include "../opencl.h"
 #include "found.h"
 
-static void get_opencl_text(cl_device_id device, cl_uint what, char* text, size_t size) {
+static void get_opencl_text(cl_device_id device, cl_uint what, char text[MOST_NAME]) {
   char raw[MOST_NAME] = "";
   struct failure failure;
   no_failure(&failure);
-  if (OPENCL_CALL(clGetDeviceInfo, (device, what, sizeof raw - 1, raw, NULL), &failure)) {
-    copy_printable(text, size, raw);
-  } else {
-    in_parentheses(text, size, &failure);
-  }
+  (void)OPENCL_CALL(clGetDeviceInfo, (device, what, sizeof raw - 1, raw, NULL), &failure);
+  set_text(text, raw, &failure);
 }
 
 static void add_opencl_device(struct found_devices* found, cl_device_id device) {
   struct found_device* added = &found->devices[found->n_devices];
   if (found->version[0] == '\0') {
-    get_opencl_text(device, CL_DEVICE_VERSION, found->version, sizeof found->version);
+    get_opencl_text(device, CL_DEVICE_VERSION, found->version);
   }
-  get_opencl_text(device, CL_DEVICE_NAME, added->name, sizeof added->name);
+  get_opencl_text(device, CL_DEVICE_NAME, added->name);
   added->id = found->n_devices++;
 }
 
@@ -36,7 +33,7 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
   if (result == CL_DEVICE_NOT_FOUND || (result == CL_SUCCESS && count == 0)) return true;
   if (!opencl_check("clGetDeviceIDs", result, failure) || !make_room(found, count)) return false;
   cl_device_id* devices = calloc(count, sizeof *devices);
-  bool is_listed = devices != NULL || fail(failure, ENOMEM, "device report: no memory");
+  bool is_listed = devices != NULL || no_memory(failure);
   is_listed =
       is_listed &&
       OPENCL_CALL(clGetDeviceIDs, (platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), failure);
@@ -49,7 +46,7 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
 
 static bool list_opencl_platforms(struct found_devices* found, cl_uint count) {
   cl_platform_id* platforms = calloc(count, sizeof *platforms);
-  if (platforms == NULL) return fail(&found->failure, ENOMEM, "device report: no memory");
+  if (platforms == NULL) return no_memory(&found->failure);
   struct failure* failure = &found->failure;
   struct failure first;
   no_failure(&first);

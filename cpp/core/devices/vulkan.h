@@ -35,18 +35,17 @@ static any_function find_in_vulkan(VkInstance instance, const char* name, struct
 
 static void set_vulkan_version(struct found_devices* found) {
   struct failure failure;
+  char text[MOST_NAME];
   no_failure(&failure);
   uint32_t version = (uint32_t)1 << 22;  // of a loader that cannot be asked, before Vulkan 1.1
   const vulkan_enumerate_version enumerate =
       (vulkan_enumerate_version)vulkan.vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
-  if (enumerate == NULL ||
-      vulkan_check("vkEnumerateInstanceVersion", enumerate(&version), &failure)) {
-    (void)snprintf(found->version, sizeof found->version, "Vulkan %u.%u.%u",
-                   (unsigned)(version >> 22 & 0x7F), (unsigned)(version >> 12 & 0x3FF),
-                   (unsigned)(version & 0xFFF));
-  } else {
-    in_parentheses(found->version, sizeof found->version, &failure);
+  if (enumerate != NULL) {
+    (void)vulkan_check("vkEnumerateInstanceVersion", enumerate(&version), &failure);
   }
+  (void)snprintf(text, sizeof text, "Vulkan %u.%u.%u", (unsigned)(version >> 22 & 0x7F),
+                 (unsigned)(version >> 12 & 0x3FF), (unsigned)(version & 0xFFF));
+  set_text(found->version, text, &failure);
 }
 
 static const char ENUMERATE_DEVICES[] = "vkEnumeratePhysicalDevices";
@@ -71,7 +70,7 @@ static void list_vulkan_devices(struct found_devices* found, VkInstance instance
     properties.name[sizeof properties.name - 1] = '\0';
     struct found_device* added = &found->devices[found->n_devices++];
     added->id = i;
-    set_name(added, properties.name, failure);
+    copy_printable(added->name, sizeof added->name, properties.name);
   }
 }
 
@@ -88,7 +87,7 @@ static void add_vulkan_devices(struct found_devices* found, VkInstance instance)
   if (devices != NULL) {
     list_vulkan_devices(found, instance, enumerate, devices, count);
   } else {
-    (void)fail(&found->failure, ENOMEM, "device report: no memory");
+    (void)no_memory(&found->failure);
   }
   free(devices);
 }

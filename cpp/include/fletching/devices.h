@@ -55,7 +55,7 @@ FLETCHING_EXPORT int FletchingDeviceReportCreate(struct FletchingDeviceReport** 
 /** The number of entries; 0 for NULL. */
 FLETCHING_EXPORT int64_t FletchingDeviceReportCount(const struct FletchingDeviceReport* report);
 
-/** The entry and everything that it points to live as long as the report. NULL for an index out of
+/** Returns an entry, which is valid until the report is destroyed, or NULL for an index out of
  * range. */
 FLETCHING_EXPORT const struct FletchingDeviceReportEntry* FletchingDeviceReportGet(
     const struct FletchingDeviceReport* report, int64_t index);

@@ -193,9 +193,9 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 
 /// The same as from_dlpack without a stream (dlpack_import.hpp), for a tensor whose producer was
 /// called with `stream`: the array gets a sync_event that happens when everything is done that is
-/// on that stream now. So the consumers of the array may use any stream. With a stream of
-/// Ordering::kNone or kHost nothing is pending, and there is no event. A copy has none either: the
-/// host waits for the stream before it copies (Strided::kCopy).
+/// on that stream now. So the consumers of the array may use any stream. With Ordering::kNone or
+/// kHost no work is pending, and the array has no event. Nor does a copy (Strided::kCopy), before
+/// which the host waits for the stream.
 ///
 /// Lifetime of the stream: as of to_dlpack, it is used during the call only. DLPack has no
 /// counterpart to the event when the array is released: where work may still read it then, use
