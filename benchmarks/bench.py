@@ -124,7 +124,7 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
     environment = os.environ | row.environment
     if row.measure == "instructions":
         counts = {
-            who: _instructions(bin_folder, program, row.rounds, environment)
+            who: _instructions(bin_folder, program, row, environment)
             for who, program in row.programs.items()
         }
         values = {who: value for who, (value, _) in counts.items()}
@@ -160,11 +160,17 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
 def _instructions(
     bin_folder: Path,
     program: tuple[str, ...],
-    rounds: tuple[int, int],
+    row: Row,
     environment: dict[str, str],
 ) -> tuple[float, float]:
-    few, many = (_callgrind(bin_folder, program, number, environment) for number in rounds)
-    extra = rounds[1] - rounds[0]
+    few, many = (
+        min(
+            (_callgrind(bin_folder, program, rounds, environment) for _ in range(row.tries)),
+            key=lambda count: count.instructions,
+        )
+        for rounds in row.rounds
+    )
+    extra = row.rounds[1] - row.rounds[0]
     return (
         (many.instructions - few.instructions) / extra,
         (many.allocations - few.allocations) / extra,

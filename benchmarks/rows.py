@@ -26,6 +26,7 @@ class Row:
     programs: dict[str, tuple[str, ...]]  # who -> program in the build's bin folder, arguments
     limits: tuple[Limit, ...] = ()
     rounds: tuple[int, int] = (100, 300)  # instructions: two runs, so that the start does not count
+    tries: int = 1  # instructions: the least of so many, where a runtime's threads add to them
     at_most: float | None = None  # a bound on ours alone, in the row's measure
     repeats: int = 25  # nanoseconds: the median of so many runs, the programs interleaved
     environment: dict[str, str] = field(default_factory=dict)  # of every program

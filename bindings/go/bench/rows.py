@@ -24,7 +24,7 @@ def _leaf(case: str, name: str, floor: float, arrow: float) -> Row:
         _ARROW: ("fletching_bench_arrow_go", name),
     }
     limits = (Limit(_FLOOR, floor), Limit(_ARROW, arrow))
-    return Row(case, "instructions", programs, limits, (2000, 12000), environment=_GO)
+    return Row(case, "instructions", programs, limits, (2000, 12000), tries=5, environment=_GO)
 
 
 ROWS = (

@@ -322,10 +322,10 @@ def test_the_error_is_raised_once() -> None:
 
 
 def test_a_refused_implementation_is_not_kept() -> None:
-    before = dict(_implemented)
+    before = set(_implemented)
     with pytest.raises(TypeError, match="no method get_schema"):
         abi.implement(abi.ArrowArrayStream(), object())
-    assert _implemented == before
+    assert set(_implemented) <= before  # threads of earlier tests may end meanwhile
 
 
 def test_a_release_that_raises_is_called_once() -> None:
@@ -333,12 +333,12 @@ def test_a_release_that_raises_is_called_once() -> None:
         def release(self, _: object) -> None:
             raise ValueError
 
-    before = dict(_implemented)
+    before = set(_implemented)
     schema = abi.ArrowSchema()
     abi.implement(schema, Raising())
     abi.release(schema)
     assert abi.is_released(schema)
-    assert _implemented == before
+    assert set(_implemented) <= before  # threads of earlier tests may end meanwhile
 
 
 def test_a_handler_is_not_written_to_after_its_release() -> None:
