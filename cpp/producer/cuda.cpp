@@ -1,5 +1,5 @@
 // CUDA through its driver API: device, pinned and managed memory of the first device.
-#include "fletching/runtimes/cuda.hpp"
+#include "runtimes/cuda.hpp"
 
 #include <iterator>
 
@@ -170,7 +170,7 @@ std::string describe(const Functions& cu) {
 
 // The primary context has one reference for as long as the process runs: foreign arrays live in it.
 Device CudaApi::open() {
-  Result<const Functions*> functions = cuda::functions(Party::kProducer);
+  Result<const Functions*> functions = cuda::functions();
   if (!functions) fail(functions.error().code(), functions.error().message());
   const Functions& cu = **functions;
   g_root.functions = &cu;

@@ -12,11 +12,11 @@
 #include <string>
 
 #include "backend.hpp"
-#include "fletching/detail/vendor.hpp"
 #include "kernels.hpp"
 #include "message.hpp"
 #include "ranges.h"
 #include "reserve.hpp"
+#include "runtimes/loader.hpp"
 #include "transfers.hpp"
 
 namespace fletching::producer {
@@ -316,9 +316,8 @@ Backend* the_gpu(const char* name, ArrowDeviceType device_type) {
 // A stand-in of the vendor's library exports its control functions too.
 template <class Functions>
 bool is_stand_in(const VendorRuntime& runtime) {
-  const auto loaded = fletching::detail::loaded_runtime<Functions>(runtime);
-  return loaded && fletching::detail::find_symbol((*loaded)->library.handle,
-                                                  "FletchingStandinCalls") != nullptr;
+  const auto loaded = loaded_runtime<Functions>(runtime);
+  return loaded && find_symbol((*loaded)->library.handle, "FletchingStandinCalls") != nullptr;
 }
 
 // It runs no device code: its image names the kernels that are built into it.

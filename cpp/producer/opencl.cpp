@@ -1,5 +1,5 @@
 // The first OpenCL device that there is. Its buffers are cl_mem handles, its events cl_event.
-#include "fletching/runtimes/opencl.hpp"
+#include "runtimes/opencl.hpp"
 
 #include <algorithm>
 #include <string>
@@ -246,7 +246,7 @@ class OpenCl : public Backend {
  private:
   // Finds the device and compiles the kernel for it; its name. What fails leaves nothing behind.
   std::string open() {
-    Result<const Functions*> functions = opencl::functions(Party::kProducer);
+    Result<const Functions*> functions = opencl::functions();
     if (!functions) fail(functions.error().code(), functions.error().message());
     g_cl = *functions;
     Root root;

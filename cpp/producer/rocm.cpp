@@ -1,5 +1,5 @@
 // ROCm through HIP: device and pinned memory of the first device.
-#include "fletching/runtimes/hip.hpp"
+#include "runtimes/hip.hpp"
 
 #include <iterator>
 
@@ -156,7 +156,7 @@ std::string describe(const Functions& hip) {
 }
 
 Device HipApi::open() {
-  Result<const Functions*> functions = hip::functions(Party::kProducer);
+  Result<const Functions*> functions = hip::functions();
   if (!functions) fail(functions.error().code(), functions.error().message());
   const Functions& hip = **functions;
   g_root.functions = &hip;

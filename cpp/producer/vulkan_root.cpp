@@ -69,7 +69,7 @@ uint32_t compute_family(VkPhysicalDevice device, uint32_t& count) {
 // --- Finding the device
 
 VulkanRoot::VulkanRoot() {
-  Result<const vulkan::Functions*> functions = vulkan::functions(Party::kProducer);
+  Result<const vulkan::Functions*> functions = vulkan::functions();
   if (!functions) fail(functions.error().code(), functions.error().message());
   g_vk.events = *functions;
   open_instance();

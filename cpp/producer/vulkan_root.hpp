@@ -16,8 +16,8 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
-#include "fletching/runtimes/vulkan.hpp"
 #include "message.hpp"
+#include "runtimes/vulkan.hpp"
 
 namespace fletching::producer {
 

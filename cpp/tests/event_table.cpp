@@ -14,12 +14,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "fletching/runtimes/cuda.hpp"
-#include "fletching/runtimes/hip.hpp"
-#include "fletching/runtimes/opencl.hpp"
-#include "fletching/runtimes/vulkan.hpp"
 #include "fletching/tables.hpp"
 #include "gate.h"
+#include "runtimes/cuda.hpp"
+#include "runtimes/hip.hpp"
+#include "runtimes/opencl.hpp"
+#include "runtimes/vulkan.hpp"
 #include "vulkan_handles.h"
 
 namespace {

@@ -17,10 +17,10 @@
 #include "fletching/dlpack_stream.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
-#include "fletching/runtimes/opencl.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
+#include "runtimes/opencl.hpp"
 #include "texts.hpp"
 
 namespace fletching {
@@ -42,7 +42,7 @@ constexpr std::int32_t kNew = 2;
 class OpenCl : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto loaded = opencl::functions(Party::kProducer);
+    auto loaded = opencl::functions();
     if (!loaded) GTEST_SKIP() << loaded.error().message();
     cl_ = *loaded;
     cl_platform_id platform = nullptr;

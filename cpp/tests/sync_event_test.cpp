@@ -21,10 +21,10 @@
 #include "fletching/device_type.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
-#include "fletching/runtimes/cuda.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/waiter.hpp"
 #include "released_array.hpp"
+#include "runtimes/cuda.hpp"
 #include "texts.hpp"
 
 namespace fletching {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "fletching/runtimes/vulkan.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/vulkan_event.hpp"
+#include "runtimes/vulkan.hpp"
 #include "texts.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)

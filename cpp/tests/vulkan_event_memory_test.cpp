@@ -16,10 +16,10 @@
 #include "alloc_failure.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
-#include "fletching/runtimes/vulkan.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/vulkan_event.hpp"
 #include "released_array.hpp"
+#include "runtimes/vulkan.hpp"
 
 namespace fletching::testing {
 namespace {

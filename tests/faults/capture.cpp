@@ -18,7 +18,7 @@ using testing::ReleasedArray;
 class Capture {
  public:
   Capture(const VendorRuntime& runtime, void* stream)
-      : library_(detail::find_library(runtime)->handle),
+      : library_(find_library(runtime)->handle),
         is_cuda_(std::string(runtime.name) == "cuda"),
         stream_(stream) {
     constexpr std::int32_t kGlobal = 0;
@@ -44,7 +44,7 @@ class Capture {
  private:
   template <class Signature>
   Signature* call(const char* cuda, const char* hip) {
-    return reinterpret_cast<Signature*>(detail::find_symbol(library_, is_cuda_ ? cuda : hip));
+    return reinterpret_cast<Signature*>(find_symbol(library_, is_cuda_ ? cuda : hip));
   }
 
   void* library_;

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
-#include "fletching/runtimes/cuda.hpp"
-#include "fletching/runtimes/hip.hpp"
-#include "fletching/runtimes/opencl.hpp"
-#include "fletching/runtimes/vulkan.hpp"
+#include "runtimes/cuda.hpp"
+#include "runtimes/hip.hpp"
+#include "runtimes/opencl.hpp"
+#include "runtimes/vulkan.hpp"
 #include "standin.h"
 
 namespace fletching::faults {
@@ -33,7 +33,7 @@ inline Vendor vendor_of(const std::string& backend) {
 class Control {
  public:
   explicit Control(const VendorRuntime& runtime) {
-    const auto library = detail::find_library(runtime);
+    const auto library = find_library(runtime);
     if (!library.ok()) return;
     for (const std::string prefix : {"FletchingStandin", "FletchingInterposer"}) {
       if (is_there()) break;
@@ -69,7 +69,7 @@ class Control {
  private:
   template <class Function>
   static void find(void* library, const std::string& name, Function& function) {
-    function = reinterpret_cast<Function>(detail::find_symbol(library, name.c_str()));
+    function = reinterpret_cast<Function>(find_symbol(library, name.c_str()));
   }
 
   decltype(&FletchingStandinSetFault) set_fault_ = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // libOpenCL.so.1 before the real ICD loader. Its functions are those of the generated table.
-#include "fletching/runtimes/opencl.hpp"
+#include "runtimes/opencl.hpp"
 
 #include <cstring>
 #include <tuple>

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "fletching/runtimes/vulkan.hpp"
 #include "interpose.hpp"
+#include "runtimes/vulkan.hpp"
 #include "vulkan_root.hpp"
 
 namespace {

@@ -182,10 +182,10 @@ std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
 /// The library makes the calls that are written by hand, no more and no fewer. The reason says
 /// which.
 void compare_calls(Asserter& asserter, std::string& made) {
-  const auto driver = detail::find_library(cuda::kRuntime);
+  const auto driver = find_library(cuda::kRuntime);
   asserter.require_success("the library", driver);
   const auto count =
-      reinterpret_cast<CountCalls>(detail::find_symbol(driver->handle, "FletchingStandinCalls"));
+      reinterpret_cast<CountCalls>(find_symbol(driver->handle, "FletchingStandinCalls"));
   if (count == nullptr) fail(ENODEV, "only the stand-in counts the calls of a driver");
   const std::vector<std::int64_t> ours = calls_in(library, count);
   const std::vector<std::int64_t> by_hand = calls_in(same_by_hand, count);

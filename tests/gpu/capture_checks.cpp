@@ -11,9 +11,9 @@ namespace {
 /// A function of the driver that is not in the table.
 template <class Signature>
 Signature* driver_function(const char* symbol) {
-  const auto library = detail::find_library(cuda::kRuntime);
+  const auto library = find_library(cuda::kRuntime);
   if (!library) fail(library.error().code(), library.error().message());
-  auto* found = reinterpret_cast<Signature*>(detail::find_symbol(library->handle, symbol));
+  auto* found = reinterpret_cast<Signature*>(find_symbol(library->handle, symbol));
   if (found == nullptr) fail(ENODEV, std::string("the driver has no ") + symbol);
   return found;
 }

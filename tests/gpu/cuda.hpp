@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "fletching/runtimes/cuda.hpp"
+#include "runtimes/cuda.hpp"
 #include "text.hpp"
 
 namespace fletching::gpu {
@@ -24,7 +24,7 @@ using roundtrip::fail;
 /// Throws unless there is a driver with a device. Initializes it.
 inline const cuda::Functions& cu() {
   static const cuda::Functions& functions = [&]() -> const cuda::Functions& {
-    auto loaded = cuda::functions(Party::kProducer);
+    auto loaded = cuda::functions();
     if (!loaded) fail(loaded.error().code(), loaded.error().message());
     std::int32_t count = 0;
     const cuda::CUresult started = (*loaded)->cu_init(0);
@@ -48,9 +48,9 @@ inline void require_call(const char* name, cuda::CUresult result) {
 /// real.
 template <class Function>
 Function standin_function(const char* name) {
-  const auto library = detail::find_library(cuda::kRuntime);
+  const auto library = find_library(cuda::kRuntime);
   if (!library) return nullptr;
-  return reinterpret_cast<Function>(detail::find_symbol(library->handle, name));
+  return reinterpret_cast<Function>(find_symbol(library->handle, name));
 }
 
 /// On a stand-in, what does not wait for a gate is done on return. A device says nothing of the

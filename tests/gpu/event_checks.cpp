@@ -121,14 +121,14 @@ void check_hang(Asserter& /*asserter*/) {
 }
 
 void check_symbols(Asserter& asserter) {
-  const auto library = detail::find_library(cuda::kRuntime);
+  const auto library = find_library(cuda::kRuntime);
   asserter.require_success("the library", library);
   std::string missing;
   for (const VendorFunction& function : cuda::kFunctions) {
     for (const char* symbol : {function.symbol, function.per_thread}) {
       if (symbol == nullptr) continue;
       asserter.add("a symbol", 1);
-      if (detail::find_symbol(library->handle, symbol) == nullptr) {
+      if (find_symbol(library->handle, symbol) == nullptr) {
         missing += (missing.empty() ? "" : ", ") + std::string(symbol);
       }
     }

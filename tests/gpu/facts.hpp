@@ -31,9 +31,8 @@ inline void print_device() {
   require_call(
       "cuDeviceGetAttribute",
       cu().cu_device_get_attribute(&minor, cuda::kCuDeviceAttributeComputeCapabilityMinor, 0));
-  const auto library = detail::find_library(cuda::kRuntime);
-  const bool stand_in =
-      library && detail::find_symbol(library->handle, "FletchingStandinCalls") != nullptr;
+  const auto library = find_library(cuda::kRuntime);
+  const bool stand_in = library && find_symbol(library->handle, "FletchingStandinCalls") != nullptr;
   print_fact("status", stand_in ? "stand-in" : "real");
   print_fact("device", name);
   print_fact("compute capability", std::to_string(major) + "." + std::to_string(minor));

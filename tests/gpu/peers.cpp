@@ -113,9 +113,8 @@ using namespace fletching::gpu;
 FLETCHING_GPU_EXPORT int FletchingGpuStatus(FletchingMessage* message) {
   int code = call(message, [] {});
   if (code != 0) return code;
-  const auto library = detail::find_library(cuda::kRuntime);
-  const bool stand_in =
-      library && detail::find_symbol(library->handle, "FletchingStandinCalls") != nullptr;
+  const auto library = find_library(cuda::kRuntime);
+  const bool stand_in = library && find_symbol(library->handle, "FletchingStandinCalls") != nullptr;
   detail::write_message(message, stand_in ? "stand-in" : "real");
   return 0;
 }

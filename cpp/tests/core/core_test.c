@@ -621,6 +621,23 @@ static void test_a_captured_stream_is_kept(void) {
   CHECK(fake.recorded_on == (void*)1 && fake.recorded_in == &fake.primary[1]);
 }
 
+/* Only these mean that nothing can still run; what a driver refuses to say means nothing. */
+static void test_lost_is_not_refused(void) {
+  static const int32_t cuda_lost[] = {4, 700, 709, 719}, hip_lost[] = {4, 700, 710, 719};
+  static const int32_t cuda_other[] = {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999};
+  static const int32_t hip_other[] = {0, 1, 400, 600, 709, 900};
+  for (size_t i = 0; i < sizeof cuda_lost / sizeof *cuda_lost; ++i)
+    CHECK(cuda_is_lost(cuda_lost[i]));
+  for (size_t i = 0; i < sizeof cuda_other / sizeof *cuda_other; ++i) {
+    CHECK(!cuda_is_lost(cuda_other[i]));
+  }
+  for (size_t i = 0; i < sizeof hip_lost / sizeof *hip_lost; ++i) CHECK(hip_is_lost(hip_lost[i]));
+  for (size_t i = 0; i < sizeof hip_other / sizeof *hip_other; ++i)
+    CHECK(!hip_is_lost(hip_other[i]));
+  CHECK(opencl_is_lost(-5));
+  CHECK(!opencl_is_lost(CL_COMPLETE) && !opencl_is_lost(CL_QUEUED) && !opencl_is_lost(17));
+}
+
 /* An array whose stream was captured is kept, unless its device is lost. */
 static void test_a_kept_array_of_a_lost_device_is_released(void) {
   struct Tree tree;
@@ -931,6 +948,7 @@ int main(void) {
   test_host_memory_is_released_behind_a_stream();
   test_a_stream_of_another_runtime_releases_nothing();
   test_a_captured_stream_is_kept();
+  test_lost_is_not_refused();
   test_a_kept_array_of_a_lost_device_is_released();
   test_only_the_first_of_a_stream_is_asked();
   test_a_refused_array_holds_up_no_other();

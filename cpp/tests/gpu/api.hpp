@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "fletching/runtimes/cuda.hpp"
-#include "fletching/runtimes/hip.hpp"
+#include "runtimes/cuda.hpp"
+#include "runtimes/hip.hpp"
 
 namespace fletching::testing {
 
@@ -26,8 +26,8 @@ struct CudaApi {
   using Event = cuda::CUevent;
   static constexpr const VendorRuntime& kRuntime = cuda::kRuntime;
 
-  static const cuda::Functions& api() { return **cuda::functions(Party::kProducer); }
-  static Result<const cuda::Functions*> load() { return cuda::functions(Party::kProducer); }
+  static const cuda::Functions& api() { return **cuda::functions(); }
+  static Result<const cuda::Functions*> load() { return cuda::functions(); }
 
   static int devices() {
     std::int32_t count = 0;
@@ -48,7 +48,7 @@ struct CudaApi {
   /// Ends the primary context, whatever references there are. They stay.
   static void reset_device(int device) {
     const auto reset = reinterpret_cast<std::int32_t (*)(std::int32_t)>(
-        detail::find_symbol(detail::find_library(kRuntime)->handle, "cuDevicePrimaryCtxReset_v2"));
+        find_symbol(find_library(kRuntime)->handle, "cuDevicePrimaryCtxReset_v2"));
     EXPECT_EQ(reset(device), 0);
   }
   /// Keeps the context until the process ends. What is released behind a stream is destroyed on a
@@ -142,8 +142,8 @@ struct HipApi {
   using Event = hip::hipEvent_t;
   static constexpr const VendorRuntime& kRuntime = hip::kRuntime;
 
-  static const hip::Functions& api() { return **hip::functions(Party::kProducer); }
-  static Result<const hip::Functions*> load() { return hip::functions(Party::kProducer); }
+  static const hip::Functions& api() { return **hip::functions(); }
+  static Result<const hip::Functions*> load() { return hip::functions(); }
 
   static int devices() {
     std::int32_t count = 0;

@@ -9,7 +9,7 @@
 #include <span>
 #include <thread>
 
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 #include "standin.h"
 
 namespace fletching::testing {
@@ -21,7 +21,7 @@ inline bool same(const FletchingStandinCounts& a, const FletchingStandinCounts& 
 class Control {
  public:
   explicit Control(const VendorRuntime& runtime) {
-    const auto library = detail::find_library(runtime);
+    const auto library = find_library(runtime);
     if (!library) return;
     find(library->handle, "FletchingStandinSetFault", set_fault_);
     find(library->handle, "FletchingStandinResetFaults", reset_faults_);
@@ -74,7 +74,7 @@ class Control {
  private:
   template <class Function>
   static void find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(detail::find_symbol(library, name));
+    function = reinterpret_cast<Function>(find_symbol(library, name));
   }
 
   decltype(&FletchingStandinSetFault) set_fault_ = nullptr;

@@ -81,7 +81,7 @@ class Graphs {
   static constexpr Symbols kSymbols = std::is_same_v<Api, CudaApi> ? kCuda : kHip;
 
   static AnyFunction find(const char* symbol) {
-    return detail::find_symbol(detail::find_library(Api::kRuntime)->handle, symbol);
+    return find_symbol(find_library(Api::kRuntime)->handle, symbol);
   }
   template <class Signature>
   static Signature* call(std::size_t at) {

@@ -2,19 +2,17 @@
 //
 // A shared library that uses the header library: built with these headers, and with those of a
 // made-up next version.
+#include <cerrno>
 #include <cstdint>
 
-#include "fletching/runtimes/cuda.hpp"
+#include "fletching/result.hpp"
 #include "fletching/waiter.hpp"
 
 extern "C" {
 
-/// What the CUDA driver answers for its version, through the table of functions; negative on error.
-[[gnu::visibility("default")]] std::int32_t fletching_test_driver_version() {
-  const auto cuda = fletching::cuda::functions();
-  std::int32_t version = 0;
-  if (!cuda.ok() || (*cuda)->cu_driver_get_version(&version) != 0) return -1;
-  return version;
+/// The code of an error, which the newer headers count from another number.
+[[gnu::visibility("default")]] std::int32_t fletching_test_code() {
+  return fletching::Error{EINVAL, "made up"}.code();
 }
 
 /// Registers a waiter for EXT_DEV and answers how many there were before: 0 or 1.

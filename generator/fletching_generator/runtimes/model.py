@@ -108,7 +108,6 @@ class Function:
     name: str  # "cuCtxPushCurrent": in source code
     symbol: str  # "cuCtxPushCurrent_v2": in the library
     per_thread: str | None  # "cuEventRecord_ptsz": NULL is the default stream of the thread
-    party: Literal["consumer", "producer"]  # who needs it: everybody, or only a producer
     callers: tuple[str, ...]  # ("product", "producer"): whose code calls it
     optional: str | None  # "CUDA 11.7 and later": a library may lack it
     newer: str | None  # why the header that the table was read from does not declare it
@@ -247,7 +246,6 @@ class _Reader:
             name=entry["name"],
             symbol=entry.get("symbol", entry["name"]),
             per_thread=entry.get("per_thread"),
-            party=entry["party"],
             callers=tuple(entry["callers"]),
             optional=entry.get("optional"),
             newer=entry.get("newer"),

@@ -1,4 +1,4 @@
-"""C++: the headers `fletching/runtimes/*.hpp`, a vendor's types and functions in each.
+"""C++: the headers `cpp/producer/runtimes/*.hpp`, a vendor's types and functions in each.
 
 And the names of the functions that an interposer of tests/faults exports.
 """
@@ -28,7 +28,7 @@ _INTERPOSED = ("opencl",)  # exported without the vendor's header
 def outputs(spec: Spec) -> list[Output]:
     headers = [
         Output(
-            f"cpp/include/fletching/runtimes/{runtime.name}.hpp",
+            f"cpp/producer/runtimes/{runtime.name}.hpp",
             "runtime.hpp",
             "spec/runtimes.yaml",
             {"runtime": runtime, "statuses": statuses(runtime), "built_in": BUILT_IN},
@@ -149,7 +149,6 @@ def function_row(function: Function) -> str:
         f'"{function.symbol}"',
         per_thread,
         optional,
-        f"Party::k{function.party.capitalize()}",
         f"offsetof(Functions, {snake(function.name)})",
     ]
     return wrap_arguments("{", cells, "},", 4, _WIDTH)

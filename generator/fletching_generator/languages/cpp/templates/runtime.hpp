@@ -3,14 +3,14 @@
 //
 /*{ (runtime.title ~ ": types, constants and functions, as " ~ runtime.read_from ~ " has them, without its header, which may be included before or after. The library is loaded at run time.") | wrap(100, "// ") }*/
 
-#ifndef FLETCHING_RUNTIMES_/*{ runtime.name | upper }*/_HPP
-#define FLETCHING_RUNTIMES_/*{ runtime.name | upper }*/_HPP
+#ifndef FLETCHING_PRODUCER_RUNTIMES_/*{ runtime.name | upper }*/_HPP
+#define FLETCHING_PRODUCER_RUNTIMES_/*{ runtime.name | upper }*/_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 
 /*{ runtime.doc | wrap(100, "/// ") }*/
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::/*{ runtime.name }*/ {
@@ -38,21 +38,6 @@ constexpr EventState event_state(/*{ runtime.query.type.name }*/ answer) noexcep
 /*% endif %*/
   return EventState::kFailed;
 }
-
-/// Whether an answer says that nothing of the event's context can still run: the context is gone,
-/// or cannot be used any more. Any other error says nothing about the work.
-/*% set below = runtime.query.lost_below %*/
-/*% set other = "answer < " ~ (below.name | constant_name) if below else "false" %*/
-/*% if runtime.query.lost %*/
-constexpr bool is_lost(/*{ runtime.query.type.name }*/ answer) noexcept {
-/*% for constant in runtime.query.lost %*/
-  if (answer == /*{ constant.name | constant_name }*/) return true;
-/*% endfor %*/
-  return /*{ other }*/;
-}
-/*% else %*/
-constexpr bool is_lost(/*{ runtime.query.type.name }*/ /*{ "answer" if below else "/*answer*/" }*/) noexcept { return /*{ other }*/; }
-/*% endif %*/
 
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(/*{ runtime.status.type.name }*/ status) noexcept {
@@ -89,10 +74,10 @@ inline constexpr std::array<VendorFunction, /*{ runtime.functions | length }*/> 
 inline constexpr VendorRuntime kRuntime{"/*{ runtime.name }*/", "/*{ runtime.title }*/", kLibraries, kFunctions};
 
 /// The functions of the library, which the first call loads, or why there are none. Thread-safe.
-inline Result<const Functions*> functions(Party party = Party::kConsumer) noexcept {
-  return detail::loaded_functions<Functions>(kRuntime, party);
+inline Result<const Functions*> functions() noexcept {
+  return loaded_functions<Functions>(kRuntime);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::/*{ runtime.name }*/
 
-#endif  // FLETCHING_RUNTIMES_/*{ runtime.name | upper }*/_HPP
+#endif  // FLETCHING_PRODUCER_RUNTIMES_/*{ runtime.name | upper }*/_HPP

@@ -4,14 +4,14 @@
 // OpenCL: types, constants and functions, as OpenCL 3.0 has them, without its header, which may be
 // included before or after. The library is loaded at run time.
 
-#ifndef FLETCHING_RUNTIMES_OPENCL_HPP
-#define FLETCHING_RUNTIMES_OPENCL_HPP
+#ifndef FLETCHING_PRODUCER_RUNTIMES_OPENCL_HPP
+#define FLETCHING_PRODUCER_RUNTIMES_OPENCL_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 
 /// The ICD loader, which passes each call to the driver that made the handle. A wait is enqueued on
 /// a queue of the event's own cl_context: an event of another context is an error.
@@ -122,10 +122,6 @@ constexpr EventState event_state(cl_int answer) noexcept {
   if (answer > kClComplete) return EventState::kPending;
   return EventState::kFailed;
 }
-
-/// Whether an answer says that nothing of the event's context can still run: the context is gone,
-/// or cannot be used any more. Any other error says nothing about the work.
-constexpr bool is_lost(cl_int answer) noexcept { return answer < kClComplete; }
 
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(cl_int status) noexcept {
@@ -265,71 +261,63 @@ struct Functions {
 
 /// A row for each member of Functions, in their order.
 inline constexpr std::array<VendorFunction, 34> kFunctions{{
-    {"clGetPlatformIDs", "clGetPlatformIDs", nullptr, nullptr, Party::kProducer,
+    {"clGetPlatformIDs", "clGetPlatformIDs", nullptr, nullptr,
      offsetof(Functions, cl_get_platform_ids)},
-    {"clGetDeviceIDs", "clGetDeviceIDs", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cl_get_device_ids)},
-    {"clGetDeviceInfo", "clGetDeviceInfo", nullptr, nullptr, Party::kProducer,
+    {"clGetDeviceIDs", "clGetDeviceIDs", nullptr, nullptr, offsetof(Functions, cl_get_device_ids)},
+    {"clGetDeviceInfo", "clGetDeviceInfo", nullptr, nullptr,
      offsetof(Functions, cl_get_device_info)},
-    {"clCreateContext", "clCreateContext", nullptr, nullptr, Party::kProducer,
+    {"clCreateContext", "clCreateContext", nullptr, nullptr,
      offsetof(Functions, cl_create_context)},
-    {"clReleaseContext", "clReleaseContext", nullptr, nullptr, Party::kProducer,
+    {"clReleaseContext", "clReleaseContext", nullptr, nullptr,
      offsetof(Functions, cl_release_context)},
-    {"clGetContextInfo", "clGetContextInfo", nullptr, nullptr, Party::kConsumer,
+    {"clGetContextInfo", "clGetContextInfo", nullptr, nullptr,
      offsetof(Functions, cl_get_context_info)},
-    {"clGetEventInfo", "clGetEventInfo", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cl_get_event_info)},
-    {"clGetCommandQueueInfo", "clGetCommandQueueInfo", nullptr, nullptr, Party::kConsumer,
+    {"clGetEventInfo", "clGetEventInfo", nullptr, nullptr, offsetof(Functions, cl_get_event_info)},
+    {"clGetCommandQueueInfo", "clGetCommandQueueInfo", nullptr, nullptr,
      offsetof(Functions, cl_get_command_queue_info)},
-    {"clGetMemObjectInfo", "clGetMemObjectInfo", nullptr, nullptr, Party::kConsumer,
+    {"clGetMemObjectInfo", "clGetMemObjectInfo", nullptr, nullptr,
      offsetof(Functions, cl_get_mem_object_info)},
-    {"clWaitForEvents", "clWaitForEvents", nullptr, nullptr, Party::kConsumer,
+    {"clWaitForEvents", "clWaitForEvents", nullptr, nullptr,
      offsetof(Functions, cl_wait_for_events)},
     {"clEnqueueBarrierWithWaitList", "clEnqueueBarrierWithWaitList", nullptr, nullptr,
-     Party::kConsumer, offsetof(Functions, cl_enqueue_barrier_with_wait_list)},
+     offsetof(Functions, cl_enqueue_barrier_with_wait_list)},
     {"clEnqueueMarkerWithWaitList", "clEnqueueMarkerWithWaitList", nullptr, nullptr,
-     Party::kProducer, offsetof(Functions, cl_enqueue_marker_with_wait_list)},
-    {"clCreateUserEvent", "clCreateUserEvent", nullptr, nullptr, Party::kProducer,
+     offsetof(Functions, cl_enqueue_marker_with_wait_list)},
+    {"clCreateUserEvent", "clCreateUserEvent", nullptr, nullptr,
      offsetof(Functions, cl_create_user_event)},
-    {"clSetUserEventStatus", "clSetUserEventStatus", nullptr, nullptr, Party::kProducer,
+    {"clSetUserEventStatus", "clSetUserEventStatus", nullptr, nullptr,
      offsetof(Functions, cl_set_user_event_status)},
-    {"clSetEventCallback", "clSetEventCallback", nullptr, nullptr, Party::kConsumer,
+    {"clSetEventCallback", "clSetEventCallback", nullptr, nullptr,
      offsetof(Functions, cl_set_event_callback)},
-    {"clRetainEvent", "clRetainEvent", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cl_retain_event)},
-    {"clReleaseEvent", "clReleaseEvent", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cl_release_event)},
-    {"clCreateCommandQueue", "clCreateCommandQueue", nullptr, nullptr, Party::kProducer,
+    {"clRetainEvent", "clRetainEvent", nullptr, nullptr, offsetof(Functions, cl_retain_event)},
+    {"clReleaseEvent", "clReleaseEvent", nullptr, nullptr, offsetof(Functions, cl_release_event)},
+    {"clCreateCommandQueue", "clCreateCommandQueue", nullptr, nullptr,
      offsetof(Functions, cl_create_command_queue)},
-    {"clReleaseCommandQueue", "clReleaseCommandQueue", nullptr, nullptr, Party::kProducer,
+    {"clReleaseCommandQueue", "clReleaseCommandQueue", nullptr, nullptr,
      offsetof(Functions, cl_release_command_queue)},
-    {"clFlush", "clFlush", nullptr, nullptr, Party::kConsumer, offsetof(Functions, cl_flush)},
-    {"clFinish", "clFinish", nullptr, nullptr, Party::kProducer, offsetof(Functions, cl_finish)},
-    {"clCreateBuffer", "clCreateBuffer", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cl_create_buffer)},
-    {"clRetainMemObject", "clRetainMemObject", nullptr, nullptr, Party::kConsumer,
+    {"clFlush", "clFlush", nullptr, nullptr, offsetof(Functions, cl_flush)},
+    {"clFinish", "clFinish", nullptr, nullptr, offsetof(Functions, cl_finish)},
+    {"clCreateBuffer", "clCreateBuffer", nullptr, nullptr, offsetof(Functions, cl_create_buffer)},
+    {"clRetainMemObject", "clRetainMemObject", nullptr, nullptr,
      offsetof(Functions, cl_retain_mem_object)},
-    {"clReleaseMemObject", "clReleaseMemObject", nullptr, nullptr, Party::kConsumer,
+    {"clReleaseMemObject", "clReleaseMemObject", nullptr, nullptr,
      offsetof(Functions, cl_release_mem_object)},
-    {"clEnqueueReadBuffer", "clEnqueueReadBuffer", nullptr, nullptr, Party::kConsumer,
+    {"clEnqueueReadBuffer", "clEnqueueReadBuffer", nullptr, nullptr,
      offsetof(Functions, cl_enqueue_read_buffer)},
-    {"clEnqueueWriteBuffer", "clEnqueueWriteBuffer", nullptr, nullptr, Party::kProducer,
+    {"clEnqueueWriteBuffer", "clEnqueueWriteBuffer", nullptr, nullptr,
      offsetof(Functions, cl_enqueue_write_buffer)},
-    {"clEnqueueCopyBuffer", "clEnqueueCopyBuffer", nullptr, nullptr, Party::kProducer,
+    {"clEnqueueCopyBuffer", "clEnqueueCopyBuffer", nullptr, nullptr,
      offsetof(Functions, cl_enqueue_copy_buffer)},
-    {"clCreateProgramWithSource", "clCreateProgramWithSource", nullptr, nullptr, Party::kProducer,
+    {"clCreateProgramWithSource", "clCreateProgramWithSource", nullptr, nullptr,
      offsetof(Functions, cl_create_program_with_source)},
-    {"clBuildProgram", "clBuildProgram", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cl_build_program)},
-    {"clReleaseProgram", "clReleaseProgram", nullptr, nullptr, Party::kProducer,
+    {"clBuildProgram", "clBuildProgram", nullptr, nullptr, offsetof(Functions, cl_build_program)},
+    {"clReleaseProgram", "clReleaseProgram", nullptr, nullptr,
      offsetof(Functions, cl_release_program)},
-    {"clCreateKernel", "clCreateKernel", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cl_create_kernel)},
-    {"clReleaseKernel", "clReleaseKernel", nullptr, nullptr, Party::kProducer,
+    {"clCreateKernel", "clCreateKernel", nullptr, nullptr, offsetof(Functions, cl_create_kernel)},
+    {"clReleaseKernel", "clReleaseKernel", nullptr, nullptr,
      offsetof(Functions, cl_release_kernel)},
-    {"clSetKernelArg", "clSetKernelArg", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cl_set_kernel_arg)},
-    {"clEnqueueNDRangeKernel", "clEnqueueNDRangeKernel", nullptr, nullptr, Party::kProducer,
+    {"clSetKernelArg", "clSetKernelArg", nullptr, nullptr, offsetof(Functions, cl_set_kernel_arg)},
+    {"clEnqueueNDRangeKernel", "clEnqueueNDRangeKernel", nullptr, nullptr,
      offsetof(Functions, cl_enqueue_nd_range_kernel)},
 }};
 
@@ -346,10 +334,10 @@ inline constexpr std::array<const char*, 2> kLibraries{"libOpenCL.so.1", "libOpe
 inline constexpr VendorRuntime kRuntime{"opencl", "OpenCL", kLibraries, kFunctions};
 
 /// The functions of the library, which the first call loads, or why there are none. Thread-safe.
-inline Result<const Functions*> functions(Party party = Party::kConsumer) noexcept {
-  return detail::loaded_functions<Functions>(kRuntime, party);
+inline Result<const Functions*> functions() noexcept {
+  return loaded_functions<Functions>(kRuntime);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::opencl
 
-#endif  // FLETCHING_RUNTIMES_OPENCL_HPP
+#endif  // FLETCHING_PRODUCER_RUNTIMES_OPENCL_HPP

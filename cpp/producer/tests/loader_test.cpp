@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loader of vendors' libraries, on libraries of this test, and the tables.
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "fletching/runtimes/cuda.hpp"
-#include "fletching/runtimes/hip.hpp"
-#include "fletching/runtimes/opencl.hpp"
-#include "fletching/runtimes/vulkan.hpp"
+#include "runtimes/cuda.hpp"
+#include "runtimes/hip.hpp"
+#include "runtimes/opencl.hpp"
+#include "runtimes/vulkan.hpp"
 
 namespace fletching {
 namespace {
@@ -31,12 +31,13 @@ struct Functions {
   CFunction<int()> other;
 };
 
-constexpr VendorFunction row(const char* symbol, Party party, const char* optional) {
-  return {"other", symbol, nullptr, optional, party, offsetof(Functions, other)};
-}
+constexpr VendorFunction kNumber{"number", "fletching_test_number", nullptr, nullptr,
+                                 offsetof(Functions, number)};
 
-constexpr VendorFunction kNumber{"number", "fletching_test_number", nullptr,
-                                 nullptr,  Party::kConsumer,        offsetof(Functions, number)};
+// One that the library lacks.
+constexpr VendorFunction missing(const char* optional) {
+  return {"other", "fletching_test_new", nullptr, optional, offsetof(Functions, other)};
+}
 
 // Each instance has its own copy of what is loaded.
 template <int kInstance>
@@ -48,7 +49,7 @@ bool contains(const Error& error, std::string_view part) {
 
 TEST(Loader, NamesEveryLibraryThatItTried) {
   const VendorRuntime runtime{"none", "None API", kAbsent, {}};
-  const auto found = detail::find_library(runtime);
+  const auto found = find_library(runtime);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code(), ENOENT);
   for (const char* name : kAbsent) EXPECT_TRUE(contains(found.error(), name));
@@ -57,35 +58,35 @@ TEST(Loader, NamesEveryLibraryThatItTried) {
 }
 
 TEST(Loader, SaysThatASystemHasNone) {
-  const auto found = detail::find_library({"none", "None API", {}, {}});
+  const auto found = find_library({"none", "None API", {}, {}});
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message(), "None API: no library for this system");
 }
 
 TEST(Loader, UsesTheVersionThatIsLoadedAlready) {
-  const auto alone = detail::find_library({"two", "Two API", kSecond, {}});
+  const auto alone = find_library({"two", "Two API", kSecond, {}});
   ASSERT_TRUE(alone.ok()) << alone.error().message();
   // libfirst.so is first in the list, but libsecond.so is in the process.
-  const auto found = detail::find_library({"two", "Two API", kVersions, {}});
+  const auto found = find_library({"two", "Two API", kVersions, {}});
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_STREQ(found->name, FLETCHING_TEST_SECOND);
   EXPECT_EQ(found->handle, alone->handle);
 }
 
 TEST(Loader, FillsTheFunctions) {
-  static constexpr std::array kRows{kNumber, row("fletching_test_new", Party::kConsumer, "3.0")};
+  static constexpr std::array kRows{kNumber, missing("3.0")};
   const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
-  const auto found = detail::loaded_functions<Instance<0>>(runtime, Party::kProducer);
+  const auto found = loaded_functions<Instance<0>>(runtime);
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_EQ((*found)->number(), 2);
   EXPECT_EQ((*found)->other, nullptr) << "it is optional";
 }
 
 TEST(Loader, NamesASymbolThatIsMissing) {
-  static constexpr std::array kRows{kNumber, row("fletching_test_new", Party::kConsumer, nullptr)};
+  static constexpr std::array kRows{kNumber, missing(nullptr)};
   const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto found = detail::loaded_functions<Instance<1>>(runtime, Party::kConsumer);
+    const auto found = loaded_functions<Instance<1>>(runtime);
     ASSERT_FALSE(found.ok());
     EXPECT_EQ(found.error().code(), ENOSYS);
     EXPECT_TRUE(contains(found.error(), "fletching_test_new")) << found.error().message();
@@ -93,24 +94,15 @@ TEST(Loader, NamesASymbolThatIsMissing) {
   }
 }
 
-TEST(Loader, AConsumerNeedsNoFunctionOfProducers) {
-  static constexpr std::array kRows{kNumber, row("fletching_test_new", Party::kProducer, nullptr)};
-  const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
-  EXPECT_TRUE(detail::loaded_functions<Instance<2>>(runtime, Party::kConsumer).ok());
-  const auto found = detail::loaded_functions<Instance<2>>(runtime, Party::kProducer);
-  ASSERT_FALSE(found.ok());
-  EXPECT_TRUE(contains(found.error(), "which a producer needs")) << found.error().message();
-}
-
 TEST(Loader, LoadsOnceForAllThreads) {
   static constexpr std::array kRows{kNumber};
   const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
-  std::vector<const Instance<3>*> found(8);
+  std::vector<const Instance<2>*> found(8);
   std::vector<std::thread> threads;
   threads.reserve(found.size());
   for (auto& slot : found) {
     threads.emplace_back([&slot, &runtime] {
-      auto loaded = detail::loaded_functions<Instance<3>>(runtime, Party::kConsumer);
+      auto loaded = loaded_functions<Instance<2>>(runtime);
       if (loaded.ok() && (*loaded)->number() == 2) slot = *loaded;
     });
   }
@@ -152,20 +144,6 @@ TEST(Tables, TellDoneFromPendingFromFailed) {
   EXPECT_EQ(vulkan::event_state(0), EventState::kFailed) << "VK_SUCCESS is not a state";
 }
 
-// Only these mean that nothing can still run; what a driver refuses to say means nothing.
-TEST(Tables, TellLostFromRefused) {
-  for (const cuda::CUresult lost : {4, 700, 709, 719}) EXPECT_TRUE(cuda::is_lost(lost)) << lost;
-  for (const cuda::CUresult other : {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999}) {
-    EXPECT_FALSE(cuda::is_lost(other)) << other;
-  }
-  for (const hip::hipError_t lost : {4, 700, 710, 719}) EXPECT_TRUE(hip::is_lost(lost)) << lost;
-  for (const hip::hipError_t other : {0, 1, 400, 600, 709, 900}) {
-    EXPECT_FALSE(hip::is_lost(other)) << other;
-  }
-  EXPECT_TRUE(opencl::is_lost(-5)) << "the command has failed";
-  for (const opencl::cl_int other : {0, 1, 3, 17}) EXPECT_FALSE(opencl::is_lost(other)) << other;
-}
-
 TEST(Tables, NameResults) {
   EXPECT_STREQ(opencl::status_name(-58), "CL_INVALID_EVENT");
   EXPECT_EQ(opencl::status_name(-9999), nullptr);
@@ -173,10 +151,10 @@ TEST(Tables, NameResults) {
 
 TEST(Tables, TheInstalledLibrariesHaveEveryFunction) {
   for (const auto* runtime : {&opencl::kRuntime, &vulkan::kRuntime}) {
-    const auto library = detail::find_library(*runtime);
+    const auto library = find_library(*runtime);
     if (!library.ok()) GTEST_SKIP() << library.error().message();
     for (const VendorFunction& function : runtime->functions) {
-      EXPECT_NE(detail::find_symbol(library->handle, function.symbol), nullptr) << function.symbol;
+      EXPECT_NE(find_symbol(library->handle, function.symbol), nullptr) << function.symbol;
     }
   }
 }

@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-//
-// Loads the library of a vendor's runtime when it is needed, and finds its functions.
-#ifndef FLETCHING_DETAIL_VENDOR_HPP
-#define FLETCHING_DETAIL_VENDOR_HPP
+// Loads the library of a vendor's runtime when it is needed, and finds its functions. For the
+// producer and for tests: the product's own loader is cpp/core/vendor_library.h.
+#ifndef FLETCHING_PRODUCER_RUNTIMES_LOADER_HPP
+#define FLETCHING_PRODUCER_RUNTIMES_LOADER_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -33,9 +32,6 @@ __declspec(dllimport) unsigned long __stdcall GetLastError();
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Who needs a function: every consumer of device arrays, or only a producer.
-enum class Party : std::uint8_t { kConsumer, kProducer };
-
 /// What an event says when it is asked.
 enum class EventState : std::uint8_t { kDone, kPending, kFailed };
 
@@ -45,8 +41,6 @@ using AnyFunction = void (*)();
 /// A pointer to a C function.
 template <class Signature>
 using CFunction = Signature*;
-
-namespace detail {
 
 template <class Signature>
 struct Stdcall;
@@ -59,11 +53,9 @@ struct Stdcall<Return(Arguments...)> {
 #endif
 };
 
-}  // namespace detail
-
 /// A pointer to a function that is stdcall on 32-bit Windows, and a C function everywhere else.
 template <class Signature>
-using StdcallFunction = typename detail::Stdcall<Signature>::type;
+using StdcallFunction = typename Stdcall<Signature>::type;
 
 /// A handle that has 64 bits on every target: a pointer where pointers have 64 bits.
 template <class Opaque>
@@ -75,8 +67,7 @@ struct VendorFunction {
   const char* symbol;      ///< as the library exports it, "cuCtxPushCurrent_v2"
   const char* per_thread;  ///< the symbol for which NULL is the thread's own stream; or nullptr
   const char* optional;    ///< since when libraries have it, if some lack it; or nullptr
-  Party party;
-  std::size_t offset;  ///< of the pointer in the runtime's struct Functions
+  std::size_t offset;      ///< of the pointer in the runtime's struct Functions
 };
 
 /// A vendor's runtime: what its library is called, and what is to be found in it.
@@ -86,8 +77,6 @@ struct VendorRuntime {
   std::span<const char* const> libraries;  ///< in the order in which they are tried
   std::span<const VendorFunction> functions;
 };
-
-namespace detail {
 
 struct Library {
   void* handle;
@@ -132,7 +121,7 @@ inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
 /// The library under the first name that works. One that is loaded already is preferred,
 /// whatever its name: the handles of one version are nothing to another. It is never closed.
 inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
-  return guarded([&]() -> Result<Library> {
+  return detail::guarded([&]() -> Result<Library> {
     std::string names;
     std::string reasons;
     for (const bool already_there : {true, false}) {
@@ -151,19 +140,15 @@ inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
   });
 }
 
-/// Fills the struct Functions of the runtime. What is missing is nullptr, and an error when a
-/// consumer needs it; `missing` becomes the name of the first one that a producer would need.
-inline Status find_functions(const VendorRuntime& runtime, const Library& library, void* functions,
-                             const VendorFunction** missing) noexcept {
-  return guarded([&]() -> Status {
+/// Fills the struct Functions of the runtime. One that the library lacks is nullptr, and an error
+/// unless it is optional.
+inline Status find_functions(const VendorRuntime& runtime, const Library& library,
+                             void* functions) noexcept {
+  return detail::guarded([&]() -> Status {
     for (const VendorFunction& function : runtime.functions) {
       AnyFunction found = find_symbol(library.handle, function.symbol);
       std::memcpy(static_cast<char*>(functions) + function.offset, &found, sizeof found);
       if (found != nullptr || function.optional != nullptr) continue;
-      if (function.party == Party::kProducer) {
-        if (*missing == nullptr) *missing = &function;
-        continue;
-      }
       return Error{ENOSYS, std::string(runtime.title) + ": " + library.name + " has no " +
                                function.symbol + "; hint: install a newer version"};
     }
@@ -177,7 +162,6 @@ struct LoadedRuntime {
 
   Functions functions{};
   Library library{};
-  const VendorFunction* missing = nullptr;  ///< the first one that only a producer would need
 };
 
 /// Loads the library and keeps it, once per shared library that this is compiled into.
@@ -185,21 +169,20 @@ struct LoadedRuntime {
 /// What did not work is tried again by the next call: the library may have been loaded, or become
 /// installed, since then.
 template <class Functions>
-FLETCHING_DETAIL_LOCAL Result<const LoadedRuntime<Functions>*> loaded_runtime(
-    const VendorRuntime& runtime) noexcept {
+Result<const LoadedRuntime<Functions>*> loaded_runtime(const VendorRuntime& runtime) noexcept {
   static std::mutex mutex;
   static std::atomic<const LoadedRuntime<Functions>*> ready{nullptr};
   static LoadedRuntime<Functions> loaded;
 
   if (const auto* found = ready.load(std::memory_order_acquire)) return found;
-  return guarded([&]() -> Result<const LoadedRuntime<Functions>*> {
+  return detail::guarded([&]() -> Result<const LoadedRuntime<Functions>*> {
     const std::scoped_lock lock(mutex);
     if (const auto* found = ready.load(std::memory_order_relaxed)) return found;
     loaded = {};
     Result<Library> library = find_library(runtime);
     if (!library) return std::move(library).error();
     loaded.library = *library;
-    Status status = find_functions(runtime, *library, &loaded.functions, &loaded.missing);
+    Status status = find_functions(runtime, *library, &loaded.functions);
     if (!status) return std::move(status).error();
     ready.store(&loaded, std::memory_order_release);
     return &loaded;
@@ -207,20 +190,12 @@ FLETCHING_DETAIL_LOCAL Result<const LoadedRuntime<Functions>*> loaded_runtime(
 }
 
 template <class Functions>
-Result<const Functions*> loaded_functions(const VendorRuntime& runtime, Party party) noexcept {
-  return guarded([&]() -> Result<const Functions*> {
-    auto loaded = loaded_runtime<Functions>(runtime);
-    if (!loaded) return std::move(loaded).error();
-    if (party == Party::kProducer && (*loaded)->missing != nullptr) {
-      return Error{ENOSYS, std::string(runtime.title) + ": " + (*loaded)->library.name +
-                               " has no " + (*loaded)->missing->symbol +
-                               ", which a producer needs; hint: install a newer version"};
-    }
-    return &(*loaded)->functions;
-  });
+Result<const Functions*> loaded_functions(const VendorRuntime& runtime) noexcept {
+  auto loaded = loaded_runtime<Functions>(runtime);
+  if (!loaded) return std::move(loaded).error();
+  return &(*loaded)->functions;
 }
 
-}  // namespace detail
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
-#endif  // FLETCHING_DETAIL_VENDOR_HPP
+#endif  // FLETCHING_PRODUCER_RUNTIMES_LOADER_HPP

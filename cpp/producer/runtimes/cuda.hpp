@@ -4,14 +4,14 @@
 // CUDA driver API: types, constants and functions, as CUDA 13.5 has them, without its header, which
 // may be included before or after. The library is loaded at run time.
 
-#ifndef FLETCHING_RUNTIMES_CUDA_HPP
-#define FLETCHING_RUNTIMES_CUDA_HPP
+#ifndef FLETCHING_PRODUCER_RUNTIMES_CUDA_HPP
+#define FLETCHING_PRODUCER_RUNTIMES_CUDA_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 
 /// The driver API only: it comes with the driver, so a consumer needs no CUDA toolkit. Handles of
 /// the runtime API are the same handles: cudaEvent_t is CUevent, cudaStream_t is CUstream.
@@ -165,26 +165,6 @@ constexpr EventState event_state(CUresult answer) noexcept {
   if (answer == kCudaSuccess) return EventState::kDone;
   if (answer == kCudaErrorNotReady) return EventState::kPending;
   return EventState::kFailed;
-}
-
-/// Whether an answer says that nothing of the event's context can still run: the context is gone,
-/// or cannot be used any more. Any other error says nothing about the work.
-constexpr bool is_lost(CUresult answer) noexcept {
-  if (answer == kCudaErrorDeinitialized) return true;
-  if (answer == kCudaErrorContained) return true;
-  if (answer == kCudaErrorIllegalAddress) return true;
-  if (answer == kCudaErrorLaunchTimeout) return true;
-  if (answer == kCudaErrorContextIsDestroyed) return true;
-  if (answer == kCudaErrorAssert) return true;
-  if (answer == kCudaErrorHardwareStackError) return true;
-  if (answer == kCudaErrorIllegalInstruction) return true;
-  if (answer == kCudaErrorMisalignedAddress) return true;
-  if (answer == kCudaErrorInvalidAddressSpace) return true;
-  if (answer == kCudaErrorInvalidPc) return true;
-  if (answer == kCudaErrorLaunchFailed) return true;
-  if (answer == kCudaErrorTensorMemoryLeak) return true;
-  if (answer == kCudaErrorMpsClientTerminated) return true;
-  return false;
 }
 
 /// The name of a result, as far as the table has it; nullptr for another.
@@ -347,98 +327,86 @@ struct Functions {
 
 /// A row for each member of Functions, in their order.
 inline constexpr std::array<VendorFunction, 47> kFunctions{{
-    {"cuInit", "cuInit", nullptr, nullptr, Party::kConsumer, offsetof(Functions, cu_init)},
-    {"cuDriverGetVersion", "cuDriverGetVersion", nullptr, nullptr, Party::kConsumer,
+    {"cuInit", "cuInit", nullptr, nullptr, offsetof(Functions, cu_init)},
+    {"cuDriverGetVersion", "cuDriverGetVersion", nullptr, nullptr,
      offsetof(Functions, cu_driver_get_version)},
-    {"cuGetErrorName", "cuGetErrorName", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cu_get_error_name)},
-    {"cuGetErrorString", "cuGetErrorString", nullptr, nullptr, Party::kConsumer,
+    {"cuGetErrorName", "cuGetErrorName", nullptr, nullptr, offsetof(Functions, cu_get_error_name)},
+    {"cuGetErrorString", "cuGetErrorString", nullptr, nullptr,
      offsetof(Functions, cu_get_error_string)},
-    {"cuDeviceGetCount", "cuDeviceGetCount", nullptr, nullptr, Party::kConsumer,
+    {"cuDeviceGetCount", "cuDeviceGetCount", nullptr, nullptr,
      offsetof(Functions, cu_device_get_count)},
-    {"cuDeviceGet", "cuDeviceGet", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cu_device_get)},
-    {"cuDeviceGetName", "cuDeviceGetName", nullptr, nullptr, Party::kProducer,
+    {"cuDeviceGet", "cuDeviceGet", nullptr, nullptr, offsetof(Functions, cu_device_get)},
+    {"cuDeviceGetName", "cuDeviceGetName", nullptr, nullptr,
      offsetof(Functions, cu_device_get_name)},
-    {"cuDeviceGetAttribute", "cuDeviceGetAttribute", nullptr, nullptr, Party::kProducer,
+    {"cuDeviceGetAttribute", "cuDeviceGetAttribute", nullptr, nullptr,
      offsetof(Functions, cu_device_get_attribute)},
-    {"cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxGetState", nullptr, nullptr, Party::kConsumer,
+    {"cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxGetState", nullptr, nullptr,
      offsetof(Functions, cu_device_primary_ctx_get_state)},
-    {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain", nullptr, nullptr, Party::kConsumer,
+    {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain", nullptr, nullptr,
      offsetof(Functions, cu_device_primary_ctx_retain)},
     {"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2", nullptr, nullptr,
-     Party::kConsumer, offsetof(Functions, cu_device_primary_ctx_release)},
-    {"cuCtxGetCurrent", "cuCtxGetCurrent", nullptr, nullptr, Party::kConsumer,
+     offsetof(Functions, cu_device_primary_ctx_release)},
+    {"cuCtxGetCurrent", "cuCtxGetCurrent", nullptr, nullptr,
      offsetof(Functions, cu_ctx_get_current)},
-    {"cuCtxPushCurrent", "cuCtxPushCurrent_v2", nullptr, nullptr, Party::kConsumer,
+    {"cuCtxPushCurrent", "cuCtxPushCurrent_v2", nullptr, nullptr,
      offsetof(Functions, cu_ctx_push_current)},
-    {"cuCtxPopCurrent", "cuCtxPopCurrent_v2", nullptr, nullptr, Party::kConsumer,
+    {"cuCtxPopCurrent", "cuCtxPopCurrent_v2", nullptr, nullptr,
      offsetof(Functions, cu_ctx_pop_current)},
-    {"cuCtxGetDevice", "cuCtxGetDevice", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cu_ctx_get_device)},
-    {"cuCtxGetId", "cuCtxGetId", nullptr, "CUDA 12.0 and later", Party::kProducer,
+    {"cuCtxGetDevice", "cuCtxGetDevice", nullptr, nullptr, offsetof(Functions, cu_ctx_get_device)},
+    {"cuCtxGetId", "cuCtxGetId", nullptr, "CUDA 12.0 and later",
      offsetof(Functions, cu_ctx_get_id)},
-    {"cuStreamGetCtx", "cuStreamGetCtx", "cuStreamGetCtx_ptsz", nullptr, Party::kConsumer,
+    {"cuStreamGetCtx", "cuStreamGetCtx", "cuStreamGetCtx_ptsz", nullptr,
      offsetof(Functions, cu_stream_get_ctx)},
-    {"cuPointerGetAttribute", "cuPointerGetAttribute", nullptr, nullptr, Party::kConsumer,
+    {"cuPointerGetAttribute", "cuPointerGetAttribute", nullptr, nullptr,
      offsetof(Functions, cu_pointer_get_attribute)},
-    {"cuEventQuery", "cuEventQuery", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, cu_event_query)},
-    {"cuEventSynchronize", "cuEventSynchronize", nullptr, nullptr, Party::kConsumer,
+    {"cuEventQuery", "cuEventQuery", nullptr, nullptr, offsetof(Functions, cu_event_query)},
+    {"cuEventSynchronize", "cuEventSynchronize", nullptr, nullptr,
      offsetof(Functions, cu_event_synchronize)},
-    {"cuStreamWaitEvent", "cuStreamWaitEvent", "cuStreamWaitEvent_ptsz", nullptr, Party::kConsumer,
+    {"cuStreamWaitEvent", "cuStreamWaitEvent", "cuStreamWaitEvent_ptsz", nullptr,
      offsetof(Functions, cu_stream_wait_event)},
-    {"cuEventCreate", "cuEventCreate", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_event_create)},
-    {"cuEventRecord", "cuEventRecord", "cuEventRecord_ptsz", nullptr, Party::kProducer,
+    {"cuEventCreate", "cuEventCreate", nullptr, nullptr, offsetof(Functions, cu_event_create)},
+    {"cuEventRecord", "cuEventRecord", "cuEventRecord_ptsz", nullptr,
      offsetof(Functions, cu_event_record)},
     {"cuEventRecordWithFlags", "cuEventRecordWithFlags", "cuEventRecordWithFlags_ptsz",
-     "CUDA 11.1 and later", Party::kProducer, offsetof(Functions, cu_event_record_with_flags)},
+     "CUDA 11.1 and later", offsetof(Functions, cu_event_record_with_flags)},
     {"cuStreamIsCapturing", "cuStreamIsCapturing", "cuStreamIsCapturing_ptsz", nullptr,
-     Party::kConsumer, offsetof(Functions, cu_stream_is_capturing)},
+     offsetof(Functions, cu_stream_is_capturing)},
     {"cuThreadExchangeStreamCaptureMode", "cuThreadExchangeStreamCaptureMode", nullptr, nullptr,
-     Party::kConsumer, offsetof(Functions, cu_thread_exchange_stream_capture_mode)},
-    {"cuEventDestroy", "cuEventDestroy_v2", nullptr, nullptr, Party::kProducer,
+     offsetof(Functions, cu_thread_exchange_stream_capture_mode)},
+    {"cuEventDestroy", "cuEventDestroy_v2", nullptr, nullptr,
      offsetof(Functions, cu_event_destroy)},
-    {"cuStreamCreate", "cuStreamCreate", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_stream_create)},
-    {"cuStreamDestroy", "cuStreamDestroy_v2", nullptr, nullptr, Party::kProducer,
+    {"cuStreamCreate", "cuStreamCreate", nullptr, nullptr, offsetof(Functions, cu_stream_create)},
+    {"cuStreamDestroy", "cuStreamDestroy_v2", nullptr, nullptr,
      offsetof(Functions, cu_stream_destroy)},
     {"cuStreamSynchronize", "cuStreamSynchronize", "cuStreamSynchronize_ptsz", nullptr,
-     Party::kProducer, offsetof(Functions, cu_stream_synchronize)},
-    {"cuStreamQuery", "cuStreamQuery", "cuStreamQuery_ptsz", nullptr, Party::kProducer,
+     offsetof(Functions, cu_stream_synchronize)},
+    {"cuStreamQuery", "cuStreamQuery", "cuStreamQuery_ptsz", nullptr,
      offsetof(Functions, cu_stream_query)},
     {"cuStreamWaitValue32", "cuStreamWaitValue32_v2", "cuStreamWaitValue32_v2_ptsz",
-     "CUDA 11.7 and later", Party::kProducer, offsetof(Functions, cu_stream_wait_value32)},
-    {"cuMemAlloc", "cuMemAlloc_v2", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_mem_alloc)},
-    {"cuMemFree", "cuMemFree_v2", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_mem_free)},
-    {"cuMemAllocManaged", "cuMemAllocManaged", nullptr, nullptr, Party::kProducer,
+     "CUDA 11.7 and later", offsetof(Functions, cu_stream_wait_value32)},
+    {"cuMemAlloc", "cuMemAlloc_v2", nullptr, nullptr, offsetof(Functions, cu_mem_alloc)},
+    {"cuMemFree", "cuMemFree_v2", nullptr, nullptr, offsetof(Functions, cu_mem_free)},
+    {"cuMemAllocManaged", "cuMemAllocManaged", nullptr, nullptr,
      offsetof(Functions, cu_mem_alloc_managed)},
-    {"cuMemHostAlloc", "cuMemHostAlloc", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_mem_host_alloc)},
-    {"cuMemFreeHost", "cuMemFreeHost", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_mem_free_host)},
+    {"cuMemHostAlloc", "cuMemHostAlloc", nullptr, nullptr, offsetof(Functions, cu_mem_host_alloc)},
+    {"cuMemFreeHost", "cuMemFreeHost", nullptr, nullptr, offsetof(Functions, cu_mem_free_host)},
     {"cuMemHostGetDevicePointer", "cuMemHostGetDevicePointer_v2", nullptr, nullptr,
-     Party::kProducer, offsetof(Functions, cu_mem_host_get_device_pointer)},
-    {"cuMemcpyAsync", "cuMemcpyAsync", "cuMemcpyAsync_ptsz", nullptr, Party::kConsumer,
+     offsetof(Functions, cu_mem_host_get_device_pointer)},
+    {"cuMemcpyAsync", "cuMemcpyAsync", "cuMemcpyAsync_ptsz", nullptr,
      offsetof(Functions, cu_memcpy_async)},
     {"cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz", nullptr,
-     Party::kProducer, offsetof(Functions, cu_memcpy_htod_async)},
+     offsetof(Functions, cu_memcpy_htod_async)},
     {"cuMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync_v2_ptsz", nullptr,
-     Party::kProducer, offsetof(Functions, cu_memcpy_dtoh_async)},
-    {"cuMemsetD8Async", "cuMemsetD8Async", "cuMemsetD8Async_ptsz", nullptr, Party::kProducer,
+     offsetof(Functions, cu_memcpy_dtoh_async)},
+    {"cuMemsetD8Async", "cuMemsetD8Async", "cuMemsetD8Async_ptsz", nullptr,
      offsetof(Functions, cu_memset_d8_async)},
-    {"cuMemGetInfo", "cuMemGetInfo_v2", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_mem_get_info)},
-    {"cuModuleLoadData", "cuModuleLoadData", nullptr, nullptr, Party::kProducer,
+    {"cuMemGetInfo", "cuMemGetInfo_v2", nullptr, nullptr, offsetof(Functions, cu_mem_get_info)},
+    {"cuModuleLoadData", "cuModuleLoadData", nullptr, nullptr,
      offsetof(Functions, cu_module_load_data)},
-    {"cuModuleUnload", "cuModuleUnload", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, cu_module_unload)},
-    {"cuModuleGetFunction", "cuModuleGetFunction", nullptr, nullptr, Party::kProducer,
+    {"cuModuleUnload", "cuModuleUnload", nullptr, nullptr, offsetof(Functions, cu_module_unload)},
+    {"cuModuleGetFunction", "cuModuleGetFunction", nullptr, nullptr,
      offsetof(Functions, cu_module_get_function)},
-    {"cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel_ptsz", nullptr, Party::kProducer,
+    {"cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel_ptsz", nullptr,
      offsetof(Functions, cu_launch_kernel)},
 }};
 
@@ -454,10 +422,10 @@ inline constexpr std::array<const char*, 2> kLibraries{"libcuda.so.1", "libcuda.
 inline constexpr VendorRuntime kRuntime{"cuda", "CUDA driver API", kLibraries, kFunctions};
 
 /// The functions of the library, which the first call loads, or why there are none. Thread-safe.
-inline Result<const Functions*> functions(Party party = Party::kConsumer) noexcept {
-  return detail::loaded_functions<Functions>(kRuntime, party);
+inline Result<const Functions*> functions() noexcept {
+  return loaded_functions<Functions>(kRuntime);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda
 
-#endif  // FLETCHING_RUNTIMES_CUDA_HPP
+#endif  // FLETCHING_PRODUCER_RUNTIMES_CUDA_HPP

@@ -4,14 +4,14 @@
 // Vulkan: types, constants and functions, as Vulkan 1.3.239 has them, without its header, which may
 // be included before or after. The library is loaded at run time.
 
-#ifndef FLETCHING_RUNTIMES_VULKAN_HPP
-#define FLETCHING_RUNTIMES_VULKAN_HPP
+#ifndef FLETCHING_PRODUCER_RUNTIMES_VULKAN_HPP
+#define FLETCHING_PRODUCER_RUNTIMES_VULKAN_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 
 /// A VkEvent belongs to one VkDevice, and orders commands of one queue only. Functions of a device
 /// are best asked for with vkGetDeviceProcAddr; the loader exports them as well. A producer needs
@@ -94,10 +94,6 @@ constexpr EventState event_state(VkResult answer) noexcept {
   return EventState::kFailed;
 }
 
-/// Whether an answer says that nothing of the event's context can still run: the context is gone,
-/// or cannot be used any more. Any other error says nothing about the work.
-constexpr bool is_lost(VkResult /*answer*/) noexcept { return false; }
-
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(VkResult status) noexcept {
   if (status == kVkSuccess) return "VK_SUCCESS";
@@ -143,25 +139,20 @@ struct Functions {
 
 /// A row for each member of Functions, in their order.
 inline constexpr std::array<VendorFunction, 10> kFunctions{{
-    {"vkGetInstanceProcAddr", "vkGetInstanceProcAddr", nullptr, nullptr, Party::kConsumer,
+    {"vkGetInstanceProcAddr", "vkGetInstanceProcAddr", nullptr, nullptr,
      offsetof(Functions, vk_get_instance_proc_addr)},
-    {"vkGetDeviceProcAddr", "vkGetDeviceProcAddr", nullptr, nullptr, Party::kConsumer,
+    {"vkGetDeviceProcAddr", "vkGetDeviceProcAddr", nullptr, nullptr,
      offsetof(Functions, vk_get_device_proc_addr)},
-    {"vkGetEventStatus", "vkGetEventStatus", nullptr, nullptr, Party::kConsumer,
+    {"vkGetEventStatus", "vkGetEventStatus", nullptr, nullptr,
      offsetof(Functions, vk_get_event_status)},
-    {"vkCmdWaitEvents", "vkCmdWaitEvents", nullptr, nullptr, Party::kConsumer,
+    {"vkCmdWaitEvents", "vkCmdWaitEvents", nullptr, nullptr,
      offsetof(Functions, vk_cmd_wait_events)},
-    {"vkCreateEvent", "vkCreateEvent", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, vk_create_event)},
-    {"vkDestroyEvent", "vkDestroyEvent", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, vk_destroy_event)},
-    {"vkCmdSetEvent", "vkCmdSetEvent", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, vk_cmd_set_event)},
-    {"vkSetEvent", "vkSetEvent", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, vk_set_event)},
-    {"vkResetEvent", "vkResetEvent", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, vk_reset_event)},
-    {"vkQueueWaitIdle", "vkQueueWaitIdle", nullptr, nullptr, Party::kProducer,
+    {"vkCreateEvent", "vkCreateEvent", nullptr, nullptr, offsetof(Functions, vk_create_event)},
+    {"vkDestroyEvent", "vkDestroyEvent", nullptr, nullptr, offsetof(Functions, vk_destroy_event)},
+    {"vkCmdSetEvent", "vkCmdSetEvent", nullptr, nullptr, offsetof(Functions, vk_cmd_set_event)},
+    {"vkSetEvent", "vkSetEvent", nullptr, nullptr, offsetof(Functions, vk_set_event)},
+    {"vkResetEvent", "vkResetEvent", nullptr, nullptr, offsetof(Functions, vk_reset_event)},
+    {"vkQueueWaitIdle", "vkQueueWaitIdle", nullptr, nullptr,
      offsetof(Functions, vk_queue_wait_idle)},
 }};
 
@@ -178,10 +169,10 @@ inline constexpr std::array<const char*, 2> kLibraries{"libvulkan.so.1", "libvul
 inline constexpr VendorRuntime kRuntime{"vulkan", "Vulkan", kLibraries, kFunctions};
 
 /// The functions of the library, which the first call loads, or why there are none. Thread-safe.
-inline Result<const Functions*> functions(Party party = Party::kConsumer) noexcept {
-  return detail::loaded_functions<Functions>(kRuntime, party);
+inline Result<const Functions*> functions() noexcept {
+  return loaded_functions<Functions>(kRuntime);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::vulkan
 
-#endif  // FLETCHING_RUNTIMES_VULKAN_HPP
+#endif  // FLETCHING_PRODUCER_RUNTIMES_VULKAN_HPP

@@ -4,14 +4,14 @@
 // HIP runtime API: types, constants and functions, as ROCm 5.2.3 has them, without its header,
 // which may be included before or after. The library is loaded at run time.
 
-#ifndef FLETCHING_RUNTIMES_HIP_HPP
-#define FLETCHING_RUNTIMES_HIP_HPP
+#ifndef FLETCHING_PRODUCER_RUNTIMES_HIP_HPP
+#define FLETCHING_PRODUCER_RUNTIMES_HIP_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/detail/vendor.hpp"
+#include "runtimes/loader.hpp"
 
 /// AMD's runtime, loaded as the library that the producer uses. Where several versions are
 /// installed, the one that is in the process already comes first: handles of one are nothing to
@@ -128,16 +128,6 @@ constexpr EventState event_state(hipError_t answer) noexcept {
   if (answer == kHipSuccess) return EventState::kDone;
   if (answer == kHipErrorNotReady) return EventState::kPending;
   return EventState::kFailed;
-}
-
-/// Whether an answer says that nothing of the event's context can still run: the context is gone,
-/// or cannot be used any more. Any other error says nothing about the work.
-constexpr bool is_lost(hipError_t answer) noexcept {
-  if (answer == kHipErrorDeinitialized) return true;
-  if (answer == kHipErrorIllegalAddress) return true;
-  if (answer == kHipErrorAssert) return true;
-  if (answer == kHipErrorLaunchFailure) return true;
-  return false;
 }
 
 /// The name of a result, as far as the table has it; nullptr for another.
@@ -270,85 +260,76 @@ struct Functions {
 
 /// A row for each member of Functions, in their order.
 inline constexpr std::array<VendorFunction, 41> kFunctions{{
-    {"hipInit", "hipInit", nullptr, nullptr, Party::kConsumer, offsetof(Functions, hip_init)},
-    {"hipRuntimeGetVersion", "hipRuntimeGetVersion", nullptr, nullptr, Party::kConsumer,
+    {"hipInit", "hipInit", nullptr, nullptr, offsetof(Functions, hip_init)},
+    {"hipRuntimeGetVersion", "hipRuntimeGetVersion", nullptr, nullptr,
      offsetof(Functions, hip_runtime_get_version)},
-    {"hipGetErrorName", "hipGetErrorName", nullptr, nullptr, Party::kConsumer,
+    {"hipGetErrorName", "hipGetErrorName", nullptr, nullptr,
      offsetof(Functions, hip_get_error_name)},
-    {"hipGetErrorString", "hipGetErrorString", nullptr, nullptr, Party::kConsumer,
+    {"hipGetErrorString", "hipGetErrorString", nullptr, nullptr,
      offsetof(Functions, hip_get_error_string)},
-    {"hipGetDeviceCount", "hipGetDeviceCount", nullptr, nullptr, Party::kConsumer,
+    {"hipGetDeviceCount", "hipGetDeviceCount", nullptr, nullptr,
      offsetof(Functions, hip_get_device_count)},
-    {"hipGetDevice", "hipGetDevice", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, hip_get_device)},
-    {"hipSetDevice", "hipSetDevice", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, hip_set_device)},
-    {"hipGetStreamDeviceId", "hipGetStreamDeviceId", nullptr, nullptr, Party::kConsumer,
+    {"hipGetDevice", "hipGetDevice", nullptr, nullptr, offsetof(Functions, hip_get_device)},
+    {"hipSetDevice", "hipSetDevice", nullptr, nullptr, offsetof(Functions, hip_set_device)},
+    {"hipGetStreamDeviceId", "hipGetStreamDeviceId", nullptr, nullptr,
      offsetof(Functions, hip_get_stream_device_id)},
-    {"hipDeviceGet", "hipDeviceGet", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, hip_device_get)},
-    {"hipDeviceGetName", "hipDeviceGetName", nullptr, nullptr, Party::kProducer,
+    {"hipDeviceGet", "hipDeviceGet", nullptr, nullptr, offsetof(Functions, hip_device_get)},
+    {"hipDeviceGetName", "hipDeviceGetName", nullptr, nullptr,
      offsetof(Functions, hip_device_get_name)},
-    {"hipDeviceGetAttribute", "hipDeviceGetAttribute", nullptr, nullptr, Party::kProducer,
+    {"hipDeviceGetAttribute", "hipDeviceGetAttribute", nullptr, nullptr,
      offsetof(Functions, hip_device_get_attribute)},
     {"hipDevicePrimaryCtxGetState", "hipDevicePrimaryCtxGetState", nullptr, nullptr,
-     Party::kConsumer, offsetof(Functions, hip_device_primary_ctx_get_state)},
+     offsetof(Functions, hip_device_primary_ctx_get_state)},
     {"hipPointerGetAttribute", "hipPointerGetAttribute", nullptr, "HIP 5.0 and later",
-     Party::kConsumer, offsetof(Functions, hip_pointer_get_attribute)},
-    {"hipEventQuery", "hipEventQuery", nullptr, nullptr, Party::kConsumer,
-     offsetof(Functions, hip_event_query)},
-    {"hipEventSynchronize", "hipEventSynchronize", nullptr, nullptr, Party::kConsumer,
+     offsetof(Functions, hip_pointer_get_attribute)},
+    {"hipEventQuery", "hipEventQuery", nullptr, nullptr, offsetof(Functions, hip_event_query)},
+    {"hipEventSynchronize", "hipEventSynchronize", nullptr, nullptr,
      offsetof(Functions, hip_event_synchronize)},
     {"hipStreamWaitEvent", "hipStreamWaitEvent", "hipStreamWaitEvent_spt", nullptr,
-     Party::kConsumer, offsetof(Functions, hip_stream_wait_event)},
-    {"hipEventCreateWithFlags", "hipEventCreateWithFlags", nullptr, nullptr, Party::kProducer,
+     offsetof(Functions, hip_stream_wait_event)},
+    {"hipEventCreateWithFlags", "hipEventCreateWithFlags", nullptr, nullptr,
      offsetof(Functions, hip_event_create_with_flags)},
-    {"hipEventRecord", "hipEventRecord", "hipEventRecord_spt", nullptr, Party::kProducer,
+    {"hipEventRecord", "hipEventRecord", "hipEventRecord_spt", nullptr,
      offsetof(Functions, hip_event_record)},
     {"hipEventRecordWithFlags", "hipEventRecordWithFlags", nullptr, "ROCm 6.4 and later",
-     Party::kProducer, offsetof(Functions, hip_event_record_with_flags)},
+     offsetof(Functions, hip_event_record_with_flags)},
     {"hipStreamIsCapturing", "hipStreamIsCapturing", nullptr, "ROCm 4.3 and later",
-     Party::kConsumer, offsetof(Functions, hip_stream_is_capturing)},
+     offsetof(Functions, hip_stream_is_capturing)},
     {"hipThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", nullptr,
-     "ROCm 5.0 and later", Party::kConsumer,
-     offsetof(Functions, hip_thread_exchange_stream_capture_mode)},
-    {"hipEventDestroy", "hipEventDestroy", nullptr, nullptr, Party::kProducer,
+     "ROCm 5.0 and later", offsetof(Functions, hip_thread_exchange_stream_capture_mode)},
+    {"hipEventDestroy", "hipEventDestroy", nullptr, nullptr,
      offsetof(Functions, hip_event_destroy)},
-    {"hipStreamCreateWithFlags", "hipStreamCreateWithFlags", nullptr, nullptr, Party::kProducer,
+    {"hipStreamCreateWithFlags", "hipStreamCreateWithFlags", nullptr, nullptr,
      offsetof(Functions, hip_stream_create_with_flags)},
-    {"hipStreamDestroy", "hipStreamDestroy", nullptr, nullptr, Party::kProducer,
+    {"hipStreamDestroy", "hipStreamDestroy", nullptr, nullptr,
      offsetof(Functions, hip_stream_destroy)},
     {"hipStreamSynchronize", "hipStreamSynchronize", "hipStreamSynchronize_spt", nullptr,
-     Party::kProducer, offsetof(Functions, hip_stream_synchronize)},
-    {"hipStreamQuery", "hipStreamQuery", "hipStreamQuery_spt", nullptr, Party::kProducer,
+     offsetof(Functions, hip_stream_synchronize)},
+    {"hipStreamQuery", "hipStreamQuery", "hipStreamQuery_spt", nullptr,
      offsetof(Functions, hip_stream_query)},
-    {"hipStreamWaitValue32", "hipStreamWaitValue32", nullptr, nullptr, Party::kProducer,
+    {"hipStreamWaitValue32", "hipStreamWaitValue32", nullptr, nullptr,
      offsetof(Functions, hip_stream_wait_value32)},
-    {"hipMalloc", "hipMalloc", nullptr, nullptr, Party::kProducer, offsetof(Functions, hip_malloc)},
-    {"hipExtMallocWithFlags", "hipExtMallocWithFlags", nullptr, nullptr, Party::kProducer,
+    {"hipMalloc", "hipMalloc", nullptr, nullptr, offsetof(Functions, hip_malloc)},
+    {"hipExtMallocWithFlags", "hipExtMallocWithFlags", nullptr, nullptr,
      offsetof(Functions, hip_ext_malloc_with_flags)},
-    {"hipFree", "hipFree", nullptr, nullptr, Party::kProducer, offsetof(Functions, hip_free)},
-    {"hipMallocManaged", "hipMallocManaged", nullptr, nullptr, Party::kProducer,
+    {"hipFree", "hipFree", nullptr, nullptr, offsetof(Functions, hip_free)},
+    {"hipMallocManaged", "hipMallocManaged", nullptr, nullptr,
      offsetof(Functions, hip_malloc_managed)},
-    {"hipHostMalloc", "hipHostMalloc", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, hip_host_malloc)},
-    {"hipHostFree", "hipHostFree", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, hip_host_free)},
-    {"hipHostGetDevicePointer", "hipHostGetDevicePointer", nullptr, nullptr, Party::kProducer,
+    {"hipHostMalloc", "hipHostMalloc", nullptr, nullptr, offsetof(Functions, hip_host_malloc)},
+    {"hipHostFree", "hipHostFree", nullptr, nullptr, offsetof(Functions, hip_host_free)},
+    {"hipHostGetDevicePointer", "hipHostGetDevicePointer", nullptr, nullptr,
      offsetof(Functions, hip_host_get_device_pointer)},
-    {"hipMemcpyAsync", "hipMemcpyAsync", "hipMemcpyAsync_spt", nullptr, Party::kConsumer,
+    {"hipMemcpyAsync", "hipMemcpyAsync", "hipMemcpyAsync_spt", nullptr,
      offsetof(Functions, hip_memcpy_async)},
-    {"hipMemsetAsync", "hipMemsetAsync", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, hip_memset_async)},
-    {"hipMemGetInfo", "hipMemGetInfo", nullptr, nullptr, Party::kProducer,
-     offsetof(Functions, hip_mem_get_info)},
-    {"hipModuleLoadData", "hipModuleLoadData", nullptr, nullptr, Party::kProducer,
+    {"hipMemsetAsync", "hipMemsetAsync", nullptr, nullptr, offsetof(Functions, hip_memset_async)},
+    {"hipMemGetInfo", "hipMemGetInfo", nullptr, nullptr, offsetof(Functions, hip_mem_get_info)},
+    {"hipModuleLoadData", "hipModuleLoadData", nullptr, nullptr,
      offsetof(Functions, hip_module_load_data)},
-    {"hipModuleUnload", "hipModuleUnload", nullptr, nullptr, Party::kProducer,
+    {"hipModuleUnload", "hipModuleUnload", nullptr, nullptr,
      offsetof(Functions, hip_module_unload)},
-    {"hipModuleGetFunction", "hipModuleGetFunction", nullptr, nullptr, Party::kProducer,
+    {"hipModuleGetFunction", "hipModuleGetFunction", nullptr, nullptr,
      offsetof(Functions, hip_module_get_function)},
-    {"hipModuleLaunchKernel", "hipModuleLaunchKernel", nullptr, nullptr, Party::kProducer,
+    {"hipModuleLaunchKernel", "hipModuleLaunchKernel", nullptr, nullptr,
      offsetof(Functions, hip_module_launch_kernel)},
 }};
 
@@ -366,10 +347,10 @@ inline constexpr std::array<const char*, 4> kLibraries{"libamdhip64.so.7", "liba
 inline constexpr VendorRuntime kRuntime{"hip", "HIP runtime API", kLibraries, kFunctions};
 
 /// The functions of the library, which the first call loads, or why there are none. Thread-safe.
-inline Result<const Functions*> functions(Party party = Party::kConsumer) noexcept {
-  return detail::loaded_functions<Functions>(kRuntime, party);
+inline Result<const Functions*> functions() noexcept {
+  return loaded_functions<Functions>(kRuntime);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::hip
 
-#endif  // FLETCHING_RUNTIMES_HIP_HPP
+#endif  // FLETCHING_PRODUCER_RUNTIMES_HIP_HPP
