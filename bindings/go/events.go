@@ -66,8 +66,9 @@ const (
 	// Before the first launch a recorded event counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.
 	ExternalEvent OnCapture = C.FLETCHING_CAPTURE_EXTERNAL_EVENT
 
-	// KeepArray is for ReleaseAfter: the array is kept until the capture has ended and the stream has
-	// passed. The stream must live until then. Other operations refuse as with RefuseCapture.
+	// KeepArray is for ReleaseAfter, and for an array that the graph does not read: it is kept until the capture has
+	// ended and the stream has passed. The stream must live until then. A launch of the graph may come later: an
+	// array that it reads must live longer than the graph. Other operations refuse as with RefuseCapture.
 	KeepArray OnCapture = C.FLETCHING_CAPTURE_KEEP
 )
 

@@ -16,12 +16,10 @@ enum class OnCapture : std::uint8_t {
   /// EBUSY, before a call that would invalidate the capture.
   kRefuse,
   /// The graph records the event, or waits for it, each time it is launched. The graph does not
-  /// keep
-  /// the event: the array must not be released before the graph and everything instantiated from it
-  /// are destroyed. Before the first launch an event that the graph records counts as done, so that
-  /// the array must not be handed on before. ENOTSUP for a runtime without such events: CUDA has
-  /// them
-  /// from 11.1 on, ROCm from 7.0 on.
+  /// keep the event: the array must not be released before the graph and everything instantiated
+  /// from it are destroyed. Before the first launch an event that the graph records counts as done:
+  /// do not hand the array on before. ENOTSUP for a runtime without such events: CUDA has them from
+  /// 11.1 on, ROCm from 7.0 on.
   kExternalEvent,
 };
 

@@ -759,8 +759,9 @@ struct FletchingEvent {
  * event: the array must not be released before the graph and everything made of it are destroyed.
  * ENOTSUP before CUDA 11.1 and ROCm 7.0. */
 #define FLETCHING_CAPTURE_EXTERNAL_EVENT 1
-/** Of ReleaseAfter: the array is kept until the capture has ended and the stream has passed. The
- * stream must live until then. */
+/** Of ReleaseAfter, for an array that the graph does not read: it is kept until the capture has
+ * ended and the stream has passed. The stream must live until then. A launch of the graph may come
+ * later: an array that it reads must live longer than the graph. */
 #define FLETCHING_CAPTURE_KEEP 2
 
 /* --- Waits ---

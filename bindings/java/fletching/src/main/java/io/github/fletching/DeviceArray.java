@@ -249,7 +249,8 @@ public final class DeviceArray extends ArrayOwner {
    * </ul>
    *
    * <p>With {@link OnCapture#KEEP} an array whose stream is being captured stays pending until the
-   * capture has ended and the stream has passed. The stream must live until then.
+   * capture has ended and the stream has passed: for an array that the graph does not read. The
+   * stream must live until then.
    *
    * <p>An event whose state the driver does not report does not count for passed, however often it
    * is asked: the array is released when the driver answers, see {@link #pendingReleases}. When the
