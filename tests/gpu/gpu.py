@@ -93,7 +93,9 @@ def stages(build: Build, options: argparse.Namespace) -> Iterator[tuple[str, Sta
     if "googletest" in parts:
         for name in googletest.PROGRAMS:
             program = build.program(name)
-            yield name, partial(googletest.googletest_findings, program, eager)
+            for current, suffix in googletest.CURRENT.items():
+                findings = partial(googletest.googletest_findings, program, eager, current)
+                yield name + suffix, findings
     if "peers" in parts:
         yield "the libraries of Python", lambda: peers(build, only)
     if "package" in parts:

@@ -178,6 +178,24 @@ def test_googletests_that_were_not_built_are_absent(tmp_path: Path) -> None:
     assert [(row.verdict, row.reason) for row in rows] == [("absent", NOT_BUILT)]
 
 
+@pytest.mark.parametrize("reason", ["needs the stand-in", "needs two devices"])
+@pytest.mark.parametrize("passes", [True, False])
+def test_googletests_run_again_where_something_else_is_current(
+    tmp_path: Path, reason: str, passes: bool
+) -> None:
+    text = REPORT.format(skipped=SKIPPED.format("One").replace("needs the stand-in", reason))
+    if not passes:
+        text = text.replace('<testcase name="Good"/>', "")
+    body = f"[ $FLETCHING_TEST_CURRENT = none ] && printf %s {shlex.quote(text)} >${{1#*xml:}}"
+    program = script(tmp_path, f"{body}; exit 1")
+    rows = googletest_findings(program, os.environ, "none").rows
+    expected = ["S.Bad, no context"]
+    expected += ["GoogleTest S, no context"] if passes else []
+    if not passes and reason == "needs two devices":
+        expected.append("GoogleTest S: One, no context")
+    assert [row.name for row in rows] == expected
+
+
 @pytest.mark.parametrize(("report", "end"), [("", 0), (REPORT, 11), (REPORT, 0)])
 def test_a_googletest_that_ends_badly_has_failed(tmp_path: Path, report: str, end: int) -> None:
     text = report.format(skipped="").replace("<failure", "<ignored" if end else "<failure")

@@ -8,11 +8,47 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 
 #include "runtimes/cuda.hpp"
 #include "runtimes/hip.hpp"
 
 namespace fletching::testing {
+
+/// What is current for the thread of a test while it calls the library: device 0, whose memory it
+/// uses, no context at all, or device 1. By FLETCHING_TEST_CURRENT: "own", "none" or "other".
+enum class CurrentDevice : std::uint8_t { kOwn, kNone, kOther };
+inline CurrentDevice current_device() {
+  static const std::string_view text = [] {
+    const char* const set = std::getenv("FLETCHING_TEST_CURRENT");
+    return set != nullptr ? set : "own";
+  }();
+  if (text == "none") return CurrentDevice::kNone;
+  EXPECT_TRUE(text == "own" || text == "other") << "FLETCHING_TEST_CURRENT: got " << text;
+  return text == "other" ? CurrentDevice::kOther : CurrentDevice::kOwn;
+}
+
+/// Of a test that makes devices current itself.
+inline constexpr const char* kChoosesItself = "it chooses the current device itself";
+
+/// Device 0 is open as long as the object lives: for a call of the test's own.
+template <class Api, class Functions>
+class Inside {
+ public:
+  Inside() {
+    if (is_needed_) Api::enter();
+  }
+  ~Inside() {
+    if (is_needed_) Api::leave();
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  const Functions* operator->() const { return &Api::api(); }
+
+ private:
+  const bool is_needed_ = current_device() != CurrentDevice::kOwn;
+};
 
 /// CUDA, by the primary context of the device.
 struct CudaApi {
@@ -27,6 +63,9 @@ struct CudaApi {
   static constexpr const VendorRuntime& kRuntime = cuda::kRuntime;
 
   static const cuda::Functions& api() { return **cuda::functions(); }
+  static Inside<CudaApi, cuda::Functions> inside() { return {}; }
+  static void enter() { open_device(0); }
+  static void leave() { close_device(0); }
   static Result<const cuda::Functions*> load() { return cuda::functions(); }
 
   static int devices() {
@@ -58,6 +97,9 @@ struct CudaApi {
     cuda::CUcontext context = nullptr;
     EXPECT_EQ(api().cu_device_primary_ctx_retain(&context, device), 0);
   }
+  static void forget_device(int device) {
+    EXPECT_EQ(api().cu_device_primary_ctx_release(device), 0);
+  }
   /// What is current for the calling thread, as a number.
   static std::intptr_t current() {
     cuda::CUcontext context = nullptr;
@@ -67,63 +109,67 @@ struct CudaApi {
 
   static void* make_stream() {
     cuda::CUstream stream = nullptr;
-    EXPECT_EQ(api().cu_stream_create(&stream, cuda::kCuStreamNonBlocking), 0);
+    EXPECT_EQ(inside()->cu_stream_create(&stream, cuda::kCuStreamNonBlocking), 0);
     return stream;
   }
   /// One that waits for the legacy default stream.
   static void* make_blocking_stream() {
     cuda::CUstream stream = nullptr;
-    EXPECT_EQ(api().cu_stream_create(&stream, cuda::kCuStreamDefault), 0);
+    EXPECT_EQ(inside()->cu_stream_create(&stream, cuda::kCuStreamDefault), 0);
     return stream;
   }
   static void destroy_stream(void* stream) {
-    EXPECT_EQ(api().cu_stream_synchronize(of(stream)), 0);
-    EXPECT_EQ(api().cu_stream_destroy(of(stream)), 0);
+    EXPECT_EQ(inside()->cu_stream_synchronize(of(stream)), 0);
+    EXPECT_EQ(inside()->cu_stream_destroy(of(stream)), 0);
   }
-  static void synchronize(void* stream) { EXPECT_EQ(api().cu_stream_synchronize(of(stream)), 0); }
+  static void synchronize(void* stream) {
+    EXPECT_EQ(inside()->cu_stream_synchronize(of(stream)), 0);
+  }
   static bool is_idle(void* stream) {
-    const cuda::CUresult answer = api().cu_stream_query(of(stream));
+    const cuda::CUresult answer = inside()->cu_stream_query(of(stream));
     EXPECT_TRUE(answer == 0 || answer == cuda::kCudaErrorNotReady) << "no answer, but " << answer;
     return answer == 0;
   }
 
   static Event make_event() {
     Event event = nullptr;
-    EXPECT_EQ(api().cu_event_create(&event, cuda::kCuEventDisableTiming), 0);
+    EXPECT_EQ(inside()->cu_event_create(&event, cuda::kCuEventDisableTiming), 0);
     return event;
   }
   static void record(Event event, void* stream) {
-    EXPECT_EQ(api().cu_event_record(event, of(stream)), 0);
+    EXPECT_EQ(inside()->cu_event_record(event, of(stream)), 0);
   }
-  static void destroy_event(Event event) { EXPECT_EQ(api().cu_event_destroy(event), 0); }
+  static void destroy_event(Event event) { EXPECT_EQ(inside()->cu_event_destroy(event), 0); }
 
   static std::uintptr_t allocate() {
     cuda::CUdeviceptr memory = 0;
-    EXPECT_EQ(api().cu_mem_alloc(&memory, sizeof(std::int32_t)), 0);
+    EXPECT_EQ(inside()->cu_mem_alloc(&memory, sizeof(std::int32_t)), 0);
     return memory;
   }
-  static void free(std::uintptr_t memory) { EXPECT_EQ(api().cu_mem_free(memory), 0); }
+  static void free(std::uintptr_t memory) { EXPECT_EQ(inside()->cu_mem_free(memory), 0); }
   static void* allocate_pinned() {
     void* memory = nullptr;
     EXPECT_EQ(
-        api().cu_mem_host_alloc(&memory, sizeof(std::int32_t), cuda::kCuMemhostallocDevicemap), 0);
+        inside()->cu_mem_host_alloc(&memory, sizeof(std::int32_t), cuda::kCuMemhostallocDevicemap),
+        0);
     return memory;
   }
-  static void free_pinned(void* memory) { EXPECT_EQ(api().cu_mem_free_host(memory), 0); }
+  static void free_pinned(void* memory) { EXPECT_EQ(inside()->cu_mem_free_host(memory), 0); }
   /// What wait_for_word takes.
   static void* allocate_word() { return allocate_pinned(); }
   static void free_word(void* word) { free_pinned(word); }
 
   static void fill(std::uintptr_t memory, std::uint8_t byte, void* stream) {
-    EXPECT_EQ(api().cu_memset_d8_async(memory, byte, sizeof(std::int32_t), of(stream)), 0);
+    EXPECT_EQ(inside()->cu_memset_d8_async(memory, byte, sizeof(std::int32_t), of(stream)), 0);
   }
   static void read(void* pinned, std::uintptr_t memory, void* stream) {
-    EXPECT_EQ(api().cu_memcpy_dtoh_async(pinned, memory, sizeof(std::int32_t), of(stream)), 0);
+    EXPECT_EQ(inside()->cu_memcpy_dtoh_async(pinned, memory, sizeof(std::int32_t), of(stream)), 0);
   }
   static void wait_for_word(void* stream, void* word) {
     cuda::CUdeviceptr address = 0;
-    EXPECT_EQ(api().cu_mem_host_get_device_pointer(&address, word, 0), 0);
-    EXPECT_EQ(api().cu_stream_wait_value32(of(stream), address, 1, cuda::kCuStreamWaitValueGeq), 0);
+    EXPECT_EQ(inside()->cu_mem_host_get_device_pointer(&address, word, 0), 0);
+    EXPECT_EQ(inside()->cu_stream_wait_value32(of(stream), address, 1, cuda::kCuStreamWaitValueGeq),
+              0);
   }
 
  private:
@@ -143,6 +189,12 @@ struct HipApi {
   static constexpr const VendorRuntime& kRuntime = hip::kRuntime;
 
   static const hip::Functions& api() { return **hip::functions(); }
+  static Inside<HipApi, hip::Functions> inside() { return {}; }
+  static void enter() {
+    outside() = static_cast<int>(current());
+    open_device(0);
+  }
+  static void leave() { open_device(outside()); }
   static Result<const hip::Functions*> load() { return hip::functions(); }
 
   static int devices() {
@@ -154,6 +206,7 @@ struct HipApi {
   static void open_device(int device) { EXPECT_EQ(api().hip_set_device(device), 0); }
   static void close_device(int /*device*/) { EXPECT_EQ(api().hip_set_device(0), 0); }
   static void keep_device(int /*device*/) {}  // HIP's contexts last as long as the process
+  static void forget_device(int /*device*/) {}
   static std::intptr_t current() {
     std::int32_t device = -1;
     EXPECT_EQ(api().hip_get_device(&device), 0);
@@ -162,69 +215,78 @@ struct HipApi {
 
   static void* make_stream() {
     hip::hipStream_t stream = nullptr;
-    EXPECT_EQ(api().hip_stream_create_with_flags(&stream, hip::kHipStreamNonBlocking), 0);
+    EXPECT_EQ(inside()->hip_stream_create_with_flags(&stream, hip::kHipStreamNonBlocking), 0);
     return stream;
   }
   static void* make_blocking_stream() {
     hip::hipStream_t stream = nullptr;
-    EXPECT_EQ(api().hip_stream_create_with_flags(&stream, hip::kHipStreamDefault), 0);
+    EXPECT_EQ(inside()->hip_stream_create_with_flags(&stream, hip::kHipStreamDefault), 0);
     return stream;
   }
   static void destroy_stream(void* stream) {
-    EXPECT_EQ(api().hip_stream_synchronize(of(stream)), 0);
-    EXPECT_EQ(api().hip_stream_destroy(of(stream)), 0);
+    EXPECT_EQ(inside()->hip_stream_synchronize(of(stream)), 0);
+    EXPECT_EQ(inside()->hip_stream_destroy(of(stream)), 0);
   }
-  static void synchronize(void* stream) { EXPECT_EQ(api().hip_stream_synchronize(of(stream)), 0); }
+  static void synchronize(void* stream) {
+    EXPECT_EQ(inside()->hip_stream_synchronize(of(stream)), 0);
+  }
   static bool is_idle(void* stream) {
-    const hip::hipError_t answer = api().hip_stream_query(of(stream));
+    const hip::hipError_t answer = inside()->hip_stream_query(of(stream));
     EXPECT_TRUE(answer == 0 || answer == hip::kHipErrorNotReady) << "no answer, but " << answer;
     return answer == 0;
   }
 
   static Event make_event() {
     Event event = nullptr;
-    EXPECT_EQ(api().hip_event_create_with_flags(&event, hip::kHipEventDisableTiming), 0);
+    EXPECT_EQ(inside()->hip_event_create_with_flags(&event, hip::kHipEventDisableTiming), 0);
     return event;
   }
   static void record(Event event, void* stream) {
-    EXPECT_EQ(api().hip_event_record(event, of(stream)), 0);
+    EXPECT_EQ(inside()->hip_event_record(event, of(stream)), 0);
   }
-  static void destroy_event(Event event) { EXPECT_EQ(api().hip_event_destroy(event), 0); }
+  static void destroy_event(Event event) { EXPECT_EQ(inside()->hip_event_destroy(event), 0); }
 
   static std::uintptr_t allocate() {
     void* memory = nullptr;
-    EXPECT_EQ(api().hip_malloc(&memory, sizeof(std::int32_t)), 0);
+    EXPECT_EQ(inside()->hip_malloc(&memory, sizeof(std::int32_t)), 0);
     return reinterpret_cast<std::uintptr_t>(memory);
   }
-  static void free(std::uintptr_t memory) { EXPECT_EQ(api().hip_free(address(memory)), 0); }
+  static void free(std::uintptr_t memory) { EXPECT_EQ(inside()->hip_free(address(memory)), 0); }
   static void* allocate_pinned() {
     void* memory = nullptr;
-    EXPECT_EQ(api().hip_host_malloc(&memory, sizeof(std::int32_t), hip::kHipHostMallocMapped), 0);
+    EXPECT_EQ(inside()->hip_host_malloc(&memory, sizeof(std::int32_t), hip::kHipHostMallocMapped),
+              0);
     return memory;
   }
-  static void free_pinned(void* memory) { EXPECT_EQ(api().hip_host_free(memory), 0); }
+  static void free_pinned(void* memory) { EXPECT_EQ(inside()->hip_host_free(memory), 0); }
   /// A stream waits for no other memory.
   static void* allocate_word() {
     void* word = nullptr;
-    EXPECT_EQ(api().hip_ext_malloc_with_flags(&word, 8, hip::kHipMallocSignalMemory), 0);
+    EXPECT_EQ(inside()->hip_ext_malloc_with_flags(&word, 8, hip::kHipMallocSignalMemory), 0);
     return word;
   }
-  static void free_word(void* word) { EXPECT_EQ(api().hip_free(word), 0); }
+  static void free_word(void* word) { EXPECT_EQ(inside()->hip_free(word), 0); }
 
   static void fill(std::uintptr_t memory, std::uint8_t byte, void* stream) {
-    EXPECT_EQ(api().hip_memset_async(address(memory), byte, sizeof(std::int32_t), of(stream)), 0);
+    EXPECT_EQ(inside()->hip_memset_async(address(memory), byte, sizeof(std::int32_t), of(stream)),
+              0);
   }
   static void read(void* pinned, std::uintptr_t memory, void* stream) {
-    EXPECT_EQ(api().hip_memcpy_async(pinned, address(memory), sizeof(std::int32_t),
-                                     hip::kHipMemcpyDeviceToHost, of(stream)),
+    EXPECT_EQ(inside()->hip_memcpy_async(pinned, address(memory), sizeof(std::int32_t),
+                                         hip::kHipMemcpyDeviceToHost, of(stream)),
               0);
   }
   static void wait_for_word(void* stream, void* word) {
-    EXPECT_EQ(api().hip_stream_wait_value32(of(stream), word, 1, hip::kHipStreamWaitValueGte, ~0U),
-              0);
+    EXPECT_EQ(
+        inside()->hip_stream_wait_value32(of(stream), word, 1, hip::kHipStreamWaitValueGte, ~0U),
+        0);
   }
 
  private:
+  static int& outside() {
+    thread_local int device = 0;
+    return device;
+  }
   static hip::hipStream_t of(void* stream) { return static_cast<hip::hipStream_t>(stream); }
   static void* address(std::uintptr_t memory) { return reinterpret_cast<void*>(memory); }
 };

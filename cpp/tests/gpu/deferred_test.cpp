@@ -250,6 +250,9 @@ class GoneContext : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!control_.is_there()) GTEST_SKIP() << "a driver need not survive a wrong answer here";
+    if (testing::current_device() != testing::CurrentDevice::kOwn) {
+      GTEST_SKIP() << testing::kChoosesItself;
+    }
     CudaApi::devices();
     CudaApi::open_device(1);
     stream_ = CudaApi::make_stream();

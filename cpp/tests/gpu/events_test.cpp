@@ -109,6 +109,7 @@ TYPED_TEST(Events, HostMemoryHasTheSameEvents) {
 TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
   using Api = TypeParam;
   if (this->devices_ < 2) GTEST_SKIP() << "needs two devices";
+  if (this->is_elsewhere()) GTEST_SKIP() << testing::kChoosesItself;
   this->record();
   const auto first = Api::current();
   Api::open_device(1);
@@ -408,6 +409,9 @@ TEST(CudaContexts, AreNotCreated) {
   const Control control(cuda::kRuntime);
   if (!control.is_there())
     GTEST_SKIP() << "needs the stand-in for CUDA: nothing else uses device 1";
+  if (testing::current_device() != testing::CurrentDevice::kOwn) {
+    GTEST_SKIP() << testing::kChoosesItself;
+  }
   ASSERT_GE(CudaApi::devices(), 2);
   CudaApi::open_device(0);
   cuda::CUevent event = CudaApi::make_event();

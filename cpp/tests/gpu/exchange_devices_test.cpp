@@ -15,6 +15,7 @@ namespace {
 class TwoDevices : public Exchange {
  protected:
   void SetUp() override {
+    if (current_device() != CurrentDevice::kOwn) GTEST_SKIP() << kChoosesItself;
     Exchange::SetUp();
     if (is_open_ && devices_ < 2) GTEST_SKIP() << "needs two devices";
   }

@@ -16,7 +16,7 @@ TEST_F(Exchange, AsksTheDriverForTheDeviceAndTheKindOfMemory) {
   pinned.pointer = reinterpret_cast<std::uintptr_t>(gate_);
   EXPECT_EQ(imported(pinned).array->device_type, ARROW_DEVICE_CUDA_HOST);
   cuda::CUdeviceptr memory = 0;
-  ASSERT_EQ(Api::api().cu_mem_alloc_managed(&memory, 4, cuda::kCuMemAttachGlobal), 0);
+  ASSERT_EQ(Api::inside()->cu_mem_alloc_managed(&memory, 4, cuda::kCuMemAttachGlobal), 0);
   cai::Interface managed = says();
   managed.pointer = memory;
   EXPECT_EQ(imported(managed).array->device_type, ARROW_DEVICE_CUDA_MANAGED);
@@ -37,7 +37,7 @@ TEST_F(Rules, cai_context_independent) {
   cai::Interface pinned = says();
   pinned.pointer = reinterpret_cast<std::uintptr_t>(gate_);
   cuda::CUdeviceptr there = 0;
-  ASSERT_EQ(Api::api().cu_mem_host_get_device_pointer(&there, gate_, 0), 0);
+  ASSERT_EQ(Api::inside()->cu_mem_host_get_device_pointer(&there, gate_, 0), 0);
   EXPECT_EQ(imported(pinned).array->array.buffers[1], reinterpret_cast<const void*>(there));
 }
 
@@ -176,11 +176,13 @@ TEST_F(Exchange, RefusesAMaskOnAnotherDevice) {
   interface.shape = kEight;
   interface.mask = &mask;
   cuda::CUdeviceptr managed = 0;
-  ASSERT_EQ(Api::api().cu_mem_alloc_managed(&managed, 4, cuda::kCuMemAttachGlobal), 0);
+  ASSERT_EQ(Api::inside()->cu_mem_alloc_managed(&managed, 4, cuda::kCuMemAttachGlobal), 0);
   std::vector<std::uint64_t> elsewhere{reinterpret_cast<std::uintptr_t>(gate_), managed};
   if (devices_ > 1) {
     Api::open_device(1);
-    elsewhere.push_back(Api::allocate());
+    cuda::CUdeviceptr there = 0;
+    ASSERT_EQ(Api::api().cu_mem_alloc(&there, 4), 0);
+    elsewhere.push_back(there);
   }
   for (const std::uint64_t pointer : elsewhere) {
     SCOPED_TRACE(pointer);

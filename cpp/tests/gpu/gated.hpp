@@ -25,7 +25,8 @@ inline constexpr std::int32_t kNew = 0x01010101;
 inline void* legacy_handle() { return Stream::legacy(ARROW_DEVICE_CUDA).handle(); }
 inline void* per_thread_handle() { return Stream::per_thread(ARROW_DEVICE_CUDA).handle(); }
 
-/// Device 0 is open for the thread of the test. The gate is a word that the host writes and the
+/// The memory is on device 0, which is open for the thread of the test unless CurrentDevice says
+/// otherwise. The gate is a word that the host writes and the
 /// producer's stream waits for.
 template <class ApiOf>
 class Gated : public ::testing::Test {
@@ -36,6 +37,7 @@ class Gated : public ::testing::Test {
     if (auto loaded = Api::load(); !loaded) GTEST_SKIP() << loaded.error().message();
     devices_ = Api::devices();
     if (devices_ == 0) GTEST_SKIP() << Api::kRuntime.title << ": there is no device";
+    if (is_elsewhere() && devices_ < 2) GTEST_SKIP() << "needs two devices";
     if (control_.is_there()) {
       control_.reset_faults();
       before_ = control_.alive();
@@ -53,6 +55,11 @@ class Gated : public ::testing::Test {
     Api::fill(memory_, 0, producer_);
     Api::synchronize(producer_);
     EXPECT_EQ(read_on(consumer_), kOld);  // what a driver sets up for the first copy is there
+    if (current_device() != CurrentDevice::kOwn) {
+      Api::keep_device(0);
+      Api::leave();
+    }
+    if (is_elsewhere()) Api::open_device(1);
   }
 
   /// Waits for the work on both streams. What the test has made itself is destroyed after that,
@@ -68,7 +75,12 @@ class Gated : public ::testing::Test {
     Api::free(memory_);
     Api::free_word(gate_);
     Api::free_pinned(read_);
-    Api::close_device(0);
+    if (is_elsewhere()) Api::close_device(1);
+    if (current_device() == CurrentDevice::kOwn) {
+      Api::close_device(0);
+    } else {
+      Api::forget_device(0);
+    }
     if (control_.is_there()) control_.reset_faults();
   }
 
@@ -83,6 +95,7 @@ class Gated : public ::testing::Test {
   void settle() const {
     if (control_.is_there()) control_.settle();
   }
+  static bool is_elsewhere() { return current_device() == CurrentDevice::kOther; }
   static Stream on(void* handle) { return {Api::kType, handle}; }
   bool is_blocked(void* stream) const {
     settle();
