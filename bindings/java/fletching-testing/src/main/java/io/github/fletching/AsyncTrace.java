@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import com.google.gson.Gson;
 import com.google.gson.annotations.SerializedName;
+import io.github.fletching.testing.NativeLibraries;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -79,11 +80,7 @@ final class AsyncTrace {
   }
 
   static List<AsyncTrace> read(String side) {
-    Path here = Path.of("").toAbsolutePath();
-    while (!Files.exists(here.resolve("spec/project.yaml"))) {
-      here = here.getParent();
-    }
-    Path path = here.resolve("build/java/traces/" + side + ".json");
+    Path path = NativeLibraries.repository().resolve("build/java/traces/" + side + ".json");
     try {
       return new Gson().fromJson(Files.readString(path), File.class).traces;
     } catch (IOException e) {

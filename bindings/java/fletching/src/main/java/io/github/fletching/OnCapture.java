@@ -20,10 +20,10 @@ public enum OnCapture {
   EXTERNAL,
 
   /**
-   * Of {@link DeviceArray#releaseAfter}, for an array that the graph does not read: it is kept until
-   * the capture has ended and the stream has passed. The stream must live until then. A launch of
-   * the graph may come later: an array that it reads must live longer than the graph. For every
-   * other operation this is {@link #REFUSE}.
+   * Of {@link DeviceArray#releaseAfter}, for an array that the graph does not read: it is kept
+   * until the capture has ended and the stream has passed. The stream must live until then. A
+   * launch of the graph may come later: an array that it reads must live longer than the graph. For
+   * every other operation this is {@link #REFUSE}.
    */
   KEEP
 }

@@ -46,10 +46,15 @@ public final class NativeLibraries {
     if (named != null && !named.isEmpty()) {
       return Path.of(named).toAbsolutePath();
     }
+    return repository().resolve("build/lib");
+  }
+
+  /** The root of the repository that holds the current folder. */
+  public static Path repository() {
     Path here = Path.of("").toAbsolutePath();
     for (Path folder = here; folder != null; folder = folder.getParent()) {
       if (Files.exists(folder.resolve("spec/project.yaml"))) {
-        return folder.resolve("build/lib");
+        return folder;
       }
     }
     throw new IllegalStateException(
