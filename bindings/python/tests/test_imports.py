@@ -51,6 +51,26 @@ def test_second_import_has_the_same_types() -> None:
     assert printed == "<fletching.Array uint8, length 3> True\n22\n"
 
 
+def test_import_after_the_end_of_the_interpreter_is_refused() -> None:
+    printed = run(
+        """
+        import atexit
+        import sys
+
+        @atexit.register  # before the functions of the package, so that it is called after them
+        def late():
+            del sys.modules["fletching"], sys.modules["fletching._core"]
+            try:
+                from fletching import Array
+            except ImportError as error:
+                print(error)
+
+        from fletching import Array
+        """
+    )
+    assert printed == "fletching: the Python interpreter has ended\n"
+
+
 def test_import_in_second_interpreter_leaves_the_first_one_alone() -> None:
     printed = run(
         """
