@@ -209,7 +209,11 @@ def pit(run: Run, choice: str, **options: str) -> None:
     command = [jdk(), choice, "-cp", ":".join(tests + runtime), MAIN]
     command += [text for name, value in arguments.items() for text in (f"--{name}", value)]
     libraries = os.environ.get("FLETCHING_LIB_DIR") or str(ROOT / "build" / "lib")
-    variables = {**os.environ, "FLETCHING_LIB_DIR": libraries}
+    variables = {
+        **os.environ,
+        "FLETCHING_LIB_DIR": libraries,
+        "FLETCHING_TEST_CHILDREN": "none",
+    }
     if run.name == "gated":
         variables["LD_LIBRARY_PATH"] = f"{libraries}/interposers"
         variables["FLETCHING_TEST_CHILDREN"] = "here"

@@ -31,12 +31,20 @@ class ArrowCorpusTest {
     }
   }
 
+  /** What the oldest arrow-java lacks is refused by name. */
+  private static boolean isMissingInOldest(String error) {
+    return System.getProperty("java.class.path").contains("arrow-vector-16.1.0")
+        && error != null
+        && (error.contains("not supported by this version of arrow-java")
+            || error.matches(".*: Format \\S+ is not supported.*"));
+  }
+
   private static void eachGetsItsVerdict(int kind, Function<Case, Import> play) {
     List<String> wrong = new ArrayList<>();
     for (Case c : Corpus.cases(kind)) {
       String error = errorOf(play.apply(c));
       boolean isAccepted = c.isAccepted && c.exception("arrow-java") == null;
-      if ((error == null) != isAccepted) {
+      if ((error == null) != isAccepted && !isMissingInOldest(error)) {
         wrong.add(c.name + ": " + error);
       }
       c.finish();

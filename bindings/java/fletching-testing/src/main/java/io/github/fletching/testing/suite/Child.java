@@ -4,6 +4,7 @@ package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.github.fletching.testing.NativeLibraries;
 import java.io.File;
@@ -55,6 +56,7 @@ public final class Child {
 
   private static String run(
       Class<?> main, List<String> options, List<String> arguments, Map<String, String> variables) {
+    assumeFalse("none".equals(System.getenv("FLETCHING_TEST_CHILDREN")), "its mutant is not there");
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(options);

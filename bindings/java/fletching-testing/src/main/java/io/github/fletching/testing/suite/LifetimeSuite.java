@@ -5,6 +5,7 @@ package io.github.fletching.testing.suite;
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
@@ -238,6 +239,7 @@ public abstract class LifetimeSuite {
   @Timeout(60)
   void aForgottenOwnerIsReleasedAndCounted() {
     long leaks = Owner.leaks();
+    assumeTrue(leaks < 99, "the leaks of other tests have been logged, and no more will be");
     Consumer<Array> forget = Array::length;
     CapturedLog log = new CapturedLog();
     try {
