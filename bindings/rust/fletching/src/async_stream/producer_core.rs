@@ -10,9 +10,8 @@ use std::task::Waker;
 
 use fletching_abi::{ArrowAsyncProducer, ArrowDeviceType};
 
-use super::task::Nodes;
 use super::waker::{wake, WakerSlot};
-use super::{not_positive, AsyncHandler, Promise};
+use super::{not_positive, Promise};
 use crate::error::{discard, Error};
 use crate::owner::DeviceArray;
 
@@ -26,8 +25,8 @@ pub(super) enum Stop {
     Over,
 }
 
-/// A handler that only waits for its release, and the tasks that it waits for.
-type Orphan = (AsyncHandler, Nodes);
+/// A handler that only waits for its release, and the tasks that it waits for: dropped in this order.
+type Orphan = Box<dyn Send>;
 
 pub(super) struct Core {
     raw: UnsafeCell<ArrowAsyncProducer>,
@@ -128,12 +127,10 @@ impl Core {
 
     // --- Open tasks -----------------------------------------------------------------------------
 
-    /// Counts the open tasks. The last of them has a share of the stream.
-    pub(super) fn count_open(self: &Arc<Self>, nodes: &Nodes) {
+    /// Counts the open tasks as `count` reports them. The last of them has a share of the stream.
+    pub(super) fn count_open(self: &Arc<Self>, count: impl FnOnce(&AtomicIsize)) {
         self.open.store(1, Ordering::Relaxed);
-        nodes.count_open(|n| {
-            self.open.fetch_add(n, Ordering::AcqRel);
-        });
+        count(&self.open);
         let share = Arc::into_raw(Arc::clone(self));
         // SAFETY: the share is of this stream.
         unsafe { Self::close_counted(share) }
@@ -164,9 +161,9 @@ impl Core {
     }
 
     /// Nobody polls any more: the last task to be extracted releases the handler.
-    pub(super) fn release_later(&self, handler: AsyncHandler, nodes: Nodes) {
+    pub(super) fn release_later(&self, waiting: Orphan) {
         let mut orphan = locked(&self.orphan);
-        *orphan = Some((handler, nodes));
+        *orphan = Some(waiting);
         if self.is_settled() {
             let settled = orphan.take();
             drop(orphan);

@@ -208,7 +208,7 @@ impl<F, St> AsyncSending<F, St> {
     fn finish(&mut self) {
         if !std::mem::replace(&mut self.over, true) {
             self.drop_source();
-            self.core.count_open(&self.nodes);
+            self.core.count_open(|open| self.nodes.count_open(open));
         }
     }
 
@@ -362,7 +362,7 @@ impl<F, St> Drop for AsyncSending<F, St> {
         }
         if let Some(handler) = self.handler.take() {
             let nodes = std::mem::take(&mut self.nodes);
-            self.core.release_later(handler, nodes);
+            self.core.release_later(Box::new((handler, nodes)));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
 use std::ptr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU8, Ordering};
 
 use crate::errno::EINVAL;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
@@ -104,12 +104,12 @@ impl Nodes {
     }
 
     /// The stream is over: release waits for the open tasks, each of which reports to its stream.
-    pub(super) fn count_open(&self, count: impl Fn(isize)) {
+    pub(super) fn count_open(&self, open: &AtomicIsize) {
         for node in &self.0 {
-            count(1);
+            open.fetch_add(1, Ordering::AcqRel);
             // SAFETY: the node is in the list.
             if !unsafe { (**node).change(COUNTED) } {
-                count(-1);
+                open.fetch_sub(1, Ordering::AcqRel);
             }
         }
     }
