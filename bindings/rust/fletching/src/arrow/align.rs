@@ -9,9 +9,22 @@ use arrow_schema::DataType;
 use fletching_abi::ArrowArray;
 
 use super::check::{check_array, Kind, Obstacle, Place};
-use super::convert::Alignment;
 use crate::error::Error;
 use crate::owner::Array;
+
+/// What happens with a buffer that is not aligned as arrow-rs needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Alignment {
+    /// EINVAL, with the buffer and the type in the message.
+    #[default]
+    Refuse,
+    /// It is copied, and [`Converted::copied`](super::Converted::copied) says so.
+    Copy,
+    /// arrow-rs gets it as it is: it copies or panics, which becomes EIO. Offsets and the sizes of
+    /// view buffers have to be aligned, because arrow-rs reads them before it looks.
+    Accept,
+}
 
 /// The offsets of an array without rows.
 static ZERO: u64 = 0;

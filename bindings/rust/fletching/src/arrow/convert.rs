@@ -2,35 +2,18 @@
 
 //! Arrays and record batches.
 
-use std::ptr;
 use std::sync::Arc;
 
 use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray};
 use arrow_array::{make_array, Array as _, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{Field, SchemaRef};
 
-use super::align::prepare;
+use super::align::{prepare, Alignment};
 use super::field::{from_field, from_schema, to_field};
+use super::{check_alive, move_array};
 use crate::error::{guarded, Error};
 use crate::options::setters;
-use crate::owner::{Array, Owner, Schema};
-use crate::raw::sealed::Raw as _;
-use crate::raw::Nested;
-use crate::tree::walk;
-
-/// What happens with a buffer that is not aligned as arrow-rs needs it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Alignment {
-    /// EINVAL, with the buffer and the type in the message.
-    #[default]
-    Refuse,
-    /// It is copied, and [`Converted::copied`] says so.
-    Copy,
-    /// arrow-rs gets it as it is: it copies or panics, which becomes EIO. Offsets and the sizes of
-    /// view buffers have to be aligned, because arrow-rs reads them before it looks.
-    Accept,
-}
+use crate::owner::{Array, Schema};
 
 /// How an array is converted to arrow-rs.
 ///
@@ -60,19 +43,6 @@ pub struct Converted {
     pub array: ArrayRef,
     /// The buffers that were copied: where, for which type, what was expected.
     pub copied: Vec<String>,
-}
-
-/// Errors: EINVAL when the struct or one below it is released or malformed. arrow-rs would panic, or
-/// never return.
-pub(super) fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
-    let root = ptr::from_ref(root.as_raw().base()).cast_mut();
-    // SAFETY: see Owner::from_raw; the walk only reads.
-    unsafe {
-        walk(what, root, &mut |node| match (*node).is_released() {
-            true => Err("is released or moved out"),
-            false => Ok(()),
-        })
-    }
 }
 
 /// An array as one of arrow-rs. Of a device array on the CPU, `Array::try_from` first.
@@ -110,8 +80,7 @@ pub(super) unsafe fn convert(
         // SAFETY: the caller vouches for the buffers.
         let (array, copied) = unsafe { prepare(array, data_type, options.alignment)? };
         // SAFETY: the caller vouches for the buffers.
-        let mut data =
-            unsafe { from_ffi_and_data_type(super::move_array(array), data_type.clone())? };
+        let mut data = unsafe { from_ffi_and_data_type(move_array(array), data_type.clone())? };
         // What is empty may have any address.
         data.align_buffers();
         if options.validate {

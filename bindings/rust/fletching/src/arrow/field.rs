@@ -13,7 +13,7 @@ use fletching_abi::{
     ArrowSchema, ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_MAP_KEYS_SORTED, ARROW_FLAG_NULLABLE,
 };
 
-use super::convert::check_alive;
+use super::check_alive;
 use crate::error::{guarded, printable, Error};
 use crate::owner::Schema;
 

@@ -57,23 +57,24 @@ mod nonblocking;
 mod stream;
 
 use std::mem::ManuallyDrop;
+use std::ptr;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ArrowError;
 
-pub use convert::{
-    from_array, from_record_batch, to_array, to_record_batch, Alignment, Converted, ToArrow,
-};
+pub use align::Alignment;
+pub use convert::{from_array, from_record_batch, to_array, to_record_batch, Converted, ToArrow};
 pub use field::{from_field, to_field};
 #[cfg(feature = "arrow-async")]
 pub use nonblocking::AsyncRecordBatches;
 pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
-use self::convert::check_alive;
 use crate::error::{errno_of, Error};
 use crate::owner::{Array, ArrayStream, Owner, Schema};
-use crate::raw::Raw;
+use crate::raw::sealed::Raw as _;
+use crate::raw::{Nested, Raw};
+use crate::tree::walk;
 
 macro_rules! from_arrow {
     ($($owner:ident: $ffi:ident;)*) => {$(
@@ -100,6 +101,19 @@ fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
     const { assert!(size_of::<F>() == size_of::<R>() && align_of::<F>() == align_of::<R>()) };
     // SAFETY: both are the struct of the interface; it is moved out of `raw`.
     unsafe { take((&raw mut raw).cast()) }
+}
+
+/// Errors: EINVAL when the struct or one below it is released or malformed. arrow-rs would panic, or
+/// never return.
+fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
+    let root = ptr::from_ref(root.as_raw().base()).cast_mut();
+    // SAFETY: see Owner::from_raw; the walk only reads.
+    unsafe {
+        walk(what, root, &mut |node| match (*node).is_released() {
+            true => Err("is released or moved out"),
+            false => Ok(()),
+        })
+    }
 }
 
 /// By move. Errors: EINVAL for an array of which a part was moved out, and for a malformed one: safe
