@@ -178,29 +178,12 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     }
 }
 
-/// The shares of a block that a struct and its descendants hold.
-pub(crate) struct Shares {
-    block: *mut Head,
-    count: usize,
-}
-
-impl Shares {
-    /// The `private_data` of the struct.
-    pub(crate) fn data(&self) -> usize {
-        self.block.addr()
-    }
-
-    pub(crate) fn give_back(self) {
-        // SAFETY: the shares are held.
-        unsafe { give_back(self.block, self.count) }
-    }
-}
-
 /// Returns `count` shares. The thread that returns the last one destroys the block.
 #[inline]
-unsafe fn give_back(block: *mut Head, count: usize) {
+unsafe fn give_back(block: *mut c_void, count: usize) {
     // SAFETY: the caller holds `count` shares, so the block is alive.
     unsafe {
+        let block = block.cast::<Head>();
         let shares = &(*block).shares;
         // When all are ours no other thread can hold one, so no synchronization is needed.
         if shares.load(Ordering::Acquire) == count
@@ -216,10 +199,9 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
     // SAFETY: the struct was filled by us and is released by the only party that uses it. When it
     // is released already, the block may be gone.
     unsafe {
-        let (ours @ Some(_), private_data) = (*node).private_data() else {
+        let (ours @ Some(_), block) = (*node).private_data() else {
             return;
         };
-        let block = private_data.cast::<Head>();
         *(*node).hook().0 = None;
         if (*node).is_leaf() {
             give_back(block, 1);
@@ -231,14 +213,14 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
 
 /// Drops the object of the block after the descendants, which may wait in a chain.
 #[inline(never)] // so that a leaf saves no registers
-unsafe fn release_tree<B: Base>(node: &B, block: *mut Head, ours: Option<Release<B>>) {
+unsafe fn release_tree<B: Base>(node: &B, block: *mut c_void, ours: Option<Release<B>>) {
     // SAFETY: as in release_in_block. A chain is not borrowed while a callback runs.
     unsafe {
         let chain = chain::peek(block.cast());
         let waiting = chain.as_ref().map_or(0, Vec::len);
         let count = 1 + release_below(node, block, ours);
         match chain.as_mut().filter(|chain| chain.len() > waiting) {
-            Some(chain) => chain.insert(waiting, Link::Shares(Shares { block, count })),
+            Some(chain) => chain.insert(waiting, Link::Shares(give_back, block, count)),
             None => give_back(block, count),
         }
     }
@@ -248,7 +230,7 @@ unsafe fn release_tree<B: Base>(node: &B, block: *mut Head, ours: Option<Release
 /// child that is as we made it needs no call to be released.
 ///
 /// `ours` is the callback that is running: as a value in a register it is compared with less.
-unsafe fn release_below<B: Base>(node: &B, block: *mut Head, ours: Option<Release<B>>) -> usize {
+unsafe fn release_below<B: Base>(node: &B, block: *mut c_void, ours: Option<Release<B>>) -> usize {
     let (list, count) = node.children();
     let dictionary = node.dictionary();
     let count = count.max(0) as usize;
@@ -270,14 +252,14 @@ unsafe fn release_below<B: Base>(node: &B, block: *mut Head, ours: Option<Releas
 #[inline]
 unsafe fn release_one<B: Base>(
     below: *mut B,
-    block: *mut Head,
+    block: *mut c_void,
     ours: Option<Release<B>>,
     shares: &mut usize,
 ) {
     // SAFETY: as in release_below.
     unsafe {
         let (release, private_data) = (*below).private_data();
-        if address(release) != address(ours) || private_data != block.cast() {
+        if address(release) != address(ours) || private_data != block {
             *shares -= 1;
             return release_foreign(below, block);
         }
@@ -290,7 +272,7 @@ unsafe fn release_one<B: Base>(
 
 /// Or nothing, when it was moved out.
 #[cold]
-unsafe fn release_foreign<B: Base>(below: *mut B, block: *mut Head) {
+unsafe fn release_foreign<B: Base>(below: *mut B, block: *mut c_void) {
     // SAFETY: as in release_below.
     unsafe {
         if let Some(callback) = (*below).private_data().0 {

@@ -4,12 +4,12 @@
 
 use std::any::{Any, TypeId};
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
 use fletching_abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 
-use crate::block::Shares;
 use crate::error::discard;
 use crate::owner::Owner;
 use crate::raw::{Base, Nested};
@@ -33,8 +33,9 @@ pub(crate) type Chain = Vec<Link>;
 pub(crate) enum Link {
     Shown(Shown),
     Object(Box<dyn Any + Send>),
-    /// The shares of a struct, behind the objects of its descendants.
-    Shares(Shares),
+    /// A call that returns the shares of a struct, behind the objects of its descendants: with its
+    /// `private_data` and the number of the shares.
+    Shares(unsafe fn(*mut c_void, usize), *mut c_void, usize),
 }
 
 thread_local! {
@@ -129,7 +130,11 @@ pub(crate) fn drop_all(mut chain: Chain) {
             Link::Shown(Shown { share, data }) => {
                 within(data, &raw mut chain, || discard(share));
             }
-            Link::Shares(shares) => within(shares.data(), &raw mut chain, || shares.give_back()),
+            Link::Shares(give_back, block, count) => {
+                // SAFETY: the shares are held.
+                let call = || unsafe { give_back(block, count) };
+                within(block.addr(), &raw mut chain, call);
+            }
         }
     }
 }

@@ -2,7 +2,6 @@
 
 //! What happens after a foreign release: an object is dropped, an event is let go.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
@@ -10,7 +9,9 @@ use std::sync::Arc;
 use fletching_abi::ArrowArray;
 
 use crate::chain::{self, Chain, Link, Shown};
-use crate::raw::{Base, Release};
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::raw::{Base, Nested, Release};
 use crate::tree::children_of;
 
 /// The `private_data` of a hooked struct: its former members, and what is dropped afterwards, in
@@ -79,14 +80,28 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
     }
 }
 
-/// Drops `object` after the release of `target`, which is not released.
-///
-/// # Safety
-///
-/// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
-pub(crate) unsafe fn attach<B: Base>(target: &mut B, object: Box<dyn Any + Send>) {
-    // SAFETY: the caller vouches for the struct.
-    unsafe { set(target, Link::Object(object)) }
+impl<R: Nested> Owner<R> {
+    /// Drops `object` right after the release of the struct, on the thread that releases it. For
+    /// what the producer does not know of and the data needs: a stream, a mapping, a lock.
+    ///
+    /// A child that is moved out does not prolong its life; see [`share`](Self::share) for that.
+    ///
+    /// Errors: EINVAL when the struct is released; then `object` is dropped.
+    pub fn attach(&mut self, object: impl Send + 'static) -> Result<(), Error> {
+        if self.is_released() {
+            return Err(Error::invalid(
+                "attach: target is released: expected a live struct",
+            ));
+        }
+        // SAFETY: see from_raw.
+        unsafe {
+            set(
+                (*self.as_mut_ptr()).base_mut(),
+                Link::Object(Box::new(object)),
+            )
+        };
+        Ok(())
+    }
 }
 
 /// Gives every struct of an array a share of what its event lives in: a consumer may move any of
@@ -103,7 +118,7 @@ pub(crate) unsafe fn attach_event(
     operation: &str,
     array: *mut ArrowArray,
     share: &Shown,
-) -> Result<(), crate::Error> {
+) -> Result<(), Error> {
     let mut targets = Vec::new();
     // SAFETY: the caller vouches for the array, and the walk for the structs in it.
     unsafe {

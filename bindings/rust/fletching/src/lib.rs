@@ -30,8 +30,10 @@ mod schema_builder;
 mod shared;
 mod stream;
 mod stream_producer;
+mod structs;
 mod tree;
 mod values;
+mod view;
 
 pub use fletching_abi as abi;
 pub use fletching_abi::ArrowDeviceType;

@@ -11,7 +11,6 @@ use fletching_abi::{
 };
 
 use crate::error::Error;
-use crate::hook;
 use crate::metadata::Metadata;
 use crate::raw::sealed::Raw as _;
 use crate::raw::{Base, Nested, Raw};
@@ -358,22 +357,5 @@ impl<R: Nested> Owner<R> {
         // SAFETY: see from_raw; the child was the owner's.
         unsafe { self.0.keep_event(&mut taken) };
         Ok(Self(taken))
-    }
-
-    /// Drops `object` right after the release of the struct, on the thread that releases it. For
-    /// what the producer does not know of and the data needs: a stream, a mapping, a lock.
-    ///
-    /// A child that is moved out does not prolong its life; see [`share`](Self::share) for that.
-    ///
-    /// Errors: EINVAL when the struct is released; then `object` is dropped.
-    pub fn attach(&mut self, object: impl Send + 'static) -> Result<(), Error> {
-        if self.is_released() {
-            return Err(Error::invalid(
-                "attach: target is released: expected a live struct",
-            ));
-        }
-        // SAFETY: see from_raw.
-        unsafe { hook::attach(self.0.base_mut(), Box::new(object)) };
-        Ok(())
     }
 }
