@@ -86,7 +86,10 @@ fn a_waiter_gets_the_event() {
         "{error}"
     );
     let error = awaited.wait_on(&queue(ArrowDeviceType::VPI)).unwrap_err();
-    assert!(error.message().contains("got one of vpi"), "{error}");
+    assert!(
+        error.message().contains("got one of vpi"),
+        "{error}"
+    );
     array(device, std::ptr::null_mut()).synchronize().unwrap(); // nothing to wait for
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     assert!(unregister_waiter(device));
@@ -132,14 +135,15 @@ fn what_a_waiter_does_not_support_is_an_error() {
     register_waiter(device, Checking(Arc::default())).unwrap();
     register_waiter(device, Nothing).unwrap(); // replaces it
     let awaited = array(device, EVENT);
-    for result in [
-        awaited.synchronize(),
-        awaited.wait_on(&queue(device)),
-        awaited.is_ready().map(drop),
+    for (operation, result) in [
+        ("synchronize", awaited.synchronize()),
+        ("wait_on", awaited.wait_on(&queue(device))),
+        ("is_ready", awaited.is_ready().map(drop)),
     ] {
         let error = result.unwrap_err();
         assert_eq!(error.code(), libc::ENOTSUP);
-        assert!(error.message().contains("oneapi: not supported"), "{error}");
+        let text = " of an event of oneapi: not supported by the registered waiter";
+        assert_eq!(error.message(), operation.to_owned() + text);
     }
     assert!(unregister_waiter(device));
 }
@@ -166,7 +170,8 @@ fn a_waiter_may_panic() {
     assert!(error.message().contains("panic: lost"), "{error}");
     let error = awaited.synchronize().unwrap_err();
     assert_eq!(error.code(), libc::EAGAIN);
-    assert!(error.message().contains("\u{e9}\u{e9}"), "{error}");
+    let text = error.message().rsplit(' ').next().unwrap();
+    assert_eq!(text, "\u{e9}".repeat(text.len() / 2), "{error}");
     assert!(unregister_waiter(device));
 }
 

@@ -23,27 +23,27 @@ use crate::Error;
 pub trait Waiter: Send + Sync {
     /// Blocks the calling thread until the event has happened.
     fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
-        Err(unsupported("synchronize", event))
+        let _ = event;
+        unsupported()
     }
 
     /// Makes later work on the stream wait for the event, and returns while it is still pending.
     fn wait_on(&self, event: &SyncEvent<'_>, stream: &Stream) -> Result<(), Error> {
-        let _ = stream;
-        Err(unsupported("wait_on", event))
+        let _ = (event, stream);
+        unsupported()
     }
 
     /// Whether the event has happened. Does not block.
     fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
-        Err(unsupported("is_ready", event))
+        let _ = event;
+        unsupported()
     }
 }
 
-fn unsupported(operation: &str, event: &SyncEvent) -> Error {
-    let text = format!(
-        "{operation} of an event of {}: not supported by the registered waiter",
-        event.device_type
-    );
-    Error::new(crate::errno::ENOTSUP, text)
+/// The core adds the operation and the device type.
+fn unsupported<T>() -> Result<T, Error> {
+    let text = "not supported by the registered waiter";
+    Err(Error::new(crate::errno::ENOTSUP, text))
 }
 
 type Registry = Vec<(ArrowDeviceType, Arc<dyn Waiter>)>;
@@ -169,21 +169,13 @@ unsafe fn called(
         call(&*waiter.ok_or_else(none)?, &event)
     });
     let Err(error) = result else { return 0 };
+    // The core ends a text that is too long, and drops the rest of a character.
+    let text = error.message().bytes().chain([0]);
     // SAFETY: the caller passes a message.
-    write(error.message(), unsafe { &mut (*message).text });
+    for (to, from) in unsafe { &mut (*message).text }.iter_mut().zip(text) {
+        *to = from as c_char;
+    }
     let code = error.code();
     discard(error);
     code
-}
-
-/// Writes as much of the text as fits.
-fn write(text: &str, to: &mut [c_char]) {
-    let mut length = text.len().min(to.len() - 1);
-    while !text.is_char_boundary(length) {
-        length -= 1;
-    }
-    for (to, from) in to.iter_mut().zip(text[..length].bytes()) {
-        *to = from as c_char;
-    }
-    to[length] = 0;
 }
