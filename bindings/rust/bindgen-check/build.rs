@@ -97,8 +97,7 @@ fn main() {
 
 /// The declarations of the event core: its structs, and its functions with the structs of the crate.
 fn core(out: &Path) {
-    const STRUCTS: &str =
-        "Fletching(Event|Message|RecordedEvent|ReleaseCounts|Stream|VulkanWaitContext|Waiter)";
+    const STRUCTS: &str = "Fletching(Message|ReleaseCounts|Stream|VulkanWaitContext|Waiter)";
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fletching/core/fletching_core.h");
     println!("cargo:rerun-if-changed={}", header.display());
     println!("cargo:rustc-env=FLETCHING_PREFIX="); // of the crate's declarations, which nobody calls

@@ -269,7 +269,7 @@ fn opencl_takes_only_a_queue_of_the_context() {
     assert!(
         error
             .message()
-            .contains("expected one of opencl, got one of cuda"),
+            .contains("expected one of opencl, got one of CUDA"),
         "{error}"
     );
     drop(std::mem::take(&mut gated.array));

@@ -327,16 +327,16 @@ fn external_events_belong_to_each_launch<A: Api>() {
 /// never passed to a driver, and NULL is no default stream there.
 fn streams_of_another_runtime_leak_the_array<A: Api>() {
     let gated = Gated::<A>::new(0);
-    let other = match A::TYPE {
-        ArrowDeviceType::CUDA => ArrowDeviceType::ROCM,
-        _ => ArrowDeviceType::CUDA,
+    let (other, its) = match A::TYPE {
+        ArrowDeviceType::CUDA => (ArrowDeviceType::ROCM, "of HIP"),
+        _ => (ArrowDeviceType::CUDA, "of CUDA"),
     };
-    for (device_type, handle) in [
-        (other, 0),
-        (ArrowDeviceType::METAL, 0),
-        (ArrowDeviceType::EXT_DEV, 0),
-        (ArrowDeviceType::EXT_DEV, 0x1234),
-        (ArrowDeviceType::CPU, 0),
+    for (device_type, handle, got) in [
+        (other, 0, its),
+        (ArrowDeviceType::METAL, 0, "of Metal"),
+        (ArrowDeviceType::EXT_DEV, 0, "without a runtime"),
+        (ArrowDeviceType::EXT_DEV, 0x1234, "without a runtime"),
+        (ArrowDeviceType::CPU, 0, "without a runtime"),
     ] {
         let leaked = pending_releases().leaked;
         // SAFETY: the array is as the texts ask for it, and has no memory.
@@ -347,7 +347,7 @@ fn streams_of_another_runtime_leak_the_array<A: Api>() {
         let error = error(array.release_after(&stream));
         assert_eq!(error.code(), libc::EINVAL, "{error}");
         let text = format!(
-            "release_after: stream of another runtime: expected one of {}, got one of {device_type}",
+            "release_after: stream of another runtime: expected one of {}, got one {got}",
             A::TYPE
         );
         assert_eq!(error.message(), text);

@@ -7,6 +7,8 @@ use fletching_abi::ArrowDeviceType;
 use super::types::is_host_readable;
 use crate::error::Error;
 use crate::owner::DeviceArray;
+#[cfg(feature = "runtime")]
+use crate::runtime::{Runtime, Stream};
 
 /// What has to be ordered after the producer's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +113,16 @@ impl ConsumerStream {
         match self.0 {
             #[cfg(feature = "runtime")]
             Ordering::Stream(handle) => {
-                let stream = self.stream(handle);
-                stream.synchronize("from_dlpack", device.0, device.1)
+                if Runtime::of(self.1) != Runtime::of(device.0) {
+                    bail!(
+                        EINVAL,
+                        "from_dlpack: stream of another runtime: expected one of {}, got one of {}",
+                        device.0,
+                        self.1
+                    );
+                }
+                let stream = self.stream(handle).on_device(device.1);
+                stream.synchronize("from_dlpack")
             }
             #[cfg(not(feature = "runtime"))]
             Ordering::Stream(_) => {
@@ -124,9 +134,9 @@ impl ConsumerStream {
     }
 
     #[cfg(feature = "runtime")]
-    fn stream(&self, handle: usize) -> crate::runtime::Stream {
+    fn stream(&self, handle: usize) -> Stream {
         // SAFETY: see ConsumerStream::read.
-        unsafe { crate::runtime::Stream::from_raw(self.1, handle as *mut std::ffi::c_void) }
+        unsafe { Stream::from_raw(self.1, handle as *mut std::ffi::c_void) }
     }
 }
 

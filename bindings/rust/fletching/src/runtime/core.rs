@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Calls of the event core, and its errors and events as those of this crate.
+//! Calls of the event core, and its errors as those of this crate.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::ptr::{self, NonNull};
 
 pub(super) use super::declarations::*;
 use crate::Error;
 
-/// Runs a call of the core.
+/// Runs a call of the core for an operation of this crate.
 ///
 /// # Safety
 ///
 /// `call` passes the message to a function of the core, and returns what that returns.
 pub(super) unsafe fn checked(
+    operation: &str,
     call: impl FnOnce(*mut FletchingMessage) -> c_int,
 ) -> Result<(), Error> {
     let mut message = MaybeUninit::<FletchingMessage>::uninit();
@@ -23,71 +23,60 @@ pub(super) unsafe fn checked(
         return Ok(());
     }
     // SAFETY: a function that fails has written a text that ends in NUL.
-    Err(unsafe { Error::foreign(code, (&raw const (*message.as_ptr()).text).cast()) })
+    let error = unsafe { Error::foreign(code, (&raw const (*message.as_ptr()).text).cast()) };
+    Err(Error::new(
+        error.code(),
+        renamed(operation, error.message()),
+    ))
 }
 
-/// Spells an operation as this crate does: the core's texts have the names of C++.
-pub(super) fn renamed(operation: &str, error: Error) -> Error {
-    let mut text = error.message().to_owned();
-    if operation == "is_ready" && text.starts_with("ready") {
-        text.insert_str(0, "is_");
+/// Calls a function of the core with these arguments and a message, as [`checked`] does.
+macro_rules! call {
+    ($operation:expr, $function:ident($($argument:expr),*)) => {
+        checked($operation, |message| core::$function($($argument,)* message))
+    };
+}
+pub(super) use call;
+
+/// What the core names as C++ does, and its name here.
+const NAMES: [(&str, &str); 6] = [
+    ("FLETCHING_CAPTURE_EXTERNAL_EVENT", "OnCapture::External"),
+    (
+        "array: released: expected a live array; hint: wait before the release",
+        RELEASED,
+    ),
+    (
+        "WaitContext.device: NULL",
+        "VulkanContext::new: device is NULL",
+    ),
+    ("WaitContext.queue", "VulkanContext::with_queues"),
+    (
+        "WaitContext.get_device_proc_addr",
+        "VulkanContext::with_device_functions",
+    ),
+    (
+        "set it, or call synchronize",
+        "set it, or call synchronize_vulkan",
+    ),
+];
+const RELEASED: &str = "array is released: expected a live array";
+
+/// Spells the text of an operation as this crate does.
+fn renamed(operation: &str, text: &str) -> String {
+    if let Some((_, waiter)) = text.split_once(" of an event of ") {
+        return format!("{operation} of an event of {waiter}");
     }
-    if let Some(rest) = text.strip_suffix("pass a vulkan::WaitContext, or register a waiter") {
-        text = format!("{rest}call {operation}_vulkan, or register a waiter");
+    let vulkan = format!("call {operation}_vulkan");
+    let mut text = text.replace("pass a vulkan::WaitContext", &vulkan);
+    for (theirs, ours) in NAMES {
+        text = text.replace(theirs, ours);
     }
-    Error::new(error.code(), text)
-}
-
-/// The same for an operation with a [`VulkanContext`](super::VulkanContext).
-pub(super) fn renamed_vulkan(operation: &str, error: Error) -> Error {
-    let text = error.message();
-    let rest = ["vulkan::WaitContext: ", "wait_on: "]
-        .iter()
-        .find_map(|name| text.strip_prefix(name));
-    let text = rest
-        .unwrap_or(text)
-        .replace(
-            "WaitContext.device: NULL",
-            "VulkanContext::new: device is NULL",
-        )
-        .replace("WaitContext.queue", "VulkanContext::with_queues")
-        .replace(
-            "WaitContext.get_device_proc_addr",
-            "VulkanContext::with_device_functions",
-        )
-        .replace("call synchronize", "call synchronize_vulkan");
-    Error::new(error.code(), format!("{operation}: {text}"))
-}
-
-/// An event that was recorded on a stream. Destroyed on drop, on whatever thread.
-pub(super) struct Recorded(NonNull<FletchingRecordedEvent>);
-
-// SAFETY: the core takes it on every thread.
-unsafe impl Send for Recorded {}
-// SAFETY: as above; nothing changes before the drop.
-unsafe impl Sync for Recorded {}
-
-impl Recorded {
-    /// Records the current work on the stream.
-    pub(super) fn new(stream: FletchingStream, on_capture: c_int) -> Result<Self, Error> {
-        let mut recorded = ptr::null_mut();
-        // SAFETY: the handle is alive, see Stream::from_raw.
-        unsafe {
-            checked(|message| StreamRecord(stream, on_capture, &raw mut recorded, message))?;
-            Ok(Self(NonNull::new_unchecked(recorded)))
+    let names = ["ready: ", "vulkan::WaitContext: ", "wait_on: "];
+    match names.iter().find_map(|name| text.strip_prefix(name)) {
+        Some(rest) => format!("{operation}: {rest}"),
+        None if operation.ends_with("_vulkan") || text == RELEASED => {
+            format!("{operation}: {text}")
         }
-    }
-
-    /// The value for `sync_event`.
-    pub(super) fn address(&self) -> *mut c_void {
-        // SAFETY: the event is alive.
-        unsafe { RecordedEventAddress(self.0.as_ptr()) }
-    }
-}
-
-impl Drop for Recorded {
-    fn drop(&mut self) {
-        // SAFETY: the event is alive, and not used any more.
-        unsafe { RecordedEventDestroy(self.0.as_ptr()) }
+        None => text,
     }
 }

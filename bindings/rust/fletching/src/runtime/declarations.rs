@@ -28,14 +28,6 @@ pub struct FletchingStream {
 }
 
 #[repr(C)]
-pub struct FletchingEvent {
-    pub sync_event: *mut c_void,
-    pub device_id: i64,
-    pub context: *mut c_void,
-    pub device_type: ArrowDeviceType,
-}
-
-#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FletchingVulkanWaitContext {
     pub device: *mut c_void,
@@ -80,73 +72,43 @@ pub struct FletchingWaiter {
     pub context: *mut c_void,
 }
 
-#[repr(C)]
-pub struct FletchingRecordedEvent {
-    opaque: [u8; 0],
-}
-
 /// Declares functions of the core, which build.rs compiles with this prefix in place of "Fletching".
 macro_rules! functions {
-    ($($name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+    ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         extern "C" {
             $(
                 #[link_name = concat!(env!("FLETCHING_PREFIX"), stringify!($name))]
-                pub fn $name($($argument: $type),*) $(-> $result)?;
+                pub fn $name($(_: $argument),*) $(-> $result)?;
             )*
         }
     };
 }
 
 functions! {
-    EventSynchronize(event: *const FletchingEvent, message: *mut FletchingMessage) -> c_int;
-    EventWaitOn(
-        event: *const FletchingEvent,
-        stream: FletchingStream,
-        on_capture: c_int,
-        message: *mut FletchingMessage,
+    DeviceArraySynchronize(*const ArrowDeviceArray, *mut FletchingMessage) -> c_int;
+    DeviceArrayWaitOn(
+        *const ArrowDeviceArray, FletchingStream, c_int, *mut FletchingMessage
     ) -> c_int;
-    EventReady(
-        event: *const FletchingEvent,
-        ready: *mut c_int,
-        message: *mut FletchingMessage,
+    DeviceArrayReady(*const ArrowDeviceArray, *mut c_int, *mut FletchingMessage) -> c_int;
+    DeviceArraySynchronizeVulkan(
+        *const ArrowDeviceArray, *const FletchingVulkanWaitContext, *mut FletchingMessage
     ) -> c_int;
-    EventSynchronizeVulkan(
-        event: *const FletchingEvent,
-        context: *const FletchingVulkanWaitContext,
-        message: *mut FletchingMessage,
+    DeviceArrayWaitOnVulkan(
+        *const ArrowDeviceArray, *const FletchingVulkanWaitContext, *mut c_void,
+        *mut FletchingMessage
     ) -> c_int;
-    EventWaitOnVulkan(
-        event: *const FletchingEvent,
-        context: *const FletchingVulkanWaitContext,
-        command_buffer: *mut c_void,
-        message: *mut FletchingMessage,
+    DeviceArrayReadyVulkan(
+        *const ArrowDeviceArray, *const FletchingVulkanWaitContext, *mut c_int,
+        *mut FletchingMessage
     ) -> c_int;
-    EventReadyVulkan(
-        event: *const FletchingEvent,
-        context: *const FletchingVulkanWaitContext,
-        ready: *mut c_int,
-        message: *mut FletchingMessage,
+    DeviceArrayExportWithEvent(
+        *mut ArrowDeviceArray, FletchingStream, c_int, *mut FletchingMessage
     ) -> c_int;
-    StreamRecord(
-        stream: FletchingStream,
-        on_capture: c_int,
-        recorded: *mut *mut FletchingRecordedEvent,
-        message: *mut FletchingMessage,
-    ) -> c_int;
-    RecordedEventAddress(recorded: *mut FletchingRecordedEvent) -> *mut c_void;
-    RecordedEventDestroy(recorded: *mut FletchingRecordedEvent);
     DeviceArrayReleaseAfter(
-        array: *mut ArrowDeviceArray,
-        stream: FletchingStream,
-        on_capture: c_int,
-        message: *mut FletchingMessage,
+        *mut ArrowDeviceArray, FletchingStream, c_int, *mut FletchingMessage
     ) -> c_int;
-    PendingReleases(counts: *mut FletchingReleaseCounts, last_refusal: *mut FletchingMessage);
-    StreamSynchronize(stream: FletchingStream, message: *mut FletchingMessage) -> c_int;
-    RegisterWaiter(
-        device_type: ArrowDeviceType,
-        waiter: *const FletchingWaiter,
-        message: *mut FletchingMessage,
-    ) -> c_int;
-    UnregisterWaiter(device_type: ArrowDeviceType) -> c_int;
+    PendingReleases(*mut FletchingReleaseCounts, *mut FletchingMessage);
+    StreamSynchronize(FletchingStream, *mut FletchingMessage) -> c_int;
+    RegisterWaiter(ArrowDeviceType, *const FletchingWaiter, *mut FletchingMessage) -> c_int;
+    UnregisterWaiter(ArrowDeviceType) -> c_int;
 }

@@ -34,14 +34,13 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
-use fletching_abi::ArrowDeviceType;
+use fletching_abi::{ArrowArray, ArrowDeviceType};
 
-use self::core::{
-    checked, renamed, FletchingEvent, FletchingReleaseCounts, FletchingStream, Recorded,
-};
+use self::core::{call, checked, FletchingReleaseCounts, FletchingStream};
 use crate::chain::Shown;
 use crate::error::{printable_c, Error};
 use crate::hook;
+use crate::raw::sealed::Nested;
 use crate::DeviceArray;
 
 pub use self::vendors::Runtime;
@@ -64,14 +63,8 @@ pub enum OnCapture {
     External,
 }
 
-impl OnCapture {
-    fn number(self) -> c_int {
-        match self {
-            Self::Refuse => core::FLETCHING_CAPTURE_REFUSE,
-            Self::External => core::FLETCHING_CAPTURE_EXTERNAL_EVENT,
-        }
-    }
-}
+const _: () = assert!(OnCapture::Refuse as c_int == core::FLETCHING_CAPTURE_REFUSE);
+const _: () = assert!(OnCapture::External as c_int == core::FLETCHING_CAPTURE_EXTERNAL_EVENT);
 
 /// A stream or queue with its runtime and device. The caller owns it.
 #[derive(Clone, Copy, Debug)]
@@ -139,47 +132,26 @@ impl Stream {
         self.handle
     }
 
-    /// For an array on this device.
-    fn to_core(self, device_type: ArrowDeviceType, device_id: i64) -> FletchingStream {
+    /// For an array of this type, whose device the core fills in.
+    fn to_core(self, device_type: ArrowDeviceType) -> FletchingStream {
         const OF_ARRAY: i32 = 0; // FLETCHING_RUNTIME_NONE
         const UNKNOWN: i32 = -1; // the core makes no call with the handle
-        let is_same = self.device_type == device_type || Runtime::of(device_type).is_none();
+        let is_same = self.device_type == device_type;
         let without_runtime = if is_same { OF_ARRAY } else { UNKNOWN };
-        // The id of host memory says nothing about a GPU: then the current device counts.
-        let is_of_device = Runtime::of(self.device_type) == Runtime::of(device_type);
-        let of_array = if is_of_device { device_id } else { -1 };
         FletchingStream {
             handle: self.handle,
-            device_id: self.device_id.unwrap_or(of_array),
+            device_id: self.device_id.unwrap_or(-1),
             context: ptr::null_mut(),
             runtime: Runtime::of(self.device_type).map_or(without_runtime, |own| own as i32),
         }
     }
 
-    /// Blocks until all work on the stream is done, for data on this device.
+    /// Blocks until all work on the stream is done.
     #[cfg(feature = "dlpack")]
-    pub(crate) fn synchronize(
-        &self,
-        operation: &str,
-        device_type: ArrowDeviceType,
-        device_id: i64,
-    ) -> Result<(), Error> {
-        self.check(operation, device_type)?;
-        let stream = self.to_core(device_type, device_id);
+    pub(crate) fn synchronize(&self, operation: &str) -> Result<(), Error> {
+        let stream = self.to_core(self.device_type);
         // SAFETY: the stream is alive, see Stream::from_raw.
-        unsafe { checked(|message| core::StreamSynchronize(stream, message)) }
-    }
-
-    /// Errors: EINVAL for a stream of another runtime.
-    fn check(&self, operation: &str, device_type: ArrowDeviceType) -> Result<(), Error> {
-        let (own, other) = (Runtime::of(self.device_type), Runtime::of(device_type));
-        if own == other && (own.is_some() || self.device_type == device_type) {
-            return Ok(());
-        }
-        Err(Error::invalid(format!(
-            "{operation}: stream of another runtime: expected one of {device_type}, got one of {}",
-            self.device_type
-        )))
+        unsafe { call!(operation, StreamSynchronize(stream)) }
     }
 }
 
@@ -213,40 +185,19 @@ impl SyncEvent<'_> {
     }
 }
 
-/// Adds to an error of a captured stream what to do. Another error is returned as it is.
-fn with_capture_hint(operation: &str, error: Error, hint: &str) -> Error {
-    if error.code() != crate::errno::EBUSY {
-        return error;
-    }
-    let text = format!("{operation}: {error}; hint: {hint}");
-    Error::new(crate::errno::EBUSY, text)
+/// The release callback of an array without data.
+unsafe extern "C" fn release_nothing(array: *mut ArrowArray) {
+    // SAFETY: the caller passes the array.
+    unsafe { (*array).release = None }
 }
 
 /// The event, see the [module](crate::runtime). Any thread may call these, several at once.
 impl DeviceArray {
-    /// Errors: EINVAL for a released array.
-    fn event(&self, operation: &str) -> Result<FletchingEvent, Error> {
-        let raw = self.live().ok_or_else(|| {
-            Error::invalid(format!(
-                "{operation}: array is released: expected a live array"
-            ))
-        })?;
-        Ok(FletchingEvent {
-            sync_event: raw.sync_event,
-            device_id: raw.device_id,
-            context: ptr::null_mut(),
-            device_type: raw.device_type,
-        })
-    }
-
     /// Blocks the calling thread until the event has happened. Then the host may read
     /// host-accessible buffers.
     pub fn synchronize(&self) -> Result<(), Error> {
-        const OPERATION: &str = "synchronize";
-        let event = self.event(OPERATION)?;
-        // SAFETY: the array is alive, and sync_event is as Owner::from_raw asks for it.
-        unsafe { checked(|message| core::EventSynchronize(&event, message)) }
-            .map_err(|error| renamed(OPERATION, error))
+        // SAFETY: the struct and its sync_event are as Owner::from_raw asks for them.
+        unsafe { call!("synchronize", DeviceArraySynchronize(self.as_raw())) }
     }
 
     /// Makes later work on the stream wait for the event, and returns while it is still pending:
@@ -258,36 +209,23 @@ impl DeviceArray {
 
     /// The same with a choice for a stream that is being captured.
     pub fn wait_on_with(&self, stream: &Stream, on_capture: OnCapture) -> Result<(), Error> {
-        const OPERATION: &str = "wait_on";
-        let event = self.event(OPERATION)?;
-        if event.sync_event.is_null() {
-            return Ok(());
-        }
-        stream.check(OPERATION, event.device_type)?;
-        let (stream, on) = (
-            stream.to_core(event.device_type, event.device_id),
-            on_capture.number(),
-        );
+        let stream = stream.to_core(self.device_type());
         // SAFETY: as in synchronize; the stream is alive, see Stream::from_raw.
-        unsafe { checked(|message| core::EventWaitOn(&event, stream, on, message)) }.map_err(
-            |error| {
-                with_capture_hint(
-                    OPERATION,
-                    renamed(OPERATION, error),
-                    "wait before the capture begins, or pass OnCapture::External for a wait at \
-                     each launch of the graph",
-                )
-            },
-        )
+        unsafe {
+            call!(
+                "wait_on",
+                DeviceArrayWaitOn(self.as_raw(), stream, on_capture as c_int)
+            )
+        }
     }
 
     /// Whether the event has happened. Does not block.
     pub fn is_ready(&self) -> Result<bool, Error> {
-        const OPERATION: &str = "is_ready";
-        let (event, mut ready) = (self.event(OPERATION)?, 0);
+        let mut ready = 0;
         // SAFETY: as in synchronize.
-        unsafe { checked(|message| core::EventReady(&event, &raw mut ready, message)) }
-            .map_err(|error| renamed(OPERATION, error))?;
+        unsafe {
+            call!("is_ready", DeviceArrayReady(self.as_raw(), &raw mut ready))?;
+        }
         Ok(ready != 0)
     }
 
@@ -314,39 +252,32 @@ impl DeviceArray {
         on_capture: OnCapture,
     ) -> Result<(), Error> {
         const OPERATION: &str = "export_with_event";
-        let event = self.event(OPERATION)?;
-        if !event.sync_event.is_null() {
-            let text = format!("{OPERATION}: sync_event is set: expected NULL");
-            return Err(Error::invalid(text));
-        }
-        let device_type = event.device_type;
-        stream.check(OPERATION, device_type)?;
-        let recorded = Recorded::new(
-            stream.to_core(device_type, event.device_id),
-            on_capture.number(),
-        )
-        .map_err(|error| match error.code() {
-            crate::errno::ENOTSUP => Error::new(
-                error.code(),
-                format!("{OPERATION} on {device_type}: {error}"),
-            ),
-            _ => with_capture_hint(
+        let stream = stream.to_core(self.device_type());
+        // The core's event lives as long as an array without data, which every struct shares.
+        let none = ArrowArray {
+            release: self.live().and(Some(release_nothing)),
+            ..ArrowArray::zeroed()
+        };
+        // SAFETY: the array is as the text asks for it.
+        let mut holder = unsafe { Self::from_raw(self.as_raw().around(none)) };
+        // SAFETY: as in wait_on.
+        unsafe {
+            let array = holder.as_mut_ptr();
+            call!(
                 OPERATION,
-                error,
-                "export before the capture begins, or pass OnCapture::External for an event \
-                     that each launch of the graph records",
-            ),
-        })?;
-        let pointer = recorded.address();
+                DeviceArrayExportWithEvent(array, stream, on_capture as c_int)
+            )?;
+        }
+        let event = holder.sync_event();
         let share = Shown {
-            share: Arc::new(recorded),
+            share: Arc::new(holder),
             data: 0,
         };
         // SAFETY: the owner vouches for the array, and is borrowed alone.
         unsafe {
             let raw = self.as_mut_ptr();
             hook::attach_event(OPERATION, &raw mut (*raw).array, &share)?;
-            (*raw).sync_event = pointer;
+            (*raw).sync_event = event;
         }
         Ok(())
     }
@@ -374,22 +305,19 @@ impl DeviceArray {
     /// Errors: also EINVAL for a released array, and for a stream of another runtime than the array's:
     /// then the array is leaked, because that stream says nothing about the work that reads it.
     pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
-        const OPERATION: &str = "release_after";
-        self.event(OPERATION)?;
         let mut raw = self.into_raw();
         // Work of any runtime may read an array that has none.
         let runtime = Runtime::of(raw.device_type);
-        let other = runtime.and_then(|_| stream.check(OPERATION, raw.device_type).err());
-        let stream = stream.to_core(raw.device_type, raw.device_id);
+        let stream = stream.to_core(runtime.map_or(stream.device_type, |_| raw.device_type));
         // SAFETY: the array was owned, and the core takes it. The stream is alive, see
         // Stream::from_raw.
         unsafe {
-            checked(|message| {
-                let on_capture = core::FLETCHING_CAPTURE_REFUSE;
-                core::DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture, message)
-            })
+            let on_capture = core::FLETCHING_CAPTURE_REFUSE;
+            call!(
+                "release_after",
+                DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture)
+            )
         }
-        .map_err(|error| other.unwrap_or(error))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use super::core::{self, checked, renamed_vulkan, FletchingVulkanWaitContext};
+use super::core::{self, call, checked, FletchingVulkanWaitContext};
 use crate::{DeviceArray, Error};
 
 /// The Vulkan objects for a wait on a `VkEvent`, which the producer passes separately.
@@ -68,12 +68,14 @@ impl DeviceArray {
     ///
     /// The array's event, if it has one, was created with the `VkDevice` of the context.
     pub unsafe fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
-        const OPERATION: &str = "synchronize_vulkan";
-        let event = self.event(OPERATION)?;
         // SAFETY: the caller vouches for the event. The array is alive, and so is the device, see
         // VulkanContext::new.
-        unsafe { checked(|message| core::EventSynchronizeVulkan(&event, &context.0, message)) }
-            .map_err(|error| renamed_vulkan(OPERATION, error))
+        unsafe {
+            call!(
+                "synchronize_vulkan",
+                DeviceArraySynchronizeVulkan(self.as_raw(), &context.0)
+            )
+        }
     }
 
     /// Records a wait for the event into a command buffer. Later commands see the producer's writes.
@@ -90,13 +92,13 @@ impl DeviceArray {
         context: &VulkanContext,
         command_buffer: *mut c_void,
     ) -> Result<(), Error> {
-        const OPERATION: &str = "wait_on_vulkan";
-        let event = self.event(OPERATION)?;
         // SAFETY: as in synchronize_vulkan.
         unsafe {
-            checked(|message| core::EventWaitOnVulkan(&event, &context.0, command_buffer, message))
+            call!(
+                "wait_on_vulkan",
+                DeviceArrayWaitOnVulkan(self.as_raw(), &context.0, command_buffer)
+            )
         }
-        .map_err(|error| renamed_vulkan(OPERATION, error))
     }
 
     /// Whether the event has happened. Does not block. The event must not be a device-only event.
@@ -105,13 +107,14 @@ impl DeviceArray {
     ///
     /// The array's event, if it has one, was created with the `VkDevice` of the context.
     pub unsafe fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
-        const OPERATION: &str = "is_ready_vulkan";
-        let (event, mut ready) = (self.event(OPERATION)?, 0);
+        let mut ready = 0;
         // SAFETY: as in synchronize_vulkan.
         unsafe {
-            checked(|message| core::EventReadyVulkan(&event, &context.0, &raw mut ready, message))
+            call!(
+                "is_ready_vulkan",
+                DeviceArrayReadyVulkan(self.as_raw(), &context.0, &raw mut ready)
+            )?;
         }
-        .map_err(|error| renamed_vulkan(OPERATION, error))?;
         Ok(ready != 0)
     }
 }

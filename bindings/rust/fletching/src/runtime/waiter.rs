@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use fletching_abi::ArrowDeviceType;
 
-use super::core::{self, checked, FletchingMessage, FletchingWaiter};
+use super::core::{self, call, checked, FletchingMessage, FletchingWaiter};
 use super::{Stream, SyncEvent};
 use crate::error::{discard, guarded};
 use crate::Error;
@@ -81,7 +81,7 @@ pub fn register_waiter(
     };
     exchange(device_type, Some(Arc::new(waiter)), || {
         // SAFETY: the core copies the struct.
-        unsafe { checked(|message| core::RegisterWaiter(device_type, &calls, message)) }
+        unsafe { call!("register_waiter", RegisterWaiter(device_type, &calls)) }
     })
     .map(drop)
 }
