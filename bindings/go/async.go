@@ -70,9 +70,14 @@ func (s *AsyncStream) consumer() *asyncConsumer {
 	return s.core
 }
 
-// NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done.
+// NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done, and fails with
+// EINVAL when there is none.
 func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	core := newAsyncConsumer(options)
+	if ctx == nil {
+		core.cancel(noContext("async stream"))
+		ctx = context.Background()
+	}
 	detach := context.AfterFunc(ctx, func() { core.cancel(canceled("async stream", ctx)) })
 	stream := &AsyncStream{core, detach}
 	runtime.AddCleanup(stream, func(core *asyncConsumer) {
@@ -90,7 +95,8 @@ func canceled(what string, ctx context.Context) error {
 }
 
 // Handler returns the address of an ArrowAsyncDeviceStreamHandler in memory of C, for one producer, which
-// has to call its release in any case. The address is valid until the release and Close; nil after Close.
+// has to call its release in any case. The address is valid until the release and Close; nil after Close, and without
+// memory for it, which ends the stream with ENOMEM.
 func (s *AsyncStream) Handler() unsafe.Pointer {
 	defer runtime.KeepAlive(s)
 	return s.consumer().expose()

@@ -357,13 +357,18 @@ func (c *asyncConsumer) expose() unsafe.Pointer {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.handler == nil && !c.closed {
+		handle, ok := newHandle(c)
+		if !ok {
+			c.unlocked(func() { c.cancel(noMemory("async stream")) })
+			return nil
+		}
 		c.handler = (*abi.ArrowAsyncDeviceStreamHandler)(C.malloc(C.size_t(unsafe.Sizeof(*c.handler))))
 		*c.handler = abi.ArrowAsyncDeviceStreamHandler{
 			OnSchema:    callbacks.ArrowAsyncDeviceStreamHandlerOnSchemaStub(),
 			OnNextTask:  callbacks.ArrowAsyncDeviceStreamHandlerOnNextTaskStub(),
 			OnError:     callbacks.ArrowAsyncDeviceStreamHandlerOnErrorStub(),
 			Release:     callbacks.ArrowAsyncDeviceStreamHandlerReleaseStub(),
-			PrivateData: callbacks.NewHandle(c),
+			PrivateData: handle,
 		}
 		c.users.Add(1)
 	}

@@ -80,6 +80,10 @@ func newAsyncSending(ctx context.Context, p AsyncProducer, handler unsafe.Pointe
 	if p.DeviceType == 0 {
 		err = brokenRule("async-producer.device-type-set", "producer: device_type: 0: expected the device type of the batches")
 	}
+	handle, ok := newHandle(s)
+	if !ok {
+		handle, err = spent, noMemory("producer")
+	}
 	if err != nil {
 		s.stop(asyncByFailure, err)
 	}
@@ -87,7 +91,7 @@ func newAsyncSending(ctx context.Context, p AsyncProducer, handler unsafe.Pointe
 	memory := C.malloc(C.size_t(size + uintptr(len(metadata))))
 	s.producer = (*abi.ArrowAsyncProducer)(memory)
 	*s.producer = abi.ArrowAsyncProducer{
-		DeviceType: p.DeviceType, PrivateData: callbacks.NewHandle(s),
+		DeviceType: p.DeviceType, PrivateData: handle,
 		Request: callbacks.ArrowAsyncProducerRequestStub(), Cancel: callbacks.ArrowAsyncProducerCancelStub(),
 	}
 	if len(metadata) > 0 {
@@ -110,7 +114,9 @@ func encoded(metadata Metadata) ([]byte, error) {
 func (s *asyncSending) free() {
 	s.endSource()
 	<-s.sourceEnd
-	callbacks.DeleteHandle(s.producer.PrivateData)
+	if s.producer.PrivateData != spent {
+		callbacks.DeleteHandle(s.producer.PrivateData)
+	}
 	C.free(unsafe.Pointer(s.producer))
 }
 
@@ -239,7 +245,12 @@ func (s *asyncSending) sendSchema(schema *Schema) asyncStep {
 
 func (s *asyncSending) sendBatch(task *asyncTask) asyncStep {
 	s.sent++
-	handle := callbacks.NewHandle(task)
+	handle, ok := newHandle(task)
+	if !ok {
+		task.close()
+		s.stop(asyncByFailure, noMemory("producer: batch"))
+		return asyncCalls
+	}
 	var metadata uintptr
 	var pinner runtime.Pinner
 	if len(task.metadata) > 0 {

@@ -168,14 +168,18 @@ type asyncTask struct {
 
 var asyncTasks = sync.Pool{New: func() any { return new(asyncTask) }}
 
-// spentTask is what a task is when it was extracted.
-type spentTask struct{}
+// nobody is a task that was extracted, and the producer of a stream that did not begin.
+type nobody struct{}
 
-func (spentTask) ExtractData(*abi.ArrowAsyncTask, *abi.ArrowDeviceArray) int32 {
+func (nobody) ExtractData(*abi.ArrowAsyncTask, *abi.ArrowDeviceArray) int32 {
 	return abi.EINVAL
 }
 
-var spent = callbacks.NewHandle(spentTask{})
+func (nobody) Request(*abi.ArrowAsyncProducer, int64) {}
+
+func (nobody) Cancel(*abi.ArrowAsyncProducer) {}
+
+var spent = callbacks.NewHandle(nobody{})
 
 // ExtractData moves the array out, or drops it. Of several calls one deletes the handle.
 func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceArray) int32 {

@@ -29,8 +29,8 @@ import (
 // devices of the type cannot access, for one that is nil or closed, for one whose type is not that of the
 // schema, as far as Array.DeclareType and the structs show.
 //
-// Errors: EINVAL when the schema is nil, closed or malformed, the device type is 0, or the iterator nil; then nothing
-// was moved.
+// Errors: EINVAL when the schema is nil, closed or malformed, the device type is 0, or the iterator nil; ENOMEM. Then
+// nothing was moved.
 //
 // Text: Arrow C device stream interface.
 func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error]) (*DeviceArrayStream, error) {
@@ -47,15 +47,19 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 	if batches == nil {
 		return nil, noBatches()
 	}
-	types, shared, err := shareSchema(schema)
+	types, err := streamTypes(schema)
 	if err != nil {
 		return nil, err
 	}
-	check := func(batch *DeviceArray, number int) error {
-		if err := new(Options).checkBatch(batch.get(), deviceType); err != nil {
-			return err
-		}
-		return types.checkBatch("", number, batch.base(), batch.known)
+	handle, err := newProducer[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray](schema, batches,
+		func(batch *DeviceArray, number int) error {
+			if err := new(Options).checkBatch(batch.get(), deviceType); err != nil {
+				return err
+			}
+			return types.checkBatch("", number, batch.base(), batch.known)
+		})
+	if err != nil {
+		return nil, err
 	}
 	stream := &DeviceArrayStream{deviceType: deviceType}
 	stream.fill(&deviceArrayStreamKind, abi.ArrowDeviceArrayStream{
@@ -64,14 +68,14 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 		GetNext:      callbacks.ArrowDeviceArrayStreamGetNextStub(),
 		GetLastError: callbacks.ArrowDeviceArrayStreamGetLastErrorStub(),
 		Release:      callbacks.ArrowDeviceArrayStreamReleaseStub(),
-		PrivateData:  newProducer[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray](shared, batches, check),
+		PrivateData:  handle,
 	})
 	stream.begin(&deviceStreams, &stream.Options)
 	return stream, nil
 }
 
-// NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed or malformed. Text:
-// Arrow C stream interface.
+// NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed or malformed, ENOMEM.
+// Text: Arrow C stream interface.
 func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStream, error) {
 	return NewArrayStreamFrom(schema, readerOf(batches))
 }
@@ -81,7 +85,12 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 	if batches == nil {
 		return nil, noBatches()
 	}
-	types, shared, err := shareSchema(schema)
+	types, err := streamTypes(schema)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := newProducer[abi.ArrowArrayStream, abi.ArrowArray](schema, batches,
+		func(batch *Array, number int) error { return types.checkBatch("", number, batch.base(), batch.known) })
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +100,7 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 		GetNext:      callbacks.ArrowArrayStreamGetNextStub(),
 		GetLastError: callbacks.ArrowArrayStreamGetLastErrorStub(),
 		Release:      callbacks.ArrowArrayStreamReleaseStub(),
-		PrivateData: newProducer[abi.ArrowArrayStream, abi.ArrowArray](shared, batches,
-			func(batch *Array, number int) error { return types.checkBatch("", number, batch.base(), batch.known) }),
+		PrivateData:  handle,
 	})
 	stream.begin(&hostStreams, nil)
 	return stream, nil
@@ -100,17 +108,11 @@ func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, e
 
 func noBatches() error { return invalid("stream: batches: nil: expected an iterator or a reader") }
 
-// shareSchema moves the schema of a stream in.
-func shareSchema(schema *Schema) (*SchemaBuilder, *Shared[*Schema], error) {
+func streamTypes(schema *Schema) (*SchemaBuilder, error) {
 	if schema == nil || schema.IsReleased() {
-		return nil, nil, closed("stream: schema")
+		return nil, closed("stream: schema")
 	}
-	types, err := typesOf("stream: schema", schema)
-	if err != nil {
-		return nil, nil, err
-	}
-	shared, err := schema.Share()
-	return types, shared, err
+	return typesOf("stream: schema", schema)
 }
 
 // producer is the state of an exported stream, and has its callbacks.
@@ -132,10 +134,17 @@ type batch interface {
 	Export(address unsafe.Pointer) error
 }
 
-func newProducer[S, B raw, T batch](schema *Shared[*Schema], batches Reader[T], check func(T, int) error) uintptr {
-	p := &producer[S, B, T]{schema: schema, batches: batches, check: check}
-	p.handle = callbacks.NewHandle(p)
-	return p.handle
+// newProducer moves the schema in, unless it fails.
+func newProducer[S, B raw, T batch](schema *Schema, batches Reader[T], check func(T, int) error) (handle uintptr, err error) {
+	p := &producer[S, B, T]{batches: batches, check: check}
+	var ok bool
+	if p.handle, ok = newHandle(p); !ok {
+		return 0, noMemory("stream")
+	}
+	if p.schema, err = schema.Share(); err != nil {
+		dropHandle(p.handle)
+	}
+	return p.handle, err
 }
 
 func (p *producer[S, B, T]) GetSchema(_ *S, out *abi.ArrowSchema) int32 {
