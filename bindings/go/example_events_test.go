@@ -7,6 +7,7 @@ package fletching_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/fletching/fletching/bindings/go"
 )
@@ -20,5 +21,9 @@ func ExampleDeviceArray_Synchronize() {
 		}
 		return nil // and copy what is at array.Buffer(1)
 	}
-	_ = copyOut
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	array := must(must(fletching.FromValues([]int32{1, 2})).ToDevice()) // in a real program of a producer in C
+	fmt.Println(copyOut(ctx, array), array.IsReleased())
+	// Output: <nil> true
 }

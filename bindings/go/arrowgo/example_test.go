@@ -17,14 +17,28 @@ import (
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
+var idSchema = arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
+
+func idBatch(ids ...int64) arrow.RecordBatch {
+	builder := array.NewRecordBuilder(memory.NewGoAllocator(), idSchema)
+	defer builder.Release()
+	builder.Field(0).(*array.Int64Builder).AppendValues(ids, nil)
+	return builder.NewRecordBatch()
+}
+
+// printIDs prints the values of every batch of a reader of arrow-go.
+func printIDs(reader array.RecordReader) {
+	for reader.Next() {
+		fmt.Println(reader.RecordBatch().Column(0))
+	}
+	if err := reader.Err(); err != nil {
+		panic(err)
+	}
+}
+
 // A record batch of arrow-go is passed to a consumer in C, and what C returns becomes a record batch.
 func Example() {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	builder := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
-	builder.Field(0).(*array.Int64Builder).AppendValues([]int64{1, 2, 3}, nil)
-	batch := builder.NewRecordBatch()
-	builder.Release()
-
+	batch := idBatch(1, 2, 3)
 	exported := must(arrowgo.ExportRecordBatch(batch)) // pinned, not copied
 	batch.Release()
 	var raw abi.ArrowArray // in a real program its address comes from C
@@ -33,7 +47,7 @@ func Example() {
 	}
 	imported := must(must(fletching.ImportArray(unsafe.Pointer(&raw))).ToDevice())
 
-	back, err := arrowgo.ImportRecordBatch(context.Background(), imported, schema, arrowgo.Options{})
+	back, err := arrowgo.ImportRecordBatch(context.Background(), imported, idSchema, arrowgo.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -42,21 +56,83 @@ func Example() {
 	// Output: 3 [1 2 3]
 }
 
+// One column goes to C with its schema, and comes back.
+func ExampleExportArray() {
+	builder := array.NewStringBuilder(memory.NewGoAllocator())
+	builder.AppendValues([]string{"ash", "", "yew"}, []bool{true, false, true})
+	names := builder.NewStringArray()
+	builder.Release()
+	exported := must(must(arrowgo.ExportArray(names)).ToDevice())
+	schema := must(arrowgo.ExportField(arrow.Field{Name: "wood", Type: names.DataType(), Nullable: true}))
+	names.Release() // the exported array keeps the memory
+
+	field := must(arrowgo.ImportField(schema))
+	imported := must(arrowgo.ImportArray(context.Background(), exported, field.Type, arrowgo.Options{}))
+	defer imported.Release()
+	fmt.Println(field.Name, imported)
+	// Output: wood ["ash" (null) "yew"]
+}
+
+// The schema of record batches keeps its metadata.
+func ExampleExportSchema() {
+	metadata := arrow.NewMetadata([]string{"origin"}, []string{"sensor 7"})
+	exported := must(arrowgo.ExportSchema(arrow.NewSchema(idSchema.Fields(), &metadata)))
+	fmt.Println(exported.Format(), exported.Child(0).Name(), exported.Child(0).Format())
+	imported := must(arrowgo.ImportSchema(exported)) // closes what it imports
+	fmt.Println(imported.Metadata().ToMap())
+	// Output:
+	// +s id l
+	// map[origin:sensor 7]
+}
+
+// A batch that came with its schema, as a file or a message has it.
+func ExampleImportBatch() {
+	schema, source, err := fletching.NewRecordBatch(fletching.NumberColumn("id", []int64{4, 5}))
+	if err != nil {
+		panic(err)
+	}
+	batch, err := arrowgo.ImportBatch(context.Background(), must(source.ToDevice()), schema, arrowgo.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer batch.Release()
+	fmt.Println(batch.Schema().Field(0).Name, batch.Column(0))
+	// Output: id [4 5]
+}
+
+// A reader of arrow-go becomes a stream of C, which another part of the program reads.
+func ExampleExportReader() {
+	first, second := idBatch(1, 2), idBatch(3)
+	source := must(array.NewRecordReader(idSchema, []arrow.RecordBatch{first, second}))
+	first.Release()
+	second.Release()
+	exported := must(arrowgo.ExportReader(source))
+	source.Release() // the stream keeps the reader
+	var raw abi.ArrowArrayStream
+	if err := exported.Export(unsafe.Pointer(&raw)); err != nil {
+		panic(err)
+	}
+
+	stream := must(fletching.ImportArrayStream(unsafe.Pointer(&raw)))
+	reader := must(arrowgo.ImportHostReader(context.Background(), stream, arrowgo.Options{}))
+	defer reader.Release() // closes the stream
+	printIDs(reader)
+	// Output:
+	// [1 2]
+	// [3]
+}
+
 // A device stream is read as any reader of arrow-go is: events are waited for, and memory that the CPU
 // cannot access is an error.
 func ExampleImportReader() {
-	sum := func(ctx context.Context, stream *fletching.DeviceArrayStream) (total int64, err error) {
-		reader, err := arrowgo.ImportReader(ctx, stream, arrowgo.Options{Alignment: arrowgo.CopyMisaligned})
-		if err != nil {
-			return 0, err
-		}
-		defer reader.Release()
-		for reader.Next() {
-			for _, value := range reader.RecordBatch().Column(0).(*array.Int64).Int64Values() {
-				total += value
-			}
-		}
-		return total, reader.Err()
-	}
-	_ = sum
+	schema := must(arrowgo.ExportSchema(idSchema))
+	stream := must(fletching.NewDeviceArrayStream(schema, abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
+		batch := idBatch(6, 7)
+		defer batch.Release()
+		yield(must(arrowgo.ExportRecordBatch(batch)).ToDevice())
+	}))
+	reader := must(arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{Alignment: arrowgo.CopyMisaligned}))
+	defer reader.Release()
+	printIDs(reader)
+	// Output: [6 7]
 }

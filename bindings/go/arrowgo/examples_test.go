@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package arrowgo_test
+
+import (
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/internal/examples"
+)
+
+func TestEveryOperationHasAnExample(t *testing.T) { examples.Check(t, nil, nil) }
