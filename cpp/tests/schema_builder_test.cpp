@@ -218,6 +218,24 @@ TEST(Rules, schema_dictionary_null_otherwise) {
   EXPECT_EQ(make_schema({.format = "i"}).value()->dictionary, nullptr);
 }
 
+// The limit itself is allowed.
+TEST(MakeSchema, RefusesMoreStructsThanALibraryReads) {
+  const SchemaNode pair{.format = "+s", .children = {{.format = "i"}}};
+  detail::SchemaSize size{.structs = detail::kMaxStructs - 2};
+  EXPECT_TRUE(detail::measure(pair, &size));
+  size = {.structs = detail::kMaxStructs - 1};
+  const Status wide = detail::measure(pair, &size);
+  ASSERT_FALSE(wide);
+  EXPECT_EQ(wide.error().message(), "child 0: one of too many: expected at most 4194304 structs");
+}
+
+// As of a few long texts that millions of nodes share.
+TEST(MakeSchema, DoesNotWrapTheSizeOfTheTexts) {
+  detail::SchemaSize size{.text = INT64_MAX - 2};
+  EXPECT_TRUE(detail::measure({.format = "i"}, &size));
+  EXPECT_FALSE(size.text);
+}
+
 TEST(Rules, schema_release_set) {
   const Schema schema = make_schema(kBatch).value();
   EXPECT_NE(schema->release, nullptr);

@@ -15,6 +15,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/detail/block.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/format.hpp"
@@ -45,7 +46,7 @@ using SchemaBlock = Block<ArrowSchema, char, NoObject>;
 /// What the block of a schema has to hold below and for the root.
 struct SchemaSize {
   int64_t structs = 0;
-  int64_t text = 0;
+  Size text = 0;  // none: more than memory can hold
 };
 
 /// Refuses a text that no C string can hold.
@@ -103,12 +104,18 @@ inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
     return Error(EINVAL,
                  "dictionary: expected at most one, got " + std::to_string(node.dictionary.size()));
   if (Status known = check_below(node); !known) return known;
-  size->structs += 1;
-  size->text += static_cast<int64_t>(node.format.size() + node.name.size() + 2);
+  if (++size->structs > kMaxStructs)
+    return Error(EINVAL,
+                 "one of too many: expected at most " + std::to_string(kMaxStructs) + " structs");
+  const auto add_text = [size](size_t bytes) {
+    size->text = add(size->text, size_of(static_cast<int64_t>(bytes)));
+  };
+  add_text(node.format.size() + 1);
+  add_text(node.name.size() + 1);
   if (!node.metadata.empty()) {
     const Result<size_t> metadata = encoded_size(node.metadata);
     if (!metadata) return metadata.error();
-    size->text += static_cast<int64_t>(*metadata);
+    add_text(*metadata);
   }
   const auto below = [&](const SchemaNode& child, const std::string& where) -> Status {
     const Status measured = measure(child, size, depth + 1);
@@ -178,8 +185,8 @@ class SchemaWriter {
 ///
 /// Errors: EINVAL for a format that is empty, for a format or name that is not UTF-8 or has a NUL
 /// in it, for metadata that cannot be encoded, and for maps, run ends and dictionary indices
-/// without the children or the format that they have to have; the text says in which child. ENOMEM.
-/// What other formats mean is not looked at.
+/// without the children or the format that they have to have, more than 256 levels and more than
+/// 2^22 structs; the text says in which child. ENOMEM. What other formats mean is not looked at.
 ///
 /// Source: Arrow C data interface, "The ArrowSchema structure".
 inline Result<Schema> make_schema(const SchemaNode& node) noexcept {
@@ -187,7 +194,8 @@ inline Result<Schema> make_schema(const SchemaNode& node) noexcept {
     detail::SchemaSize size;
     const Status measured = detail::measure(node, &size);
     if (!measured) return Error(EINVAL, "make_schema: " + measured.error().message());
-    auto* block = detail::SchemaBlock::make(size.structs - 1, size.text, {});
+    detail::SchemaBlock* block = nullptr;
+    if (size.text) block = detail::SchemaBlock::make(size.structs - 1, *size.text, {});
     if (block == nullptr) return detail::out_of_memory();
     block->shares.store(size.structs, std::memory_order_relaxed);
     Result<Schema> schema(std::in_place);
