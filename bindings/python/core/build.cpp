@@ -178,8 +178,8 @@ void bind_build(nb::module_& module) {
       "views the buffers of long texts follow; the list of their sizes is made.\n"
       "Nothing is copied: do not change the values while the array or an export of it is used.\n"
       "`children` and `dictionary` are arrays of any library. Error for a buffer that is too\n"
-      "small, for offsets, views, type ids, run ends and indices that refer to nothing, and for\n"
-      "children of another type or number.");
+      "small, for offsets, views, type ids, run ends and indices that refer to nothing, for views\n"
+      "that differ from their text, and for children of another type or number.");
 }
 
 }  // namespace fletching::python

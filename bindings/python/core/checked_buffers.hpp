@@ -197,18 +197,28 @@ class Buffers {
            std::to_string(needed) + " bytes, got " + got);
   }
 
-  /// A view of text: its size, and of a long one four bytes, the number of the buffer and the place
-  /// in it.
-  void check_view(int64_t index) {
-    constexpr int32_t kInView = 12;
+  /// A view: its size, then a short text and zeros, or of a long text its first four bytes, the
+  /// number of the buffer and the place in it. Arrow columnar format, "Variable-size Binary View
+  /// Layout".
+  void check_view(int64_t index) const {
+    constexpr int32_t kInView = 12, kPrefix = 4;
     if (is_null(index)) return;
+    const char* const view = static_cast<const char*>(addresses_[1]) + index * 16;
+    const char* const text = view + sizeof(int32_t);
     const auto size = read<int32_t>(1, index * 16);
+    if (size >= 0 && size <= kInView) {
+      if (std::all_of(text + size, text + kInView, [](char byte) { return byte == 0; })) return;
+      refuse("buffer 1: view " + std::to_string(index) + ": expected zeros behind a text of " +
+             std::to_string(size) + " bytes");
+    }
     const auto buffer = read<int32_t>(1, index * 16 + 8), from = read<int32_t>(1, index * 16 + 12);
-    if (size >= 0 && size <= kInView) return;
     const int64_t variadic = static_cast<int64_t>(sizes_.size()) - format_.n_buffers;
     if (size >= 0 && buffer >= 0 && buffer < variadic && from >= 0 &&
         int64_t{from} + size <= size_of(static_cast<size_t>(format_.n_buffers + buffer))) {
-      return;
+      const void* const bytes = addresses_[static_cast<size_t>(format_.n_buffers + buffer)];
+      if (std::memcmp(text, static_cast<const char*>(bytes) + from, kPrefix) == 0) return;
+      refuse("buffer 1: view " + std::to_string(index) +
+             ": the first 4 bytes differ from those in the buffer");
     }
     refuse("buffer 1: view " + std::to_string(index) + " is outside of the buffers: got " +
            std::to_string(size) + " bytes at " + std::to_string(from) + " of buffer " +

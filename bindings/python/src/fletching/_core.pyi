@@ -510,8 +510,8 @@ def from_buffers(
     views the buffers of long texts follow; the list of their sizes is made.
     Nothing is copied: do not change the values while the array or an export of it is used.
     `children` and `dictionary` are arrays of any library. Error for a buffer that is too
-    small, for offsets, views, type ids, run ends and indices that refer to nothing, and for
-    children of another type or number.
+    small, for offsets, views, type ids, run ends and indices that refer to nothing, for views
+    that differ from their text, and for children of another type or number.
     """
 
 def move_to_capsule(address: int, name: str) -> CapsuleType: ...
