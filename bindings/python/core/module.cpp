@@ -57,9 +57,6 @@ int copy_module(PyObject* module) {
 
 PyModuleDef_Slot again_slots[] = {
     {Py_mod_exec, reinterpret_cast<void*>(&copy_module)},
-#ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
     {0, nullptr},
 };
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import sys
 from array import array
 
 import fletching
@@ -47,6 +48,7 @@ def arrays() -> None:
 def main() -> None:
     assert importlib.metadata.version("fletching") == fletching.__version__
     assert importlib.util.find_spec("numpy") is None
+    assert getattr(sys, "_is_gil_enabled", lambda: True)()
     try:
         Schema.from_arrow(Empty())
     except TypeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ from pathlib import Path
 import fletching
 
 PACKAGE = Path(fletching.__file__).resolve().parents[1]
+SOURCES = Path(__file__).resolve().parents[1]
 
 
 def run(code: str) -> str:
@@ -91,3 +93,9 @@ def test_import_in_second_interpreter_leaves_the_first_one_alone() -> None:
         "fletching: expected the main interpreter, got a second one",
         "<fletching.Schema uint8, not nullable> <fletching.Array uint8, length 1>",
     ]
+
+
+def test_extension_leaves_the_gil_of_a_free_threaded_python_on() -> None:
+    """Its own state is not safe without the GIL, and no such Python is at hand to show more."""
+    for file in (SOURCES / "CMakeLists.txt", *(SOURCES / "core").glob("*.?pp")):
+        assert not re.search(r"(?m)^[^#/]*(FREE_THREADED|Py_mod_gil)", file.read_text()), file
