@@ -134,6 +134,10 @@ func (i *imported) data(raw *abi.ArrowArray, dataType arrow.DataType, at *place,
 		buffers = nil
 	case arrow.SPARSE_UNION, arrow.DENSE_UNION:
 		nulls = 0
+	default:
+		if buffers[0] == nil { // no nulls, which a producer need not have counted
+			nulls = 0
+		}
 	}
 	children, err := i.children(raw, storage, is, length+offset, at)
 	if err != nil {
@@ -214,7 +218,7 @@ func (i *imported) buffers(raw *abi.ArrowArray, is layout, length, offset int64,
 		first = 1
 		if addresses[0] != 0 {
 			result[0] = i.buffer(addresses[0], (rows+7)/8)
-		} else if length > 0 && raw.NullCount != 0 {
+		} else if length > 0 && raw.NullCount > 0 {
 			return nil, invalid("%v.buffers[0]: NULL: expected a validity buffer, because null_count is %d", at, raw.NullCount)
 		}
 	}

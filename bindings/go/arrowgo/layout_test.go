@@ -22,6 +22,38 @@ import (
 
 type arrays = []fletching.ArrayBuilder
 
+func TestImportArrayWithUncountedNullsAndNoValidityHasNone(t *testing.T) {
+	var memory [8]int64
+	var pinner runtime.Pinner
+	pinner.Pin(&memory)
+	defer pinner.Unpin()
+	at := uintptr(unsafe.Pointer(&memory))
+	ints := fletching.ArrayBuilder{Length: 1, NullCount: -1, Buffers: []uintptr{0, at}}
+	entries := fletching.ArrayBuilder{Length: 1, NullCount: -1, Buffers: []uintptr{0}, Children: arrays{ints, ints}}
+	int32s := arrow.PrimitiveTypes.Int32
+	for _, each := range []struct {
+		builder  fletching.ArrayBuilder
+		dataType arrow.DataType
+	}{
+		{ints, int32s},
+		{entries, arrow.StructOf(arrow.Field{Name: "a", Type: int32s}, arrow.Field{Name: "b", Type: int32s})},
+		{fletching.ArrayBuilder{Length: 1, NullCount: -1, Buffers: []uintptr{0, at}, Children: arrays{entries}}, arrow.MapOf(int32s, int32s)},
+		{fletching.ArrayBuilder{Length: 1, Children: arrays{ints, ints}}, arrow.RunEndEncodedOf(int32s, int32s)},
+	} {
+		source := must(must(each.builder.Build(nil)).ToDevice())
+		imported, err := arrowgo.ImportArray(context.Background(), source, each.dataType, arrowgo.Options{})
+		if err != nil {
+			t.Fatalf("%v: %v", each.dataType, err)
+		}
+		for _, data := range append(imported.Data().Children(), imported.Data()) {
+			if data.NullN() != 0 {
+				t.Errorf("%v: expected no nulls, got %d", each.dataType, data.NullN())
+			}
+		}
+		imported.Release()
+	}
+}
+
 func TestImportArrayRefusesWrongLayout(t *testing.T) {
 	var memory [8]int64
 	var pinner runtime.Pinner
@@ -56,7 +88,6 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, 0, bad + 8}}, arrow.BinaryTypes.StringView, "buffers[3]: size out of range"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0}}, arrow.FixedWidthTypes.Boolean, "buffers[1]: NULL"},
 		{fletching.ArrayBuilder{Length: 1, NullCount: 1, Buffers: []uintptr{0, at}}, int32s, "buffers[0]: NULL"},
-		{fletching.ArrayBuilder{Length: 1, NullCount: -1, Buffers: []uintptr{0, at}}, int32s, "buffers[0]: NULL"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0, at}}, texts, "buffers[1]: NULL"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, bad + 4, at}}, texts, "buffers[1]: last offset out of range"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, bad, at}}, arrow.BinaryTypes.LargeString, "buffers[1]: last offset out of range"},

@@ -230,7 +230,7 @@ class ArrayCheck {
 
   static constexpr bool may_be_null(const ArrowArray& array, const BufferWidth& width) noexcept {
     if (array.length <= 0 || width.bits == 0) return true;
-    return width.is_validity && array.null_count != -1 && array.null_count <= 0;
+    return width.is_validity && array.null_count <= 0;
   }
 
   FLETCHING_DETAIL_COLD void null_buffer(const ArrowArray& array, int64_t index,
@@ -324,7 +324,8 @@ inline constexpr size_t kMostFindings = 64;
 /// - null_count is 0 or -1 for unions, run-end encoded arrays, run ends, and the entries and keys
 /// of
 ///   a map;
-/// - no buffer is NULL but an empty one, or the validity bitmap of an array without nulls;
+/// - no buffer is NULL but an empty one, or the validity bitmap of an array with a null_count of 0
+///   or -1 (docs/reference/errata.md, null-bitmap-not-counted);
 /// - the children of a struct, a sparse union, a fixed-size list and a run-end encoded array are
 ///   long enough for their parent.
 ///

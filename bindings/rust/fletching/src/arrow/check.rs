@@ -248,7 +248,7 @@ impl Node<'_> {
         }
         // A bitmap takes fewer bytes than there are rows.
         bits(1).ok_or_else(|| self.too_large())?;
-        if first == 1 && buffers[0].is_null() && self.raw.null_count != 0 && !is_empty {
+        if first == 1 && buffers[0].is_null() && self.raw.null_count > 0 && !is_empty {
             return Err(null(0));
         }
         for (index, spec) in self.layout.buffers.iter().enumerate() {

@@ -202,6 +202,19 @@ fn spoiled(column: ArrayRef, change: impl FnOnce(&mut ArrowArray)) -> String {
 }
 
 #[test]
+fn an_unknown_null_count_without_a_bitmap_means_no_nulls() {
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+    let (schema, array) = from_record_batch(&batch).unwrap();
+    // SAFETY: the array has one child, which is used here only.
+    unsafe { (**array.as_raw().children).null_count = -1 };
+    // SAFETY: the buffers are those of arrow-rs.
+    let back = unsafe { to_record_batch(&schema, array, checked()) }.unwrap();
+    assert_eq!(back.column(0).null_count(), 0);
+    assert_eq!(back, batch);
+}
+
+#[test]
 fn faults_below_are_named_by_their_place() {
     let starts = |what: &str, change: fn(&mut ArrowArray)| {
         let text = spoiled(Arc::new(Int32Array::from(vec![1, 2])), change);

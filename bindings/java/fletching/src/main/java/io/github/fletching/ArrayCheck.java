@@ -205,7 +205,7 @@ final class ArrayCheck {
       long bits = format.bits[i];
       sized(at, () -> Math.multiplyExact(Math.addExact(values, more), bits));
       boolean validity = i == 0 && format.hasValidity();
-      boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls == 0);
+      boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls <= 0);
       checkBuffer(at, list, i, empty);
     }
     if (views) { // the variadic buffers may be empty, the list of their sizes only without them
