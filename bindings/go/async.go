@@ -70,8 +70,8 @@ func (s *AsyncStream) consumer() *asyncConsumer {
 	return s.core
 }
 
-// NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done, and fails with
-// EINVAL when there is none.
+// NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done. With a nil context
+// the stream fails with EINVAL.
 func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	core := newAsyncConsumer(options)
 	if ctx == nil {

@@ -30,7 +30,7 @@ import (
 // schema, as far as Array.DeclareType and the structs show.
 //
 // Errors: EINVAL when the schema is nil, closed or malformed, the device type is 0, or the iterator nil; ENOMEM. Then
-// nothing was moved.
+// the schema and the iterator are still the caller's.
 //
 // Text: Arrow C device stream interface.
 func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error]) (*DeviceArrayStream, error) {

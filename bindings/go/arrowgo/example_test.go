@@ -78,7 +78,7 @@ func ExampleExportSchema() {
 	metadata := arrow.NewMetadata([]string{"origin"}, []string{"sensor 7"})
 	exported := must(arrowgo.ExportSchema(arrow.NewSchema(idSchema.Fields(), &metadata)))
 	fmt.Println(exported.Format(), exported.Child(0).Name(), exported.Child(0).Format())
-	imported := must(arrowgo.ImportSchema(exported)) // closes what it imports
+	imported := must(arrowgo.ImportSchema(exported)) // closes the exported schema
 	fmt.Println(imported.Metadata().ToMap())
 	// Output:
 	// +s id l
