@@ -26,7 +26,8 @@ import (
 //
 // Everything that the structs show is compared with the type before arrow-go gets it: the numbers of buffers and
 // children, their lengths, NULL buffers, and their addresses as Options.Alignment says. An array without values may
-// have NULL offsets. The contents of buffers are not checked: they are the producer's promise.
+// have NULL offsets. A NULL validity buffer with a null count of -1 means no nulls. The contents of buffers are not
+// checked: they are the producer's promise.
 //
 // Errors: EINVAL for an array that is closed, on another device or not of the type, and for a buffer that is
 // not aligned; those of Synchronize.
