@@ -18,7 +18,7 @@ PROGRAMS = (
     "fletching_deferred_gpu_test",
     "fletching_exchange_gpu_test",
 )
-# FLETCHING_TEST_CURRENT: what the calling thread has current, by which every test runs again.
+# Every test runs with each: FLETCHING_TEST_CURRENT says which context is current.
 CURRENT = {"own": "", "none": ", no context", "other": ", another device current"}
 NOT_BUILT = (
     "not built, CMake found no GoogleTest: it travels with the programs (tools/gpu-programs), "
@@ -57,7 +57,7 @@ def _rows(program: Path, environment: Mapping[str, str]) -> tuple[list[Row], boo
 
 
 def _again(rows: list[Row], suffix: str) -> Iterator[Row]:
-    """The rows of another run of the tests: what was skipped before is told no second time."""
+    """The rows of another run of the tests, without the reasons that the first one gave."""
     told = {row.name for row in rows if row.verdict == "ok"}
     for row in rows:
         suite = row.name.partition(": ")[0]

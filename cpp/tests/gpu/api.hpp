@@ -16,8 +16,8 @@
 
 namespace fletching::testing {
 
-/// What is current for the thread of a test while it calls the library: device 0, whose memory it
-/// uses, no context at all, or device 1. By FLETCHING_TEST_CURRENT: "own", "none" or "other".
+/// The context that is current while a test calls the library: that of device 0, whose memory the
+/// test uses, none, or that of device 1. FLETCHING_TEST_CURRENT chooses: "own", "none" or "other".
 enum class CurrentDevice : std::uint8_t { kOwn, kNone, kOther };
 inline CurrentDevice current_device() {
   static const std::string_view text = [] {

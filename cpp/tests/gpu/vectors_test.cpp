@@ -197,7 +197,7 @@ class Vectors : public Gated<Api> {
     return array;
   }
 
-  /// The reaper has looked at what was deferred before.
+  /// Returns when the reaper has looked at every array that was deferred before.
   void overtake() {
     this->settle();
     ReleasedArray free;
@@ -244,7 +244,7 @@ class Vectors : public Gated<Api> {
   }
   typename Api::Event event_{};
   void* free_ = nullptr;                              // a stream without work
-  std::vector<std::unique_ptr<ReleasedArray>> made_;  // one that is leaked is not released
+  std::vector<std::unique_ptr<ReleasedArray>> made_;  // leaked arrays are never released
 };
 
 using Apis = ::testing::Types<CudaApi, HipApi>;

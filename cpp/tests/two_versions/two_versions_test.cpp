@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two libraries of one process that were built with two versions of the headers, or with one. Those
-// of two versions are loaded for all to see, so that the dynamic linker merges what has one name.
+// Two libraries of one process that were built with two versions of the headers, or with one. Two
+// versions are loaded with RTLD_GLOBAL: the dynamic linker merges symbols of the same name.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
