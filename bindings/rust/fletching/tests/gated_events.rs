@@ -3,7 +3,7 @@
 //! Events behind a gate (`cpp/producer/gate.h`): CUDA and ROCm on the stand-ins, OpenCL and Vulkan
 //! on whatever device there is.
 
-#![cfg(all(feature = "runtime", unix, not(miri)))]
+#![cfg(all(feature = "runtime", target_pointer_width = "64", unix, not(miri)))]
 
 mod gpu;
 

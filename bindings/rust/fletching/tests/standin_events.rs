@@ -2,7 +2,7 @@
 
 //! The operations on events, on the stand-ins of CUDA and HIP (`tests/standin`).
 
-#![cfg(all(feature = "runtime", unix, not(miri)))]
+#![cfg(all(feature = "runtime", target_pointer_width = "64", unix, not(miri)))]
 
 #[macro_use]
 mod gpu;
