@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Views of what is shared, each of which keeps what it shows alive.
+//! Views of a shared struct. Each keeps the struct alive.
 
 use std::sync::Arc;
 

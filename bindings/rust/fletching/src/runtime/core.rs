@@ -38,7 +38,7 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// What the core names as C++ does, and its name here.
+/// Names in the texts of the core, and the names of this crate.
 const NAMES: [(&str, &str); 6] = [
     ("FLETCHING_CAPTURE_EXTERNAL_EVENT", "OnCapture::External"),
     (
