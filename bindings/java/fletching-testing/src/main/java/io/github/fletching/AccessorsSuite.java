@@ -244,11 +244,13 @@ public abstract class AccessorsSuite {
 
   @Test
   void pendingReleasesAreAText() {
-    PendingReleases releases = new PendingReleases(3, 1, 2, 4, "lost");
+    PendingReleases releases = new PendingReleases(3, 1, 2, 4, 5, "lost");
     assertEquals("pending 3, refused 1, leaked 4: lost", releases.toString());
-    assertEquals("pending 3, refused 1: lost", new PendingReleases(3, 1, 2, 0, "lost").toString());
+    assertEquals(
+        "pending 3, refused 1: lost", new PendingReleases(3, 1, 2, 0, 0, "lost").toString());
     assertEquals(2, releases.running());
     assertEquals(4, releases.leaked());
+    assertEquals(5, releases.leakedEvents());
     assertEquals(3, releases.pending());
     assertEquals(1, releases.refused());
     assertEquals("lost", releases.lastRefusal());

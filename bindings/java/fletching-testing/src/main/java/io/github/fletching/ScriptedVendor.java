@@ -19,6 +19,11 @@ class ScriptedVendor extends Vendor {
   }
 
   @Override
+  boolean isLost(DeviceStream stream) {
+    return false;
+  }
+
+  @Override
   void settle(Recorded recorded) {}
 
   @Override

@@ -36,12 +36,25 @@ abstract class CapturingVendor extends Vendor {
   /** What a function that describes an error returns; empty for an error that it does not know. */
   abstract String textOf(Symbol function, int code);
 
-  abstract Scope newScope();
+  abstract Scope newScope(Cell out);
 
   /** Where the calls of an operation are made. On close the thread has what it had before. */
-  abstract static class Scope implements AutoCloseable {
-    final Cell out = new Cell();
+  abstract class Scope implements AutoCloseable {
+    final Cell out;
     boolean isLost; // whether a call has failed because nothing of the context can still run
+
+    Scope(Cell out) {
+      this.out = out;
+    }
+
+    final void checkHere(Symbol function, long... arguments) {
+      checkResult(function, (int) function.call(arguments));
+    }
+
+    final void checkResult(Symbol function, int code) {
+      isLost |= calls.isLost.test(code);
+      check(function.name, code);
+    }
 
     /** Enters where the stream belongs. */
     abstract void enterStream(DeviceStream stream);
@@ -49,14 +62,14 @@ abstract class CapturingVendor extends Vendor {
     /** Enters a place from which a thread can wait for any event. */
     abstract void enterAny(long deviceId);
 
-    /** Notes where an event is from that is recorded now. */
-    abstract void getOrigin(Recorded recorded);
+    /** Notes where this is, for an event that is recorded now. */
+    abstract void getOrigin(Origin origin);
 
-    /** Enters where the event is from; false when it was destroyed with its context. */
-    abstract boolean enterOrigin(Recorded recorded);
+    /** Enters where an event is from; false when it was destroyed with its context. */
+    abstract boolean enterOrigin(Origin origin);
 
     /** The same, as far as a callback of a producer may expect it to be current. */
-    abstract void enterPlace(Recorded recorded);
+    abstract void enterPlace(Origin origin);
 
     /** The legacy default stream of where this is. */
     abstract DeviceStream resolve(DeviceStream stream);
@@ -87,12 +100,13 @@ abstract class CapturingVendor extends Vendor {
    * they fail neither themselves nor the capture.
    */
   private final class Relaxed implements AutoCloseable {
-    private final Cell mode = new Cell(); // the one to be set, afterwards the one before
+    private final Cell mode; // the one to be set, afterwards the one before
     final int code;
     private final int before;
     private final boolean isSet;
 
-    Relaxed() {
+    Relaxed(Cell mode) {
+      this.mode = mode;
       boolean exists = calls.exchangeMode.exists(); // not in a runtime without modes
       C.putInt(mode.address, calls.relaxedMode);
       code = exists ? exchange() : 0;
@@ -132,8 +146,8 @@ abstract class CapturingVendor extends Vendor {
     long handle = event.handle();
     initialize();
     calls.eventSynchronize.require();
-    try (Relaxed mode = new Relaxed();
-        Scope scope = newScope()) {
+    try (Relaxed mode = new Relaxed(new Cell());
+        Scope scope = newScope(new Cell())) {
       check(calls.exchangeMode.name, mode.code);
       scope.enterAny(event.deviceId());
       check(calls.eventSynchronize, handle);
@@ -146,7 +160,7 @@ abstract class CapturingVendor extends Vendor {
     long handle = event.handle();
     initialize();
     calls.eventQuery.require();
-    try (Relaxed mode = new Relaxed()) {
+    try (Relaxed mode = new Relaxed(new Cell())) {
       check(calls.exchangeMode.name, mode.code);
       return isDone((int) calls.eventQuery.call(handle));
     }
@@ -165,7 +179,7 @@ abstract class CapturingVendor extends Vendor {
     long handle = event.handle();
     initialize();
     calls.streamWaitEvent.require();
-    try (Scope scope = newScope()) {
+    try (Scope scope = newScope(new Cell())) {
       scope.enterStream(stream);
       int flags = 0;
       if (isCaptured(stream, stream.onCapture(), scope.out)) {
@@ -220,8 +234,8 @@ abstract class CapturingVendor extends Vendor {
     calls.eventCreate.require();
     calls.eventDestroy.require();
     calls.eventRecord.require();
-    try (Relaxed mode = new Relaxed();
-        Scope scope = newScope()) {
+    try (Relaxed mode = new Relaxed(recorded.cell(0));
+        Scope scope = newScope(recorded.cell(1))) {
       check(calls.exchangeMode.name, mode.code);
       scope.enterStream(stream);
       boolean isCaptured = isCaptured(stream, stream.onCapture(), scope.out);
@@ -247,7 +261,7 @@ abstract class CapturingVendor extends Vendor {
   /** Ignores errors of the way back: they are about other work. */
   @Override
   final boolean hasPassed(Recorded recorded) {
-    Relaxed mode = new Relaxed();
+    Relaxed mode = new Relaxed(recorded.cell(0));
     try {
       // A loss may be another device's: the event is queried nonetheless.
       if (!calls.isLost.test(mode.code)) {
@@ -261,7 +275,7 @@ abstract class CapturingVendor extends Vendor {
 
   private boolean hasPassedThere(Recorded recorded) {
     boolean isThere = false;
-    Scope scope = newScope();
+    Scope scope = newScope(recorded.cell(1));
     try {
       isThere = scope.enterOrigin(recorded);
       int code = isThere ? (int) calls.eventQuery.call(recorded.event()) : 0;
@@ -279,29 +293,43 @@ abstract class CapturingVendor extends Vendor {
   @Override
   final void settle(Recorded recorded) {}
 
+  /** Before an event can be recorded on a stream, the stream is asked whether it is captured. */
+  @Override
+  final boolean isLost(DeviceStream stream) {
+    Scope scope = newScope(new Cell());
+    try {
+      scope.enterStream(stream);
+      if (calls.isCapturing.exists()) {
+        scope.checkHere(calls.isCapturing, handleOf(stream), scope.out.address);
+      }
+      return false;
+    } catch (FletchingException e) {
+      return scope.isLost;
+    } finally {
+      scope.closeQuietly();
+    }
+  }
+
   @Override
   final void destroy(Recorded recorded) {
     // Nothing else destroys it, so it is tried without the mode too, and once more when it did not
     // come to that.
-    Relaxed mode = new Relaxed();
+    Relaxed mode = new Relaxed(recorded.cell(0));
     try {
-      if (!tryDestroy(recorded)) {
-        tryDestroy(recorded);
-      }
+      tryDestroy(recorded);
+    } catch (FletchingException e) {
+      tryDestroy(recorded);
     } finally {
       mode.closeQuietly();
     }
   }
 
-  private boolean tryDestroy(Recorded recorded) {
-    Scope scope = newScope();
+  private void tryDestroy(Recorded recorded) {
+    Scope scope = newScope(recorded.cell(1));
     try {
       if (scope.enterOrigin(recorded)) {
         calls.eventDestroy.call(recorded.event());
       }
-      return true;
-    } catch (FletchingException e) {
-      return false;
     } finally {
       scope.closeQuietly();
     }
@@ -309,20 +337,28 @@ abstract class CapturingVendor extends Vendor {
 
   @Override
   final void runAtOrigin(Recorded recorded, Runnable body) {
-    Relaxed mode = new Relaxed();
-    Scope scope = newScope();
+    Relaxed mode = new Relaxed(recorded == null ? new Cell() : recorded.cell(2));
     try {
-      enterPlace(scope, recorded);
-      body.run();
+      runAtOrigin(newScope(recorded == null ? new Cell() : recorded.cell(3)), recorded, body);
     } finally {
-      scope.closeQuietly();
       mode.closeQuietly();
     }
   }
 
-  private static void enterPlace(Scope scope, Recorded recorded) {
+  private static void runAtOrigin(Scope scope, Origin origin, Runnable body) {
     try {
-      scope.enterPlace(recorded);
+      enterPlace(scope, origin);
+      body.run();
+    } finally {
+      scope.closeQuietly();
+    }
+  }
+
+  private static void enterPlace(Scope scope, Origin origin) {
+    try {
+      if (origin != null) {
+        scope.enterPlace(origin);
+      }
     } catch (FletchingException e) {
       // No caller can receive it.
     }
@@ -344,8 +380,8 @@ abstract class CapturingVendor extends Vendor {
   private void tryFinish(DeviceStream stream) {
     initialize();
     calls.streamSynchronize.require();
-    try (Relaxed mode = new Relaxed();
-        Scope scope = newScope()) {
+    try (Relaxed mode = new Relaxed(new Cell());
+        Scope scope = newScope(new Cell())) {
       check(calls.exchangeMode.name, mode.code);
       scope.enterStream(stream);
       isCaptured(stream, OnCapture.REFUSE, scope.out);
@@ -363,7 +399,7 @@ abstract class CapturingVendor extends Vendor {
       return stream;
     }
     initialize();
-    try (Scope scope = newScope()) {
+    try (Scope scope = newScope(new Cell())) {
       scope.enterStream(stream);
       return scope.resolve(stream);
     }

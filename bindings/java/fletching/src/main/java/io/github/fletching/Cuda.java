@@ -47,8 +47,8 @@ final class Cuda extends CapturingVendor {
   }
 
   @Override
-  Scope newScope() {
-    return new CudaScope();
+  Scope newScope(Cell out) {
+    return new CudaScope(out);
   }
 
   /**
@@ -61,13 +61,8 @@ final class Cuda extends CapturingVendor {
     private boolean isPushed;
     private int retained = -1; // the device whose primary context is
 
-    private void checkHere(Symbol function, long... arguments) {
-      checkHere(function, (int) function.call(arguments));
-    }
-
-    private void checkHere(Symbol function, int code) {
-      isLost |= CudaTable.isLost(code);
-      check(function.name, code);
+    CudaScope(Cell out) {
+      super(out);
     }
 
     private void enter(long context) {
@@ -76,7 +71,7 @@ final class Cuda extends CapturingVendor {
       if (C.getAddress(out.address) != context) {
         int code = (int) CudaTable.CU_CTX_PUSH_CURRENT.call(context);
         isPushed = code == 0;
-        checkHere(CudaTable.CU_CTX_PUSH_CURRENT, code);
+        checkResult(CudaTable.CU_CTX_PUSH_CURRENT, code);
       }
     }
 
@@ -90,7 +85,7 @@ final class Cuda extends CapturingVendor {
       CudaTable.CU_DEVICE_PRIMARY_CTX_RELEASE.require();
       int code = (int) CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN.call(out.address, device);
       retained = code == 0 ? device : -1;
-      checkHere(CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN, code);
+      checkResult(CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN, code);
       return C.getAddress(out.address);
     }
 
@@ -147,14 +142,14 @@ final class Cuda extends CapturingVendor {
     @Override
     void enterStream(DeviceStream stream) {
       if (Long.compareUnsigned(stream.handle(), LAST_DEFAULT) <= 0) {
-        enterDevice(stream.context, stream.deviceId());
+        enterDefault(stream);
         return;
       }
       int code = (int) CudaTable.CU_STREAM_GET_CTX.call(stream.handle(), out.address);
       if (code == CudaTable.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
         throw refusal(CAPTURE_INVALIDATED);
       }
-      checkHere(CudaTable.CU_STREAM_GET_CTX, code);
+      checkResult(CudaTable.CU_STREAM_GET_CTX, code);
       enter(C.getAddress(out.address));
     }
 
@@ -168,12 +163,22 @@ final class Cuda extends CapturingVendor {
       return C.getInt(out.address);
     }
 
+    private void enterDefault(DeviceStream stream) {
+      if (stream.origin == null) {
+        enterDevice(stream.deviceId());
+      } else if (!enterOrigin(stream.origin)) {
+        isLost = true;
+        throw FletchingException.invalid(
+            "default stream: its CUDA context was destroyed: expected a context that is there");
+      }
+    }
+
     /**
-     * Enters the context that counts as the current one, when it is of the device, else the primary
-     * one. Of the device -1 are all.
+     * Enters the current context when it is of the device, else the primary one. Of the device -1
+     * are all.
      */
-    private void enterDevice(long context, long deviceId) {
-      long own = context != 0 ? context : getCurrent();
+    private void enterDevice(long deviceId) {
+      long own = getCurrent();
       if (own != 0) {
         enter(own);
         if (deviceId < 0 || getDevice() == deviceId) {
@@ -218,14 +223,14 @@ final class Cuda extends CapturingVendor {
     }
 
     @Override
-    void getOrigin(Recorded recorded) {
-      recorded.context = current;
-      recorded.contextId = CudaTable.CU_CTX_GET_ID.exists() ? id(current) : 0;
-      recorded.device = getDevice();
-      if (retained == recorded.device) {
-        recorded.isPrimary = true;
-      } else if (isPrimaryActive(recorded.device)) {
-        recorded.isPrimary = retain(recorded.device) == current;
+    void getOrigin(Origin origin) {
+      origin.context = current;
+      origin.contextId = CudaTable.CU_CTX_GET_ID.exists() ? id(current) : 0;
+      origin.device = getDevice();
+      if (retained == origin.device) {
+        origin.isPrimary = true;
+      } else if (isPrimaryActive(origin.device)) {
+        origin.isPrimary = retain(origin.device) == current;
         release();
       }
     }
@@ -239,48 +244,51 @@ final class Cuda extends CapturingVendor {
      * answers with CUDA_ERROR_CONTEXT_IS_DESTROYED, but does not promise to. Without cuCtxGetId,
      * before CUDA 12.0, a primary context that was reset and is active again counts as the same.
      */
-    private boolean isThere(Recorded recorded) {
-      if (recorded.isPrimary
-          && (!isPrimaryActive(recorded.device) || retain(recorded.device) != recorded.context)) {
+    private boolean isThere(Origin origin) {
+      if (origin.isPrimary
+          && (!isPrimaryActive(origin.device) || retain(origin.device) != origin.context)) {
         return false;
       }
       if (!CudaTable.CU_CTX_GET_ID.exists()) {
         return true;
       }
-      int code = (int) CudaTable.CU_CTX_GET_ID.call(recorded.context, out.address);
+      int code = (int) CudaTable.CU_CTX_GET_ID.call(origin.context, out.address);
       if (code == CudaTable.CUDA_ERROR_CONTEXT_IS_DESTROYED
           || code == CudaTable.CUDA_ERROR_INVALID_CONTEXT) {
         return false;
       }
-      checkHere(CudaTable.CU_CTX_GET_ID, code);
-      return C.getLong(out.address) == recorded.contextId;
+      checkResult(CudaTable.CU_CTX_GET_ID, code);
+      return C.getLong(out.address) == origin.contextId;
     }
 
     @Override
-    boolean enterOrigin(Recorded recorded) {
+    boolean enterOrigin(Origin origin) {
       // The driver answers also when the current context was destroyed elsewhere.
       boolean isCurrent =
-          recorded.contextId != 0
+          origin.contextId != 0
               && CudaTable.CU_CTX_GET_ID.call(0, out.address) == 0
-              && C.getLong(out.address) == recorded.contextId;
+              && C.getLong(out.address) == origin.contextId;
       if (isCurrent) {
+        current = origin.context;
         return true;
       }
-      if (!isThere(recorded)) {
+      if (!isThere(origin)) {
         return false;
       }
-      enter(recorded.context);
+      enter(origin.context);
       return true;
     }
 
     @Override
-    void enterPlace(Recorded recorded) {
-      enterOrigin(recorded);
+    void enterPlace(Origin origin) {
+      enterOrigin(origin);
     }
 
     @Override
     DeviceStream resolve(DeviceStream stream) {
-      return stream.resolved(CudaTable.CU_STREAM_LEGACY, getDevice(), current);
+      Origin origin = new Origin();
+      getOrigin(origin);
+      return stream.resolved(CudaTable.CU_STREAM_LEGACY, origin.device, origin);
     }
   }
 }

@@ -13,15 +13,15 @@ public final class DeviceStream {
   private final long handle;
   private final long deviceId;
   private final OnCapture onCapture;
-  final long context; // of CUDA, for a default stream; 0 for the current one
+  final Origin origin; // of CUDA, for a default stream; null for the current context
 
   private DeviceStream(
-      DeviceType deviceType, long handle, long deviceId, OnCapture onCapture, long context) {
+      DeviceType deviceType, long handle, long deviceId, OnCapture onCapture, Origin origin) {
     this.deviceType = deviceType;
     this.handle = handle;
     this.deviceId = deviceId;
     this.onCapture = onCapture;
-    this.context = context;
+    this.origin = origin;
   }
 
   /**
@@ -35,7 +35,7 @@ public final class DeviceStream {
    * @return the stream
    */
   public static DeviceStream of(DeviceType deviceType, long handle) {
-    return new DeviceStream(deviceType, handle, -1, OnCapture.REFUSE, 0);
+    return new DeviceStream(deviceType, handle, -1, OnCapture.REFUSE, null);
   }
 
   /**
@@ -45,7 +45,7 @@ public final class DeviceStream {
    * @return this stream
    */
   public DeviceStream onCapture(OnCapture choice) {
-    return new DeviceStream(deviceType, handle, deviceId, choice, context);
+    return new DeviceStream(deviceType, handle, deviceId, choice, origin);
   }
 
   /**
@@ -55,12 +55,12 @@ public final class DeviceStream {
    * @return this stream
    */
   public DeviceStream onDevice(long id) {
-    return new DeviceStream(deviceType, handle, id, onCapture, context);
+    return new DeviceStream(deviceType, handle, id, onCapture, origin);
   }
 
   /** Another default stream, or the same one on another thread. */
-  DeviceStream resolved(long newHandle, long id, long newContext) {
-    return new DeviceStream(deviceType, newHandle, id, onCapture, newContext);
+  DeviceStream resolved(long newHandle, long id, Origin newOrigin) {
+    return new DeviceStream(deviceType, newHandle, id, onCapture, newOrigin);
   }
 
   /** The stream with the array's device if it names none. */

@@ -47,14 +47,18 @@ final class Hip extends CapturingVendor {
   }
 
   @Override
-  Scope newScope() {
-    return new HipScope();
+  Scope newScope(Cell out) {
+    return new HipScope(out);
   }
 
   /** The calling thread's device, set for a while. */
   private final class HipScope extends Scope {
     private boolean isChanged;
     private int before;
+
+    HipScope(Cell out) {
+      super(out);
+    }
 
     @Override
     void enterStream(DeviceStream stream) {
@@ -79,7 +83,7 @@ final class Hip extends CapturingVendor {
     }
 
     private int getDevice() {
-      check(HipTable.HIP_GET_DEVICE, out.address);
+      checkHere(HipTable.HIP_GET_DEVICE, out.address);
       return C.getInt(out.address);
     }
 
@@ -87,7 +91,7 @@ final class Hip extends CapturingVendor {
       HipTable.HIP_SET_DEVICE.require();
       before = getDevice();
       if (device != before) {
-        check(HipTable.HIP_SET_DEVICE, device);
+        checkHere(HipTable.HIP_SET_DEVICE, device);
         isChanged = true;
       }
     }
@@ -96,23 +100,23 @@ final class Hip extends CapturingVendor {
     void enterAny(long deviceId) {}
 
     @Override
-    void getOrigin(Recorded recorded) {
-      recorded.device = getDevice();
+    void getOrigin(Origin origin) {
+      origin.device = getDevice();
     }
 
     @Override
-    boolean enterOrigin(Recorded recorded) {
+    boolean enterOrigin(Origin origin) {
       return true;
     }
 
     @Override
-    void enterPlace(Recorded recorded) {
-      enterDevice(recorded.device);
+    void enterPlace(Origin origin) {
+      enterDevice(origin.device);
     }
 
     @Override
     DeviceStream resolve(DeviceStream stream) {
-      return stream.resolved(0, getDevice(), 0);
+      return stream.resolved(0, getDevice(), null);
     }
 
     @Override

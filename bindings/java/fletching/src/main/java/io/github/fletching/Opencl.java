@@ -37,16 +37,24 @@ final class Opencl extends Vendor {
   /** The queue of an event; a user event has none. */
   private long queueOf(long event) {
     try (Cell out = new Cell()) {
-      int what = OpenclTable.CL_EVENT_COMMAND_QUEUE;
-      return get(OpenclTable.CL_GET_EVENT_INFO, event, what, POINTER, out);
+      return queueOf(event, out);
     }
+  }
+
+  private long queueOf(long event, Cell out) {
+    int what = OpenclTable.CL_EVENT_COMMAND_QUEUE;
+    return get(OpenclTable.CL_GET_EVENT_INFO, event, what, POINTER, out);
   }
 
   private int stateOf(long event) {
     try (Cell out = new Cell()) {
-      int what = OpenclTable.CL_EVENT_COMMAND_EXECUTION_STATUS;
-      return (int) get(OpenclTable.CL_GET_EVENT_INFO, event, what, Integer.BYTES, out);
+      return stateOf(event, out);
     }
+  }
+
+  private int stateOf(long event, Cell out) {
+    int what = OpenclTable.CL_EVENT_COMMAND_EXECUTION_STATUS;
+    return (int) get(OpenclTable.CL_GET_EVENT_INFO, event, what, Integer.BYTES, out);
   }
 
   private boolean isDone(int state) {
@@ -122,8 +130,14 @@ final class Opencl extends Vendor {
   /** A failed marker is final, but other commands of the queue may still run: see settle. */
   @Override
   boolean hasPassed(Recorded recorded) {
-    int state = stateOf(recorded.event());
+    int state = stateOf(recorded.event(), recorded.cell(0));
     return OpenclTable.stateOf(state) == EventState.DONE || OpenclTable.isLost(state);
+  }
+
+  /** A queue is never captured, so that no event is ever recorded later. */
+  @Override
+  boolean isLost(DeviceStream stream) {
+    return false;
   }
 
   @Override
@@ -135,8 +149,9 @@ final class Opencl extends Vendor {
   void settle(Recorded recorded) {
     try {
       long event = recorded.event();
-      if (OpenclTable.isLost(stateOf(event))) {
-        check(OpenclTable.CL_FINISH, queueOf(event));
+      Cell out = recorded.cell(0);
+      if (OpenclTable.isLost(stateOf(event, out))) {
+        check(OpenclTable.CL_FINISH, queueOf(event, out));
       }
     } catch (FletchingException e) {
       // No caller can receive an error.

@@ -8,13 +8,21 @@ public final class PendingReleases {
   private final long refused;
   private final long running;
   private final long leaked;
+  private final long leakedEvents;
   private final String lastRefusal;
 
-  PendingReleases(long pending, long refused, long running, long leaked, String lastRefusal) {
+  PendingReleases(
+      long pending,
+      long refused,
+      long running,
+      long leaked,
+      long leakedEvents,
+      String lastRefusal) {
     this.pending = pending;
     this.refused = refused;
     this.running = running;
     this.leaked = leaked;
+    this.leakedEvents = leakedEvents;
     this.lastRefusal = lastRefusal;
   }
 
@@ -52,6 +60,15 @@ public final class PendingReleases {
    */
   public long leaked() {
     return leaked;
+  }
+
+  /**
+   * Events of Fletching's that could not be destroyed, since the start of the process.
+   *
+   * @return the number of events
+   */
+  public long leakedEvents() {
+    return leakedEvents;
   }
 
   /**

@@ -46,16 +46,17 @@ final class Reaper implements Runnable {
   }
 
   /** An array that is released when its event has passed. */
-  static final class Deferred {
+  static final class Deferred implements Runnable {
     final Vendor vendor;
     final Slot slot;
     private final DeviceStream stream; // of one whose event is recorded when a capture has ended
-    private Recorded recorded; // null until then
+    private Recorded recorded; // null until then, and without a stream to record on
     // How often in a row the runtime has refused to answer, as far as it matters, and how often not
     // to ask from now on.
     int refusals;
     int skips;
     boolean handedOver;
+    private boolean isRunning; // the release
 
     Deferred(Vendor vendor, Recorded recorded, DeviceStream stream, Slot slot) {
       this.vendor = vendor;
@@ -72,6 +73,9 @@ final class Reaper implements Runnable {
         recorded = vendor.record(stream);
       } catch (FletchingException e) {
         if (e.errno() != FletchingException.EBUSY) {
+          if (vendor.isLost(stream)) {
+            return true;
+          }
           throw e;
         }
       }
@@ -80,13 +84,28 @@ final class Reaper implements Runnable {
 
     /** The callback may well free memory, which another thread's capture would refuse. */
     void release() {
-      vendor.settle(recorded);
-      vendor.runAtOrigin(
-          recorded,
-          () -> {
-            recorded.close();
-            ReleaseAfter.release(slot);
-          });
+      if (recorded != null) {
+        vendor.settle(recorded);
+      }
+      try {
+        vendor.runAtOrigin(recorded, this);
+      } finally {
+        if (!isRunning) { // there is no memory for the way there
+          run();
+        }
+        if (recorded != null) {
+          recorded.free();
+        }
+      }
+    }
+
+    @Override
+    public void run() {
+      isRunning = true;
+      if (recorded != null) {
+        recorded.end();
+      }
+      ReleaseAfter.release(slot);
     }
   }
 
@@ -102,6 +121,7 @@ final class Reaper implements Runnable {
           INSTANCE.refused,
           INSTANCE.running,
           ReleaseAfter.leaked(),
+          Recorded.leaked(),
           INSTANCE.lastRefusal);
     }
   }

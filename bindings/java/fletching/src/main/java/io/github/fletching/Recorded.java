@@ -3,24 +3,31 @@
 package io.github.fletching;
 
 import static io.github.fletching.Native.C;
-import static io.github.fletching.Native.POINTER;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
-/** An event that was recorded here. The last user that closes it destroys it, on any thread. */
-final class Recorded implements AutoCloseable {
+/**
+ * An event that was recorded here. The last user that closes it destroys it, on any thread. It has
+ * the memory for that, and for what the reaper does with it.
+ */
+final class Recorded extends Origin implements AutoCloseable {
+  /** Events that could not be destroyed. */
+  private static final AtomicLong LEAKED = new AtomicLong();
+
+  private static final int CELLS = 4;
+
   final Vendor vendor;
-  final long address = Native.allocate(POINTER, "event"); // of the handle: what sync_event is
+  // Of the handle: what sync_event is. The cells follow.
+  final long address = Native.allocate((1 + CELLS) * Vendor.Cell.SIZE, "event");
   private final AtomicInteger users = new AtomicInteger(1);
-
-  // Where the event is from. CUDA: its context, and how to know that again. HIP: its device.
-  long context;
-  long contextId; // 0 where the driver has no cuCtxGetId
-  int device;
-  boolean isPrimary;
 
   Recorded(Vendor vendor) {
     this.vendor = vendor;
+  }
+
+  static long leaked() {
+    return LEAKED.get();
   }
 
   /** The handle, 0 before the event is created. */
@@ -28,17 +35,45 @@ final class Recorded implements AutoCloseable {
     return C.getAddress(address);
   }
 
+  /** Room for a call: 0 and 1 for calls with the event, 2 and 3 around its release. */
+  Vendor.Cell cell(int index) {
+    return new Vendor.Cell(address + (1 + index) * Vendor.Cell.SIZE);
+  }
+
   void use() {
     users.incrementAndGet();
   }
 
+  /** Throws nothing: a release calls it. */
   @Override
   public void close() {
     if (users.decrementAndGet() == 0) {
+      end();
+      free();
+    }
+  }
+
+  /** Destroys the event of the only user, which frees the memory later. Throws nothing. */
+  void end() {
+    try {
       if (event() != 0) {
         vendor.destroy(this);
       }
-      C.free(address);
+    } catch (Throwable thrown) {
+      leak(thrown);
+    }
+  }
+
+  void free() {
+    C.free(address);
+  }
+
+  private static void leak(Throwable thrown) {
+    if (LEAKED.getAndIncrement() == 0) { // loggers may throw
+      System.err.println(
+          "fletching: warning: event: an event is leaked, because it cannot be destroyed (printed"
+              + " once, and counted): "
+              + thrown);
     }
   }
 }

@@ -41,15 +41,18 @@ abstract class Vendor implements Waiter {
   /** Whether nothing that was on the stream can still run. An error says nothing about it. */
   abstract boolean hasPassed(Recorded recorded);
 
-  /** Destroys the event, unless it was destroyed with its context. Throws nothing. */
+  /** Whether work can never run on the stream again, because its context or device is lost. */
+  abstract boolean isLost(DeviceStream stream);
+
+  /** Destroys the event, unless it was destroyed with its context. */
   abstract void destroy(Recorded recorded);
 
   /** Finishes other work on the queue after a failed command, before a release. Throws nothing. */
   abstract void settle(Recorded recorded);
 
   /**
-   * Runs the body where the event is from, and so that no other thread's capture is in its way, nor
-   * it in theirs.
+   * Runs the body where the event is from, anywhere for null, and so that no other thread's capture
+   * is in its way, nor it in theirs.
    */
   abstract void runAtOrigin(Recorded recorded, Runnable body);
 
@@ -102,11 +105,27 @@ abstract class Vendor implements Waiter {
 
   /** Room for two numbers that a function writes. */
   static final class Cell implements AutoCloseable {
-    final long address = Native.allocate(16, "call of a runtime");
+    static final long SIZE = 16;
+
+    final long address;
+    private final boolean isLent;
+
+    Cell() {
+      address = Native.allocate(SIZE, "call of a runtime");
+      isLent = false;
+    }
+
+    /** In memory of the caller's. */
+    Cell(long address) {
+      this.address = address;
+      isLent = true;
+    }
 
     @Override
     public void close() {
-      C.free(address);
+      if (!isLent) {
+        C.free(address);
+      }
     }
   }
 }

@@ -29,6 +29,7 @@ public final class Counting implements EngineProvider {
   private static final List<String> PROBLEMS = new ArrayList<>();
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
   private static volatile long refused = -1;
+  private static volatile boolean refusesAll;
   private static volatile Engine engine; // the other one
 
   /** How many allocations are live. */
@@ -57,6 +58,11 @@ public final class Counting implements EngineProvider {
   /** From now on there is no memory of exactly this size; -1 ends that. */
   public static void refuse(long size) {
     refused = size;
+  }
+
+  /** Whether there is no memory at all from now on. */
+  public static void refuseAll(boolean now) {
+    refusesAll = now;
   }
 
   /** Lists the frees of memory that was not live, and the memory that is written behind its end. */
@@ -104,7 +110,7 @@ public final class Counting implements EngineProvider {
   }
 
   private static synchronized long allocate(long size) {
-    if (size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
+    if (refusesAll || size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
       return 0;
     }
     long address = engine.allocate(Math.max(size, size + Long.BYTES)); // without an overflow

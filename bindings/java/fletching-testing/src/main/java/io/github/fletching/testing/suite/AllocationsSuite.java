@@ -17,7 +17,7 @@ public abstract class AllocationsSuite {
   void isFreedOnceAlsoWhenAnAllocationFails() {
     String report = Counting.isChosen() ? Leaks.report() : Child.runMain(Leaks.class, OPTION);
     String expected =
-        "unsent 0, slabs true, of an empty array 0, kept true, failures true,"
+        "events 0 and 0, 0 and 0, unsent 0, slabs true, of an empty array 0, kept true, failures true,"
             + " signals [batch, end, async stream: no memory, a text], left 0 and 0, problems []";
     assertTrue(report.trim().endsWith(expected), report);
   }

@@ -31,6 +31,7 @@ final class Gpu {
   final String record;
   final String synchronize;
   final String exchangeMode;
+  final String isCapturing;
   final String initialize;
   private final NativeLibrary library;
   private final String prefix;
@@ -45,6 +46,7 @@ final class Gpu {
     record = prefix + "EventRecord";
     synchronize = prefix + "EventSynchronize";
     exchangeMode = prefix + "ThreadExchangeStreamCaptureMode";
+    isCapturing = prefix + "StreamIsCapturing";
     initialize = prefix + "Init";
     ok(initialize, 0);
   }

@@ -15,6 +15,7 @@ import com.sun.jna.NativeLibrary;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
+import io.github.fletching.OnCapture;
 import io.github.fletching.PendingReleases;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -188,6 +189,26 @@ public abstract class StandinFailuresSuite {
             releases.waitFor(1);
             gpu.resetFaults();
           }
+        });
+  }
+
+  @Test
+  void keptArrayOfALostDeviceIsReleased() {
+    onBoth(
+        (gpu, gated) -> {
+          Releases kept = new Releases();
+          gpu.beginCapture(gated.producer);
+          kept.array(gpu.type).releaseAfter(gated.ofProducer().onCapture(OnCapture.KEEP));
+          gpu.setFault(gpu.isCapturing + ":*:1"); // which says nothing about the device
+          while (DeviceArray.pendingReleases().refused() == 0) {
+            Releases.pause();
+          }
+          kept.assertCount(0);
+          gpu.resetFaults();
+          gpu.setFault(gpu.isCapturing + ":*:719");
+          kept.waitFor(1);
+          gpu.resetFaults();
+          gpu.destroyGraph(gpu.endCapture(gated.producer));
         });
   }
 

@@ -247,6 +247,28 @@ public abstract class StandinReleasesSuite {
     gated.end();
   }
 
+  /** A default stream is there as long as its context, whose handle another one may have later. */
+  @Test
+  void keptArrayOfDestroyedContextIsReleased() {
+    Gpu gpu = Gpu.cuda("standin");
+    gpu.settleReleases();
+    long stale = gpu.staleHandles();
+    for (boolean isPrimary : new boolean[] {true, false}) {
+      gpu.openDevice(1);
+      long context = isPrimary ? 0 : gpu.get("cuCtxCreate_v4", 0, 0, 1);
+      gpu.beginCapture(gpu.makeStream(true)); // which ends with the context
+      Releases kept = new Releases();
+      kept.array(gpu.type, 1, 0).releaseAfter(gpu.stream(0).onCapture(OnCapture.KEEP));
+      if (!isPrimary) {
+        gpu.ok("cuCtxDestroy_v2", context);
+      }
+      gpu.closeDevice(1);
+      kept.waitFor(1);
+    }
+    assertTrue(gpu.staleHandles() <= stale + 2, "expected queries of the created context at most");
+    assertEquals(0, DeviceArray.pendingReleases().refused());
+  }
+
   // --- Streams
 
   @Test
