@@ -8,17 +8,15 @@ from ...reading.types import Callback, FixedArray, Pointer, StructType, Type
 from ...render import Filters, Output
 from ...spec import operations
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout, struct_layouts
-from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
+from ...spec.model import Device, Enumerator, Interface, Spec, Struct
 from ...spelling import (
     by_class,
-    contract_facts,
-    field_facts,
     literal,
     of_field,
     pascal,
     struct_facts,
 )
-from . import fields, runtimes
+from . import docs, fields, runtimes
 from .callbacks import (
     declared,
     dispatch,
@@ -168,15 +166,6 @@ def struct_doc(struct: Struct, interface: Interface) -> list[str]:
     return [struct.doc, struct_facts(struct, interface)]
 
 
-def field_doc(field: Field) -> list[str]:
-    return [field.doc, field_facts(field)]
-
-
-def callback_doc(field: Field) -> list[str]:
-    assert field.contract is not None  # the meaning check sees to it
-    return [field.doc, " ".join(contract_facts(field.contract))]
-
-
 def device_row(device: Device) -> Broken:
     texts = [f'"{text}"' if text else "null" for text in (device.arrow, device.dlpack)]
     event = f'"{device.event.type}"' if device.event.type else "null"
@@ -222,7 +211,6 @@ FILTERS: Filters = {
     "assign": assign,
     "by_class": by_class,
     "call": call,
-    "callback_doc": callback_doc,
     "camel": camel,
     "code_row": code_row,
     "constant": constant,
@@ -236,7 +224,6 @@ FILTERS: Filters = {
     "ffm_invocation": ffm_invocation,
     "ffm_layout": ffm_layout,
     "ffm_stub": ffm_stub,
-    "field_doc": field_doc,
     "field_type": field_type,
     "fit": fit,
     "from_memory": from_memory,
@@ -263,6 +250,7 @@ FILTERS: Filters = {
     "singular": singular,
     "struct_doc": struct_doc,
     "to_memory": to_memory,
+    **docs.FILTERS,
     **fields.FILTERS,
     **runtimes.FILTERS,
 }

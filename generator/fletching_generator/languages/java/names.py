@@ -86,6 +86,14 @@ def to_memory(type_: Type, name: str) -> str:
     return f'({java}) Checks.unsigned(value, {bits}, "{name}")'
 
 
+def unsigned_bits(type_: Type) -> tuple[int, str]:
+    """How wide an unsigned number is, and the type that it is widened to; 0 for another value."""
+    name = _scalar_name(type_)
+    widened = _WIDENED.get(name)
+    bits = 8 * _size(type_) if name.startswith("uint") else 0
+    return bits, widened[0] if widened else ""
+
+
 def _scalar_name(type_: Type) -> str:
     scalar = type_.scalar if isinstance(type_, Typedef) else type_
     return scalar.name if isinstance(scalar, Scalar) else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _WIDTH = 100
@@ -55,21 +56,31 @@ def _flat(node: Node) -> str:
             return node
 
 
-def javadoc(paragraphs: str | list[str], indent: int) -> str:
-    """A documentation comment; plain text in, HTML out."""
+def javadoc(paragraphs: str | list[str], indent: int, tags: Sequence[str] = ()) -> str:
+    """A documentation comment; plain text in, HTML out. The tags are what follows it: `@return`."""
     texts = [paragraphs] if isinstance(paragraphs, str) else paragraphs
-    texts = [html.escape(text, quote=False).replace("*/", "*&#47;") for text in texts]
-    single = f"/** {texts[0]} */"
-    if len(texts) == 1 and indent + len(single) <= _WIDTH:
+    single = f"/** {_escaped(texts[0])} */"
+    if len(texts) == 1 and not tags and indent + len(single) <= _WIDTH:
         return single
     margin = "\n" + " " * indent + " *"
     blocks = []
     for i, text in enumerate(texts):
-        lines = textwrap.wrap(
-            f"<p>{text}" if i else text,
-            _WIDTH - indent - len(" * "),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        blocks.append("".join(f"{margin} {line}" for line in lines))
+        blocks.append(_block(f"<p>{_escaped(text)}" if i else _escaped(text), indent))
+    if tags:
+        blocks.append("".join(_block(_escaped(tag), indent, "    ") for tag in tags))
     return "/**" + margin.join(blocks) + f"{margin}/"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("*/", "*&#47;")
+
+
+def _block(text: str, indent: int, rest: str = "") -> str:
+    lines = textwrap.wrap(
+        text,
+        _WIDTH - indent - len(" * "),
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "".join("\n" + " " * indent + f" * {line}" for line in lines)

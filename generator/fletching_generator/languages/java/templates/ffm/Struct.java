@@ -43,7 +43,11 @@ public final class /*{ struct.name }*/ {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -55,7 +59,7 @@ public final class /*{ struct.name }*/ {
 /*% endif %*/
 /*% if release.movable %*/
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /*{ "Whether the struct is released: its release callback is NULL." | plain_doc(2, "ffm" | struct_tag, "return whether it is released") }*/
   public static boolean isReleased(MemorySegment struct) {
 /*% if release.embedded %*/
     return /*{ inner }*/.isReleased(/*{ place }*/);
@@ -64,7 +68,12 @@ public final class /*{ struct.name }*/ {
 /*% endif %*/
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
       markReleased(from);
@@ -80,7 +89,7 @@ public final class /*{ struct.name }*/ {
   }
 /*% endif %*/
 
-  /** Calls the struct's callback {@code /*{ release.path | last }*/}; when that is NULL, does nothing. */
+  /*{ ("Calls the struct's callback {@code " ~ (release.path | last) ~ "}; when that is NULL, does nothing.") | plain_doc(2, "ffm" | struct_tag) }*/
   public static void release(MemorySegment struct) {
 /*% if release.embedded %*/
     /*{ inner }*/.release(/*{ place }*/);
@@ -99,7 +108,7 @@ public final class /*{ struct.name }*/ {
 /*% set offset = field.name | constant %*/
 /*% set subject = struct.name ~ "." ~ field.name %*/
 /*% if field.type | is_struct %*/
-  /*{ field | field_doc | javadoc(2) }*/
+  /*{ field | getter_doc("ffm") }*/
   public static MemorySegment get/*{ name }*/(MemorySegment struct) {
     return struct.asSlice(/*{ offset }*/, /*{ java }*/.LAYOUT.byteSize());
   }
@@ -107,24 +116,24 @@ public final class /*{ struct.name }*/ {
 /*% set element = field.type.of | field_type("ffm") %*/
 /*% set layout = field.type.of | ffm_layout %*/
 /*% set place = offset ~ " + index * " ~ layout ~ ".byteSize()" %*/
-  /*{ field | field_doc | javadoc(2) }*/
+  /*{ field | getter_doc("ffm") }*/
   public static /*{ element }*/ get/*{ name }*/(MemorySegment struct, int index) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
     return /*{ field.type.of | from_memory("struct.get(" ~ layout ~ ", " ~ place ~ ")") }*/;
   }
 
-  /** Writes what {@link #get/*{ name }*/} reads. */
+  /*{ field | setter_doc("ffm") }*/
   public static void set/*{ name }*/(MemorySegment struct, int index, /*{ element }*/ value) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
     struct.set(/*{ layout }*/, /*{ place }*/, /*{ field.type.of | to_memory(subject) }*/);
   }
 /*% else %*/
-  /*{ field | field_doc | javadoc(2) }*/
+  /*{ field | getter_doc("ffm") }*/
   public static /*{ java }*/ get/*{ name }*/(MemorySegment struct) {
     return /*{ field.type | from_memory("struct.get(" ~ (field.type | ffm_layout) ~ ", " ~ offset ~ ")") }*/;
   }
 
-  /** Writes what {@link #get/*{ name }*/} reads. */
+  /*{ field | setter_doc("ffm") }*/
   public static void set/*{ name }*/(MemorySegment struct, /*{ java }*/ value) {
     struct.set(/*{ field.type | ffm_layout }*/, /*{ offset }*/, /*{ field.type | to_memory(subject) }*/);
   }
@@ -132,7 +141,7 @@ public final class /*{ struct.name }*/ {
 /*% endfor %*/
 /*% for field in texts %*/
 
-  /** The text that {@link #get/*{ field.name | pascal }*/} points to, or null. What is not UTF-8 is replaced. */
+  /*{ field | text_doc("ffm") }*/
   public static String get/*{ field.name | pascal }*/Text(MemorySegment struct) {
     return Abi.text(get/*{ field.name | pascal }*/(struct));
   }
@@ -142,7 +151,7 @@ public final class /*{ struct.name }*/ {
 /*% set name = entry.field.name | pascal %*/
 /*% set subject = '"' ~ struct.name ~ "." ~ entry.field.name ~ '"' %*/
 /*% set value = "Abi.entries(list, count, " ~ (entry.type | ffm_layout) ~ ").getAtIndex(" ~ (entry.type | ffm_layout) ~ ", index)" %*/
-  /** One entry of {@link #get/*{ name }*/}, from 0 to {@code /*{ entry.count.name }*/} - 1. */
+  /*{ entry | entry_doc("ffm") }*/
   public static /*{ entry.type | field_type("ffm") }*/ get/*{ entry.field.name | singular | pascal }*/(MemorySegment struct, long index) {
     MemorySegment list = get/*{ name }*/(struct);
     long count = get/*{ entry.count.name | pascal }*/(struct);
@@ -155,7 +164,7 @@ public final class /*{ struct.name }*/ {
   }
 /*% if entry.type | is_address and not entry.type | points_to_struct %*/
 
-  /** The same as a segment of {@code size} bytes; when {@code size} is 0, of any address. */
+  /*{ entry | sized_entry_doc }*/
   public static MemorySegment get/*{ entry.field.name | singular | pascal }*/(MemorySegment struct, long index, long size) {
     return Abi.sized(get/*{ entry.field.name | singular | pascal }*/(struct, index), size, /*{ subject }*/);
   }
@@ -166,7 +175,7 @@ public final class /*{ struct.name }*/ {
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
 /*% for field in struct.callbacks %*/
-    /** Called as {@link /*{ field.name | pascal }*/}. */
+    /*{ field | called_doc("ffm") }*/
     /*{ field | declared("ffm") | fit(4, ";") }*/
 /*% if not loop.last %*/
 
@@ -179,12 +188,18 @@ public final class /*{ struct.name }*/ {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * /*{ last_call.name | pascal }*/}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
 /*% else %*/
   /**
    * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
    * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
    * process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
 /*% endif %*/
   public static void install(MemorySegment struct, Callbacks callbacks) {
@@ -194,7 +209,11 @@ public final class /*{ struct.name }*/ {
     set/*{ private_data.name | pascal }*/(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(get/*{ private_data.name | pascal }*/(struct));
   }
@@ -226,20 +245,16 @@ public final class /*{ struct.name }*/ {
 /*% for field in struct.callbacks %*/
 
 /*% set reports = field | reporter %*/
-  /*{ field | callback_doc | javadoc(2) }*/
+  /*{ field | callback_doc }*/
   @FunctionalInterface
   public interface /*{ field.name | pascal }*/ {
     /** The signature in C. */
     /*{ "FunctionDescriptor DESCRIPTOR" | assign(field.type | ffm_descriptor) | fit(4, ";") }*/
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /*{ field | what_c_calls_doc("ffm") }*/
     /*{ field.type | signature("ffm", "{} callback") | fit(4, ";") }*/
 
-    /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
-     */
+    /*{ field | stub_doc }*/
     static MemorySegment stub(/*{ field.name | pascal }*/ callback) {
 /*% if reports %*/
       /*{ field.name | pascal }*/ reporting =
@@ -255,7 +270,7 @@ public final class /*{ struct.name }*/ {
       /*{ field | ffm_stub(struct, "reporting" if reports else "callback") | fit(6, ";") }*/
     }
 
-    /** Calls the C function at {@code function}. */
+    /*{ field | invoke_doc("ffm") }*/
     /*{ field.type | signature("ffm", "static {} invoke", "MemorySegment function") | fit(4, " {") }*/
       Abi.requireFunction(function, "/*{ struct.name }*/./*{ field.name }*/");
       try {
@@ -266,7 +281,7 @@ public final class /*{ struct.name }*/ {
     }
 /*% if field | returns_text %*/
 
-    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    /*{ field | invoke_text_doc("ffm") }*/
     /*{ field.type | signature("ffm", "static String invokeText", "MemorySegment function") | fit(4, " {") }*/
       return Abi.text(invoke(function, /*{ field | names }*/));
     }

@@ -28,7 +28,11 @@ public final class /*{ struct.name }*/ {
 
   private /*{ struct.name }*/() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -39,7 +43,7 @@ public final class /*{ struct.name }*/ {
 /*% endif %*/
 /*% if release.movable %*/
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /*{ "Whether the struct is released: its release callback is NULL." | plain_doc(2, "jna" | struct_tag, "return whether it is released") }*/
   public static boolean isReleased(Pointer struct) {
 /*% if release.embedded %*/
     return /*{ inner }*/.isReleased(/*{ place }*/);
@@ -48,7 +52,12 @@ public final class /*{ struct.name }*/ {
 /*% endif %*/
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
       markReleased(from);
@@ -64,7 +73,7 @@ public final class /*{ struct.name }*/ {
   }
 /*% endif %*/
 
-  /** Calls the struct's callback {@code /*{ release.path | last }*/}; when that is NULL, does nothing. */
+  /*{ ("Calls the struct's callback {@code " ~ (release.path | last) ~ "}; when that is NULL, does nothing.") | plain_doc(2, "jna" | struct_tag) }*/
   public static void release(Pointer struct) {
 /*% if release.embedded %*/
     /*{ inner }*/.release(/*{ place }*/);
@@ -83,7 +92,7 @@ public final class /*{ struct.name }*/ {
 /*% set offset = field.name | constant %*/
 /*% set subject = struct.name ~ "." ~ field.name %*/
 /*% if field.type | is_struct %*/
-  /*{ field | field_doc | javadoc(2) }*/
+  /*{ field | getter_doc("jna") }*/
   public static Pointer get/*{ name }*/(Pointer struct) {
     return struct.share(/*{ offset }*/, /*{ java }*/.SIZE);
   }
@@ -91,25 +100,25 @@ public final class /*{ struct.name }*/ {
 /*% set of = field.type.of %*/
 /*% set element = of | field_type("jna") %*/
 /*% set place = offset ~ " + (long) index * " ~ (of | jna_size) %*/
-  /*{ field | field_doc | javadoc(2) }*/
+  /*{ field | getter_doc("jna") }*/
   public static /*{ element }*/ get/*{ name }*/(Pointer struct, int index) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
     return /*{ of | from_memory("struct.get" ~ (of | jna_suffix) ~ "(" ~ place ~ ")") }*/;
   }
 
-  /** Writes what {@link #get/*{ name }*/} reads. */
+  /*{ field | setter_doc("jna") }*/
   public static void set/*{ name }*/(Pointer struct, int index, /*{ element }*/ value) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
     struct.set/*{ of | jna_suffix }*/(/*{ place }*/, /*{ of | to_memory(subject) }*/);
   }
 /*% else %*/
 /*% set suffix = field.type | jna_suffix %*/
-  /*{ field | field_doc | javadoc(2) }*/
+  /*{ field | getter_doc("jna") }*/
   public static /*{ java }*/ get/*{ name }*/(Pointer struct) {
     return /*{ field.type | from_memory("struct.get" ~ suffix ~ "(" ~ offset ~ ")") }*/;
   }
 
-  /** Writes what {@link #get/*{ name }*/} reads. */
+  /*{ field | setter_doc("jna") }*/
   public static void set/*{ name }*/(Pointer struct, /*{ java }*/ value) {
     struct.set/*{ suffix }*/(/*{ offset }*/, /*{ field.type | to_memory(subject) }*/);
   }
@@ -117,7 +126,7 @@ public final class /*{ struct.name }*/ {
 /*% endfor %*/
 /*% for field in texts %*/
 
-  /** The text that {@link #get/*{ field.name | pascal }*/} points to, or null. What is not UTF-8 is replaced. */
+  /*{ field | text_doc("jna") }*/
   public static String get/*{ field.name | pascal }*/Text(Pointer struct) {
     return Abi.text(get/*{ field.name | pascal }*/(struct));
   }
@@ -127,7 +136,7 @@ public final class /*{ struct.name }*/ {
 /*% set name = entry.field.name | pascal %*/
 /*% set subject = '"' ~ struct.name ~ "." ~ entry.field.name ~ '"' %*/
 /*% set value = "list.get" ~ (entry.type | jna_suffix) ~ "(index * " ~ (entry.type | jna_size) ~ ")" %*/
-  /** One entry of {@link #get/*{ name }*/}, from 0 to {@code /*{ entry.count.name }*/} - 1. */
+  /*{ entry | entry_doc("jna") }*/
   public static /*{ entry.type | field_type("jna") }*/ get/*{ entry.field.name | singular | pascal }*/(Pointer struct, long index) {
     Pointer list = get/*{ name }*/(struct);
     long count = get/*{ entry.count.name | pascal }*/(struct);
@@ -144,7 +153,7 @@ public final class /*{ struct.name }*/ {
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
 /*% for field in struct.callbacks %*/
-    /** Called as {@link /*{ field.name | pascal }*/}. */
+    /*{ field | called_doc("jna") }*/
     /*{ field | declared("jna") | fit(4, ";") }*/
 /*% if not loop.last %*/
 
@@ -157,12 +166,18 @@ public final class /*{ struct.name }*/ {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * /*{ last_call.name | pascal }*/}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
 /*% else %*/
   /**
    * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
    * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
    * process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
 /*% endif %*/
   public static void install(Pointer struct, Callbacks callbacks) {
@@ -172,7 +187,11 @@ public final class /*{ struct.name }*/ {
     set/*{ private_data.name | pascal }*/(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(get/*{ private_data.name | pascal }*/(struct));
   }
@@ -204,17 +223,13 @@ public final class /*{ struct.name }*/ {
 /*% for field in struct.callbacks %*/
 
 /*% set reports = field | reporter %*/
-  /*{ field | callback_doc | javadoc(2) }*/
+  /*{ field | callback_doc }*/
   @FunctionalInterface
   public interface /*{ field.name | pascal }*/ {
-    /** What C calls. */
+    /*{ field | what_c_calls_doc("jna") }*/
     /*{ field.type | signature("jna", "{} callback") | fit(4, ";") }*/
 
-    /**
-     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
-     * object of a struct by its private_data. What the callback throws is logged, and C gets the
-     * value with which the callback fails.
-     */
+    /*{ field | stub_doc }*/
     static Pointer stub(/*{ field.name | pascal }*/ callback) {
 /*% if reports %*/
       /*{ field.name | pascal }*/ reporting =
@@ -230,13 +245,13 @@ public final class /*{ struct.name }*/ {
       /*{ field | jna_stub(struct, "reporting" if reports else "callback") | fit(6, ";") }*/
     }
 
-    /** Calls the C function at {@code function}. */
+    /*{ field | invoke_doc("jna") }*/
     /*{ field.type | signature("jna", "static {} invoke", "Pointer function") | fit(4, " {") }*/
       /*{ field | jna_invocation(struct) | fit(6, ";") }*/
     }
 /*% if field | returns_text %*/
 
-    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    /*{ field | invoke_text_doc("jna") }*/
     /*{ field.type | signature("jna", "static String invokeText", "Pointer function") | fit(4, " {") }*/
       return Abi.text(invoke(function, /*{ field | names }*/));
     }

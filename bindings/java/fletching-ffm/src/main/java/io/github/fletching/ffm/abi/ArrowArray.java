@@ -51,18 +51,32 @@ public final class ArrowArray {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the struct, with its size
+   * @return whether it is released
+   */
   public static boolean isReleased(MemorySegment struct) {
     return getRelease(struct).address() == 0;
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
       markReleased(from);
@@ -73,7 +87,11 @@ public final class ArrowArray {
     setRelease(struct, MemorySegment.NULL);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the struct, with its size
+   */
   public static void release(MemorySegment struct) {
     MemorySegment function = getRelease(struct);
     if (function.address() != 0) {
@@ -85,12 +103,20 @@ public final class ArrowArray {
    * The number of values, from offset on.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getLength(MemorySegment struct) {
     return struct.get(JAVA_LONG, LENGTH);
   }
 
-  /** Writes what {@link #getLength} reads. */
+  /**
+   * Writes what {@link #getLength} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setLength(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, LENGTH, value);
   }
@@ -99,12 +125,20 @@ public final class ArrowArray {
    * The number of nulls among the values.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getNullCount(MemorySegment struct) {
     return struct.get(JAVA_LONG, NULL_COUNT);
   }
 
-  /** Writes what {@link #getNullCount} reads. */
+  /**
+   * Writes what {@link #getNullCount} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setNullCount(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, NULL_COUNT, value);
   }
@@ -113,12 +147,20 @@ public final class ArrowArray {
    * The number of values in the buffers before the first value of the array.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getOffset(MemorySegment struct) {
     return struct.get(JAVA_LONG, OFFSET);
   }
 
-  /** Writes what {@link #getOffset} reads. */
+  /**
+   * Writes what {@link #getOffset} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setOffset(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, OFFSET, value);
   }
@@ -128,12 +170,20 @@ public final class ArrowArray {
    *
    * <p>Mandatory, set by the producer. Valid: the number of buffers that the type has in the
    * columnar format.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getNBuffers(MemorySegment struct) {
     return struct.get(JAVA_LONG, N_BUFFERS);
   }
 
-  /** Writes what {@link #getNBuffers} reads. */
+  /**
+   * Writes what {@link #getNBuffers} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setNBuffers(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, N_BUFFERS, value);
   }
@@ -142,12 +192,20 @@ public final class ArrowArray {
    * The number of children.
    *
    * <p>Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getNChildren(MemorySegment struct) {
     return struct.get(JAVA_LONG, N_CHILDREN);
   }
 
-  /** Writes what {@link #getNChildren} reads. */
+  /**
+   * Writes what {@link #getNChildren} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setNChildren(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, N_CHILDREN, value);
   }
@@ -159,12 +217,20 @@ public final class ArrowArray {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
    * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
    * 0.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getBuffers(MemorySegment struct) {
     return struct.get(ADDRESS, BUFFERS);
   }
 
-  /** Writes what {@link #getBuffers} reads. */
+  /**
+   * Writes what {@link #getBuffers} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setBuffers(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, BUFFERS, value);
   }
@@ -174,12 +240,20 @@ public final class ArrowArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
    * NULL only when n_children is 0.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getChildren(MemorySegment struct) {
     return struct.get(ADDRESS, CHILDREN);
   }
 
-  /** Writes what {@link #getChildren} reads. */
+  /**
+   * Writes what {@link #getChildren} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setChildren(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, CHILDREN, value);
   }
@@ -189,12 +263,20 @@ public final class ArrowArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
    * dictionary-encoded array, else NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getDictionary(MemorySegment struct) {
     return struct.get(ADDRESS, DICTIONARY);
   }
 
-  /** Writes what {@link #getDictionary} reads. */
+  /**
+   * Writes what {@link #getDictionary} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setDictionary(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, DICTIONARY, value);
   }
@@ -203,12 +285,20 @@ public final class ArrowArray {
    * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Release#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getRelease(MemorySegment struct) {
     return struct.get(ADDRESS, RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setRelease(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, RELEASE, value);
   }
@@ -218,17 +308,32 @@ public final class ArrowArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrivateData(MemorySegment struct) {
     return struct.get(ADDRESS, PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrivateData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** One entry of {@link #getBuffers}, from 0 to {@code n_buffers} - 1. */
+  /**
+   * One entry of {@link #getBuffers}.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the entry, from 0 to {@code n_buffers} - 1
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static MemorySegment getBuffer(MemorySegment struct, long index) {
     MemorySegment list = getBuffers(struct);
     long count = getNBuffers(struct);
@@ -236,12 +341,27 @@ public final class ArrowArray {
     return Abi.entries(list, count, ADDRESS).getAtIndex(ADDRESS, index);
   }
 
-  /** The same as a segment of {@code size} bytes; when {@code size} is 0, of any address. */
+  /**
+   * One entry of {@link #getBuffers} with a size.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the entry, from 0 to {@code n_buffers} - 1
+   * @param size the number of bytes; with 0 the address may be any
+   * @return the memory that the entry points to
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static MemorySegment getBuffer(MemorySegment struct, long index, long size) {
     return Abi.sized(getBuffer(struct, index), size, "ArrowArray.buffers");
   }
 
-  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  /**
+   * One entry of {@link #getChildren}.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the entry, from 0 to {@code n_children} - 1
+   * @return the struct that the entry points to
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static MemorySegment getChild(MemorySegment struct, long index) {
     MemorySegment list = getChildren(struct);
     long count = getNChildren(struct);
@@ -255,7 +375,11 @@ public final class ArrowArray {
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(MemorySegment self);
   }
 
@@ -263,13 +387,20 @@ public final class ArrowArray {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setRelease(struct, Stubs.RELEASE);
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -296,19 +427,32 @@ public final class ArrowArray {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Release callback) {
       return Abi.stub("ArrowArray.release", null, Release.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArray.release");
       try {

@@ -43,13 +43,21 @@ public final class ArrowAsyncDeviceStreamHandler {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the struct, with its size
+   */
   public static void release(MemorySegment struct) {
     MemorySegment function = getRelease(struct);
     if (function.address() != 0) {
@@ -61,12 +69,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Hands over the schema of the stream; the handler moves it out or releases it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link OnSchema#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getOnSchema(MemorySegment struct) {
     return struct.get(ADDRESS, ON_SCHEMA);
   }
 
-  /** Writes what {@link #getOnSchema} reads. */
+  /**
+   * Writes what {@link #getOnSchema} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link OnSchema#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setOnSchema(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, ON_SCHEMA, value);
   }
@@ -76,12 +92,21 @@ public final class ArrowAsyncDeviceStreamHandler {
    * during the call only, but a copy of the task may be extracted later.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link OnNextTask#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getOnNextTask(MemorySegment struct) {
     return struct.get(ADDRESS, ON_NEXT_TASK);
   }
 
-  /** Writes what {@link #getOnNextTask} reads. */
+  /**
+   * Writes what {@link #getOnNextTask} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link OnNextTask#stub}; {@code MemorySegment.NULL} for
+   *     NULL
+   */
   public static void setOnNextTask(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, ON_NEXT_TASK, value);
   }
@@ -90,12 +115,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Reports an error of the producer. Message and metadata are valid during the call only.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link OnError#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getOnError(MemorySegment struct) {
     return struct.get(ADDRESS, ON_ERROR);
   }
 
-  /** Writes what {@link #getOnError} reads. */
+  /**
+   * Writes what {@link #getOnError} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link OnError#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setOnError(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, ON_ERROR, value);
   }
@@ -104,12 +137,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Frees the handler. The last call on it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL before release.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Release#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getRelease(MemorySegment struct) {
     return struct.get(ADDRESS, RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setRelease(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, RELEASE, value);
   }
@@ -119,12 +160,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is
    * called; not valid before that.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getProducer(MemorySegment struct) {
     return struct.get(ADDRESS, PRODUCER);
   }
 
-  /** Writes what {@link #getProducer} reads. */
+  /**
+   * Writes what {@link #getProducer} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setProducer(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRODUCER, value);
   }
@@ -134,28 +183,63 @@ public final class ArrowAsyncDeviceStreamHandler {
    *
    * <p>Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look
    * at it.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrivateData(MemorySegment struct) {
     return struct.get(ADDRESS, PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the consumer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrivateData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link OnSchema}. */
+    /**
+     * Called as {@link OnSchema}.
+     *
+     * @param self the struct whose callback it is
+     * @param streamSchema the schema of the batches, which the callback may move out
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int onSchema(MemorySegment self, MemorySegment streamSchema);
 
-    /** Called as {@link OnNextTask}. */
+    /**
+     * Called as {@link OnNextTask}.
+     *
+     * @param self the struct whose callback it is
+     * @param task the task of the next batch; {@code MemorySegment.NULL} for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int onNextTask(MemorySegment self, MemorySegment task, MemorySegment metadata);
 
-    /** Called as {@link OnError}. */
+    /**
+     * Called as {@link OnError}.
+     *
+     * @param self the struct whose callback it is
+     * @param code the errno value
+     * @param message the text that describes the error; {@code MemorySegment.NULL} for NULL, which
+     *     is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     */
     void onError(MemorySegment self, int code, MemorySegment message, MemorySegment metadata);
 
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(MemorySegment self);
   }
 
@@ -163,6 +247,9 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setOnSchema(struct, Stubs.ON_SCHEMA);
@@ -172,7 +259,11 @@ public final class ArrowAsyncDeviceStreamHandler {
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -209,13 +300,22 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param streamSchema the schema of the batches, which the callback may move out
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int callback(MemorySegment self, MemorySegment streamSchema);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(OnSchema callback) {
       return Abi.stub(
@@ -226,7 +326,15 @@ public final class ArrowAsyncDeviceStreamHandler {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param streamSchema the schema of the batches, which the callback may move out
+     * @return 0, or an errno value, after which the producer calls only release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment streamSchema) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.on_schema");
       try {
@@ -251,13 +359,24 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param task the task of the next batch; {@code MemorySegment.NULL} for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int callback(MemorySegment self, MemorySegment task, MemorySegment metadata);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(OnNextTask callback) {
       return Abi.stub(
@@ -268,7 +387,17 @@ public final class ArrowAsyncDeviceStreamHandler {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param task the task of the next batch; {@code MemorySegment.NULL} for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls only release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(
         MemorySegment function, MemorySegment self, MemorySegment task, MemorySegment metadata) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.on_next_task");
@@ -292,20 +421,43 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS, JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param code the errno value
+     * @param message the text that describes the error; {@code MemorySegment.NULL} for NULL, which
+     *     is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     */
     void callback(MemorySegment self, int code, MemorySegment message, MemorySegment metadata);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(OnError callback) {
       return Abi.stub(
           "ArrowAsyncDeviceStreamHandler.on_error", null, OnError.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param code the errno value
+     * @param message the text that describes the error; {@code MemorySegment.NULL} for NULL, which
+     *     is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(
         MemorySegment function,
         MemorySegment self,
@@ -333,20 +485,33 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Release callback) {
       return Abi.stub(
           "ArrowAsyncDeviceStreamHandler.release", null, Release.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.release");
       try {

@@ -43,7 +43,11 @@ public final class ArrowAsyncProducer {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -53,12 +57,20 @@ public final class ArrowAsyncProducer {
    * The type of device that can access every array of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: the device type of every array of the stream.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static int getDeviceType(MemorySegment struct) {
     return struct.get(JAVA_INT, DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setDeviceType(MemorySegment struct, int value) {
     struct.set(JAVA_INT, DEVICE_TYPE, value);
   }
@@ -68,12 +80,20 @@ public final class ArrowAsyncProducer {
    * on_error. Does nothing after cancel.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Request#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getRequest(MemorySegment struct) {
     return struct.get(ADDRESS, REQUEST);
   }
 
-  /** Writes what {@link #getRequest} reads. */
+  /**
+   * Writes what {@link #getRequest} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Request#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setRequest(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, REQUEST, value);
   }
@@ -83,12 +103,20 @@ public final class ArrowAsyncProducer {
    * that came before; then release.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Cancel#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getCancel(MemorySegment struct) {
     return struct.get(ADDRESS, CANCEL);
   }
 
-  /** Writes what {@link #getCancel} reads. */
+  /**
+   * Writes what {@link #getCancel} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Cancel#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setCancel(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, CANCEL, value);
   }
@@ -98,12 +126,20 @@ public final class ArrowAsyncProducer {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
    * ArrowSchema.metadata, or NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getAdditionalMetadata(MemorySegment struct) {
     return struct.get(ADDRESS, ADDITIONAL_METADATA);
   }
 
-  /** Writes what {@link #getAdditionalMetadata} reads. */
+  /**
+   * Writes what {@link #getAdditionalMetadata} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setAdditionalMetadata(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, ADDITIONAL_METADATA, value);
   }
@@ -113,22 +149,39 @@ public final class ArrowAsyncProducer {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrivateData(MemorySegment struct) {
     return struct.get(ADDRESS, PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrivateData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Request}. */
+    /**
+     * Called as {@link Request}.
+     *
+     * @param self the struct whose callback it is
+     * @param n how many more batches are requested
+     */
     void request(MemorySegment self, long n);
 
-    /** Called as {@link Cancel}. */
+    /**
+     * Called as {@link Cancel}.
+     *
+     * @param self the struct whose callback it is
+     */
     void cancel(MemorySegment self);
   }
 
@@ -136,6 +189,9 @@ public final class ArrowAsyncProducer {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
    * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
    * process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setRequest(struct, Stubs.REQUEST);
@@ -143,7 +199,11 @@ public final class ArrowAsyncProducer {
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -170,19 +230,34 @@ public final class ArrowAsyncProducer {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param n how many more batches are requested
+     */
     void callback(MemorySegment self, long n);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Request callback) {
       return Abi.stub("ArrowAsyncProducer.request", null, Request.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param n how many more batches are requested
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self, long n) {
       Abi.requireFunction(function, "ArrowAsyncProducer.request");
       try {
@@ -206,19 +281,32 @@ public final class ArrowAsyncProducer {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Cancel callback) {
       return Abi.stub("ArrowAsyncProducer.cancel", null, Cancel.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowAsyncProducer.cancel");
       try {

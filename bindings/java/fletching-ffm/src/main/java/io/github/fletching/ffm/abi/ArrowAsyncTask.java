@@ -35,7 +35,11 @@ public final class ArrowAsyncTask {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -46,12 +50,21 @@ public final class ArrowAsyncTask {
    * batch is dropped.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link ExtractData#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getExtractData(MemorySegment struct) {
     return struct.get(ADDRESS, EXTRACT_DATA);
   }
 
-  /** Writes what {@link #getExtractData} reads. */
+  /**
+   * Writes what {@link #getExtractData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link ExtractData#stub}; {@code MemorySegment.NULL} for
+   *     NULL
+   */
   public static void setExtractData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, EXTRACT_DATA, value);
   }
@@ -61,19 +74,34 @@ public final class ArrowAsyncTask {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrivateData(MemorySegment struct) {
     return struct.get(ADDRESS, PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrivateData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link ExtractData}. */
+    /**
+     * Called as {@link ExtractData}.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls on_error
+     */
     int extractData(MemorySegment self, MemorySegment out);
   }
 
@@ -81,13 +109,20 @@ public final class ArrowAsyncTask {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * ExtractData}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setExtractData(struct, Stubs.EXTRACT_DATA);
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -114,20 +149,39 @@ public final class ArrowAsyncTask {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls on_error
+     */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(ExtractData callback) {
       return Abi.stub(
           "ArrowAsyncTask.extract_data", Failures.EIO, ExtractData.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; {@code
+     *     MemorySegment.NULL} for NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls on_error
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowAsyncTask.extract_data");
       try {

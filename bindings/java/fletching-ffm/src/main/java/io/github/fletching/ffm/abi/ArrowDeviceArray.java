@@ -42,18 +42,32 @@ public final class ArrowDeviceArray {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the struct, with its size
+   * @return whether it is released
+   */
   public static boolean isReleased(MemorySegment struct) {
     return ArrowArray.isReleased(getArray(struct));
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
       markReleased(from);
@@ -64,7 +78,11 @@ public final class ArrowDeviceArray {
     ArrowArray.markReleased(getArray(struct));
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the struct, with its size
+   */
   public static void release(MemorySegment struct) {
     ArrowArray.release(getArray(struct));
   }
@@ -74,6 +92,9 @@ public final class ArrowDeviceArray {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a released array (release is
    * NULL) marks the whole struct as released.
+   *
+   * @param struct the struct, with its size
+   * @return the part of the struct
    */
   public static MemorySegment getArray(MemorySegment struct) {
     return struct.asSlice(ARRAY, ArrowArray.LAYOUT.byteSize());
@@ -84,12 +105,20 @@ public final class ArrowDeviceArray {
    *
    * <p>Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where
    * the device type has none (CPU).
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getDeviceId(MemorySegment struct) {
     return struct.get(JAVA_LONG, DEVICE_ID);
   }
 
-  /** Writes what {@link #getDeviceId} reads. */
+  /**
+   * Writes what {@link #getDeviceId} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setDeviceId(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, DEVICE_ID, value);
   }
@@ -99,12 +128,20 @@ public final class ArrowDeviceArray {
    *
    * <p>Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
    * ones.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static int getDeviceType(MemorySegment struct) {
     return struct.get(JAVA_INT, DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setDeviceType(MemorySegment struct, int value) {
     struct.set(JAVA_INT, DEVICE_TYPE, value);
   }
@@ -115,12 +152,20 @@ public final class ArrowDeviceArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table
    * of the device type says; always NULL where the table says none.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getSyncEvent(MemorySegment struct) {
     return struct.get(ADDRESS, SYNC_EVENT);
   }
 
-  /** Writes what {@link #getSyncEvent} reads. */
+  /**
+   * Writes what {@link #getSyncEvent} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setSyncEvent(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, SYNC_EVENT, value);
   }
@@ -129,13 +174,23 @@ public final class ArrowDeviceArray {
    * Room for later versions. The producer sets every byte to zero.
    *
    * <p>Mandatory, set by the producer. Valid: all zero.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the element, from 0 to 2
+   * @return the number
    */
   public static long getReserved(MemorySegment struct, int index) {
     Objects.checkIndex(index, 3);
     return struct.get(JAVA_LONG, RESERVED + index * JAVA_LONG.byteSize());
   }
 
-  /** Writes what {@link #getReserved} reads. */
+  /**
+   * Writes what {@link #getReserved} reads.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the element, from 0 to 2
+   * @param value the number
+   */
   public static void setReserved(MemorySegment struct, int index, long value) {
     Objects.checkIndex(index, 3);
     struct.set(JAVA_LONG, RESERVED + index * JAVA_LONG.byteSize(), value);

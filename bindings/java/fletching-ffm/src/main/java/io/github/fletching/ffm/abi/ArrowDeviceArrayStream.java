@@ -45,18 +45,32 @@ public final class ArrowDeviceArrayStream {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the struct, with its size
+   * @return whether it is released
+   */
   public static boolean isReleased(MemorySegment struct) {
     return getRelease(struct).address() == 0;
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
       markReleased(from);
@@ -67,7 +81,11 @@ public final class ArrowDeviceArrayStream {
     setRelease(struct, MemorySegment.NULL);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the struct, with its size
+   */
   public static void release(MemorySegment struct) {
     MemorySegment function = getRelease(struct);
     if (function.address() != 0) {
@@ -80,12 +98,20 @@ public final class ArrowDeviceArrayStream {
    *
    * <p>Mandatory, set by the producer. Valid: the device type of every array of the stream; the
    * device id may differ from array to array.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static int getDeviceType(MemorySegment struct) {
     return struct.get(JAVA_INT, DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setDeviceType(MemorySegment struct, int value) {
     struct.set(JAVA_INT, DEVICE_TYPE, value);
   }
@@ -94,12 +120,21 @@ public final class ArrowDeviceArrayStream {
    * Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link GetSchema#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getGetSchema(MemorySegment struct) {
     return struct.get(ADDRESS, GET_SCHEMA);
   }
 
-  /** Writes what {@link #getGetSchema} reads. */
+  /**
+   * Writes what {@link #getGetSchema} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link GetSchema#stub}; {@code MemorySegment.NULL} for
+   *     NULL
+   */
   public static void setGetSchema(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, GET_SCHEMA, value);
   }
@@ -109,12 +144,20 @@ public final class ArrowDeviceArrayStream {
    * A released array and result 0 mean the end of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link GetNext#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getGetNext(MemorySegment struct) {
     return struct.get(ADDRESS, GET_NEXT);
   }
 
-  /** Writes what {@link #getGetNext} reads. */
+  /**
+   * Writes what {@link #getGetNext} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link GetNext#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setGetNext(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, GET_NEXT, value);
   }
@@ -123,12 +166,21 @@ public final class ArrowDeviceArrayStream {
    * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link GetLastError#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getGetLastError(MemorySegment struct) {
     return struct.get(ADDRESS, GET_LAST_ERROR);
   }
 
-  /** Writes what {@link #getGetLastError} reads. */
+  /**
+   * Writes what {@link #getGetLastError} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link GetLastError#stub}; {@code MemorySegment.NULL} for
+   *     NULL
+   */
   public static void setGetLastError(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, GET_LAST_ERROR, value);
   }
@@ -137,12 +189,20 @@ public final class ArrowDeviceArrayStream {
    * Frees the stream, not the arrays that it gave, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released stream.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Release#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getRelease(MemorySegment struct) {
     return struct.get(ADDRESS, RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setRelease(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, RELEASE, value);
   }
@@ -152,28 +212,58 @@ public final class ArrowDeviceArrayStream {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrivateData(MemorySegment struct) {
     return struct.get(ADDRESS, PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrivateData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link GetSchema}. */
+    /**
+     * Called as {@link GetSchema}.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowSchema}, which the callback fills
+     * @return 0, or an errno value with nothing written that needs a release
+     */
     int getSchema(MemorySegment self, MemorySegment out);
 
-    /** Called as {@link GetNext}. */
+    /**
+     * Called as {@link GetNext}.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
+     * @return 0 for an array or the end, or an errno value with nothing written that needs a
+     *     release
+     */
     int getNext(MemorySegment self, MemorySegment out);
 
-    /** Called as {@link GetLastError}. */
+    /**
+     * Called as {@link GetLastError}.
+     *
+     * @param self the struct whose callback it is
+     * @return a text that lives until the next call on the stream, or NULL
+     */
     MemorySegment getLastError(MemorySegment self);
 
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(MemorySegment self);
   }
 
@@ -181,6 +271,9 @@ public final class ArrowDeviceArrayStream {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setGetSchema(struct, Stubs.GET_SCHEMA);
@@ -190,7 +283,11 @@ public final class ArrowDeviceArrayStream {
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -227,20 +324,37 @@ public final class ArrowDeviceArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowSchema}, which the callback fills
+     * @return 0, or an errno value with nothing written that needs a release
+     */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(GetSchema callback) {
       return Abi.stub(
           "ArrowDeviceArrayStream.get_schema", Failures.EIO, GetSchema.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowSchema}, which the callback fills
+     * @return 0, or an errno value with nothing written that needs a release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.get_schema");
       try {
@@ -265,20 +379,39 @@ public final class ArrowDeviceArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
+     * @return 0 for an array or the end, or an errno value with nothing written that needs a
+     *     release
+     */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(GetNext callback) {
       return Abi.stub(
           "ArrowDeviceArrayStream.get_next", Failures.EIO, GetNext.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills
+     * @return 0 for an array or the end, or an errno value with nothing written that needs a
+     *     release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.get_next");
       try {
@@ -301,20 +434,35 @@ public final class ArrowDeviceArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     * @return a text that lives until the next call on the stream, or NULL
+     */
     MemorySegment callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(GetLastError callback) {
       return Abi.stub(
           "ArrowDeviceArrayStream.get_last_error", null, GetLastError.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @return a text that lives until the next call on the stream, or NULL
+     * @throws IllegalStateException when the function is NULL
+     */
     static MemorySegment invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.get_last_error");
       try {
@@ -324,7 +472,14 @@ public final class ArrowDeviceArrayStream {
       }
     }
 
-    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    /**
+     * Calls it for the text that it returns. What is not UTF-8 is replaced.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @return the text, null for NULL
+     * @throws IllegalStateException when the function is NULL
+     */
     static String invokeText(MemorySegment function, MemorySegment self) {
       return Abi.text(invoke(function, self));
     }
@@ -341,19 +496,32 @@ public final class ArrowDeviceArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Release callback) {
       return Abi.stub("ArrowDeviceArrayStream.release", null, Release.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowDeviceArrayStream.release");
       try {

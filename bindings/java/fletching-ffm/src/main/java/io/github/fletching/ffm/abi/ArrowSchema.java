@@ -49,18 +49,32 @@ public final class ArrowSchema {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the struct, with its size
+   * @return whether it is released
+   */
   public static boolean isReleased(MemorySegment struct) {
     return getRelease(struct).address() == 0;
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(MemorySegment from, MemorySegment to) {
     if (Abi.copy(from, to, LAYOUT)) {
       markReleased(from);
@@ -71,7 +85,11 @@ public final class ArrowSchema {
     setRelease(struct, MemorySegment.NULL);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the struct, with its size
+   */
   public static void release(MemorySegment struct) {
     MemorySegment function = getRelease(struct);
     if (function.address() != 0) {
@@ -84,12 +102,20 @@ public final class ArrowSchema {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: NUL-terminated format string,
    * UTF-8; never NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getFormat(MemorySegment struct) {
     return struct.get(ADDRESS, FORMAT);
   }
 
-  /** Writes what {@link #getFormat} reads. */
+  /**
+   * Writes what {@link #getFormat} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setFormat(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, FORMAT, value);
   }
@@ -98,12 +124,20 @@ public final class ArrowSchema {
    * The name of the field; NULL and the empty string mean the same.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getName(MemorySegment struct) {
     return struct.get(ADDRESS, NAME);
   }
 
-  /** Writes what {@link #getName} reads. */
+  /**
+   * Writes what {@link #getName} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setName(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, NAME, value);
   }
@@ -114,12 +148,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or
    * NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getMetadata(MemorySegment struct) {
     return struct.get(ADDRESS, METADATA);
   }
 
-  /** Writes what {@link #getMetadata} reads. */
+  /**
+   * Writes what {@link #getMetadata} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setMetadata(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, METADATA, value);
   }
@@ -129,12 +171,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
    * ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getFlags(MemorySegment struct) {
     return struct.get(JAVA_LONG, FLAGS);
   }
 
-  /** Writes what {@link #getFlags} reads. */
+  /**
+   * Writes what {@link #getFlags} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setFlags(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, FLAGS, value);
   }
@@ -143,12 +193,20 @@ public final class ArrowSchema {
    * The number of children of this type.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static long getNChildren(MemorySegment struct) {
     return struct.get(JAVA_LONG, N_CHILDREN);
   }
 
-  /** Writes what {@link #getNChildren} reads. */
+  /**
+   * Writes what {@link #getNChildren} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setNChildren(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, N_CHILDREN, value);
   }
@@ -158,12 +216,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
    * NULL only when n_children is 0.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getChildren(MemorySegment struct) {
     return struct.get(ADDRESS, CHILDREN);
   }
 
-  /** Writes what {@link #getChildren} reads. */
+  /**
+   * Writes what {@link #getChildren} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setChildren(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, CHILDREN, value);
   }
@@ -173,12 +239,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
    * dictionary-encoded type, else NULL.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getDictionary(MemorySegment struct) {
     return struct.get(ADDRESS, DICTIONARY);
   }
 
-  /** Writes what {@link #getDictionary} reads. */
+  /**
+   * Writes what {@link #getDictionary} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setDictionary(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, DICTIONARY, value);
   }
@@ -187,12 +261,20 @@ public final class ArrowSchema {
    * Frees everything that the struct points to, children included, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Release#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getRelease(MemorySegment struct) {
     return struct.get(ADDRESS, RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Release#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setRelease(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, RELEASE, value);
   }
@@ -202,27 +284,52 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrivateData(MemorySegment struct) {
     return struct.get(ADDRESS, PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrivateData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
-  /** The text that {@link #getFormat} points to, or null. What is not UTF-8 is replaced. */
+  /**
+   * The text that {@link #getFormat} points to. What is not UTF-8 is replaced.
+   *
+   * @param struct the struct, with its size
+   * @return the text, null for NULL
+   */
   public static String getFormatText(MemorySegment struct) {
     return Abi.text(getFormat(struct));
   }
 
-  /** The text that {@link #getName} points to, or null. What is not UTF-8 is replaced. */
+  /**
+   * The text that {@link #getName} points to. What is not UTF-8 is replaced.
+   *
+   * @param struct the struct, with its size
+   * @return the text, null for NULL
+   */
   public static String getNameText(MemorySegment struct) {
     return Abi.text(getName(struct));
   }
 
-  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  /**
+   * One entry of {@link #getChildren}.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the entry, from 0 to {@code n_children} - 1
+   * @return the struct that the entry points to
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static MemorySegment getChild(MemorySegment struct, long index) {
     MemorySegment list = getChildren(struct);
     long count = getNChildren(struct);
@@ -236,7 +343,11 @@ public final class ArrowSchema {
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(MemorySegment self);
   }
 
@@ -244,13 +355,20 @@ public final class ArrowSchema {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setRelease(struct, Stubs.RELEASE);
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -277,19 +395,32 @@ public final class ArrowSchema {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Release callback) {
       return Abi.stub("ArrowSchema.release", null, Release.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowSchema.release");
       try {

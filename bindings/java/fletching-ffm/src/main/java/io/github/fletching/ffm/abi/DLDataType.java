@@ -33,7 +33,11 @@ public final class DLDataType {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -44,12 +48,21 @@ public final class DLDataType {
    *
    * <p>Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
    * ones.
+   *
+   * @param struct the struct, with its size
+   * @return the number, unsigned in {@code int}
    */
   public static int getCode(MemorySegment struct) {
     return Byte.toUnsignedInt(struct.get(JAVA_BYTE, CODE));
   }
 
-  /** Writes what {@link #getCode} reads. */
+  /**
+   * Writes what {@link #getCode} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number, from 0 to 255
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setCode(MemorySegment struct, int value) {
     struct.set(JAVA_BYTE, CODE, (byte) Checks.unsigned(value, 8, "DLDataType.code"));
   }
@@ -59,12 +72,21 @@ public final class DLDataType {
    *
    * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
    * and 6 for the narrow floating-point types.
+   *
+   * @param struct the struct, with its size
+   * @return the number, unsigned in {@code int}
    */
   public static int getBits(MemorySegment struct) {
     return Byte.toUnsignedInt(struct.get(JAVA_BYTE, BITS));
   }
 
-  /** Writes what {@link #getBits} reads. */
+  /**
+   * Writes what {@link #getBits} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number, from 0 to 255
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setBits(MemorySegment struct, int value) {
     struct.set(JAVA_BYTE, BITS, (byte) Checks.unsigned(value, 8, "DLDataType.bits"));
   }
@@ -73,12 +95,21 @@ public final class DLDataType {
    * How many values make up one element.
    *
    * <p>Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
+   *
+   * @param struct the struct, with its size
+   * @return the number, unsigned in {@code int}
    */
   public static int getLanes(MemorySegment struct) {
     return Short.toUnsignedInt(struct.get(JAVA_SHORT, LANES));
   }
 
-  /** Writes what {@link #getLanes} reads. */
+  /**
+   * Writes what {@link #getLanes} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number, from 0 to 65535
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setLanes(MemorySegment struct, int value) {
     struct.set(JAVA_SHORT, LANES, (short) Checks.unsigned(value, 16, "DLDataType.lanes"));
   }

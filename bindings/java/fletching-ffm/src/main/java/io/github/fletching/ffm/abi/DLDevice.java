@@ -27,7 +27,11 @@ public final class DLDevice {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -37,12 +41,20 @@ public final class DLDevice {
    * The type of the device.
    *
    * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static int getDeviceType(MemorySegment struct) {
     return struct.get(JAVA_INT, DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setDeviceType(MemorySegment struct, int value) {
     struct.set(JAVA_INT, DEVICE_TYPE, value);
   }
@@ -52,12 +64,20 @@ public final class DLDevice {
    *
    * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
    * host, pinned memory included, and for managed memory.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static int getDeviceId(MemorySegment struct) {
     return struct.get(JAVA_INT, DEVICE_ID);
   }
 
-  /** Writes what {@link #getDeviceId} reads. */
+  /**
+   * Writes what {@link #getDeviceId} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setDeviceId(MemorySegment struct, int value) {
     struct.set(JAVA_INT, DEVICE_ID, value);
   }

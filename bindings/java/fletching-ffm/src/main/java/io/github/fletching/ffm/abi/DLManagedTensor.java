@@ -34,13 +34,21 @@ public final class DLManagedTensor {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
 
-  /** Calls the struct's callback {@code deleter}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code deleter}; when that is NULL, does nothing.
+   *
+   * @param struct the struct, with its size
+   */
   public static void release(MemorySegment struct) {
     MemorySegment function = getDeleter(struct);
     if (function.address() != 0) {
@@ -52,6 +60,9 @@ public final class DLManagedTensor {
    * The tensor. Valid until the deleter is called.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
+   *
+   * @param struct the struct, with its size
+   * @return the part of the struct
    */
   public static MemorySegment getDlTensor(MemorySegment struct) {
     return struct.asSlice(DL_TENSOR, DLTensor.LAYOUT.byteSize());
@@ -61,12 +72,20 @@ public final class DLManagedTensor {
    * The producer's own; opaque to the consumer.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: any.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getManagerCtx(MemorySegment struct) {
     return struct.get(ADDRESS, MANAGER_CTX);
   }
 
-  /** Writes what {@link #getManagerCtx} reads. */
+  /**
+   * Writes what {@link #getManagerCtx} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setManagerCtx(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, MANAGER_CTX, value);
   }
@@ -76,19 +95,31 @@ public final class DLManagedTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
    * is nothing to give back.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link Deleter#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getDeleter(MemorySegment struct) {
     return struct.get(ADDRESS, DELETER);
   }
 
-  /** Writes what {@link #getDeleter} reads. */
+  /**
+   * Writes what {@link #getDeleter} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link Deleter#stub}; {@code MemorySegment.NULL} for NULL
+   */
   public static void setDeleter(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, DELETER, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Deleter}. */
+    /**
+     * Called as {@link Deleter}.
+     *
+     * @param self the struct whose callback it is
+     */
     void deleter(MemorySegment self);
   }
 
@@ -96,13 +127,20 @@ public final class DLManagedTensor {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Deleter}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(MemorySegment struct, Callbacks callbacks) {
     setDeleter(struct, Stubs.DELETER);
     setManagerCtx(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(MemorySegment struct) {
     Abi.remove(getManagerCtx(struct));
   }
@@ -126,19 +164,32 @@ public final class DLManagedTensor {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(MemorySegment self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(Deleter callback) {
       return Abi.stub("DLManagedTensor.deleter", null, Deleter.class, callback, DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "DLManagedTensor.deleter");
       try {

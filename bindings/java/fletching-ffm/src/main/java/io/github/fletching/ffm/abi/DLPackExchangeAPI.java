@@ -45,7 +45,11 @@ public final class DLPackExchangeAPI {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -55,6 +59,9 @@ public final class DLPackExchangeAPI {
    * The version, and earlier tables.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
+   *
+   * @param struct the struct, with its size
+   * @return the part of the struct
    */
   public static MemorySegment getHeader(MemorySegment struct) {
     return struct.asSlice(HEADER, DLPackExchangeAPIHeader.LAYOUT.byteSize());
@@ -64,12 +71,22 @@ public final class DLPackExchangeAPI {
    * Allocates a tensor like the prototype, of which type, shape and device are read.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link ManagedTensorAllocator#invoke}; {@code MemorySegment.NULL} for
+   *     NULL
    */
   public static MemorySegment getManagedTensorAllocator(MemorySegment struct) {
     return struct.get(ADDRESS, MANAGED_TENSOR_ALLOCATOR);
   }
 
-  /** Writes what {@link #getManagedTensorAllocator} reads. */
+  /**
+   * Writes what {@link #getManagedTensorAllocator} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link ManagedTensorAllocator#stub}; {@code
+   *     MemorySegment.NULL} for NULL
+   */
   public static void setManagedTensorAllocator(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, MANAGED_TENSOR_ALLOCATOR, value);
   }
@@ -78,12 +95,22 @@ public final class DLPackExchangeAPI {
    * Exports a Python tensor; the consumer owns the result. Waits for no stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link ManagedTensorFromPyObjectNoSync#invoke}; {@code
+   *     MemorySegment.NULL} for NULL
    */
   public static MemorySegment getManagedTensorFromPyObjectNoSync(MemorySegment struct) {
     return struct.get(ADDRESS, MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC);
   }
 
-  /** Writes what {@link #getManagedTensorFromPyObjectNoSync} reads. */
+  /**
+   * Writes what {@link #getManagedTensorFromPyObjectNoSync} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link ManagedTensorFromPyObjectNoSync#stub}; {@code
+   *     MemorySegment.NULL} for NULL
+   */
   public static void setManagedTensorFromPyObjectNoSync(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC, value);
   }
@@ -92,12 +119,22 @@ public final class DLPackExchangeAPI {
    * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link ManagedTensorToPyObjectNoSync#invoke}; {@code
+   *     MemorySegment.NULL} for NULL
    */
   public static MemorySegment getManagedTensorToPyObjectNoSync(MemorySegment struct) {
     return struct.get(ADDRESS, MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC);
   }
 
-  /** Writes what {@link #getManagedTensorToPyObjectNoSync} reads. */
+  /**
+   * Writes what {@link #getManagedTensorToPyObjectNoSync} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link ManagedTensorToPyObjectNoSync#stub}; {@code
+   *     MemorySegment.NULL} for NULL
+   */
   public static void setManagedTensorToPyObjectNoSync(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC, value);
   }
@@ -107,12 +144,22 @@ public final class DLPackExchangeAPI {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
    * framework has none.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link DltensorFromPyObjectNoSync#invoke}; {@code MemorySegment.NULL}
+   *     for NULL
    */
   public static MemorySegment getDltensorFromPyObjectNoSync(MemorySegment struct) {
     return struct.get(ADDRESS, DLTENSOR_FROM_PY_OBJECT_NO_SYNC);
   }
 
-  /** Writes what {@link #getDltensorFromPyObjectNoSync} reads. */
+  /**
+   * Writes what {@link #getDltensorFromPyObjectNoSync} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link DltensorFromPyObjectNoSync#stub}; {@code
+   *     MemorySegment.NULL} for NULL
+   */
   public static void setDltensorFromPyObjectNoSync(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, DLTENSOR_FROM_PY_OBJECT_NO_SYNC, value);
   }
@@ -121,12 +168,21 @@ public final class DLPackExchangeAPI {
    * Tells the stream on which the framework works now; NULL for the CPU.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the struct, with its size
+   * @return the function, for {@link CurrentWorkStream#invoke}; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getCurrentWorkStream(MemorySegment struct) {
     return struct.get(ADDRESS, CURRENT_WORK_STREAM);
   }
 
-  /** Writes what {@link #getCurrentWorkStream} reads. */
+  /**
+   * Writes what {@link #getCurrentWorkStream} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the function, such as a {@link CurrentWorkStream#stub}; {@code MemorySegment.NULL}
+   *     for NULL
+   */
   public static void setCurrentWorkStream(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, CURRENT_WORK_STREAM, value);
   }
@@ -144,7 +200,16 @@ public final class DLPackExchangeAPI {
     FunctionDescriptor DESCRIPTOR =
         FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param prototype the tensor with the type, shape and device of the new one
+     * @param out where the callback writes the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; {@code MemorySegment.NULL} for NULL,
+     *     which is allowed
+     * @param setError the function that reports an error: its context, kind and text
+     * @return 0, or -1 after set_error was called
+     */
     int callback(
         MemorySegment prototype, MemorySegment out, MemorySegment errorCtx, MemorySegment setError);
 
@@ -152,6 +217,9 @@ public final class DLPackExchangeAPI {
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(ManagedTensorAllocator callback) {
       ManagedTensorAllocator reporting =
@@ -171,7 +239,18 @@ public final class DLPackExchangeAPI {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param prototype the tensor with the type, shape and device of the new one
+     * @param out where the callback writes the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; {@code MemorySegment.NULL} for NULL,
+     *     which is allowed
+     * @param setError the function that reports an error: its context, kind and text
+     * @return 0, or -1 after set_error was called
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(
         MemorySegment function,
         MemorySegment prototype,
@@ -201,13 +280,22 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param pyObject the Python object
+     * @param out where the callback writes the address of the tensor
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(MemorySegment pyObject, MemorySegment out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(ManagedTensorFromPyObjectNoSync callback) {
       return Abi.stub(
@@ -218,7 +306,15 @@ public final class DLPackExchangeAPI {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param pyObject the Python object
+     * @param out where the callback writes the address of the tensor
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment pyObject, MemorySegment out) {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync");
       try {
@@ -241,13 +337,22 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param tensor the tensor
+     * @param outPyObject where the callback writes the address of the Python object
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(MemorySegment tensor, MemorySegment outPyObject);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(ManagedTensorToPyObjectNoSync callback) {
       return Abi.stub(
@@ -258,7 +363,15 @@ public final class DLPackExchangeAPI {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param tensor the tensor
+     * @param outPyObject where the callback writes the address of the Python object
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment tensor, MemorySegment outPyObject) {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync");
       try {
@@ -282,13 +395,22 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param pyObject the Python object
+     * @param out the memory of the {@code DLTensor}, which the callback fills
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(MemorySegment pyObject, MemorySegment out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(DltensorFromPyObjectNoSync callback) {
       return Abi.stub(
@@ -299,7 +421,15 @@ public final class DLPackExchangeAPI {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param pyObject the Python object
+     * @param out the memory of the {@code DLTensor}, which the callback fills
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(MemorySegment function, MemorySegment pyObject, MemorySegment out) {
       Abi.requireFunction(function, "DLPackExchangeAPI.dltensor_from_py_object_no_sync");
       try {
@@ -321,13 +451,23 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS);
 
-    /** What C calls. Pointers have no size: use {@code at} of their struct. */
+    /**
+     * What C calls. Pointers have no size: use {@code at} of their struct.
+     *
+     * @param deviceType the type of the device
+     * @param deviceId the number of the device
+     * @param outCurrentStream where the callback writes the handle of the stream
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(int deviceType, int deviceId, MemorySegment outCurrentStream);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static MemorySegment stub(CurrentWorkStream callback) {
       return Abi.stub(
@@ -338,7 +478,16 @@ public final class DLPackExchangeAPI {
           DESCRIPTOR);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param deviceType the type of the device
+     * @param deviceId the number of the device
+     * @param outCurrentStream where the callback writes the handle of the stream
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(
         MemorySegment function, int deviceType, int deviceId, MemorySegment outCurrentStream) {
       Abi.requireFunction(function, "DLPackExchangeAPI.current_work_stream");

@@ -30,7 +30,11 @@ public final class DLPackExchangeAPIHeader {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -40,6 +44,9 @@ public final class DLPackExchangeAPIHeader {
    * The version of the table. A consumer uses the rest only when it knows the major version.
    *
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
+   *
+   * @param struct the struct, with its size
+   * @return the part of the struct
    */
   public static MemorySegment getVersion(MemorySegment struct) {
     return struct.asSlice(VERSION, DLPackVersion.LAYOUT.byteSize());
@@ -50,12 +57,20 @@ public final class DLPackExchangeAPIHeader {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
    * earlier version.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getPrevApi(MemorySegment struct) {
     return struct.get(ADDRESS, PREV_API);
   }
 
-  /** Writes what {@link #getPrevApi} reads. */
+  /**
+   * Writes what {@link #getPrevApi} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setPrevApi(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, PREV_API, value);
   }

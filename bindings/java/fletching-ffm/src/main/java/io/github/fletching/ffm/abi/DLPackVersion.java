@@ -27,7 +27,11 @@ public final class DLPackVersion {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -38,12 +42,21 @@ public final class DLPackVersion {
    * deleter, and calls the deleter.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+   *
+   * @param struct the struct, with its size
+   * @return the number, unsigned in {@code long}
    */
   public static long getMajor(MemorySegment struct) {
     return Integer.toUnsignedLong(struct.get(JAVA_INT, MAJOR));
   }
 
-  /** Writes what {@link #getMajor} reads. */
+  /**
+   * Writes what {@link #getMajor} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number, from 0 to 4294967295
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setMajor(MemorySegment struct, long value) {
     struct.set(JAVA_INT, MAJOR, (int) Checks.unsigned(value, 32, "DLPackVersion.major"));
   }
@@ -52,12 +65,21 @@ public final class DLPackVersion {
    * The set of enumerators. Another minor version has the same layout.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+   *
+   * @param struct the struct, with its size
+   * @return the number, unsigned in {@code long}
    */
   public static long getMinor(MemorySegment struct) {
     return Integer.toUnsignedLong(struct.get(JAVA_INT, MINOR));
   }
 
-  /** Writes what {@link #getMinor} reads. */
+  /**
+   * Writes what {@link #getMinor} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number, from 0 to 4294967295
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setMinor(MemorySegment struct, long value) {
     struct.set(JAVA_INT, MINOR, (int) Checks.unsigned(value, 32, "DLPackVersion.minor"));
   }

@@ -42,7 +42,11 @@ public final class DLTensor {
 
   /**
    * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
-   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   * gave has no size and gets it.
+   *
+   * @param pointer the pointer, not NULL
+   * @return the struct
+   * @throws IllegalArgumentException for a segment that is too small
    */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
@@ -54,12 +58,20 @@ public final class DLTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
    * elements; aligned to 256 bytes by the text, less in practice.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getData(MemorySegment struct) {
     return struct.get(ADDRESS, DATA);
   }
 
-  /** Writes what {@link #getData} reads. */
+  /**
+   * Writes what {@link #getData} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setData(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, DATA, value);
   }
@@ -68,6 +80,9 @@ public final class DLTensor {
    * The device that the memory is on.
    *
    * <p>Mandatory, set by the producer. Valid: the device that can access data.
+   *
+   * @param struct the struct, with its size
+   * @return the part of the struct
    */
   public static MemorySegment getDevice(MemorySegment struct) {
     return struct.asSlice(DEVICE, DLDevice.LAYOUT.byteSize());
@@ -77,12 +92,20 @@ public final class DLTensor {
    * The number of dimensions; 0 for a scalar.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or more.
+   *
+   * @param struct the struct, with its size
+   * @return the number
    */
   public static int getNdim(MemorySegment struct) {
     return struct.get(JAVA_INT, NDIM);
   }
 
-  /** Writes what {@link #getNdim} reads. */
+  /**
+   * Writes what {@link #getNdim} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number
+   */
   public static void setNdim(MemorySegment struct, int value) {
     struct.set(JAVA_INT, NDIM, value);
   }
@@ -91,6 +114,9 @@ public final class DLTensor {
    * The type of an element.
    *
    * <p>Mandatory, set by the producer. Valid: see DLDataType.
+   *
+   * @param struct the struct, with its size
+   * @return the part of the struct
    */
   public static MemorySegment getDtype(MemorySegment struct) {
     return struct.asSlice(DTYPE, DLDataType.LAYOUT.byteSize());
@@ -101,12 +127,20 @@ public final class DLTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may
    * be NULL when ndim is 0.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getShape(MemorySegment struct) {
     return struct.get(ADDRESS, SHAPE);
   }
 
-  /** Writes what {@link #getShape} reads. */
+  /**
+   * Writes what {@link #getShape} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setShape(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, SHAPE, value);
   }
@@ -116,12 +150,20 @@ public final class DLTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
    * ndim is 0, and before version 1.2 also for row-major order.
+   *
+   * @param struct the struct, with its size
+   * @return the pointer, without a size; {@code MemorySegment.NULL} for NULL
    */
   public static MemorySegment getStrides(MemorySegment struct) {
     return struct.get(ADDRESS, STRIDES);
   }
 
-  /** Writes what {@link #getStrides} reads. */
+  /**
+   * Writes what {@link #getStrides} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the pointer, to memory that the producer owns; {@code MemorySegment.NULL} for NULL
+   */
   public static void setStrides(MemorySegment struct, MemorySegment value) {
     struct.set(ADDRESS, STRIDES, value);
   }
@@ -130,17 +172,32 @@ public final class DLTensor {
    * Where the first element is, in bytes from data.
    *
    * <p>Mandatory, set by the producer. Valid: any.
+   *
+   * @param struct the struct, with its size
+   * @return the number, unsigned: see {@link Long#toUnsignedString(long)}
    */
   public static long getByteOffset(MemorySegment struct) {
     return struct.get(JAVA_LONG, BYTE_OFFSET);
   }
 
-  /** Writes what {@link #getByteOffset} reads. */
+  /**
+   * Writes what {@link #getByteOffset} reads.
+   *
+   * @param struct the struct, with its size
+   * @param value the number, unsigned: see {@link Long#toUnsignedString(long)}
+   */
   public static void setByteOffset(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, BYTE_OFFSET, value);
   }
 
-  /** One entry of {@link #getShape}, from 0 to {@code ndim} - 1. */
+  /**
+   * One entry of {@link #getShape}.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the entry, from 0 to {@code ndim} - 1
+   * @return the number
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static long getShape(MemorySegment struct, long index) {
     MemorySegment list = getShape(struct);
     long count = getNdim(struct);
@@ -148,7 +205,14 @@ public final class DLTensor {
     return Abi.entries(list, count, JAVA_LONG).getAtIndex(JAVA_LONG, index);
   }
 
-  /** One entry of {@link #getStrides}, from 0 to {@code ndim} - 1. */
+  /**
+   * One entry of {@link #getStrides}.
+   *
+   * @param struct the struct, with its size
+   * @param index the index of the entry, from 0 to {@code ndim} - 1
+   * @return the number
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static long getStride(MemorySegment struct, long index) {
     MemorySegment list = getStrides(struct);
     long count = getNdim(struct);

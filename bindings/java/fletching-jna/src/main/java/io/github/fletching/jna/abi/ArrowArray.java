@@ -32,17 +32,31 @@ public final class ArrowArray {
 
   private ArrowArray() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the address of the struct
+   * @return whether it is released
+   */
   public static boolean isReleased(Pointer struct) {
     return getRelease(struct) == null;
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
       markReleased(from);
@@ -53,7 +67,11 @@ public final class ArrowArray {
     setRelease(struct, null);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the address of the struct
+   */
   public static void release(Pointer struct) {
     Pointer function = getRelease(struct);
     if (function != null) {
@@ -65,12 +83,20 @@ public final class ArrowArray {
    * The number of values, from offset on.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getLength(Pointer struct) {
     return struct.getLong(LENGTH);
   }
 
-  /** Writes what {@link #getLength} reads. */
+  /**
+   * Writes what {@link #getLength} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setLength(Pointer struct, long value) {
     struct.setLong(LENGTH, value);
   }
@@ -79,12 +105,20 @@ public final class ArrowArray {
    * The number of nulls among the values.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getNullCount(Pointer struct) {
     return struct.getLong(NULL_COUNT);
   }
 
-  /** Writes what {@link #getNullCount} reads. */
+  /**
+   * Writes what {@link #getNullCount} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setNullCount(Pointer struct, long value) {
     struct.setLong(NULL_COUNT, value);
   }
@@ -93,12 +127,20 @@ public final class ArrowArray {
    * The number of values in the buffers before the first value of the array.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getOffset(Pointer struct) {
     return struct.getLong(OFFSET);
   }
 
-  /** Writes what {@link #getOffset} reads. */
+  /**
+   * Writes what {@link #getOffset} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setOffset(Pointer struct, long value) {
     struct.setLong(OFFSET, value);
   }
@@ -108,12 +150,20 @@ public final class ArrowArray {
    *
    * <p>Mandatory, set by the producer. Valid: the number of buffers that the type has in the
    * columnar format.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getNBuffers(Pointer struct) {
     return struct.getLong(N_BUFFERS);
   }
 
-  /** Writes what {@link #getNBuffers} reads. */
+  /**
+   * Writes what {@link #getNBuffers} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setNBuffers(Pointer struct, long value) {
     struct.setLong(N_BUFFERS, value);
   }
@@ -122,12 +172,20 @@ public final class ArrowArray {
    * The number of children.
    *
    * <p>Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getNChildren(Pointer struct) {
     return struct.getLong(N_CHILDREN);
   }
 
-  /** Writes what {@link #getNChildren} reads. */
+  /**
+   * Writes what {@link #getNChildren} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setNChildren(Pointer struct, long value) {
     struct.setLong(N_CHILDREN, value);
   }
@@ -139,12 +197,20 @@ public final class ArrowArray {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
    * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
    * 0.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getBuffers(Pointer struct) {
     return struct.getPointer(BUFFERS);
   }
 
-  /** Writes what {@link #getBuffers} reads. */
+  /**
+   * Writes what {@link #getBuffers} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setBuffers(Pointer struct, Pointer value) {
     struct.setPointer(BUFFERS, value);
   }
@@ -154,12 +220,20 @@ public final class ArrowArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
    * NULL only when n_children is 0.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getChildren(Pointer struct) {
     return struct.getPointer(CHILDREN);
   }
 
-  /** Writes what {@link #getChildren} reads. */
+  /**
+   * Writes what {@link #getChildren} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setChildren(Pointer struct, Pointer value) {
     struct.setPointer(CHILDREN, value);
   }
@@ -169,12 +243,20 @@ public final class ArrowArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
    * dictionary-encoded array, else NULL.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getDictionary(Pointer struct) {
     return struct.getPointer(DICTIONARY);
   }
 
-  /** Writes what {@link #getDictionary} reads. */
+  /**
+   * Writes what {@link #getDictionary} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setDictionary(Pointer struct, Pointer value) {
     struct.setPointer(DICTIONARY, value);
   }
@@ -183,12 +265,20 @@ public final class ArrowArray {
    * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Release#invoke}; null for NULL
    */
   public static Pointer getRelease(Pointer struct) {
     return struct.getPointer(RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Release#stub}; null for NULL
+   */
   public static void setRelease(Pointer struct, Pointer value) {
     struct.setPointer(RELEASE, value);
   }
@@ -198,17 +288,32 @@ public final class ArrowArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** One entry of {@link #getBuffers}, from 0 to {@code n_buffers} - 1. */
+  /**
+   * One entry of {@link #getBuffers}.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the entry, from 0 to {@code n_buffers} - 1
+   * @return the pointer; null for NULL
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static Pointer getBuffer(Pointer struct, long index) {
     Pointer list = getBuffers(struct);
     long count = getNBuffers(struct);
@@ -216,7 +321,14 @@ public final class ArrowArray {
     return list.getPointer(index * Abi.POINTER_SIZE);
   }
 
-  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  /**
+   * One entry of {@link #getChildren}.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the entry, from 0 to {@code n_children} - 1
+   * @return the struct that the entry points to
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static Pointer getChild(Pointer struct, long index) {
     Pointer list = getChildren(struct);
     long count = getNChildren(struct);
@@ -227,7 +339,11 @@ public final class ArrowArray {
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(Pointer self);
   }
 
@@ -235,13 +351,20 @@ public final class ArrowArray {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setRelease(struct, Stubs.RELEASE);
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -265,20 +388,33 @@ public final class ArrowArray {
    */
   @FunctionalInterface
   public interface Release {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Release callback) {
       return Abi.voidStub(
           "ArrowArray.release", a -> callback.callback((Pointer) a[0]), Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowArray.release", self);
     }

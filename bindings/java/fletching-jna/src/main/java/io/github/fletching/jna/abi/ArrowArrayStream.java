@@ -28,17 +28,31 @@ public final class ArrowArrayStream {
 
   private ArrowArrayStream() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the address of the struct
+   * @return whether it is released
+   */
   public static boolean isReleased(Pointer struct) {
     return getRelease(struct) == null;
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
       markReleased(from);
@@ -49,7 +63,11 @@ public final class ArrowArrayStream {
     setRelease(struct, null);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the address of the struct
+   */
   public static void release(Pointer struct) {
     Pointer function = getRelease(struct);
     if (function != null) {
@@ -61,12 +79,20 @@ public final class ArrowArrayStream {
    * Writes the schema of all arrays to out, which the consumer then owns.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link GetSchema#invoke}; null for NULL
    */
   public static Pointer getGetSchema(Pointer struct) {
     return struct.getPointer(GET_SCHEMA);
   }
 
-  /** Writes what {@link #getGetSchema} reads. */
+  /**
+   * Writes what {@link #getGetSchema} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link GetSchema#stub}; null for NULL
+   */
   public static void setGetSchema(Pointer struct, Pointer value) {
     struct.setPointer(GET_SCHEMA, value);
   }
@@ -76,12 +102,20 @@ public final class ArrowArrayStream {
    * the end of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link GetNext#invoke}; null for NULL
    */
   public static Pointer getGetNext(Pointer struct) {
     return struct.getPointer(GET_NEXT);
   }
 
-  /** Writes what {@link #getGetNext} reads. */
+  /**
+   * Writes what {@link #getGetNext} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link GetNext#stub}; null for NULL
+   */
   public static void setGetNext(Pointer struct, Pointer value) {
     struct.setPointer(GET_NEXT, value);
   }
@@ -90,12 +124,20 @@ public final class ArrowArrayStream {
    * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link GetLastError#invoke}; null for NULL
    */
   public static Pointer getGetLastError(Pointer struct) {
     return struct.getPointer(GET_LAST_ERROR);
   }
 
-  /** Writes what {@link #getGetLastError} reads. */
+  /**
+   * Writes what {@link #getGetLastError} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link GetLastError#stub}; null for NULL
+   */
   public static void setGetLastError(Pointer struct, Pointer value) {
     struct.setPointer(GET_LAST_ERROR, value);
   }
@@ -104,12 +146,20 @@ public final class ArrowArrayStream {
    * Frees the stream, not the arrays that it gave, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released stream.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Release#invoke}; null for NULL
    */
   public static Pointer getRelease(Pointer struct) {
     return struct.getPointer(RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Release#stub}; null for NULL
+   */
   public static void setRelease(Pointer struct, Pointer value) {
     struct.setPointer(RELEASE, value);
   }
@@ -119,28 +169,58 @@ public final class ArrowArrayStream {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link GetSchema}. */
+    /**
+     * Called as {@link GetSchema}.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowSchema}, which the callback fills
+     * @return 0, or an errno value with nothing written that needs a release
+     */
     int getSchema(Pointer self, Pointer out);
 
-    /** Called as {@link GetNext}. */
+    /**
+     * Called as {@link GetNext}.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowArray}, which the callback fills
+     * @return 0 for an array or the end, or an errno value with nothing written that needs a
+     *     release
+     */
     int getNext(Pointer self, Pointer out);
 
-    /** Called as {@link GetLastError}. */
+    /**
+     * Called as {@link GetLastError}.
+     *
+     * @param self the struct whose callback it is
+     * @return a text that lives until the next call on the stream, or NULL
+     */
     Pointer getLastError(Pointer self);
 
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(Pointer self);
   }
 
@@ -148,6 +228,9 @@ public final class ArrowArrayStream {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setGetSchema(struct, Stubs.GET_SCHEMA);
@@ -157,7 +240,11 @@ public final class ArrowArrayStream {
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -190,13 +277,22 @@ public final class ArrowArrayStream {
    */
   @FunctionalInterface
   public interface GetSchema {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowSchema}, which the callback fills
+     * @return 0, or an errno value with nothing written that needs a release
+     */
     int callback(Pointer self, Pointer out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(GetSchema callback) {
       return Abi.stub(
@@ -208,7 +304,15 @@ public final class ArrowArrayStream {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowSchema}, which the callback fills
+     * @return 0, or an errno value with nothing written that needs a release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowArrayStream.get_schema", self, out);
     }
@@ -225,13 +329,23 @@ public final class ArrowArrayStream {
    */
   @FunctionalInterface
   public interface GetNext {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowArray}, which the callback fills
+     * @return 0 for an array or the end, or an errno value with nothing written that needs a
+     *     release
+     */
     int callback(Pointer self, Pointer out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(GetNext callback) {
       return Abi.stub(
@@ -243,7 +357,16 @@ public final class ArrowArrayStream {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowArray}, which the callback fills
+     * @return 0 for an array or the end, or an errno value with nothing written that needs a
+     *     release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowArrayStream.get_next", self, out);
     }
@@ -258,13 +381,21 @@ public final class ArrowArrayStream {
    */
   @FunctionalInterface
   public interface GetLastError {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @return a text that lives until the next call on the stream, or NULL
+     */
     Pointer callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(GetLastError callback) {
       return Abi.stub(
@@ -275,12 +406,26 @@ public final class ArrowArrayStream {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @return a text that lives until the next call on the stream, or NULL
+     * @throws IllegalStateException when the function is NULL
+     */
     static Pointer invoke(Pointer function, Pointer self) {
       return (Pointer) Abi.call(Pointer.class, function, "ArrowArrayStream.get_last_error", self);
     }
 
-    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    /**
+     * Calls it for the text that it returns. What is not UTF-8 is replaced.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @return the text, null for NULL
+     * @throws IllegalStateException when the function is NULL
+     */
     static String invokeText(Pointer function, Pointer self) {
       return Abi.text(invoke(function, self));
     }
@@ -294,20 +439,33 @@ public final class ArrowArrayStream {
    */
   @FunctionalInterface
   public interface Release {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Release callback) {
       return Abi.voidStub(
           "ArrowArrayStream.release", a -> callback.callback((Pointer) a[0]), Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowArrayStream.release", self);
     }

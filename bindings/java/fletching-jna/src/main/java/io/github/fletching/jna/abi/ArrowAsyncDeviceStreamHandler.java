@@ -34,12 +34,20 @@ public final class ArrowAsyncDeviceStreamHandler {
 
   private ArrowAsyncDeviceStreamHandler() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the address of the struct
+   */
   public static void release(Pointer struct) {
     Pointer function = getRelease(struct);
     if (function != null) {
@@ -51,12 +59,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Hands over the schema of the stream; the handler moves it out or releases it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link OnSchema#invoke}; null for NULL
    */
   public static Pointer getOnSchema(Pointer struct) {
     return struct.getPointer(ON_SCHEMA);
   }
 
-  /** Writes what {@link #getOnSchema} reads. */
+  /**
+   * Writes what {@link #getOnSchema} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link OnSchema#stub}; null for NULL
+   */
   public static void setOnSchema(Pointer struct, Pointer value) {
     struct.setPointer(ON_SCHEMA, value);
   }
@@ -66,12 +82,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * during the call only, but a copy of the task may be extracted later.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link OnNextTask#invoke}; null for NULL
    */
   public static Pointer getOnNextTask(Pointer struct) {
     return struct.getPointer(ON_NEXT_TASK);
   }
 
-  /** Writes what {@link #getOnNextTask} reads. */
+  /**
+   * Writes what {@link #getOnNextTask} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link OnNextTask#stub}; null for NULL
+   */
   public static void setOnNextTask(Pointer struct, Pointer value) {
     struct.setPointer(ON_NEXT_TASK, value);
   }
@@ -80,12 +104,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Reports an error of the producer. Message and metadata are valid during the call only.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link OnError#invoke}; null for NULL
    */
   public static Pointer getOnError(Pointer struct) {
     return struct.getPointer(ON_ERROR);
   }
 
-  /** Writes what {@link #getOnError} reads. */
+  /**
+   * Writes what {@link #getOnError} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link OnError#stub}; null for NULL
+   */
   public static void setOnError(Pointer struct, Pointer value) {
     struct.setPointer(ON_ERROR, value);
   }
@@ -94,12 +126,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Frees the handler. The last call on it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL before release.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Release#invoke}; null for NULL
    */
   public static Pointer getRelease(Pointer struct) {
     return struct.getPointer(RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Release#stub}; null for NULL
+   */
   public static void setRelease(Pointer struct, Pointer value) {
     struct.setPointer(RELEASE, value);
   }
@@ -109,12 +149,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is
    * called; not valid before that.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getProducer(Pointer struct) {
     return struct.getPointer(PRODUCER);
   }
 
-  /** Writes what {@link #getProducer} reads. */
+  /**
+   * Writes what {@link #getProducer} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setProducer(Pointer struct, Pointer value) {
     struct.setPointer(PRODUCER, value);
   }
@@ -124,28 +172,62 @@ public final class ArrowAsyncDeviceStreamHandler {
    *
    * <p>Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look
    * at it.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the consumer owns; null for NULL
+   */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link OnSchema}. */
+    /**
+     * Called as {@link OnSchema}.
+     *
+     * @param self the struct whose callback it is
+     * @param streamSchema the schema of the batches, which the callback may move out
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int onSchema(Pointer self, Pointer streamSchema);
 
-    /** Called as {@link OnNextTask}. */
+    /**
+     * Called as {@link OnNextTask}.
+     *
+     * @param self the struct whose callback it is
+     * @param task the task of the next batch; null for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
+     *     is allowed
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int onNextTask(Pointer self, Pointer task, Pointer metadata);
 
-    /** Called as {@link OnError}. */
+    /**
+     * Called as {@link OnError}.
+     *
+     * @param self the struct whose callback it is
+     * @param code the errno value
+     * @param message the text that describes the error; null for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
+     *     is allowed
+     */
     void onError(Pointer self, int code, Pointer message, Pointer metadata);
 
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(Pointer self);
   }
 
@@ -153,6 +235,9 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setOnSchema(struct, Stubs.ON_SCHEMA);
@@ -162,7 +247,11 @@ public final class ArrowAsyncDeviceStreamHandler {
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -195,13 +284,22 @@ public final class ArrowAsyncDeviceStreamHandler {
    */
   @FunctionalInterface
   public interface OnSchema {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param streamSchema the schema of the batches, which the callback may move out
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int callback(Pointer self, Pointer streamSchema);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(OnSchema callback) {
       return Abi.stub(
@@ -213,7 +311,15 @@ public final class ArrowAsyncDeviceStreamHandler {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param streamSchema the schema of the batches, which the callback may move out
+     * @return 0, or an errno value, after which the producer calls only release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer self, Pointer streamSchema) {
       return (int)
           Abi.call(
@@ -232,13 +338,24 @@ public final class ArrowAsyncDeviceStreamHandler {
    */
   @FunctionalInterface
   public interface OnNextTask {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param task the task of the next batch; null for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
+     *     is allowed
+     * @return 0, or an errno value, after which the producer calls only release
+     */
     int callback(Pointer self, Pointer task, Pointer metadata);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(OnNextTask callback) {
       return Abi.stub(
@@ -251,7 +368,17 @@ public final class ArrowAsyncDeviceStreamHandler {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param task the task of the next batch; null for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
+     *     is allowed
+     * @return 0, or an errno value, after which the producer calls only release
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer self, Pointer task, Pointer metadata) {
       return (int)
           Abi.call(
@@ -273,13 +400,24 @@ public final class ArrowAsyncDeviceStreamHandler {
    */
   @FunctionalInterface
   public interface OnError {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param code the errno value
+     * @param message the text that describes the error; null for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
+     *     is allowed
+     */
     void callback(Pointer self, int code, Pointer message, Pointer metadata);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(OnError callback) {
       return Abi.voidStub(
@@ -291,7 +429,17 @@ public final class ArrowAsyncDeviceStreamHandler {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param code the errno value
+     * @param message the text that describes the error; null for NULL, which is allowed
+     * @param metadata the pairs, encoded as in {@code ArrowSchema.metadata}; null for NULL, which
+     *     is allowed
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(
         Pointer function, Pointer self, int code, Pointer message, Pointer metadata) {
       Abi.call(
@@ -314,13 +462,20 @@ public final class ArrowAsyncDeviceStreamHandler {
    */
   @FunctionalInterface
   public interface Release {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Release callback) {
       return Abi.voidStub(
@@ -329,7 +484,13 @@ public final class ArrowAsyncDeviceStreamHandler {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowAsyncDeviceStreamHandler.release", self);
     }

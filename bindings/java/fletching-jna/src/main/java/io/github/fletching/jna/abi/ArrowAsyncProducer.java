@@ -28,7 +28,11 @@ public final class ArrowAsyncProducer {
 
   private ArrowAsyncProducer() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -37,12 +41,20 @@ public final class ArrowAsyncProducer {
    * The type of device that can access every array of the stream.
    *
    * <p>Mandatory, set by the producer. Valid: the device type of every array of the stream.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static int getDeviceType(Pointer struct) {
     return struct.getInt(DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setDeviceType(Pointer struct, int value) {
     struct.setInt(DEVICE_TYPE, value);
   }
@@ -52,12 +64,20 @@ public final class ArrowAsyncProducer {
    * on_error. Does nothing after cancel.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Request#invoke}; null for NULL
    */
   public static Pointer getRequest(Pointer struct) {
     return struct.getPointer(REQUEST);
   }
 
-  /** Writes what {@link #getRequest} reads. */
+  /**
+   * Writes what {@link #getRequest} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Request#stub}; null for NULL
+   */
   public static void setRequest(Pointer struct, Pointer value) {
     struct.setPointer(REQUEST, value);
   }
@@ -67,12 +87,20 @@ public final class ArrowAsyncProducer {
    * that came before; then release.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Cancel#invoke}; null for NULL
    */
   public static Pointer getCancel(Pointer struct) {
     return struct.getPointer(CANCEL);
   }
 
-  /** Writes what {@link #getCancel} reads. */
+  /**
+   * Writes what {@link #getCancel} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Cancel#stub}; null for NULL
+   */
   public static void setCancel(Pointer struct, Pointer value) {
     struct.setPointer(CANCEL, value);
   }
@@ -82,12 +110,20 @@ public final class ArrowAsyncProducer {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
    * ArrowSchema.metadata, or NULL.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getAdditionalMetadata(Pointer struct) {
     return struct.getPointer(ADDITIONAL_METADATA);
   }
 
-  /** Writes what {@link #getAdditionalMetadata} reads. */
+  /**
+   * Writes what {@link #getAdditionalMetadata} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setAdditionalMetadata(Pointer struct, Pointer value) {
     struct.setPointer(ADDITIONAL_METADATA, value);
   }
@@ -97,22 +133,39 @@ public final class ArrowAsyncProducer {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Request}. */
+    /**
+     * Called as {@link Request}.
+     *
+     * @param self the struct whose callback it is
+     * @param n how many more batches are requested
+     */
     void request(Pointer self, long n);
 
-    /** Called as {@link Cancel}. */
+    /**
+     * Called as {@link Cancel}.
+     *
+     * @param self the struct whose callback it is
+     */
     void cancel(Pointer self);
   }
 
@@ -120,6 +173,9 @@ public final class ArrowAsyncProducer {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
    * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
    * process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setRequest(struct, Stubs.REQUEST);
@@ -127,7 +183,11 @@ public final class ArrowAsyncProducer {
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -151,13 +211,21 @@ public final class ArrowAsyncProducer {
    */
   @FunctionalInterface
   public interface Request {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param n how many more batches are requested
+     */
     void callback(Pointer self, long n);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Request callback) {
       return Abi.voidStub(
@@ -167,7 +235,14 @@ public final class ArrowAsyncProducer {
           long.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param n how many more batches are requested
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self, long n) {
       Abi.call(void.class, function, "ArrowAsyncProducer.request", self, n);
     }
@@ -183,20 +258,33 @@ public final class ArrowAsyncProducer {
    */
   @FunctionalInterface
   public interface Cancel {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Cancel callback) {
       return Abi.voidStub(
           "ArrowAsyncProducer.cancel", a -> callback.callback((Pointer) a[0]), Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowAsyncProducer.cancel", self);
     }

@@ -24,7 +24,11 @@ public final class ArrowAsyncTask {
 
   private ArrowAsyncTask() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -34,12 +38,20 @@ public final class ArrowAsyncTask {
    * batch is dropped.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link ExtractData#invoke}; null for NULL
    */
   public static Pointer getExtractData(Pointer struct) {
     return struct.getPointer(EXTRACT_DATA);
   }
 
-  /** Writes what {@link #getExtractData} reads. */
+  /**
+   * Writes what {@link #getExtractData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link ExtractData#stub}; null for NULL
+   */
   public static void setExtractData(Pointer struct, Pointer value) {
     struct.setPointer(EXTRACT_DATA, value);
   }
@@ -49,19 +61,34 @@ public final class ArrowAsyncTask {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link ExtractData}. */
+    /**
+     * Called as {@link ExtractData}.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; null for
+     *     NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls on_error
+     */
     int extractData(Pointer self, Pointer out);
   }
 
@@ -69,13 +96,20 @@ public final class ArrowAsyncTask {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * ExtractData}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setExtractData(struct, Stubs.EXTRACT_DATA);
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -99,13 +133,23 @@ public final class ArrowAsyncTask {
    */
   @FunctionalInterface
   public interface ExtractData {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; null for
+     *     NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls on_error
+     */
     int callback(Pointer self, Pointer out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(ExtractData callback) {
       return Abi.stub(
@@ -117,7 +161,16 @@ public final class ArrowAsyncTask {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @param out the memory of the {@code ArrowDeviceArray}, which the callback fills; null for
+     *     NULL, which is allowed
+     * @return 0, or an errno value, after which the producer calls on_error
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer self, Pointer out) {
       return (int) Abi.call(int.class, function, "ArrowAsyncTask.extract_data", self, out);
     }

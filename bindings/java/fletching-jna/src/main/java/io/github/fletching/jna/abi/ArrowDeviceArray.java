@@ -27,17 +27,31 @@ public final class ArrowDeviceArray {
 
   private ArrowDeviceArray() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the address of the struct
+   * @return whether it is released
+   */
   public static boolean isReleased(Pointer struct) {
     return ArrowArray.isReleased(getArray(struct));
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
       markReleased(from);
@@ -48,7 +62,11 @@ public final class ArrowDeviceArray {
     ArrowArray.markReleased(getArray(struct));
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the address of the struct
+   */
   public static void release(Pointer struct) {
     ArrowArray.release(getArray(struct));
   }
@@ -58,6 +76,9 @@ public final class ArrowDeviceArray {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a released array (release is
    * NULL) marks the whole struct as released.
+   *
+   * @param struct the address of the struct
+   * @return the address of the field
    */
   public static Pointer getArray(Pointer struct) {
     return struct.share(ARRAY, ArrowArray.SIZE);
@@ -68,12 +89,20 @@ public final class ArrowDeviceArray {
    *
    * <p>Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where
    * the device type has none (CPU).
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getDeviceId(Pointer struct) {
     return struct.getLong(DEVICE_ID);
   }
 
-  /** Writes what {@link #getDeviceId} reads. */
+  /**
+   * Writes what {@link #getDeviceId} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setDeviceId(Pointer struct, long value) {
     struct.setLong(DEVICE_ID, value);
   }
@@ -83,12 +112,20 @@ public final class ArrowDeviceArray {
    *
    * <p>Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
    * ones.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static int getDeviceType(Pointer struct) {
     return struct.getInt(DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setDeviceType(Pointer struct, int value) {
     struct.setInt(DEVICE_TYPE, value);
   }
@@ -99,12 +136,20 @@ public final class ArrowDeviceArray {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table
    * of the device type says; always NULL where the table says none.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getSyncEvent(Pointer struct) {
     return struct.getPointer(SYNC_EVENT);
   }
 
-  /** Writes what {@link #getSyncEvent} reads. */
+  /**
+   * Writes what {@link #getSyncEvent} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setSyncEvent(Pointer struct, Pointer value) {
     struct.setPointer(SYNC_EVENT, value);
   }
@@ -113,13 +158,23 @@ public final class ArrowDeviceArray {
    * Room for later versions. The producer sets every byte to zero.
    *
    * <p>Mandatory, set by the producer. Valid: all zero.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the element, from 0 to 2
+   * @return the number
    */
   public static long getReserved(Pointer struct, int index) {
     Objects.checkIndex(index, 3);
     return struct.getLong(RESERVED + (long) index * 8);
   }
 
-  /** Writes what {@link #getReserved} reads. */
+  /**
+   * Writes what {@link #getReserved} reads.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the element, from 0 to 2
+   * @param value the number
+   */
   public static void setReserved(Pointer struct, int index, long value) {
     Objects.checkIndex(index, 3);
     struct.setLong(RESERVED + (long) index * 8, value);

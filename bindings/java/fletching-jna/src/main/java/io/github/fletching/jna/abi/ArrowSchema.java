@@ -31,17 +31,31 @@ public final class ArrowSchema {
 
   private ArrowSchema() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
-  /** Whether the struct is released: its release callback is NULL. */
+  /**
+   * Whether the struct is released: its release callback is NULL.
+   *
+   * @param struct the address of the struct
+   * @return whether it is released
+   */
   public static boolean isReleased(Pointer struct) {
     return getRelease(struct) == null;
   }
 
-  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  /**
+   * Moves the struct: copies it, and marks {@code from} as released without releasing it.
+   *
+   * @param from the struct, whose owner is the caller
+   * @param to the memory for it, whose content is not released
+   */
   public static void move(Pointer from, Pointer to) {
     if (Abi.copy(from, to, SIZE)) {
       markReleased(from);
@@ -52,7 +66,11 @@ public final class ArrowSchema {
     setRelease(struct, null);
   }
 
-  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code release}; when that is NULL, does nothing.
+   *
+   * @param struct the address of the struct
+   */
   public static void release(Pointer struct) {
     Pointer function = getRelease(struct);
     if (function != null) {
@@ -65,12 +83,20 @@ public final class ArrowSchema {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: NUL-terminated format string,
    * UTF-8; never NULL.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getFormat(Pointer struct) {
     return struct.getPointer(FORMAT);
   }
 
-  /** Writes what {@link #getFormat} reads. */
+  /**
+   * Writes what {@link #getFormat} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setFormat(Pointer struct, Pointer value) {
     struct.setPointer(FORMAT, value);
   }
@@ -79,12 +105,20 @@ public final class ArrowSchema {
    * The name of the field; NULL and the empty string mean the same.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getName(Pointer struct) {
     return struct.getPointer(NAME);
   }
 
-  /** Writes what {@link #getName} reads. */
+  /**
+   * Writes what {@link #getName} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setName(Pointer struct, Pointer value) {
     struct.setPointer(NAME, value);
   }
@@ -95,12 +129,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or
    * NULL.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getMetadata(Pointer struct) {
     return struct.getPointer(METADATA);
   }
 
-  /** Writes what {@link #getMetadata} reads. */
+  /**
+   * Writes what {@link #getMetadata} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setMetadata(Pointer struct, Pointer value) {
     struct.setPointer(METADATA, value);
   }
@@ -110,12 +152,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
    * ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getFlags(Pointer struct) {
     return struct.getLong(FLAGS);
   }
 
-  /** Writes what {@link #getFlags} reads. */
+  /**
+   * Writes what {@link #getFlags} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setFlags(Pointer struct, long value) {
     struct.setLong(FLAGS, value);
   }
@@ -124,12 +174,20 @@ public final class ArrowSchema {
    * The number of children of this type.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static long getNChildren(Pointer struct) {
     return struct.getLong(N_CHILDREN);
   }
 
-  /** Writes what {@link #getNChildren} reads. */
+  /**
+   * Writes what {@link #getNChildren} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setNChildren(Pointer struct, long value) {
     struct.setLong(N_CHILDREN, value);
   }
@@ -139,12 +197,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
    * NULL only when n_children is 0.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getChildren(Pointer struct) {
     return struct.getPointer(CHILDREN);
   }
 
-  /** Writes what {@link #getChildren} reads. */
+  /**
+   * Writes what {@link #getChildren} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setChildren(Pointer struct, Pointer value) {
     struct.setPointer(CHILDREN, value);
   }
@@ -154,12 +220,20 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
    * dictionary-encoded type, else NULL.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getDictionary(Pointer struct) {
     return struct.getPointer(DICTIONARY);
   }
 
-  /** Writes what {@link #getDictionary} reads. */
+  /**
+   * Writes what {@link #getDictionary} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setDictionary(Pointer struct, Pointer value) {
     struct.setPointer(DICTIONARY, value);
   }
@@ -168,12 +242,20 @@ public final class ArrowSchema {
    * Frees everything that the struct points to, children included, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Release#invoke}; null for NULL
    */
   public static Pointer getRelease(Pointer struct) {
     return struct.getPointer(RELEASE);
   }
 
-  /** Writes what {@link #getRelease} reads. */
+  /**
+   * Writes what {@link #getRelease} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Release#stub}; null for NULL
+   */
   public static void setRelease(Pointer struct, Pointer value) {
     struct.setPointer(RELEASE, value);
   }
@@ -183,27 +265,52 @@ public final class ArrowSchema {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes what {@link #getPrivateData} reads. */
+  /**
+   * Writes what {@link #getPrivateData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
   }
 
-  /** The text that {@link #getFormat} points to, or null. What is not UTF-8 is replaced. */
+  /**
+   * The text that {@link #getFormat} points to. What is not UTF-8 is replaced.
+   *
+   * @param struct the address of the struct
+   * @return the text, null for NULL
+   */
   public static String getFormatText(Pointer struct) {
     return Abi.text(getFormat(struct));
   }
 
-  /** The text that {@link #getName} points to, or null. What is not UTF-8 is replaced. */
+  /**
+   * The text that {@link #getName} points to. What is not UTF-8 is replaced.
+   *
+   * @param struct the address of the struct
+   * @return the text, null for NULL
+   */
   public static String getNameText(Pointer struct) {
     return Abi.text(getName(struct));
   }
 
-  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  /**
+   * One entry of {@link #getChildren}.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the entry, from 0 to {@code n_children} - 1
+   * @return the struct that the entry points to
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static Pointer getChild(Pointer struct, long index) {
     Pointer list = getChildren(struct);
     long count = getNChildren(struct);
@@ -214,7 +321,11 @@ public final class ArrowSchema {
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Release}. */
+    /**
+     * Called as {@link Release}.
+     *
+     * @param self the struct whose callback it is
+     */
     void release(Pointer self);
   }
 
@@ -222,13 +333,20 @@ public final class ArrowSchema {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Release}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setRelease(struct, Stubs.RELEASE);
     setPrivateData(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getPrivateData(struct));
   }
@@ -252,20 +370,33 @@ public final class ArrowSchema {
    */
   @FunctionalInterface
   public interface Release {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Release callback) {
       return Abi.voidStub(
           "ArrowSchema.release", a -> callback.callback((Pointer) a[0]), Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "ArrowSchema.release", self);
     }

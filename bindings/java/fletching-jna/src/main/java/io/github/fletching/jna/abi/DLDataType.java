@@ -23,7 +23,11 @@ public final class DLDataType {
 
   private DLDataType() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -33,12 +37,21 @@ public final class DLDataType {
    *
    * <p>Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
    * ones.
+   *
+   * @param struct the address of the struct
+   * @return the number, unsigned in {@code int}
    */
   public static int getCode(Pointer struct) {
     return Byte.toUnsignedInt(struct.getByte(CODE));
   }
 
-  /** Writes what {@link #getCode} reads. */
+  /**
+   * Writes what {@link #getCode} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number, from 0 to 255
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setCode(Pointer struct, int value) {
     struct.setByte(CODE, (byte) Checks.unsigned(value, 8, "DLDataType.code"));
   }
@@ -48,12 +61,21 @@ public final class DLDataType {
    *
    * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
    * and 6 for the narrow floating-point types.
+   *
+   * @param struct the address of the struct
+   * @return the number, unsigned in {@code int}
    */
   public static int getBits(Pointer struct) {
     return Byte.toUnsignedInt(struct.getByte(BITS));
   }
 
-  /** Writes what {@link #getBits} reads. */
+  /**
+   * Writes what {@link #getBits} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number, from 0 to 255
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setBits(Pointer struct, int value) {
     struct.setByte(BITS, (byte) Checks.unsigned(value, 8, "DLDataType.bits"));
   }
@@ -62,12 +84,21 @@ public final class DLDataType {
    * How many values make up one element.
    *
    * <p>Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
+   *
+   * @param struct the address of the struct
+   * @return the number, unsigned in {@code int}
    */
   public static int getLanes(Pointer struct) {
     return Short.toUnsignedInt(struct.getShort(LANES));
   }
 
-  /** Writes what {@link #getLanes} reads. */
+  /**
+   * Writes what {@link #getLanes} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number, from 0 to 65535
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setLanes(Pointer struct, int value) {
     struct.setShort(LANES, (short) Checks.unsigned(value, 16, "DLDataType.lanes"));
   }

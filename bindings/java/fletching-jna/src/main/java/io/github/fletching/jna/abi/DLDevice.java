@@ -21,7 +21,11 @@ public final class DLDevice {
 
   private DLDevice() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -30,12 +34,20 @@ public final class DLDevice {
    * The type of the device.
    *
    * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static int getDeviceType(Pointer struct) {
     return struct.getInt(DEVICE_TYPE);
   }
 
-  /** Writes what {@link #getDeviceType} reads. */
+  /**
+   * Writes what {@link #getDeviceType} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setDeviceType(Pointer struct, int value) {
     struct.setInt(DEVICE_TYPE, value);
   }
@@ -45,12 +57,20 @@ public final class DLDevice {
    *
    * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
    * host, pinned memory included, and for managed memory.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static int getDeviceId(Pointer struct) {
     return struct.getInt(DEVICE_ID);
   }
 
-  /** Writes what {@link #getDeviceId} reads. */
+  /**
+   * Writes what {@link #getDeviceId} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setDeviceId(Pointer struct, int value) {
     struct.setInt(DEVICE_ID, value);
   }

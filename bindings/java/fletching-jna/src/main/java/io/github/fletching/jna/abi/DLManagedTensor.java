@@ -23,12 +23,20 @@ public final class DLManagedTensor {
 
   private DLManagedTensor() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
 
-  /** Calls the struct's callback {@code deleter}; when that is NULL, does nothing. */
+  /**
+   * Calls the struct's callback {@code deleter}; when that is NULL, does nothing.
+   *
+   * @param struct the address of the struct
+   */
   public static void release(Pointer struct) {
     Pointer function = getDeleter(struct);
     if (function != null) {
@@ -40,6 +48,9 @@ public final class DLManagedTensor {
    * The tensor. Valid until the deleter is called.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
+   *
+   * @param struct the address of the struct
+   * @return the address of the field
    */
   public static Pointer getDlTensor(Pointer struct) {
     return struct.share(DL_TENSOR, DLTensor.SIZE);
@@ -49,12 +60,20 @@ public final class DLManagedTensor {
    * The producer's own; opaque to the consumer.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: any.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getManagerCtx(Pointer struct) {
     return struct.getPointer(MANAGER_CTX);
   }
 
-  /** Writes what {@link #getManagerCtx} reads. */
+  /**
+   * Writes what {@link #getManagerCtx} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setManagerCtx(Pointer struct, Pointer value) {
     struct.setPointer(MANAGER_CTX, value);
   }
@@ -64,19 +83,31 @@ public final class DLManagedTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
    * is nothing to give back.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link Deleter#invoke}; null for NULL
    */
   public static Pointer getDeleter(Pointer struct) {
     return struct.getPointer(DELETER);
   }
 
-  /** Writes what {@link #getDeleter} reads. */
+  /**
+   * Writes what {@link #getDeleter} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link Deleter#stub}; null for NULL
+   */
   public static void setDeleter(Pointer struct, Pointer value) {
     struct.setPointer(DELETER, value);
   }
 
   /** What C calls on the structs that {@link #install} filled, on any thread. */
   public interface Callbacks {
-    /** Called as {@link Deleter}. */
+    /**
+     * Called as {@link Deleter}.
+     *
+     * @param self the struct whose callback it is
+     */
     void deleter(Pointer self);
   }
 
@@ -84,13 +115,20 @@ public final class DLManagedTensor {
    * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
    * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
    * Deleter}. The functions live as long as the process, one for each callback.
+   *
+   * @param struct the struct to fill, which is not released
+   * @param callbacks what C calls
    */
   public static void install(Pointer struct, Callbacks callbacks) {
     setDeleter(struct, Stubs.DELETER);
     setManagerCtx(struct, Abi.add(callbacks));
   }
 
-  /** Undoes {@link #install} for a struct that C will not call any more. */
+  /**
+   * Undoes {@link #install} for a struct that C will not call any more.
+   *
+   * @param struct the struct that was filled
+   */
   public static void uninstall(Pointer struct) {
     Abi.remove(getManagerCtx(struct));
   }
@@ -111,20 +149,33 @@ public final class DLManagedTensor {
    */
   @FunctionalInterface
   public interface Deleter {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param self the struct whose callback it is
+     */
     void callback(Pointer self);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(Deleter callback) {
       return Abi.voidStub(
           "DLManagedTensor.deleter", a -> callback.callback((Pointer) a[0]), Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param self the struct whose callback it is
+     * @throws IllegalStateException when the function is NULL
+     */
     static void invoke(Pointer function, Pointer self) {
       Abi.call(void.class, function, "DLManagedTensor.deleter", self);
     }

@@ -31,7 +31,11 @@ public final class DLPackExchangeAPI {
 
   private DLPackExchangeAPI() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -40,6 +44,9 @@ public final class DLPackExchangeAPI {
    * The version, and earlier tables.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
+   *
+   * @param struct the address of the struct
+   * @return the address of the field
    */
   public static Pointer getHeader(Pointer struct) {
     return struct.share(HEADER, DLPackExchangeAPIHeader.SIZE);
@@ -49,12 +56,20 @@ public final class DLPackExchangeAPI {
    * Allocates a tensor like the prototype, of which type, shape and device are read.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link ManagedTensorAllocator#invoke}; null for NULL
    */
   public static Pointer getManagedTensorAllocator(Pointer struct) {
     return struct.getPointer(MANAGED_TENSOR_ALLOCATOR);
   }
 
-  /** Writes what {@link #getManagedTensorAllocator} reads. */
+  /**
+   * Writes what {@link #getManagedTensorAllocator} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link ManagedTensorAllocator#stub}; null for NULL
+   */
   public static void setManagedTensorAllocator(Pointer struct, Pointer value) {
     struct.setPointer(MANAGED_TENSOR_ALLOCATOR, value);
   }
@@ -63,12 +78,21 @@ public final class DLPackExchangeAPI {
    * Exports a Python tensor; the consumer owns the result. Waits for no stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link ManagedTensorFromPyObjectNoSync#invoke}; null for NULL
    */
   public static Pointer getManagedTensorFromPyObjectNoSync(Pointer struct) {
     return struct.getPointer(MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC);
   }
 
-  /** Writes what {@link #getManagedTensorFromPyObjectNoSync} reads. */
+  /**
+   * Writes what {@link #getManagedTensorFromPyObjectNoSync} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link ManagedTensorFromPyObjectNoSync#stub}; null for
+   *     NULL
+   */
   public static void setManagedTensorFromPyObjectNoSync(Pointer struct, Pointer value) {
     struct.setPointer(MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC, value);
   }
@@ -77,12 +101,20 @@ public final class DLPackExchangeAPI {
    * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link ManagedTensorToPyObjectNoSync#invoke}; null for NULL
    */
   public static Pointer getManagedTensorToPyObjectNoSync(Pointer struct) {
     return struct.getPointer(MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC);
   }
 
-  /** Writes what {@link #getManagedTensorToPyObjectNoSync} reads. */
+  /**
+   * Writes what {@link #getManagedTensorToPyObjectNoSync} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link ManagedTensorToPyObjectNoSync#stub}; null for NULL
+   */
   public static void setManagedTensorToPyObjectNoSync(Pointer struct, Pointer value) {
     struct.setPointer(MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC, value);
   }
@@ -92,12 +124,20 @@ public final class DLPackExchangeAPI {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
    * framework has none.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link DltensorFromPyObjectNoSync#invoke}; null for NULL
    */
   public static Pointer getDltensorFromPyObjectNoSync(Pointer struct) {
     return struct.getPointer(DLTENSOR_FROM_PY_OBJECT_NO_SYNC);
   }
 
-  /** Writes what {@link #getDltensorFromPyObjectNoSync} reads. */
+  /**
+   * Writes what {@link #getDltensorFromPyObjectNoSync} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link DltensorFromPyObjectNoSync#stub}; null for NULL
+   */
   public static void setDltensorFromPyObjectNoSync(Pointer struct, Pointer value) {
     struct.setPointer(DLTENSOR_FROM_PY_OBJECT_NO_SYNC, value);
   }
@@ -106,12 +146,20 @@ public final class DLPackExchangeAPI {
    * Tells the stream on which the framework works now; NULL for the CPU.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
+   *
+   * @param struct the address of the struct
+   * @return the function, for {@link CurrentWorkStream#invoke}; null for NULL
    */
   public static Pointer getCurrentWorkStream(Pointer struct) {
     return struct.getPointer(CURRENT_WORK_STREAM);
   }
 
-  /** Writes what {@link #getCurrentWorkStream} reads. */
+  /**
+   * Writes what {@link #getCurrentWorkStream} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the function, such as a {@link CurrentWorkStream#stub}; null for NULL
+   */
   public static void setCurrentWorkStream(Pointer struct, Pointer value) {
     struct.setPointer(CURRENT_WORK_STREAM, value);
   }
@@ -125,13 +173,24 @@ public final class DLPackExchangeAPI {
    */
   @FunctionalInterface
   public interface ManagedTensorAllocator {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param prototype the tensor with the type, shape and device of the new one
+     * @param out where the callback writes the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; null for NULL, which is allowed
+     * @param setError the function that reports an error: its context, kind and text
+     * @return 0, or -1 after set_error was called
+     */
     int callback(Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(ManagedTensorAllocator callback) {
       ManagedTensorAllocator reporting =
@@ -154,7 +213,17 @@ public final class DLPackExchangeAPI {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param prototype the tensor with the type, shape and device of the new one
+     * @param out where the callback writes the address of the tensor
+     * @param errorCtx the first argument of {@code setError}; null for NULL, which is allowed
+     * @param setError the function that reports an error: its context, kind and text
+     * @return 0, or -1 after set_error was called
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(
         Pointer function, Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError) {
       return (int)
@@ -178,13 +247,22 @@ public final class DLPackExchangeAPI {
    */
   @FunctionalInterface
   public interface ManagedTensorFromPyObjectNoSync {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param pyObject the Python object
+     * @param out where the callback writes the address of the tensor
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(Pointer pyObject, Pointer out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(ManagedTensorFromPyObjectNoSync callback) {
       return Abi.stub(
@@ -196,7 +274,15 @@ public final class DLPackExchangeAPI {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param pyObject the Python object
+     * @param out where the callback writes the address of the tensor
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer pyObject, Pointer out) {
       return (int)
           Abi.call(
@@ -216,13 +302,22 @@ public final class DLPackExchangeAPI {
    */
   @FunctionalInterface
   public interface ManagedTensorToPyObjectNoSync {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param tensor the tensor
+     * @param outPyObject where the callback writes the address of the Python object
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(Pointer tensor, Pointer outPyObject);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(ManagedTensorToPyObjectNoSync callback) {
       return Abi.stub(
@@ -234,7 +329,15 @@ public final class DLPackExchangeAPI {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param tensor the tensor
+     * @param outPyObject where the callback writes the address of the Python object
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer tensor, Pointer outPyObject) {
       return (int)
           Abi.call(
@@ -255,13 +358,22 @@ public final class DLPackExchangeAPI {
    */
   @FunctionalInterface
   public interface DltensorFromPyObjectNoSync {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param pyObject the Python object
+     * @param out the memory of the {@code DLTensor}, which the callback fills
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(Pointer pyObject, Pointer out);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(DltensorFromPyObjectNoSync callback) {
       return Abi.stub(
@@ -273,7 +385,15 @@ public final class DLPackExchangeAPI {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param pyObject the Python object
+     * @param out the memory of the {@code DLTensor}, which the callback fills
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, Pointer pyObject, Pointer out) {
       return (int)
           Abi.call(
@@ -293,13 +413,23 @@ public final class DLPackExchangeAPI {
    */
   @FunctionalInterface
   public interface CurrentWorkStream {
-    /** What C calls. */
+    /**
+     * What C calls.
+     *
+     * @param deviceType the type of the device
+     * @param deviceId the number of the device
+     * @param outCurrentStream where the callback writes the handle of the stream
+     * @return 0, or -1 with a Python exception set
+     */
     int callback(int deviceType, int deviceId, Pointer outCurrentStream);
 
     /**
      * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
      * object of a struct by its private_data. What the callback throws is logged, and C gets the
      * value with which the callback fails.
+     *
+     * @param callback the callback
+     * @return the address of the function
      */
     static Pointer stub(CurrentWorkStream callback) {
       return Abi.stub(
@@ -312,7 +442,16 @@ public final class DLPackExchangeAPI {
           Pointer.class);
     }
 
-    /** Calls the C function at {@code function}. */
+    /**
+     * Calls the C function at {@code function}.
+     *
+     * @param function the address of the function
+     * @param deviceType the type of the device
+     * @param deviceId the number of the device
+     * @param outCurrentStream where the callback writes the handle of the stream
+     * @return 0, or -1 with a Python exception set
+     * @throws IllegalStateException when the function is NULL
+     */
     static int invoke(Pointer function, int deviceType, int deviceId, Pointer outCurrentStream) {
       return (int)
           Abi.call(

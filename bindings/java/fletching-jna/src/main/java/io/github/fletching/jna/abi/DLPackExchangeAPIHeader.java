@@ -23,7 +23,11 @@ public final class DLPackExchangeAPIHeader {
 
   private DLPackExchangeAPIHeader() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -32,6 +36,9 @@ public final class DLPackExchangeAPIHeader {
    * The version of the table. A consumer uses the rest only when it knows the major version.
    *
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
+   *
+   * @param struct the address of the struct
+   * @return the address of the field
    */
   public static Pointer getVersion(Pointer struct) {
     return struct.share(VERSION, DLPackVersion.SIZE);
@@ -42,12 +49,20 @@ public final class DLPackExchangeAPIHeader {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
    * earlier version.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getPrevApi(Pointer struct) {
     return struct.getPointer(PREV_API);
   }
 
-  /** Writes what {@link #getPrevApi} reads. */
+  /**
+   * Writes what {@link #getPrevApi} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setPrevApi(Pointer struct, Pointer value) {
     struct.setPointer(PREV_API, value);
   }

@@ -22,7 +22,11 @@ public final class DLPackVersion {
 
   private DLPackVersion() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -32,12 +36,21 @@ public final class DLPackVersion {
    * deleter, and calls the deleter.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+   *
+   * @param struct the address of the struct
+   * @return the number, unsigned in {@code long}
    */
   public static long getMajor(Pointer struct) {
     return Integer.toUnsignedLong(struct.getInt(MAJOR));
   }
 
-  /** Writes what {@link #getMajor} reads. */
+  /**
+   * Writes what {@link #getMajor} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number, from 0 to 4294967295
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setMajor(Pointer struct, long value) {
     struct.setInt(MAJOR, (int) Checks.unsigned(value, 32, "DLPackVersion.major"));
   }
@@ -46,12 +59,21 @@ public final class DLPackVersion {
    * The set of enumerators. Another minor version has the same layout.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+   *
+   * @param struct the address of the struct
+   * @return the number, unsigned in {@code long}
    */
   public static long getMinor(Pointer struct) {
     return Integer.toUnsignedLong(struct.getInt(MINOR));
   }
 
-  /** Writes what {@link #getMinor} reads. */
+  /**
+   * Writes what {@link #getMinor} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number, from 0 to 4294967295
+   * @throws IllegalArgumentException when the field cannot hold the value
+   */
   public static void setMinor(Pointer struct, long value) {
     struct.setInt(MINOR, (int) Checks.unsigned(value, 32, "DLPackVersion.minor"));
   }

@@ -27,7 +27,11 @@ public final class DLTensor {
 
   private DLTensor() {}
 
-  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  /**
+   * Allocates memory for a struct.
+   *
+   * @return the memory, zeroed; it is freed when Java no longer reaches the object
+   */
   public static Memory allocate() {
     return Abi.allocate(SIZE);
   }
@@ -38,12 +42,20 @@ public final class DLTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
    * elements; aligned to 256 bytes by the text, less in practice.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getData(Pointer struct) {
     return struct.getPointer(DATA);
   }
 
-  /** Writes what {@link #getData} reads. */
+  /**
+   * Writes what {@link #getData} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setData(Pointer struct, Pointer value) {
     struct.setPointer(DATA, value);
   }
@@ -52,6 +64,9 @@ public final class DLTensor {
    * The device that the memory is on.
    *
    * <p>Mandatory, set by the producer. Valid: the device that can access data.
+   *
+   * @param struct the address of the struct
+   * @return the address of the field
    */
   public static Pointer getDevice(Pointer struct) {
     return struct.share(DEVICE, DLDevice.SIZE);
@@ -61,12 +76,20 @@ public final class DLTensor {
    * The number of dimensions; 0 for a scalar.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or more.
+   *
+   * @param struct the address of the struct
+   * @return the number
    */
   public static int getNdim(Pointer struct) {
     return struct.getInt(NDIM);
   }
 
-  /** Writes what {@link #getNdim} reads. */
+  /**
+   * Writes what {@link #getNdim} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number
+   */
   public static void setNdim(Pointer struct, int value) {
     struct.setInt(NDIM, value);
   }
@@ -75,6 +98,9 @@ public final class DLTensor {
    * The type of an element.
    *
    * <p>Mandatory, set by the producer. Valid: see DLDataType.
+   *
+   * @param struct the address of the struct
+   * @return the address of the field
    */
   public static Pointer getDtype(Pointer struct) {
     return struct.share(DTYPE, DLDataType.SIZE);
@@ -85,12 +111,20 @@ public final class DLTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may
    * be NULL when ndim is 0.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getShape(Pointer struct) {
     return struct.getPointer(SHAPE);
   }
 
-  /** Writes what {@link #getShape} reads. */
+  /**
+   * Writes what {@link #getShape} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setShape(Pointer struct, Pointer value) {
     struct.setPointer(SHAPE, value);
   }
@@ -100,12 +134,20 @@ public final class DLTensor {
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
    * ndim is 0, and before version 1.2 also for row-major order.
+   *
+   * @param struct the address of the struct
+   * @return the pointer; null for NULL
    */
   public static Pointer getStrides(Pointer struct) {
     return struct.getPointer(STRIDES);
   }
 
-  /** Writes what {@link #getStrides} reads. */
+  /**
+   * Writes what {@link #getStrides} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the pointer, to memory that the producer owns; null for NULL
+   */
   public static void setStrides(Pointer struct, Pointer value) {
     struct.setPointer(STRIDES, value);
   }
@@ -114,17 +156,32 @@ public final class DLTensor {
    * Where the first element is, in bytes from data.
    *
    * <p>Mandatory, set by the producer. Valid: any.
+   *
+   * @param struct the address of the struct
+   * @return the number, unsigned: see {@link Long#toUnsignedString(long)}
    */
   public static long getByteOffset(Pointer struct) {
     return struct.getLong(BYTE_OFFSET);
   }
 
-  /** Writes what {@link #getByteOffset} reads. */
+  /**
+   * Writes what {@link #getByteOffset} reads.
+   *
+   * @param struct the address of the struct
+   * @param value the number, unsigned: see {@link Long#toUnsignedString(long)}
+   */
   public static void setByteOffset(Pointer struct, long value) {
     struct.setLong(BYTE_OFFSET, value);
   }
 
-  /** One entry of {@link #getShape}, from 0 to {@code ndim} - 1. */
+  /**
+   * One entry of {@link #getShape}.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the entry, from 0 to {@code ndim} - 1
+   * @return the number
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static long getShape(Pointer struct, long index) {
     Pointer list = getShape(struct);
     long count = getNdim(struct);
@@ -132,7 +189,14 @@ public final class DLTensor {
     return list.getLong(index * 8);
   }
 
-  /** One entry of {@link #getStrides}, from 0 to {@code ndim} - 1. */
+  /**
+   * One entry of {@link #getStrides}.
+   *
+   * @param struct the address of the struct
+   * @param index the index of the entry, from 0 to {@code ndim} - 1
+   * @return the number
+   * @throws IndexOutOfBoundsException for another index
+   */
   public static long getStride(Pointer struct, long index) {
     Pointer list = getStrides(struct);
     long count = getNdim(struct);

@@ -1,0 +1,218 @@
+"""The documentation comments of the structs: what is passed to a method, and what it returns."""
+
+from __future__ import annotations
+
+from ...reading.types import Argument, Callback, FixedArray, Pointer, StructType, Type
+from ...render import Filters
+from ...spec.model import Field
+from ...spec.operations import Counted
+from ...spelling import contract_facts, field_facts, pascal
+from .names import camel, is_address, is_void, unsigned_bits
+from .text import javadoc
+
+_STRUCT = {"jna": "the address of the struct", "ffm": "the struct, with its size"}
+_NULL = {"jna": "null", "ffm": "{@code MemorySegment.NULL}"}
+
+# By their names, which mean the same in every callback; those of structs are in `_argument`.
+_ARGUMENTS = {
+    "n": "how many more batches are requested",
+    "stream_schema": "the schema of the batches, which the callback may move out",
+    "task": "the task of the next batch",
+    "metadata": "the pairs, encoded as in {@code ArrowSchema.metadata}",
+    "code": "the errno value",
+    "message": "the text that describes the error",
+    "prototype": "the tensor with the type, shape and device of the new one",
+    "error_ctx": "the first argument of {@code setError}",
+    "set_error": "the function that reports an error: its context, kind and text",
+    "py_object": "the Python object",
+    "tensor": "the tensor",
+    "out_py_object": "where the callback writes the address of the Python object",
+    "device_type": "the type of the device",
+    "device_id": "the number of the device",
+    "out_current_stream": "where the callback writes the handle of the stream",
+}
+
+
+def getter_doc(field: Field, flavor: str) -> str:
+    array = field.type if isinstance(field.type, FixedArray) else None
+    tags = [_param("struct", _STRUCT[flavor])]
+    if array:
+        tags.append(_param("index", f"the index of the element, from 0 to {array.count - 1}"))
+    if isinstance(field.type, StructType):
+        result = "the address of the field" if flavor == "jna" else "the part of the struct"
+    else:
+        result = _got(array.of if array else field.type, field, flavor)
+    return javadoc([field.doc, field_facts(field)], 2, [*tags, f"@return {result}"])
+
+
+def _got(type_: Type, field: Field, flavor: str) -> str:
+    if isinstance(type_, Callback):
+        function = f"the function, for {{@link {pascal(field.name)}#invoke}}"
+        return f"{function}; {_NULL[flavor]} for NULL"
+    if is_address(type_):
+        size = ", without a size" if flavor == "ffm" else ""
+        return f"the pointer{size}; {_NULL[flavor]} for NULL"
+    return f"the number{_width(type_, 'in {@code %s}')}"
+
+
+def _width(type_: Type, widened: str) -> str:
+    """How a number of C is passed in one of Java; empty for one that has the same range."""
+    bits, java = unsigned_bits(type_)
+    if bits == 0:
+        return ""
+    if java:
+        return f", unsigned {widened % java}"
+    return ", unsigned: see {@link Long#toUnsignedString(long)}"
+
+
+def setter_doc(field: Field, flavor: str) -> str:
+    array = field.type if isinstance(field.type, FixedArray) else None
+    type_ = array.of if array else field.type
+    tags = [_param("struct", _STRUCT[flavor])]
+    if array:
+        tags.append(_param("index", f"the index of the element, from 0 to {array.count - 1}"))
+    bits, java = unsigned_bits(type_)
+    if isinstance(type_, Callback):
+        value = (
+            f"the function, such as a {{@link {pascal(field.name)}#stub}}; {_NULL[flavor]} for NULL"
+        )
+    elif is_address(type_):
+        owner = "" if field.owned_by == "none" else f", to memory that the {field.owned_by} owns"
+        value = f"the pointer{owner}; {_NULL[flavor]} for NULL"
+    elif bits and java:
+        value = f"the number, from 0 to {2**bits - 1}"
+    else:
+        value = f"the number{_width(type_, '')}"
+    tags.append(_param("value", value))
+    if bits and java:
+        tags.append("@throws IllegalArgumentException when the field cannot hold the value")
+    return javadoc(f"Writes what {{@link #get{pascal(field.name)}}} reads.", 2, tags)
+
+
+def text_doc(field: Field, flavor: str) -> str:
+    text = f"The text that {{@link #get{pascal(field.name)}}} points to."
+    text += " What is not UTF-8 is replaced."
+    return javadoc(text, 2, [_param("struct", _STRUCT[flavor]), "@return the text, null for NULL"])
+
+
+def entry_doc(entry: Counted, flavor: str) -> str:
+    if isinstance(entry.type, Pointer) and isinstance(entry.type.to, StructType):
+        result = "the struct that the entry points to"
+    else:
+        result = _got(entry.type, entry.field, flavor)
+    index = f"the index of the entry, from 0 to {{@code {entry.count.name}}} - 1"
+    tags = [
+        _param("struct", _STRUCT[flavor]),
+        _param("index", index),
+        f"@return {result}",
+        "@throws IndexOutOfBoundsException for another index",
+    ]
+    return javadoc(f"One entry of {{@link #get{pascal(entry.field.name)}}}.", 2, tags)
+
+
+def sized_entry_doc(entry: Counted) -> str:
+    text = f"One entry of {{@link #get{pascal(entry.field.name)}}} with a size."
+    index = f"the index of the entry, from 0 to {{@code {entry.count.name}}} - 1"
+    tags = [
+        _param("struct", _STRUCT["ffm"]),
+        _param("index", index),
+        _param("size", "the number of bytes; with 0 the address may be any"),
+        "@return the memory that the entry points to",
+        "@throws IndexOutOfBoundsException for another index",
+    ]
+    return javadoc(text, 2, tags)
+
+
+def plain_doc(text: str, indent: int, *tags: str) -> str:
+    return javadoc(text, indent, [f"@{tag}" for tag in tags])
+
+
+def struct_tag(flavor: str) -> str:
+    return f"param struct {_STRUCT[flavor]}"
+
+
+# --- Callbacks ---------------------------------------------------------------------------------
+
+
+def _param(name: str, text: str) -> str:
+    return f"@param {name} {text}"
+
+
+def _argument(argument: Argument, nullable: tuple[str, ...], flavor: str) -> str:
+    if argument.name == "self":
+        text = "the struct whose callback it is"
+    elif argument.name == "out":
+        assert isinstance(argument.type, Pointer)
+        to = argument.type.to
+        text = "where the callback writes the address of the tensor"
+        if isinstance(to, StructType):
+            text = f"the memory of the {{@code {to.name}}}, which the callback fills"
+    else:
+        text = _ARGUMENTS[argument.name]
+    if argument.name in nullable:
+        text += f"; {_NULL[flavor]} for NULL, which is allowed"
+    return _param(camel(argument.name), text)
+
+
+def _called(field: Field, flavor: str) -> list[str]:
+    """What is passed, and what comes back."""
+    callback, contract = field.type, field.contract
+    assert isinstance(callback, Callback) and contract
+    tags = [_argument(a, contract.nullable, flavor) for a in callback.arguments]
+    return tags if is_void(callback.returns) else [*tags, f"@return {contract.returns}"]
+
+
+def callback_doc(field: Field) -> str:
+    assert field.contract is not None  # the meaning check sees to it
+    return javadoc([field.doc, " ".join(contract_facts(field.contract))], 2)
+
+
+def called_doc(field: Field, flavor: str) -> str:
+    return javadoc(f"Called as {{@link {pascal(field.name)}}}.", 4, _called(field, flavor))
+
+
+def what_c_calls_doc(field: Field, flavor: str) -> str:
+    size = " Pointers have no size: use {@code at} of their struct." if flavor == "ffm" else ""
+    return javadoc(f"What C calls.{size}", 4, _called(field, flavor))
+
+
+def stub_doc() -> str:
+    text = (
+        "Makes a function for C that calls {@code callback}. It is never freed: make one, and find"
+        " the object of a struct by its private_data. What the callback throws is logged, and C"
+        " gets the value with which the callback fails."
+    )
+    tags = [_param("callback", "the callback"), "@return the address of the function"]
+    return javadoc(text, 4, tags)
+
+
+def invoke_doc(field: Field, flavor: str) -> str:
+    tags = [_param("function", "the address of the function"), *_called(field, flavor)]
+    tags.append("@throws IllegalStateException when the function is NULL")
+    return javadoc("Calls the C function at {@code function}.", 4, tags)
+
+
+def invoke_text_doc(field: Field, flavor: str) -> str:
+    tags = [_param("function", "the address of the function"), *_called(field, flavor)[:-1]]
+    tags += [
+        "@return the text, null for NULL",
+        "@throws IllegalStateException when the function is NULL",
+    ]
+    return javadoc("Calls it for the text that it returns. What is not UTF-8 is replaced.", 4, tags)
+
+
+FILTERS: Filters = {
+    "called_doc": called_doc,
+    "callback_doc": callback_doc,
+    "entry_doc": entry_doc,
+    "getter_doc": getter_doc,
+    "invoke_doc": invoke_doc,
+    "invoke_text_doc": invoke_text_doc,
+    "plain_doc": plain_doc,
+    "setter_doc": setter_doc,
+    "sized_entry_doc": sized_entry_doc,
+    "stub_doc": lambda _: stub_doc(),
+    "struct_tag": struct_tag,
+    "text_doc": text_doc,
+    "what_c_calls_doc": what_c_calls_doc,
+}
