@@ -23,6 +23,7 @@ import java.util.concurrent.Flow;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** What owners, views and streams say of themselves, and what they refuse. */
 public abstract class AccessorsSuite {
@@ -240,6 +241,28 @@ public abstract class AccessorsSuite {
             expected, stream.deviceType()),
         assertThrows(FletchingException.class, () -> stream.check("wait_on", expected))
             .getMessage());
+  }
+
+  /** Not later, on another thread. */
+  @Test
+  void nullIsRefusedWhereItIsSet() {
+    DeviceStream stream = DeviceStream.of(DeviceType.CUDA, 1);
+    try (AsyncDeviceStream async = new AsyncDeviceStream();
+        DeviceArrayStream batches =
+            DeviceArrayStream.of(
+                new SchemaBuilder("n").build(),
+                DeviceType.CPU,
+                List.<DeviceArray>of().iterator())) {
+      List<Executable> calls =
+          List.of(
+              () -> DeviceStream.of(null, 1),
+              () -> stream.onCapture(null),
+              () -> async.onSchema(null),
+              () -> async.onTask(null),
+              () -> async.onWarning(null),
+              () -> batches.onWarning(null));
+      calls.forEach(call -> assertThrows(NullPointerException.class, call));
+    }
   }
 
   @Test

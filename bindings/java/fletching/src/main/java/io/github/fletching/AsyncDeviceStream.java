@@ -61,7 +61,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    * @return this stream
    */
   public AsyncDeviceStream onSchema(Consumer<Schema> consumer) {
-    core.schemaCheck = consumer;
+    core.schemaCheck = Objects.requireNonNull(consumer, "consumer");
     return this;
   }
 
@@ -72,7 +72,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    * @return this stream
    */
   public AsyncDeviceStream onTask(Consumer<Metadata> consumer) {
-    core.taskCheck = consumer;
+    core.taskCheck = Objects.requireNonNull(consumer, "consumer");
     return this;
   }
 
@@ -83,7 +83,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
    * @return this stream
    */
   public AsyncDeviceStream onWarning(Consumer<Warning> consumer) {
-    core.onWarning = consumer;
+    core.onWarning = Objects.requireNonNull(consumer, "consumer");
     return this;
   }
 

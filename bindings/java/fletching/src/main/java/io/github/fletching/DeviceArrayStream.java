@@ -103,7 +103,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * @return this stream
    */
   public DeviceArrayStream onWarning(Consumer<Warning> consumer) {
-    onWarning = consumer;
+    onWarning = Objects.requireNonNull(consumer, "consumer");
     return this;
   }
 

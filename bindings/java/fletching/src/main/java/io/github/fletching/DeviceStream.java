@@ -3,6 +3,7 @@
 package io.github.fletching;
 
 import io.github.fletching.abi.DeviceType;
+import java.util.Objects;
 
 /**
  * A stream or queue of a runtime, which is the caller's, and what to do while it is captured. Its
@@ -17,10 +18,10 @@ public final class DeviceStream {
 
   private DeviceStream(
       DeviceType deviceType, long handle, long deviceId, OnCapture onCapture, Origin origin) {
-    this.deviceType = deviceType;
+    this.deviceType = Objects.requireNonNull(deviceType, "deviceType");
     this.handle = handle;
     this.deviceId = deviceId;
-    this.onCapture = onCapture;
+    this.onCapture = Objects.requireNonNull(onCapture, "onCapture");
     this.origin = origin;
   }
 
