@@ -150,6 +150,7 @@ public final class ArrowData {
     List<Field> fields = root.getSchema().getFields();
     Fields.checkExport(operation, fields, dictionaries);
     Unions.checkExport(operation, root.getFieldVectors(), fields, "");
+    checkRows(operation, root);
     return Calls.guarded(
         operation,
         () -> {
@@ -158,6 +159,22 @@ public final class ArrowData {
             return (Array) Importable.plain(Array.wrap(out.memoryAddress()));
           }
         });
+  }
+
+  /** Refuses columns that are shorter than the batch, behind which a consumer would read. */
+  private static void checkRows(String operation, VectorSchemaRoot root) {
+    int rows = root.getRowCount();
+    for (FieldVector column : root.getFieldVectors()) {
+      if (column.getValueCount() < rows) {
+        throw Calls.invalid(
+            operation,
+            Fields.title(column.getName())
+                + ": length: expected at least the "
+                + rows
+                + " rows of the batch, got "
+                + column.getValueCount());
+      }
+    }
   }
 
   /**

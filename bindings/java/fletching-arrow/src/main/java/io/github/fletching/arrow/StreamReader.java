@@ -20,7 +20,7 @@ import org.apache.arrow.vector.types.pojo.Schema;
 /** arrow-java's reader over a stream of Fletching. */
 final class StreamReader extends ArrowReader {
   private final BatchStream<? extends ArrayOwner> stream;
-  private io.github.fletching.Schema source; // null before the first call
+  private io.github.fletching.Schema source; // null until it is read
   private final CDataDictionaryProvider provider = new CDataDictionaryProvider();
 
   StreamReader(BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
@@ -31,13 +31,23 @@ final class StreamReader extends ArrowReader {
   @Override
   protected Schema readSchema() throws IOException {
     try {
-      source = stream.schema();
-      Schema schema = ArrowData.readSchema(allocator, source, provider);
-      // The reader makes the same vectors, and would throw what arrow-java throws.
-      Calls.guarded("import schema", () -> VectorSchemaRoot.create(schema, allocator)).close();
-      return schema;
+      return readSchema(stream.schema());
     } catch (FletchingException e) {
       throw new IOException(e.getMessage(), e);
+    }
+  }
+
+  private Schema readSchema(io.github.fletching.Schema next) {
+    try {
+      Schema schema = ArrowData.readSchema(allocator, next, provider);
+      // The reader makes the same vectors, and would throw what arrow-java throws.
+      Calls.guarded("import schema", () -> VectorSchemaRoot.create(schema, allocator)).close();
+      source = next;
+      return schema;
+    } finally {
+      if (source != next) { // the reader asks again
+        next.close();
+      }
     }
   }
 

@@ -22,6 +22,7 @@ import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -29,6 +30,7 @@ import org.apache.arrow.c.CDataDictionaryProvider;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.dictionary.DictionaryProvider.MapDictionaryProvider;
 import org.apache.arrow.vector.ipc.ArrowReader;
@@ -317,6 +319,41 @@ class ArrowErrorsTest extends ImportFixture {
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, notStruct)) {
       IOException thrown = assertThrows(IOException.class, reader::getVectorSchemaRoot);
       assertTrue(thrown.getMessage().startsWith("import schema: arrow-java: "), thrown::toString);
+    }
+  }
+
+  private static int openOwners() throws ReflectiveOperationException {
+    Method count = Class.forName("io.github.fletching.Slot").getDeclaredMethod("countOpen");
+    count.setAccessible(true);
+    return (int) count.invoke(null);
+  }
+
+  @Test
+  void readerThatRefusesASchemaKeepsNone() throws IOException, ReflectiveOperationException {
+    SchemaBuilder refused = new SchemaBuilder("+s").child(new SchemaBuilder("d:5,2,32"));
+    ArrayStream stream = ArrayStream.of(refused.build(), List.<Array>of().iterator());
+    int open = openOwners();
+    try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
+      for (int i = 0; i < 2; i++) {
+        assertThrows(IOException.class, reader::getVectorSchemaRoot);
+        assertEquals(open, openOwners());
+      }
+    }
+  }
+
+  /** A consumer would read behind the end of the column. */
+  @Test
+  void exportOfAColumnShorterThanTheBatchIsRefused() {
+    try (IntVector column = new IntVector("x", allocator)) {
+      column.allocateNew(2);
+      column.setValueCount(2);
+      VectorSchemaRoot root = new VectorSchemaRoot(List.of(column.getField()), List.of(column), 3);
+      assertError(
+          EINVAL,
+          "export batch: field \"x\": length: expected at least the 3 rows of the batch, got 2",
+          () -> ArrowData.exportVectorSchemaRoot(allocator, root, null).close());
+      root.setRowCount(2);
+      ArrowData.exportVectorSchemaRoot(allocator, root, null).close();
     }
   }
 }
