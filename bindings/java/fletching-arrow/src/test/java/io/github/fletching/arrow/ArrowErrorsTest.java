@@ -356,4 +356,16 @@ class ArrowErrorsTest extends ImportFixture {
       ArrowData.exportVectorSchemaRoot(allocator, root, null).close();
     }
   }
+
+  @Test
+  void whatArrowJavaDoesNotSupportIsEnosys() {
+    Runnable unsupported =
+        () ->
+            Calls.guarded(
+                "import field",
+                () -> {
+                  throw new UnsupportedOperationException("no such type");
+                });
+    assertError(ENOSYS, "import field: arrow-java: no such type", unsupported);
+  }
 }

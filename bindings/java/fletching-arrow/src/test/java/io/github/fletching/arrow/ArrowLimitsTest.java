@@ -57,7 +57,14 @@ class ArrowLimitsTest extends ImportFixture {
           try (CDataDictionaryProvider dictionaries = new CDataDictionaryProvider()) {
             Array source = array.get().build(counted());
             Schema schema = type.get().build();
-            ArrowData.importVector(small, source, schema, dictionaries).close();
+            try {
+              ArrowData.importVector(small, source, schema, dictionaries).close();
+            } catch (FletchingException e) { // the array is released: nothing may read it any more
+              for (long id : dictionaries.getDictionaryIds()) {
+                assertEquals(0, dictionaries.lookup(id).getVector().getValueCount());
+              }
+              throw e;
+            }
           }
         });
   }

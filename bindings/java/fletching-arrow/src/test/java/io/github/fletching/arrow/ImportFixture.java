@@ -26,6 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 abstract class ImportFixture {
   static final int ENOMEM = Errno.ENOMEM;
   static final int EINVAL = Errno.EINVAL;
+  static final int ENOSYS = Errno.ENOSYS;
   static final int ENOTSUP = Errno.ENOTSUP;
 
   final BufferAllocator allocator = new RootAllocator();

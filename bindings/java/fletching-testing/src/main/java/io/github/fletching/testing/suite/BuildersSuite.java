@@ -66,6 +66,16 @@ public abstract class BuildersSuite {
   }
 
   @Test
+  void changedAddressesChangeNoBuilder() {
+    long[] addresses = {0, 64};
+    ArrayBuilder builder = new ArrayBuilder(1).buffers(addresses);
+    addresses[1] = 128;
+    try (Array array = builder.build(null)) {
+      assertEquals(64, array.buffers()[1]);
+    }
+  }
+
+  @Test
   void everyFieldOfASchemaIsWritten() {
     Metadata metadata = Metadata.EMPTY.with("key", "caf\u00e9").with("key", "");
     SchemaBuilder builder =
