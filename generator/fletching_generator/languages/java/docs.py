@@ -1,4 +1,4 @@
-"""The documentation comments of the structs: what is passed to a method, and what it returns."""
+"""Documentation comments of the struct classes: the parameters and results of their methods."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _got(type_: Type, field: Field, flavor: str) -> str:
 
 
 def _width(type_: Type, widened: str) -> str:
-    """How a number of C is passed in one of Java; empty for one that has the same range."""
+    """The range of an unsigned C number in its Java type; empty for a signed number."""
     bits, java = unsigned_bits(type_)
     if bits == 0:
         return ""
@@ -155,7 +155,7 @@ def _argument(argument: Argument, nullable: tuple[str, ...], flavor: str) -> str
 
 
 def _called(field: Field, flavor: str) -> list[str]:
-    """What is passed, and what comes back."""
+    """The tags of the arguments and the result of a callback."""
     callback, contract = field.type, field.contract
     assert isinstance(callback, Callback) and contract
     tags = [_argument(a, contract.nullable, flavor) for a in callback.arguments]

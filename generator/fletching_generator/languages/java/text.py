@@ -57,7 +57,7 @@ def _flat(node: Node) -> str:
 
 
 def javadoc(paragraphs: str | list[str], indent: int, tags: Sequence[str] = ()) -> str:
-    """A documentation comment; plain text in, HTML out. The tags are what follows it: `@return`."""
+    """A documentation comment; plain text in, HTML out. Block tags such as `@return` follow it."""
     texts = [paragraphs] if isinstance(paragraphs, str) else paragraphs
     single = f"/** {_escaped(texts[0])} */"
     if len(texts) == 1 and not tags and indent + len(single) <= _WIDTH:
