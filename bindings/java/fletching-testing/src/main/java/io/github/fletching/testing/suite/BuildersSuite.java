@@ -4,6 +4,7 @@ package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -62,6 +63,22 @@ public abstract class BuildersSuite {
       assertEquals(2, array.child(1).length());
       assertTrue(array.child(1).dictionary().isReleased());
       assertThrows(IndexOutOfBoundsException.class, () -> array.child(2));
+    }
+  }
+
+  private static Array ofForgottenBuffer(List<WeakReference<ByteBuffer>> buffers) {
+    ByteBuffer values = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+    buffers.add(new WeakReference<>(values));
+    return new ArrayBuilder(1).child(new ArrayBuilder(1).buffers(null, values)).build(null);
+  }
+
+  @Test
+  void builtArrayKeepsBuffersOfChildren() {
+    List<WeakReference<ByteBuffer>> buffers = new ArrayList<>();
+    try (Array array = ofForgottenBuffer(buffers)) {
+      System.gc();
+      assertNotNull(buffers.get(0).get());
+      assertEquals(1, array.childCount());
     }
   }
 
