@@ -19,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.function.Executable;
 
 /**
  * Contexts of CUDA, devices of HIP, and streams that are captured into a graph: on the stand-ins.
@@ -29,38 +28,6 @@ public abstract class StandinContextsSuite {
   private static final int EIO = 5;
   private static final int EBUSY = 16;
   private static final int EINVAL = 22;
-
-  @Test
-  void operationsNeedNoCurrentContext() {
-    onBoth(
-        (gpu, gated) -> {
-          gated.shut();
-          Releases parents = new Releases();
-          DeviceArray array = parents.array(gpu.type);
-          onThread(
-              () -> {
-                long none = gpu.current();
-                array.exportWithEvent(gated.ofProducer());
-                array.waitOn(gated.ofConsumer());
-                for (int handle = 0; handle < 3; handle++) {
-                  array.waitOn(gpu.stream(handle));
-                }
-                assertFalse(array.isReady());
-                assertEquals(none, gpu.current());
-              });
-          assertTrue(gated.isBlocked(gated.consumer) && gated.isBlocked(0));
-          gated.open();
-          onThread(
-              () -> {
-                long none = gpu.current();
-                array.synchronize();
-                array.close();
-                assertEquals(none, gpu.current());
-              });
-          parents.assertCount(1);
-          gpu.synchronizeStream(0);
-        });
-  }
 
   @Test
   void operationsKeepTheCurrentContext() {
@@ -197,35 +164,6 @@ public abstract class StandinContextsSuite {
   }
 
   // --- Captures
-
-  @Test
-  void aCapturingStreamIsRefused() {
-    onBoth(
-        (gpu, gated) -> {
-          DeviceArray exported = new Releases().array(gpu.type);
-          exported.exportWithEvent(gated.ofProducer());
-          Releases releases = new Releases();
-          DeviceArray array = releases.array(gpu.type);
-          DeviceStream stream = gated.ofConsumer();
-          DeviceStream external = stream.onCapture(OnCapture.EXTERNAL);
-          gpu.beginCapture(gated.consumer);
-          List<Executable> operations =
-              List.of(
-                  () -> exported.waitOn(stream),
-                  () -> array.exportWithEvent(stream),
-                  () -> releases.array(gpu.type).releaseAfter(stream),
-                  () -> releases.array(gpu.type).releaseAfter(external));
-          operations.forEach(
-              operation -> assertFails(EBUSY, operation, "captured into a graph", "hint: "));
-          releases.assertCount(0);
-          assertEquals(0, array.syncEvent());
-          assertFalse(array.isReleased());
-          gpu.destroyGraph(gpu.endCapture(gated.consumer));
-          array.exportWithEvent(stream); // it is over
-          array.close();
-          exported.close();
-        });
-  }
 
   @Test
   void aCaptureIsNotInvalidated() {

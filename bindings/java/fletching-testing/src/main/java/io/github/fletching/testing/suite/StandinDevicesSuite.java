@@ -6,7 +6,6 @@ import static io.github.fletching.testing.suite.Releases.awaited;
 import static io.github.fletching.testing.suite.Releases.onThread;
 import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Pointer;
@@ -18,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * Arrays on device 0 while device 1 is current, or on a thread without a context: a default stream
- * is that of the array's device. The scenarios of cpp/tests/gpu/exchange_devices_test.cpp.
+ * is that of the array's device. What tests/events does not say.
  */
 @Timeout(120)
 public abstract class StandinDevicesSuite {
@@ -55,52 +54,6 @@ public abstract class StandinDevicesSuite {
 
   private interface BehindTheGate {
     void run(Gpu gpu, Gpu.Gated gated, long handle);
-  }
-
-  @Test
-  void waitOnDefaultStreamElsewhereWaitsOnArrayDevice() {
-    onBoth(
-        (gpu, gated) -> {
-          for (long handle : new long[] {0, 1}) {
-            gated.shut();
-            gpu.recordEvent(gated.event, gated.producer);
-            try (DeviceArray incoming = awaited(gpu.type, gated.event)) {
-              elsewhere(gpu, () -> incoming.waitOn(gpu.stream(handle)));
-            }
-            assertTrue(gated.isBlocked(0));
-            gated.open();
-            gpu.synchronizeStream(0);
-          }
-        });
-  }
-
-  @Test
-  void exportWithDefaultStreamElsewhereRecordsOnArrayDevice() {
-    behindTheGate(
-        (gpu, gated, handle) -> {
-          DeviceArray array = new Releases().array(gpu.type);
-          elsewhere(gpu, () -> array.exportWithEvent(gpu.stream(handle)));
-          assertFalse(array.isReady());
-          gated.open();
-          array.synchronize();
-          array.close();
-        });
-  }
-
-  @Test
-  void releaseAfterDefaultStreamElsewhereWaitsForArrayDevice() {
-    behindTheGate(
-        (gpu, gated, handle) -> {
-          Releases behind = new Releases();
-          DeviceArray array = behind.array(gpu.type);
-          elsewhere(gpu, () -> array.releaseAfter(gpu.stream(handle)));
-          Releases free = new Releases();
-          free.array(gpu.type).releaseAfter(gated.ofConsumer());
-          free.waitFor(1); // the reaper has looked at both by then
-          behind.assertCount(0);
-          gated.open();
-          behind.waitFor(1);
-        });
   }
 
   /** The id of host memory is not that of a GPU. */

@@ -3,7 +3,6 @@
 package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
-import static io.github.fletching.testing.suite.Releases.awaited;
 import static io.github.fletching.testing.suite.Releases.onThread;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -47,20 +46,6 @@ public abstract class StandinEventsSuite {
 
   private static DeviceArray array(Gpu gpu) {
     return new Releases().array(gpu.type, new Releases());
-  }
-
-  @Test
-  void defaultStreamsMayWait() {
-    onBoth(
-        (gpu, gated) -> {
-          gpu.recordEvent(gated.event, gated.producer);
-          try (DeviceArray array = awaited(gpu.type, gated.event)) {
-            for (long handle = 0; handle < 3; handle++) {
-              array.waitOn(gpu.stream(handle));
-              gpu.synchronizeStream(handle & 2);
-            }
-          }
-        });
   }
 
   @Test
@@ -227,29 +212,6 @@ public abstract class StandinEventsSuite {
             releases.assertCount(1);
           }
           assertEquals(records, gpu.calls(gpu.record));
-        });
-  }
-
-  @Test
-  void releaseAfterWaitsForTheStream() {
-    onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          gated.shut();
-          Releases behind = new Releases();
-          DeviceArray array = behind.array(gpu.type);
-          array.releaseAfter(gated.ofProducer());
-          assertTrue(array.isReleased());
-          // One that need not wait overtakes it: the reaper has looked at both by then.
-          Releases free = new Releases();
-          free.array(gpu.type).releaseAfter(gated.ofConsumer());
-          free.waitFor(1);
-          behind.assertCount(0);
-          assertEquals(1, DeviceArray.pendingReleases().pending());
-          gated.open();
-          behind.waitFor(1);
-          gated.end();
-          assertEquals(0, DeviceArray.pendingReleases().pending());
         });
   }
 

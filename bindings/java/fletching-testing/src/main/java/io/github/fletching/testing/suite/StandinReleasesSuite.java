@@ -46,22 +46,6 @@ public abstract class StandinReleasesSuite {
   }
 
   @Test
-  void releaseAfterWithoutEventWaitsForStream() {
-    onBoth(
-        (gpu, gated) -> {
-          long leaks = leaked();
-          gpu.setFault(create(gpu) + ":*:" + gpu.error + "," + finish(gpu) + ":1:" + gpu.error);
-          long waits = gpu.calls(finish(gpu));
-          Releases releases = new Releases();
-          releases.array(gpu.type).releaseAfter(gated.ofProducer());
-          releases.assertCount(1);
-          gpu.resetFaults();
-          assertEquals(waits + 2, gpu.calls(finish(gpu))); // one failure may be of earlier work
-          assertEquals(leaks, leaked());
-        });
-  }
-
-  @Test
   void releaseAfterThatCannotWaitLeaks() {
     onBoth(
         (gpu, gated) -> {
