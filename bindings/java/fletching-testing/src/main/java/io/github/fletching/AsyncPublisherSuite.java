@@ -34,6 +34,24 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
   }
 
   @Test
+  void aWindowRequestsAsManyAsWereTaken() {
+    stream = new AsyncDeviceStream(4);
+    peer = new AsyncProducerPeer(stream);
+    peer.schema();
+    for (int row = 1; row <= 4; row++) {
+      peer.task(row, live.batch(row), 0);
+    }
+    rows = new AsyncRows(5, 0);
+    stream.subscribe(rows);
+    assertEquals(
+        "request 4, extract 1, request 2, extract 2, extract 3, request 2, extract 4",
+        peer.calls());
+    peer.end();
+    release();
+    assertRows(1, 2, 3, 4, 0);
+  }
+
+  @Test
   void aSecondSubscriberIsRefused() {
     open(1);
     AsyncRows second = new AsyncRows(1, 0);
