@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 _ROW = re.compile(r'\{"(\w+)",[^}]*?offsetof\(Functions, (\w+)\)\}', re.DOTALL)
-_SOURCES = ("cpp/include/fletching", "cpp/src", "cpp/producer")
+_SOURCES = ("cpp/producer",)
 _NOT_SOURCES = ("runtimes", "tests", "kernels")
 
 
 def table(root: Path, runtime: str) -> dict[str, str]:
     """The functions of a generated table, with the member of the struct that holds each."""
-    path = root / "cpp" / "include" / "fletching" / "runtimes" / f"{runtime}.hpp"
+    path = root / "cpp" / "producer" / "runtimes" / f"{runtime}.hpp"
     rows = dict(_ROW.findall(path.read_text(encoding="utf-8")))
     if not rows:
         raise ValueError(f"{path} has no row of a table: its form has changed")
