@@ -34,10 +34,10 @@ class Handles {
     return handle;
   }
 
-  // Under a handle that was used before.
+  // Under a handle that was used before, and may not be forgotten yet.
   void add_again(const void* handle, Object object) {
     const std::lock_guard lock(mutex_);
-    objects_.emplace(handle, std::move(object));
+    objects_.insert_or_assign(handle, std::move(object));
   }
 
   // NULL for what is not a handle, no longer one, or one of another kind.

@@ -38,6 +38,28 @@ TEST_F(CudaContext, primary_is_active_as_long_as_somebody_has_it) {
   EXPECT_EQ(cuDeviceGet(&device, -1), CUDA_ERROR_INVALID_DEVICE);
 }
 
+// One ends on a thread while it is retained on another one: that gets a context which is there.
+TEST_F(CudaContext, a_primary_context_begins_while_one_ends) {
+  constexpr int kRounds = 3000;
+  const auto rounds = [] {
+    int refused = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      CUcontext context = nullptr;
+      EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, 1), CUDA_SUCCESS);
+      const bool is_there = cuCtxPushCurrent(context) == CUDA_SUCCESS;
+      refused += is_there ? 0 : 1;
+      if (is_there) {
+        EXPECT_EQ(cuCtxPopCurrent(nullptr), CUDA_SUCCESS);
+      }
+      EXPECT_EQ(cuDevicePrimaryCtxRelease(1), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(refused, 0);
+  };
+  std::thread other(rounds);
+  rounds();
+  other.join();
+}
+
 TEST_F(CudaContext, what_is_left_in_a_context_is_destroyed_with_it) {
   FletchingStandinCounts before{};
   FletchingStandinLeaks(&before);
