@@ -104,21 +104,18 @@ impl<R: Nested> Owner<R> {
     }
 }
 
-/// Gives every struct of an array a share of what its event lives in: a consumer may move any of
-/// them out without asking us.
+/// The structs of an array that an event is for.
 ///
-/// Errors: EINVAL for an array that is malformed, see [`walk`](crate::tree::walk); then nothing has
-/// changed.
+/// Errors: EINVAL for an array that is malformed, see [`walk`](crate::tree::walk).
 ///
 /// # Safety
 ///
 /// `array` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
 #[cfg(feature = "runtime")]
-pub(crate) unsafe fn attach_event(
+pub(crate) unsafe fn event_targets(
     operation: &str,
     array: *mut ArrowArray,
-    share: &Shown,
-) -> Result<(), Error> {
+) -> Result<Vec<*mut ArrowArray>, Error> {
     let mut targets = Vec::new();
     // SAFETY: the caller vouches for the array, and the walk for the structs in it.
     unsafe {
@@ -128,11 +125,22 @@ pub(crate) unsafe fn attach_event(
             }
             Ok(())
         })?;
-        for target in targets {
-            keep_event(&mut *target, share.clone());
-        }
     }
-    Ok(())
+    Ok(targets)
+}
+
+/// Gives each of them a share of what their event lives in: a consumer may move any of them out
+/// without asking us.
+///
+/// # Safety
+///
+/// They are as [`event_targets`] found them, and nothing has changed since.
+#[cfg(feature = "runtime")]
+pub(crate) unsafe fn attach_event(targets: Vec<*mut ArrowArray>, share: &Shown) {
+    for target in targets {
+        // SAFETY: the caller vouches for them.
+        unsafe { keep_event(&mut *target, share.clone()) };
+    }
 }
 
 /// The share of the event that `parent` keeps alive. A foreign array is held back from now on: its

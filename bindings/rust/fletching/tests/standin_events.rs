@@ -162,10 +162,11 @@ fn released_arrays_are_refused<A: Api>() {
     gated.end();
 }
 
-/// They have no event afterwards, and none is left over.
+/// They have no event afterwards, none is left over, and none was recorded.
 fn malformed_arrays_are_refused<A: Api>() {
     let gated = Gated::<A>::new(0);
     let events = gated.control.alive().events;
+    let records = gated.control.calls(A::NAMES.record);
     let mut null = std::ptr::null_mut();
     let list = &raw mut null;
     for (count, children) in [
@@ -187,6 +188,7 @@ fn malformed_arrays_are_refused<A: Api>() {
         assert!(array.sync_event().is_null());
         assert_eq!(gated.control.alive().events, events);
     }
+    assert_eq!(gated.control.calls(A::NAMES.record), records);
     gated.end();
 }
 

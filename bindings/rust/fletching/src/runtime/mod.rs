@@ -260,6 +260,12 @@ impl DeviceArray {
         };
         // SAFETY: the array is as the text asks for it.
         let mut holder = unsafe { Self::from_raw(self.as_raw().around(none)) };
+        // SAFETY: the owner vouches for the array, and is borrowed alone. A malformed one is refused
+        // before anything is recorded, perhaps into a graph.
+        let targets = unsafe {
+            let raw = self.as_mut_ptr();
+            hook::event_targets(OPERATION, &raw mut (*raw).array)?
+        };
         // SAFETY: as in wait_on.
         unsafe {
             let array = holder.as_mut_ptr();
@@ -273,11 +279,10 @@ impl DeviceArray {
             share: Arc::new(holder),
             data: 0,
         };
-        // SAFETY: the owner vouches for the array, and is borrowed alone.
+        // SAFETY: as above; the array is as it was.
         unsafe {
-            let raw = self.as_mut_ptr();
-            hook::attach_event(OPERATION, &raw mut (*raw).array, &share)?;
-            (*raw).sync_event = event;
+            hook::attach_event(targets, &share);
+            (*self.as_mut_ptr()).sync_event = event;
         }
         Ok(())
     }
