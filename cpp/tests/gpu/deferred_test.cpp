@@ -312,7 +312,7 @@ TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
 // The reaper has a reference while it asks, so that the context does not go in between.
 TEST_F(GoneContext, NothingInItIsWaitedFor) {
   void* gate = CudaApi::allocate_pinned();
-  *static_cast<std::int32_t*>(gate) = 0;
+  testing::store_word(gate, 0);
   CudaApi::wait_for_word(stream_, gate);
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 1);
@@ -325,7 +325,7 @@ TEST_F(GoneContext, NothingInItIsWaitedFor) {
 // On the way to the event's context, the loss of the device is an answer too.
 TEST_F(GoneContext, ItsLossReleases) {
   void* gate = CudaApi::allocate_pinned();
-  *static_cast<std::int32_t*>(gate) = 0;
+  testing::store_word(gate, 0);
   CudaApi::wait_for_word(stream_, gate);
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 1);
@@ -333,7 +333,7 @@ TEST_F(GoneContext, ItsLossReleases) {
   ASSERT_TRUE(control_.set_fault("cuDevicePrimaryCtxGetState:*:700"));
   EXPECT_TRUE(made.parents.wait_for(1));
   control_.reset_faults();
-  *static_cast<std::int32_t*>(gate) = 1;
+  testing::store_word(gate, 1);
   CudaApi::destroy_stream(stream_);
   CudaApi::close_device(1);
 }

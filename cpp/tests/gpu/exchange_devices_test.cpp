@@ -48,14 +48,14 @@ TEST_F(TwoDevices, DlpackOrdersTheDefaultStreamOfTheArray) {
 
 TEST_F(TwoDevices, AnImportWithADefaultStreamIsPending) {
   for (void* stream : {legacy_handle(), per_thread_handle()}) {
-    *gate_ = 0;
+    set_gate(0);
     Api::wait_for_word(stream, gate_);
     ImportedTensor tensor;
     elsewhere([&] { tensor = imported(says(handle(stream))); });
     EXPECT_EQ(tensor.array->device_id, 0);
     settle();
     EXPECT_FALSE(SyncEvent(tensor.array).ready().value());
-    *gate_ = 1;
+    open_gate();
     EXPECT_TRUE(SyncEvent(tensor.array).synchronize());
   }
 }
@@ -70,7 +70,7 @@ TEST_F(TwoDevices, TheProducerWaitsForTheConsumersDefaultStream) {
 
 TEST_F(TwoDevices, AnExportIsReleasedAfterItsDefaultStream) {
   for (void* stream : {legacy_handle(), per_thread_handle()}) {
-    *gate_ = 0;
+    set_gate(0);
     std::optional<CudaArray> array(described(make(), stream));
     const int before = releases_.count();
     Api::wait_for_word(stream, gate_);  // the consumer's work
@@ -80,7 +80,7 @@ TEST_F(TwoDevices, AnExportIsReleasedAfterItsDefaultStream) {
     ASSERT_TRUE(release_after(next, on(consumer_)));
     ASSERT_TRUE(other.parents.wait_for(1)) << "one that need not wait overtakes it";
     EXPECT_EQ(releases_.count(), before);
-    *gate_ = 1;
+    open_gate();
     EXPECT_TRUE(releases_.wait_for(before + 1));
   }
 }

@@ -25,6 +25,12 @@ inline constexpr std::int32_t kNew = 0x01010101;
 inline void* legacy_handle() { return Stream::legacy(ARROW_DEVICE_CUDA).handle(); }
 inline void* per_thread_handle() { return Stream::per_thread(ARROW_DEVICE_CUDA).handle(); }
 
+/// Writes a word that a stream waits for.
+inline void store_word(void* word, std::int32_t value) {
+  std::atomic_ref<std::int32_t>(*static_cast<std::int32_t*>(word))
+      .store(value, std::memory_order_release);
+}
+
 /// The memory is on device 0, which is open for the thread of the test unless CurrentDevice says
 /// otherwise. The gate is a word that the host writes and the
 /// producer's stream waits for.
@@ -51,7 +57,7 @@ class Gated : public ::testing::Test {
     memory_ = Api::allocate();
     gate_ = static_cast<std::int32_t*>(Api::allocate_word());
     read_ = static_cast<std::int32_t*>(Api::allocate_pinned());
-    *gate_ = 0;
+    set_gate(0);
     Api::fill(memory_, 0, producer_);
     Api::synchronize(producer_);
     EXPECT_EQ(read_on(consumer_), kOld);  // what a driver sets up for the first copy is there
@@ -89,7 +95,8 @@ class Gated : public ::testing::Test {
     Api::wait_for_word(producer_, gate_);
     Api::fill(memory_, 1, producer_);
   }
-  void open_gate() { std::atomic_ref<std::int32_t>(*gate_).store(1, std::memory_order_release); }
+  void open_gate() { set_gate(1); }
+  void set_gate(std::int32_t value) { store_word(gate_, value); }
   /// What does not wait for the gate is done on return. A device says nothing of the kind: there, a
   /// test that looks at once may be too early to see a wait that is missing.
   void settle() const {

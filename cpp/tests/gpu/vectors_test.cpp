@@ -172,7 +172,7 @@ class Vectors : public Gated<Api> {
 
   /// The event of the test has passed, and the producer's stream waits from now on.
   void shut_gate() {
-    *this->gate_ = 0;
+    this->set_gate(0);
     Api::record(event_, this->producer_);
     Api::synchronize(this->producer_);
     Api::wait_for_word(this->producer_, this->gate_);
