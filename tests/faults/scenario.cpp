@@ -249,7 +249,7 @@ class Scene {
   // An error has a message even when the vendor has none.
   void fail_on_purpose() {
     if (is_vulkan() || backend_ == "opencl") return;
-    // A failure after the refusal of the event adds nothing to its message.
+    // A failure after the event was refused does not change the message.
     run_.step("an event that is none", Voice::kMayReport, [&]() -> std::string {
       alignas(64) static char none[64];
       void* handle = none;

@@ -1,7 +1,7 @@
-/* What a mutant of C or C++ asks: whether it is the one that is tried. The compiler includes it
- * before everything else (-include).
+/* Tells a mutant of C or C++ whether it is the chosen one. The compiler includes this file first
+ * (-include).
  *
- * FLETCHING_MUTANT is the number of the one that is tried. FLETCHING_MUTANTS_SEEN names a file that
+ * FLETCHING_MUTANT is the number of the chosen mutant. FLETCHING_MUTANTS_SEEN names a file that
  * gets the number of each mutant that is asked for. No memory is allocated: tests let it run out.
  */
 #ifndef FLETCHING_MUTANT_H

@@ -1,4 +1,4 @@
-"""What a mutant of Python asks: whether it is the one that is tried. See fletching_mutant.h."""
+"""Tells a mutant of Python whether it is the chosen one. See fletching_mutant.h."""
 
 from __future__ import annotations
 

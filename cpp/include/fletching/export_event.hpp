@@ -41,8 +41,8 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
 /// event is left alone as well, with a warning on stderr, see pending_releases().
 ///
 /// `array`: alive, with its device type and device id set, and without an event. `stream`: of
-/// the runtime of the array; OnCapture says what happens during a capture into a graph. Without a
-/// current context of CUDA, see SyncEvent.
+/// the runtime of the array; OnCapture describes captures into a graph, and SyncEvent the case in
+/// which no CUDA context is current.
 ///
 /// Errors: as of SyncEvent. ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
 /// EBUSY for a stream that is being captured; EINVAL for a stream of another runtime than the

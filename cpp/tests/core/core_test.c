@@ -621,7 +621,7 @@ static void test_a_captured_stream_is_kept(void) {
   CHECK(fake.recorded_on == (void*)1 && fake.recorded_in == &fake.primary[1]);
 }
 
-/* After these errors nothing can still run. Every other error says nothing about the work. */
+/* After these errors no work can be running. Other errors tell nothing about the work. */
 static void test_lost_is_not_refused(void) {
   static const int32_t cuda_lost[] = {4, 700, 709, 719}, hip_lost[] = {4, 700, 710, 719};
   static const int32_t cuda_other[] = {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999};

@@ -129,12 +129,12 @@ pub(crate) unsafe fn event_targets(
     Ok(targets)
 }
 
-/// Gives each of them a share of what their event lives in: a consumer may move any of them out
-/// without asking us.
+/// Gives each target a share of the object that holds their event, because a consumer may move any
+/// of them out.
 ///
 /// # Safety
 ///
-/// They are as [`event_targets`] found them, and nothing has changed since.
+/// [`event_targets`] returned `targets`, and the array has not changed since.
 #[cfg(feature = "runtime")]
 pub(crate) unsafe fn attach_event(targets: Vec<*mut ArrowArray>, share: &Shown) {
     for target in targets {

@@ -13,9 +13,9 @@ use crate::shared::Shared;
 use crate::tree::{children_of, walk};
 
 impl<R: Nested> Shared<R> {
-    /// Child `index` as a struct of its own; of a device array with its device and event.
+    /// Returns child `index` as a separate struct. A child of a device array has its device and event.
     ///
-    /// Errors: EINVAL when there is no such child, when it or one below it was moved out before, or
+    /// Errors: EINVAL if there is no such child, or if it or a descendant was moved out before or
     /// is malformed: NULL, a schema without a format, `n_children` negative, above 2^22 or without a
     /// list, nested deeper than 256 levels, more than 2^22 structs.
     pub fn column(&self, index: usize) -> Result<Owner<R>, Error> {
@@ -30,7 +30,7 @@ impl<R: Nested> Shared<R> {
         self.view_of(child)
     }
 
-    /// All of it as a struct of its own. Errors: as [`column`](Self::column).
+    /// Returns the whole struct as a separate one. Errors: as [`column`](Self::column).
     pub fn view(&self) -> Result<Owner<R>, Error> {
         self.view_of(std::ptr::from_ref(self.as_raw().base()).cast_mut())
     }
@@ -85,7 +85,7 @@ impl<B: Base, T: Send + 'static> Copier<'_, B, T> {
     unsafe fn copy(&mut self, shown: &B) -> B {
         let mut copied = shown.copy_fields();
         Block::join(self.block, &mut copied);
-        // SAFETY: the caller vouches for the room, and for what is below.
+        // SAFETY: the caller vouches for the room and for the descendants.
         unsafe {
             let children = children_of(shown);
             if !children.is_empty() {

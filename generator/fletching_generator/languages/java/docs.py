@@ -91,7 +91,7 @@ def setter_doc(field: Field, flavor: str) -> str:
 
 def text_doc(field: Field, flavor: str) -> str:
     text = f"The text that {{@link #get{pascal(field.name)}}} points to."
-    text += " What is not UTF-8 is replaced."
+    text += " Invalid UTF-8 is replaced."
     return javadoc(text, 2, [_param("struct", _STRUCT[flavor]), "@return the text, null for NULL"])
 
 
@@ -198,7 +198,7 @@ def invoke_text_doc(field: Field, flavor: str) -> str:
         "@return the text, null for NULL",
         "@throws IllegalStateException when the function is NULL",
     ]
-    return javadoc("Calls it for the text that it returns. What is not UTF-8 is replaced.", 4, tags)
+    return javadoc("Calls it for the text that it returns. Invalid UTF-8 is replaced.", 4, tags)
 
 
 FILTERS: Filters = {

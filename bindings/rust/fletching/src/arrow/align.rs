@@ -12,7 +12,7 @@ use super::check::{check_array, Kind, Obstacle, Place};
 use crate::error::Error;
 use crate::owner::Array;
 
-/// What happens with a buffer that is not aligned as arrow-rs needs it.
+/// How an import treats a buffer whose alignment is too small for arrow-rs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Alignment {

@@ -90,7 +90,7 @@ final class Reaper implements Runnable {
       try {
         vendor.runAtOrigin(recorded, this);
       } finally {
-        if (!isRunning) { // there is no memory for the way there
+        if (!isRunning) { // no memory to enter the context
           run();
         }
         if (recorded != null) {

@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * An event that was recorded here. The last user that closes it destroys it, on any thread. It has
- * the memory for that, and for what the reaper does with it.
+ * An event that was recorded here. The last user that closes it destroys it, on any thread. It
+ * holds the memory that its queries and its destruction need.
  */
 final class Recorded extends Origin implements AutoCloseable {
   /** Events that could not be destroyed. */

@@ -31,7 +31,7 @@ class ArrowCorpusTest {
     }
   }
 
-  /** What the oldest arrow-java lacks is refused by name. */
+  /** Whether the error names a feature that the oldest arrow-java lacks. */
   private static boolean isMissingInOldest(String error) {
     return System.getProperty("java.class.path").contains("arrow-vector-16.1.0")
         && error != null

@@ -60,7 +60,7 @@ public final class Counting implements EngineProvider {
     refused = size;
   }
 
-  /** Whether there is no memory at all from now on. */
+  /** Makes every allocation fail, or none. */
   public static void refuseAll(boolean now) {
     refusesAll = now;
   }

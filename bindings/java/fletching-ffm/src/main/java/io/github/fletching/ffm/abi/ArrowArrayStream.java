@@ -446,7 +446,7 @@ public final class ArrowArrayStream {
     }
 
     /**
-     * Calls it for the text that it returns. What is not UTF-8 is replaced.
+     * Calls it for the text that it returns. Invalid UTF-8 is replaced.
      *
      * @param function the address of the function
      * @param self the struct whose callback it is

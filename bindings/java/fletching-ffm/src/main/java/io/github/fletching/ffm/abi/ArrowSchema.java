@@ -303,7 +303,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The text that {@link #getFormat} points to. What is not UTF-8 is replaced.
+   * The text that {@link #getFormat} points to. Invalid UTF-8 is replaced.
    *
    * @param struct the struct, with its size
    * @return the text, null for NULL
@@ -313,7 +313,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The text that {@link #getName} points to. What is not UTF-8 is replaced.
+   * The text that {@link #getName} points to. Invalid UTF-8 is replaced.
    *
    * @param struct the struct, with its size
    * @return the text, null for NULL

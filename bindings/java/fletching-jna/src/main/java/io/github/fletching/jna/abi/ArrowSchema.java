@@ -284,7 +284,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The text that {@link #getFormat} points to. What is not UTF-8 is replaced.
+   * The text that {@link #getFormat} points to. Invalid UTF-8 is replaced.
    *
    * @param struct the address of the struct
    * @return the text, null for NULL
@@ -294,7 +294,7 @@ public final class ArrowSchema {
   }
 
   /**
-   * The text that {@link #getName} points to. What is not UTF-8 is replaced.
+   * The text that {@link #getName} points to. Invalid UTF-8 is replaced.
    *
    * @param struct the address of the struct
    * @return the text, null for NULL

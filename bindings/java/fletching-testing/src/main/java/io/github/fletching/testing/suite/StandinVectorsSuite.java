@@ -276,7 +276,7 @@ public abstract class StandinVectorsSuite {
       }
     }
 
-    /** Returns when the reaper has looked at what was deferred before. */
+    /** Returns when the reaper has checked every array that was deferred before. */
     private void overtake() {
       Releases free = new Releases();
       long stream = gpu.makeStream();
