@@ -13,6 +13,8 @@ from ctypes import c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint32
 from typing import Any
 
 import libraries
+from fletching import pending_releases
+from fletching._pending import PendingReleases
 
 _library = libraries.load("standin/libcuda.so.1")
 PINNED, WAIT_VALUE_GEQ, NON_BLOCKING, NOT_READY = 2, 0, 1, 600
@@ -178,3 +180,10 @@ def gpu() -> Iterator[Gpu]:
     finally:
         reset_faults()
         device.close()
+
+
+def settled() -> PendingReleases:
+    """The counts once the releases of earlier tests have returned."""
+    while (found := pending_releases()).pending or found.running:
+        pass
+    return found

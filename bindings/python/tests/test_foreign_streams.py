@@ -73,7 +73,7 @@ def by_from_dlpack(gpu: Gpu, stream: object) -> bool:
 
 
 def by_release_after(gpu: Gpu, stream: object) -> bool:
-    before = pending_releases().pending
+    before = standin.settled().pending
     on_gpu(gpu).release_after(stream)
     return pending_releases().pending == before + 1
 

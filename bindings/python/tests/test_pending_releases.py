@@ -14,7 +14,7 @@ import fletching
 import standin
 from capsules import ProducedOnDevice
 from fletching import DeviceArray, pending_releases
-from standin import Gpu
+from standin import Gpu, settled
 from test_buffers import run
 
 PINNED = 3
@@ -28,7 +28,7 @@ def gpu() -> Iterator[Gpu]:
 
 
 def test_pending_releases_counts_until_the_stream_has_passed(gpu: Gpu) -> None:
-    before = pending_releases()
+    before = settled()
     source = ProducedOnDevice(device_type=PINNED, device_id=0)
     stream = gpu.gated()
     array = DeviceArray.from_arrow(source)
@@ -55,7 +55,7 @@ def test_pending_releases_running_while_the_callback_has_not_returned(gpu: Gpu) 
 
     source = Slow(device_type=PINNED, device_id=0)
     source.releases = Slow.Releases()
-    before = pending_releases()
+    before = settled()
     array = DeviceArray.from_arrow(source)
     array.release_after(gpu.gated())
     del array
@@ -70,7 +70,7 @@ def test_pending_releases_running_while_the_callback_has_not_returned(gpu: Gpu) 
 
 def test_pending_releases_leaked_by_a_captured_stream(gpu: Gpu) -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=PINNED, device_id=0))
-    before, stream = pending_releases(), gpu.stream()
+    before, stream = settled(), gpu.stream()
     with stream.captured() as graph, pytest.raises(fletching.Error, match="captur"):
         array.release_after(stream)
     graph.destroy()
