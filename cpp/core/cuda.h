@@ -340,6 +340,7 @@ static const struct runtime cuda_runtime = {
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_gone = graph_is_gone,
     .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,

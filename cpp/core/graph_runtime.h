@@ -274,6 +274,16 @@ static bool graph_has_passed(const struct runtime* runtime,
   return has_passed || is_lost;
 }
 
+static bool graph_is_gone(const struct runtime* runtime, const struct origin* origin) {
+  struct scope scope = {0};
+  struct failure ignored;
+  no_failure(&ignored);
+  const bool is_gone = origin->context != NULL &&
+                       runtime->graph->enter_origin(&scope, origin, &ignored) == EVENT_DONE;
+  (void)runtime->graph->leave(&scope, &ignored);
+  return is_gone;
+}
+
 // For a stream on which no event can be recorded any more.
 static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
   const struct graph_runtime* self = runtime->graph;

@@ -37,14 +37,18 @@ static bool is_of_parent(void) {
   return process != 0 && process != process_number();
 }
 
-// Of an entry whose stream was captured, the event is recorded when the capture has ended.
+// Of an entry whose stream was captured, the event is recorded when the capture has ended. The
+// refused record has left its origin.
 static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
+  const struct origin origin = entry->recorded.origin;
+  if (runtime->is_gone(runtime, &origin)) return true;
   if (record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure)) {
     entry->record_ended = atomic_fetch_add(&records, 1);
     return false;
   }
+  entry->recorded.origin = origin;
   if (failure->code == EBUSY) {
     no_failure(failure);
     return false;

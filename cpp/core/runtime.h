@@ -42,6 +42,8 @@ struct runtime {
   // Whether the work on the stream is done, or can never run. A failure is no answer.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
+  // Whether the context of the origin is destroyed, and its streams with it.
+  bool (*is_gone)(const struct runtime* self, const struct origin* origin);
   // Whether work can never run on the stream again, because its device is lost.
   bool (*is_lost)(const struct runtime* self, const struct FletchingStream* stream);
   // Finishes other work on the queue after a failed command, before a release.

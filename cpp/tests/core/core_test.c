@@ -658,6 +658,24 @@ static void test_a_kept_array_of_a_lost_device_is_released(void) {
   fake_wait_for_release(&releases, 3);
 }
 
+/* No event can be recorded in a context that was destroyed in spite of the contract. */
+static void test_a_kept_array_of_a_destroyed_context_is_released(void) {
+  struct Tree tree;
+  fake_reset();
+  fake_push(&fake.created);
+  make_tree(&tree);
+  releases = 0;
+  fake.is_captured = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(NULL, 1), FLETCHING_CAPTURE_KEEP,
+                                         &message) == 0);
+  fake_wait_for_asked(4);
+  CHECK(releases == 0);
+  fake.is_destroyed = true;
+  fake.is_captured = false;
+  fake_wait_for_release(&releases, 3);
+  CHECK(fake.recorded_in == NULL);
+}
+
 /* Of the arrays on a stream only the first is asked, in their order, and those on another stream do
  * not wait for them. */
 static void test_only_the_first_of_a_stream_is_asked(void) {
@@ -950,6 +968,7 @@ int main(void) {
   test_a_captured_stream_is_kept();
   test_lost_is_not_refused();
   test_a_kept_array_of_a_lost_device_is_released();
+  test_a_kept_array_of_a_destroyed_context_is_released();
   test_only_the_first_of_a_stream_is_asked();
   test_a_refused_array_holds_up_no_other();
   test_records_that_overlap_have_no_order();

@@ -64,7 +64,8 @@ static struct {
   _Atomic int initialized;
   /* CUDA: the context stack of the test's thread. Other threads have separate stacks. */
   int primary[2];
-  int created; /* a context of device 1 */
+  int created;              /* a context of device 1 */
+  atomic_bool is_destroyed; /* that one */
   bool is_active[2];
   int references[2];
   int depth;
@@ -136,6 +137,7 @@ static int32_t get_device_of_context(CUdevice* device) {
 static int32_t get_context_id(CUcontext context, uint64_t* id) {
   const void* asked = context != NULL ? context : fake_current();
   if (asked == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+  if (asked == &fake.created && fake.is_destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   *id = (uint64_t)(uintptr_t)asked;
   return 0;
 }

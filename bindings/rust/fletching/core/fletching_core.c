@@ -715,6 +715,8 @@ struct runtime {
   // Whether the work on the stream is done, or can never run. A failure is no answer.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
+  // Whether the context of the origin is destroyed, and its streams with it.
+  bool (*is_gone)(const struct runtime* self, const struct origin* origin);
   // Whether work can never run on the stream again, because its device is lost.
   bool (*is_lost)(const struct runtime* self, const struct FletchingStream* stream);
   // Finishes other work on the queue after a failed command, before a release.
@@ -1018,6 +1020,16 @@ static bool graph_has_passed(const struct runtime* runtime,
   no_failure(&ignored);
   (void)restore(self, &mode, &ignored);
   return has_passed || is_lost;
+}
+
+static bool graph_is_gone(const struct runtime* runtime, const struct origin* origin) {
+  struct scope scope = {0};
+  struct failure ignored;
+  no_failure(&ignored);
+  const bool is_gone = origin->context != NULL &&
+                       runtime->graph->enter_origin(&scope, origin, &ignored) == EVENT_DONE;
+  (void)runtime->graph->leave(&scope, &ignored);
+  return is_gone;
 }
 
 // For a stream on which no event can be recorded any more.
@@ -1755,6 +1767,7 @@ static const struct runtime cuda_runtime = {
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_gone = graph_is_gone,
     .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,
@@ -2163,6 +2176,7 @@ static const struct runtime hip_runtime = {
     .ready = graph_ready,
     .record = graph_record,
     .has_passed = graph_has_passed,
+    .is_gone = graph_is_gone,
     .is_lost = graph_is_lost,
     .settle = settle_nothing,
     .destroy = graph_destroy,
@@ -4558,14 +4572,18 @@ static bool is_of_parent(void) {
   return process != 0 && process != process_number();
 }
 
-// Of an entry whose stream was captured, the event is recorded when the capture has ended.
+// Of an entry whose stream was captured, the event is recorded when the capture has ended. The
+// refused record has left its origin.
 static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   const struct runtime* runtime = entry->recorded.runtime;
   if (entry->recorded.event != NULL) return runtime->has_passed(runtime, &entry->recorded, failure);
+  const struct origin origin = entry->recorded.origin;
+  if (runtime->is_gone(runtime, &origin)) return true;
   if (record_event(&entry->recorded, runtime, &entry->stream, FLETCHING_CAPTURE_REFUSE, failure)) {
     entry->record_ended = atomic_fetch_add(&records, 1);
     return false;
   }
+  entry->recorded.origin = origin;
   if (failure->code == EBUSY) {
     no_failure(failure);
     return false;
