@@ -24,13 +24,14 @@ from suites import SUITES, Step
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 60
+SHOWN_AGAIN = 15  # above the verdicts, for who keeps only the end of the output
 AT_ONCE = 2  # steps that run beside each other
 
 
 @dataclass(frozen=True)
 class Verdict:
     suite: str
-    failed: list[str]  # the steps that failed, by title
+    failed: dict[str, Path]  # the logs of the steps that failed, by title
     steps: int
     minutes: float
 
@@ -82,7 +83,7 @@ def _in_tier(steps: tuple[Step, ...], everything: bool) -> list[Step]:
 
 def _run_suite(name: str, steps: list[Step], options: argparse.Namespace) -> Verdict:
     start = time.monotonic()
-    failed = []
+    failed = {}
     running: deque[Future[Outcome]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number, step in enumerate(steps):
@@ -98,8 +99,8 @@ def _run_suite(name: str, steps: list[Step], options: argparse.Namespace) -> Ver
             for line in _skipped(step, outcome.log, outcome.began_at):
                 print(f"    skipped: {line}", flush=True)
             if not outcome.passed:
-                failed.append(step.title)
-                _show_end(outcome.log)
+                failed[step.title] = outcome.log
+                _show_end(outcome.log, SHOWN_LINES)
                 if step.needed:
                     break
     return Verdict(name, failed, len(steps), (time.monotonic() - start) / 60)
@@ -152,14 +153,18 @@ def _skipped(step: Step, log: Path, began_at: float) -> list[str]:
     return lines
 
 
-def _show_end(log: Path) -> None:
+def _show_end(log: Path, count: int) -> None:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    for line in lines[-SHOWN_LINES:]:
+    for line in lines[-count:]:
         print(f"    {line}")
     print(f"    (the whole log: {log.relative_to(ROOT)})", flush=True)
 
 
 def _report(verdicts: list[Verdict], tier: str) -> int:
+    for verdict in verdicts:
+        for title, log in verdict.failed.items():
+            print(f"\nFAILED {verdict.suite}: {title}")
+            _show_end(log, SHOWN_AGAIN)
     print()
     for verdict in verdicts:
         word = "passed" if not verdict.failed else f"FAILED: {', '.join(verdict.failed)}"

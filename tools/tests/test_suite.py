@@ -35,7 +35,7 @@ def test_steps_beside_each_other_run_at_once_and_are_reported_in_order(
 ) -> None:
     os.mkfifo(folder / "pipe")
     verdict = suite._run_suite("quiver", steps(), OPTIONS)
-    assert verdict.failed == ["the last"]
+    assert list(verdict.failed) == ["the last"]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" (")[0] for line in lines[:3]] == [
         "quiver     writes ... ok",
@@ -47,13 +47,13 @@ def test_steps_beside_each_other_run_at_once_and_are_reported_in_order(
 
 def test_a_needed_step_ends_the_suite(folder: Path) -> None:
     made = [Step("needed", "false", needed=True), Step("not run", "touch ran")]
-    assert suite._run_suite("quiver", made, OPTIONS).failed == ["needed"]
+    assert list(suite._run_suite("quiver", made, OPTIONS).failed) == ["needed"]
     assert not (folder / "ran").exists()
 
 
 def test_every_failure_beside_another_is_named(folder: Path) -> None:
     made = [Step("one", "false"), Step("two", "false", beside=True), Step("three", "true")]
-    assert suite._run_suite("quiver", made, OPTIONS).failed == ["one", "two"]
+    assert list(suite._run_suite("quiver", made, OPTIONS).failed) == ["one", "two"]
 
 
 @pytest.mark.parametrize("verbose", [False, True])
@@ -61,4 +61,18 @@ def test_other_steps_run_one_after_another(folder: Path, verbose: bool) -> None:
     made = [Step("one", "! test -e two"), Step("two", "touch two", beside=verbose)]
     made += [Step("three", "test -e two")]
     options = argparse.Namespace(verbose=verbose)
-    assert suite._run_suite("quiver", made, options).failed == []
+    assert suite._run_suite("quiver", made, options).failed == {}
+
+
+def test_the_end_of_a_failed_step_is_shown_above_the_verdicts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [Step("fails", "echo 'FAILED test_fletch'; exit 1"), Step("passes", "echo fine")]
+    verdict = suite._run_suite("quiver", made, OPTIONS)
+    capsys.readouterr()
+    assert suite._report([verdict], "test") == 1
+    shown = capsys.readouterr().out
+    assert shown.index("FAILED quiver: fails") < shown.index("FAILED test_fletch")
+    assert shown.index("FAILED test_fletch") < shown.index("quiver       0.0 min")
+    assert "fine" not in shown
+    assert shown.endswith("0 passed, 1 failed\n")
