@@ -738,7 +738,7 @@ static inline struct FletchingStream FletchingStreamOfArray(void* handle) {
   struct FletchingStream stream;
   stream.handle = handle;
   stream.device_id = -1;
-  stream.context = 0;
+  stream.context = 0; /* NOLINT(modernize-use-nullptr): C */
   stream.runtime = FLETCHING_RUNTIME_NONE;
   return stream;
 }

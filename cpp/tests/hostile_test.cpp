@@ -43,7 +43,7 @@ std::optional<Error> share_and_read(Schema schema) {
   if (!shared) return shared.error();
   const Result<Schema> view = shared->view();
   if (!view) return view.error();
-  const Status read = read_schema(*view->get());
+  const Status read = read_schema(**view);
   if (!read) return read.error();
   return std::nullopt;
 }

@@ -208,7 +208,8 @@ TEST(Result, ValueOfAnErrorThrowsTheCodeAndTheText) {
 }
 
 template <class Thrown>
-Error error_of(Thrown thrown) {
+Error error_of(const Thrown& thrown) {
+  // NOLINTNEXTLINE(bugprone-exception-copy-constructor-throws): Error has a text
   return detail::guarded([&]() -> Status { throw thrown; }).error();
 }
 

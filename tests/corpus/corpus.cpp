@@ -153,9 +153,12 @@ struct Memory {
 /// so a second release is noticed.
 struct Live {
   const char* what = "";
+  // Initializers, so that gcc does not warn of those that a list leaves out.
+  // NOLINTBEGIN(readability-redundant-member-init)
   std::shared_ptr<Memory> memory = nullptr;
   std::vector<ArrowSchema*> schemas = {};
   std::vector<ArrowArray*> arrays = {};
+  // NOLINTEND(readability-redundant-member-init)
   bool forgets = false;
   /// Of a stream:
   const json* calls = nullptr;
@@ -449,7 +452,7 @@ Managed* build_tensor(const json& data) {
 // --- Comparison ---
 
 template <class Value>
-void expect(const std::string& path, const char* field, Value wanted, Value got) {
+void expect(const std::string& path, const char* field, const Value& wanted, const Value& got) {
   if (wanted == got) return;
   throw Difference(path + "." + field + ": expected " + json(wanted).dump() + ", got " +
                    json(got).dump());
@@ -540,7 +543,7 @@ int32_t FletchingCorpusVerdict(int32_t index) {
 
 const char* FletchingCorpusText(int32_t index, const char* key) {
   const Case* found = case_at(index);
-  if (found == nullptr || key == nullptr || found->texts.count(key) == 0) return nullptr;
+  if (found == nullptr || key == nullptr || !found->texts.contains(key)) return nullptr;
   return found->texts.at(key).c_str();
 }
 

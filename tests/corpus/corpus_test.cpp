@@ -76,7 +76,7 @@ TEST(Corpus, SchemasGetTheirVerdict) {
   for (const Case& played : cases(kFletchingCorpusSchema)) {
     ArrowSchema raw = schema_of(played);
     Schema schema(&raw);
-    EXPECT_EQ(broken_rule(*schema.get()) == "", played.is_accepted()) << played.name;
+    EXPECT_EQ(broken_rule(*schema.get()).empty(), played.is_accepted()) << played.name;
     FletchingMessage message;
     EXPECT_EQ(FletchingCorpusCompareSchema(played.c_str(), schema.get(), &message), 0)
         << played.name << ": " << message.text;

@@ -10,7 +10,7 @@
 
 namespace fletching::faults {
 
-// For the backends of CUDA and HIP; `stream` belongs to device 0 and has nothing to do.
-void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* stream);
+// For the backends of CUDA and HIP; `handle` is an idle stream of device 0.
+void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* handle);
 
 }  // namespace fletching::faults

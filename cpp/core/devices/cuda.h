@@ -13,8 +13,7 @@ static void set_cuda_version(struct found_devices* found) {
   int32_t version = 0;
   no_failure(&failure);
   (void)CUDA_CALL(cuDriverGetVersion, (&version), &failure);
-  (void)snprintf(text, sizeof text, "CUDA %d.%d", (int)(version / 1000),
-                 (int)(version % 1000 / 10));
+  (void)snprintf(text, sizeof text, "CUDA %d.%d", version / 1000, version % 1000 / 10);
   set_text(found->version, text, &failure);
 }
 

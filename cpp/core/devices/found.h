@@ -31,7 +31,7 @@ static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
   if (more > MOST_DEVICES) {
     return fail(&found->failure, EIO, "device report: %lld devices: expected at most %d",
-                (long long)more, (int)MOST_DEVICES);
+                (long long)more, MOST_DEVICES);
   }
   const size_t count = (size_t)(found->n_devices + more);
   struct found_device* devices = calloc(count, sizeof *devices);

@@ -13,8 +13,8 @@ static void set_hip_version(struct found_devices* found) {
   int32_t version = 0;
   no_failure(&failure);
   (void)HIP_CALL(hipRuntimeGetVersion, (&version), &failure);
-  (void)snprintf(text, sizeof text, "HIP %d.%d.%d", (int)(version / 10000000),
-                 (int)(version / 100000 % 100), (int)(version % 100000));
+  (void)snprintf(text, sizeof text, "HIP %d.%d.%d", version / 10000000, version / 100000 % 100,
+                 version % 100000);
   set_text(found->version, text, &failure);
 }
 

@@ -107,9 +107,9 @@ TEST_P(AsyncBackendTest, HoldsBackEveryBatchBehindAGate) {
   ASSERT_TRUE(reader.ok()) << reader.error().message();
   for (auto& batch : *reader) {
     ASSERT_TRUE(batch.ok()) << batch.error().message();
-    EXPECT_FALSE(is_ready(*batch->get()));
-    wait_on(*batch->get(), careful);
-    read(careful, kCase, *batch->get());
+    EXPECT_FALSE(is_ready(**batch));
+    wait_on(**batch, careful);
+    read(careful, kCase, **batch);
     batches.push_back(std::move(*batch));
   }
   EXPECT_EQ(batches.size(), 3U);

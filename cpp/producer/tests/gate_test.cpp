@@ -1,4 +1,5 @@
 // The gate, on every backend that has queues.
+#include <array>
 #include <regex>
 #include <tuple>
 
@@ -150,8 +151,7 @@ TEST_P(GateBackendTest, AFifthShutGateOfAVendorIsRefused) {
   if (!backend_.starts_with("cuda") && !backend_.starts_with("rocm")) {
     GTEST_SKIP() << backend_ << ": no limit";
   }
-  std::vector<OwnedGate> gates;
-  for (int i = 0; i < 3; ++i) gates.push_back(new_gate(backend_));
+  const std::array<OwnedGate, 3> gates{new_gate(backend_), new_gate(backend_), new_gate(backend_)};
   FletchingProducerGate* fifth = nullptr;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerGateCreate(backend_.c_str(), &fifth, &message), ENOMEM);

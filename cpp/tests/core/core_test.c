@@ -397,7 +397,8 @@ static int call_in_child(int64_t number_of_parent, bool has_handlers) {
   struct failure failure;
   (void)alarm(60); /* ends a child that hangs */
   no_failure(&failure);
-  if (process_number() == number_of_parent || process_number() != process_number()) return 1;
+  const int64_t number = process_number();
+  if (number == number_of_parent || number != process_number()) return 1;
   if (has_handlers && process_number() != number_in_handler) return 4;
   if (FletchingRegisterWaiter(9998, &waiter, NULL) != 0 || !FletchingHasWaiter(9998)) return 2;
   atomic_store(&opencl_library.is_loaded, false);

@@ -224,7 +224,8 @@ class Vectors : public Gated<Api> {
       const auto last = fault.rfind(':');
       const std::string function = functions().at(fault.substr(0, first));
       const std::string error = file().at("errors").at(runtime()).at(fault.substr(last + 1));
-      all += (all.empty() ? "" : ",") + function + fault.substr(first, last - first + 1) + error;
+      if (!all.empty()) all += ',';
+      all.append(function).append(fault, first, last - first + 1).append(error);
     }
     if (all.empty()) return;
     ASSERT_TRUE(this->control_.set_fault(all.c_str())) << all;

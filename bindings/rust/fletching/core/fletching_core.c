@@ -3821,7 +3821,7 @@ static bool make_room(struct found_devices* found, int64_t more) {
   if (more <= 0) return true;
   if (more > MOST_DEVICES) {
     return fail(&found->failure, EIO, "device report: %lld devices: expected at most %d",
-                (long long)more, (int)MOST_DEVICES);
+                (long long)more, MOST_DEVICES);
   }
   const size_t count = (size_t)(found->n_devices + more);
   struct found_device* devices = calloc(count, sizeof *devices);
@@ -3853,8 +3853,7 @@ static void set_cuda_version(struct found_devices* found) {
   int32_t version = 0;
   no_failure(&failure);
   (void)CUDA_CALL(cuDriverGetVersion, (&version), &failure);
-  (void)snprintf(text, sizeof text, "CUDA %d.%d", (int)(version / 1000),
-                 (int)(version % 1000 / 10));
+  (void)snprintf(text, sizeof text, "CUDA %d.%d", version / 1000, version % 1000 / 10);
   set_text(found->version, text, &failure);
 }
 
@@ -3911,8 +3910,8 @@ static void set_hip_version(struct found_devices* found) {
   int32_t version = 0;
   no_failure(&failure);
   (void)HIP_CALL(hipRuntimeGetVersion, (&version), &failure);
-  (void)snprintf(text, sizeof text, "HIP %d.%d.%d", (int)(version / 10000000),
-                 (int)(version / 100000 % 100), (int)(version % 100000));
+  (void)snprintf(text, sizeof text, "HIP %d.%d.%d", version / 10000000, version / 100000 % 100,
+                 version % 100000);
   set_text(found->version, text, &failure);
 }
 

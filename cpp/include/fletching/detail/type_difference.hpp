@@ -20,7 +20,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 /// A field and its parents, for a message.
 struct FieldPlace {
   const FieldPlace* parent = nullptr;  // NULL at the root
-  std::string_view name{};
+  std::string_view name;
 
   [[nodiscard]] std::string path() const {
     if (parent == nullptr) return {};
