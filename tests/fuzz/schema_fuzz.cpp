@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!view.error().message().empty(), "an error has words");
     return 0;
   }
-  compare(original, *view->get());
+  compare(original, **view);
   if (original.n_children > 0) {
     // A child that is moved out outlives the rest.
     const fletching::Schema child((*view)->children[0]);
