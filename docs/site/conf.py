@@ -54,7 +54,7 @@ pygments_dark_style = "github-dark"
 SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
         "Start": ["docs/tutorial"],
-        "Guides": ["docs/ownership", "docs/synchronization", "docs/async", "docs/dlpack"],
+        "Guides": ["docs/ownership", "docs/synchronization", "docs/async", "docs/dlpack", "docs/c"],
         "Languages": ["cpp/README", "bindings/*/README", "bindings/*/*/README"],
         "Reference": [
             "docs/reference/README",
