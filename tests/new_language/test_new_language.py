@@ -135,7 +135,7 @@ def test_its_library_is_in_the_chain(run: Runner) -> None:
     """A host sends an array through every native library, the new one among them."""
     known = languages.columns(languages.load(run.tree))
     assert known[NAME][1].transit == languages.NATIVE
-    host = next(name for name, (_, c) in known.items() if c.device_directions == ("chain",))
+    host = next(name for name, (_, column) in known.items() if column.host)
     run("tests/roundtrip/roundtrip.py", "--language", host)
 
 
