@@ -153,7 +153,7 @@ struct Memory {
 /// so a second release is noticed.
 struct Live {
   const char* what = "";
-  // Initializers, so that gcc does not warn of those that a list leaves out.
+  // Initializers silence gcc, which warns of members that an aggregate leaves out.
   // NOLINTBEGIN(readability-redundant-member-init)
   std::shared_ptr<Memory> memory = nullptr;
   std::vector<ArrowSchema*> schemas = {};
