@@ -38,6 +38,8 @@ public final class DataTypeCode {
   /**
    * The code with this number, known or not.
    *
+   * @param value the number, from 0 to 255
+   * @return the code
    * @throws IllegalArgumentException when the number does not fit into the field, which is a
    *     uint8_t
    */
@@ -65,17 +67,29 @@ public final class DataTypeCode {
     }
   }
 
-  /** Every known code, by number. */
+  /**
+   * Every known code, by number.
+   *
+   * @return the codes, in an immutable list
+   */
   public static List<DataTypeCode> known() {
     return KNOWN;
   }
 
-  /** The number, 0 to 255. */
+  /**
+   * The number of the code.
+   *
+   * @return the number, from 0 to 255
+   */
   public int value() {
     return value;
   }
 
-  /** Whether the number is a known one. */
+  /**
+   * Whether the number is a known one.
+   *
+   * @return whether {@link #known} has the code
+   */
   public boolean isKnown() {
     return dlpackName != null;
   }
@@ -83,12 +97,18 @@ public final class DataTypeCode {
   /**
    * The name, such as {@code bfloat}; {@code unknown(99)} for a number that is not known, and
    * {@code unreleased(name, number)} for a number that DLPack has not released.
+   *
+   * @return the name
    */
   public String name() {
     return name;
   }
 
-  /** DLPack's enumerator, such as {@code kDLBfloat}. */
+  /**
+   * DLPack's enumerator, such as {@code kDLBfloat}.
+   *
+   * @return the enumerator; empty for a number that is not known
+   */
   public Optional<String> dlpackName() {
     return Optional.ofNullable(dlpackName);
   }

@@ -16,7 +16,12 @@ public final class Errno {
 /*% endfor %*/
   private Errno() {}
 
-  /** The name of a number, "EINVAL"; "errno 4711" for an unknown number. */
+  /**
+   * The name of a number, such as "EINVAL".
+   *
+   * @param errno the number
+   * @return the name; "errno 4711" for an unknown number, such as 4711
+   */
   public static String name(int errno) {
 /*% for error in errno.errors %*/
     if (errno == /*{ error.name }*/) {
@@ -26,7 +31,12 @@ public final class Errno {
     return "errno " + errno;
   }
 
-  /** The number that C gets for an exception. */
+  /**
+   * The number that C gets for an exception.
+   *
+   * @param thrown the exception
+   * @return the number, which is not 0
+   */
   public static int of(Throwable thrown) {
 /*% for error, names in classes.items() %*/
 /*% for name in names %*/

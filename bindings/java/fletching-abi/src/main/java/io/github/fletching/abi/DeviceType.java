@@ -163,7 +163,12 @@ public final class DeviceType {
     this.eventType = eventType;
   }
 
-  /** The device type with this number, known or not. */
+  /**
+   * The device type with this number, known or not.
+   *
+   * @param value the number, as in the structs
+   * @return the device type
+   */
   public static DeviceType of(int value) {
     for (DeviceType type : KNOWN) {
       if (type.value == value) {
@@ -186,17 +191,29 @@ public final class DeviceType {
     }
   }
 
-  /** Every known device type, by number. */
+  /**
+   * Every known device type, by number.
+   *
+   * @return the device types, in an immutable list
+   */
   public static List<DeviceType> known() {
     return KNOWN;
   }
 
-  /** The number, as in the structs. */
+  /**
+   * The number, as in the structs.
+   *
+   * @return the number
+   */
   public int value() {
     return value;
   }
 
-  /** Whether the number is a known one. */
+  /**
+   * Whether the number is a known one.
+   *
+   * @return whether {@link #known} has the device type
+   */
   public boolean isKnown() {
     return dlpackName != null;
   }
@@ -204,34 +221,53 @@ public final class DeviceType {
   /**
    * The name, such as {@code cuda_host}; {@code unknown(9999)} for a number that is not known, and
    * {@code unreleased(name, number)} for a number that DLPack has not released.
+   *
+   * @return the name
    */
   public String name() {
     return name;
   }
 
-  /** Arrow's macro, such as {@code ARROW_DEVICE_CUDA_HOST}; empty where Arrow has none. */
+  /**
+   * Arrow's macro, such as {@code ARROW_DEVICE_CUDA_HOST}.
+   *
+   * @return the macro; empty where Arrow has none
+   */
   public Optional<String> arrowMacro() {
     return Optional.ofNullable(arrowMacro);
   }
 
-  /** DLPack's enumerator, such as {@code kDLCUDAHost}. */
+  /**
+   * DLPack's enumerator, such as {@code kDLCUDAHost}.
+   *
+   * @return the enumerator; empty for a number that is not known
+   */
   public Optional<String> dlpackName() {
     return Optional.ofNullable(dlpackName);
   }
 
-  /** How {@code sync_event} points to the event; empty for a number that is not known. */
+  /**
+   * How {@code sync_event} points to the event.
+   *
+   * @return the kind of pointer; empty for a number that is not known
+   */
   public Optional<EventPointer> eventPointer() {
     return Optional.ofNullable(eventPointer);
   }
 
-  /** What {@code sync_event} points to, in C, such as {@code cudaEvent_t*}; empty for none. */
+  /**
+   * The C type of {@code sync_event}, such as {@code cudaEvent_t*}.
+   *
+   * @return the type; empty if the device type has none
+   */
   public Optional<String> eventType() {
     return Optional.ofNullable(eventType);
   }
 
   /**
-   * The device types that are known to access memory of this one without a copy; empty where
-   * nothing is known.
+   * The device types that are known to access memory of this one without a copy.
+   *
+   * @return the device types, in an immutable list; empty if none is known
    */
   public List<DeviceType> accessibleFrom() {
     switch (value) {

@@ -26,6 +26,11 @@ public enum LayoutClass {
 
   /**
    * The class of a target, by the size of a pointer and the alignment of an {@code int64_t} member.
+   *
+   * @param pointerSize the size of a pointer, in bytes
+   * @param int64Align the alignment of an {@code int64_t} member, in bytes
+   * @return the class
+   * @throws UnsupportedOperationException if no class has these numbers
    */
   public static LayoutClass of(int pointerSize, int int64Align) {
     for (LayoutClass candidate : values()) {

@@ -35,27 +35,52 @@ public final class StructOffsets {
     return this;
   }
 
-  /** The name in C, such as {@code ArrowArray}. */
+  /**
+   * The name in C, such as {@code ArrowArray}.
+   *
+   * @return the name
+   */
   public String name() {
     return name;
   }
 
-  /** The names of the fields in C, in order. */
+  /**
+   * The names of the fields in C, in order.
+   *
+   * @return the names, in a list of the caller's
+   */
   public List<String> fields() {
     return new ArrayList<>(fields.keySet());
   }
 
-  /** The size of the struct. */
+  /**
+   * The size of the struct.
+   *
+   * @param target the class of target
+   * @return the size, in bytes
+   */
   public int size(LayoutClass target) {
     return sizes[target.ordinal()];
   }
 
-  /** The alignment of the struct. */
+  /**
+   * The alignment of the struct.
+   *
+   * @param target the class of target
+   * @return the alignment, in bytes
+   */
   public int align(LayoutClass target) {
     return aligns[target.ordinal()];
   }
 
-  /** The offset of a field, named as in C. */
+  /**
+   * The offset of a field.
+   *
+   * @param target the class of target
+   * @param field the name of the field in C
+   * @return the offset, in bytes
+   * @throws IllegalArgumentException if the struct has no such field
+   */
   public int offset(LayoutClass target, String field) {
     int[] offsets = fields.get(field);
     if (offsets == null) {

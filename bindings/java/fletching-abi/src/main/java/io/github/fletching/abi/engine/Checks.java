@@ -9,6 +9,10 @@ public final class Checks {
   /**
    * Returns {@code value}, which a field of {@code bits} bits without a sign can hold.
    *
+   * @param value the value
+   * @param bits the width of the field, less than 64
+   * @param field the name of the field, for the error
+   * @return the value
    * @throws IllegalArgumentException when it cannot
    */
   public static long unsigned(long value, int bits, String field) {
@@ -23,6 +27,10 @@ public final class Checks {
   /**
    * Checks that a list has an entry.
    *
+   * @param list the name of the list, for the error
+   * @param index the index of the entry
+   * @param count the number of entries
+   * @param isNull whether the pointer to the list is NULL
    * @throws IndexOutOfBoundsException when {@code index} is not below {@code count}
    * @throws IllegalStateException when the list is NULL
    */

@@ -19,6 +19,9 @@ public final class Engines {
   /**
    * Opens the engine that is called {@code wanted}, or without a name the first that can be opened.
    *
+   * @param providers the engines on the path; an error of this iterable ends the search
+   * @param wanted the name of an engine; null for any
+   * @return the engine
    * @throws IllegalStateException when there is none, with what each of them said, and the first
    *     cause
    */
@@ -80,8 +83,11 @@ public final class Engines {
   }
 
   /**
-   * In place of an engine, so that classes can be initialized: it throws the error of {@link #open}
-   * whenever it is used.
+   * A replacement for an engine that could not be opened, so that classes can be initialized. It
+   * has a target and a pointer size; every other call throws.
+   *
+   * @param error the error of {@link #open}, the cause of each IllegalStateException of the engine
+   * @return the engine
    */
   public static Engine missing(IllegalStateException error) {
     return (Engine)

@@ -12,7 +12,12 @@ public final class Failures {
 
   private Failures() {}
 
-  /** Logs what a callback threw, and keeps an interrupt. Throws nothing. */
+  /**
+   * Logs the exception of a callback, and keeps an interrupt. Never throws.
+   *
+   * @param callback the name of the callback
+   * @param thrown the exception
+   */
   public static void log(String callback, Throwable thrown) {
     try {
       System.getLogger("io.github.fletching")
@@ -23,14 +28,24 @@ public final class Failures {
     keepInterrupt(thrown);
   }
 
-  /** Sets the interrupt status that an InterruptedException has cleared: C does not see it. */
+  /**
+   * Sets the interrupt status that an InterruptedException has cleared: C does not see it. Does
+   * nothing for other exceptions.
+   *
+   * @param thrown the exception
+   */
   public static void keepInterrupt(Throwable thrown) {
     if (thrown instanceof InterruptedException) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** The kind of an error as DLPack's set_error names it: a Python exception. */
+  /**
+   * The kind of an error as DLPack's set_error names it: a Python exception.
+   *
+   * @param thrown the exception
+   * @return the kind: {@code MemoryError} or {@code RuntimeError}
+   */
   public static String kind(Throwable thrown) {
     return thrown instanceof OutOfMemoryError ? "MemoryError" : "RuntimeError";
   }

@@ -8,7 +8,13 @@ public final class Guarded implements Engine.Callback {
   private final long failure;
   private final Engine.Callback callback;
 
-  /** Returns {@code failure} when the callback throws. */
+  /**
+   * Guards a callback.
+   *
+   * @param name the name of the callback, for the log
+   * @param failure the result when the callback throws
+   * @param callback the callback
+   */
   public Guarded(String name, long failure, Engine.Callback callback) {
     this.name = name;
     this.failure = failure;

@@ -16,7 +16,12 @@ public final class Handles {
 
   private Handles() {}
 
-  /** Keeps an object reachable until its handle is removed; returns the handle, which is not 0. */
+  /**
+   * Keeps an object reachable until its handle is removed.
+   *
+   * @param object the object
+   * @return the handle, which is not 0
+   */
   public static long add(Object object) {
     long handle = LAST.incrementAndGet();
     OBJECTS.put(handle, object);
@@ -26,29 +31,56 @@ public final class Handles {
   /**
    * Returns the object of a handle.
    *
-   * @throws IllegalStateException when there is none of that type
+   * @param <T> the type of the object
+   * @param type the class of the object
+   * @param handle the handle; any number is allowed
+   * @return the object
+   * @throws IllegalStateException if the handle has no object of that type
    */
   public static <T> T find(Class<T> type, long handle) {
     return checked(type, OBJECTS.get(handle), handle);
   }
 
-  /** Returns what {@link #find} does, and forgets it: of two calls one throws. */
+  /**
+   * Returns the object of a handle, and forgets it: of two calls one throws.
+   *
+   * @param <T> the type of the object
+   * @param type the class of the object
+   * @param handle the handle; any number is allowed
+   * @return the object
+   * @throws IllegalStateException if the handle has no object of that type
+   */
   public static <T> T take(Class<T> type, long handle) {
     find(type, handle);
     return checked(type, OBJECTS.remove(handle), handle);
   }
 
-  /** Returns the object of a handle, and forgets it; null when there is none of that type. */
+  /**
+   * Returns the object of a handle, and forgets it.
+   *
+   * @param <T> the type of the object
+   * @param type the class of the object
+   * @param handle the handle; any number is allowed
+   * @return the object; null if the handle has no object of that type
+   */
   public static <T> T poll(Class<T> type, long handle) {
     return type.isInstance(OBJECTS.get(handle)) ? type.cast(OBJECTS.remove(handle)) : null;
   }
 
-  /** Forgets the object of a handle, if there is one. */
+  /**
+   * Forgets the object of a handle, if there is one.
+   *
+   * @param handle the handle; any number is allowed
+   */
   public static void remove(long handle) {
     OBJECTS.remove(handle);
   }
 
-  /** How many objects are reachable through handles. */
+  /**
+   * How many objects are reachable through handles.
+   *
+   * @return the number of objects, of the whole process
+   */
   public static int count() {
     return OBJECTS.size();
   }
