@@ -102,11 +102,16 @@ public final class DeviceArray extends ArrayOwner {
   @Override
   void moveBelow(long own, long below, long to) {
     boolean hasEvent = C.getAddress(own + Fields.DEVICE_ARRAY_SYNC_EVENT) != 0;
-    Share event = hasEvent ? Share.Parent.hold(own) : null;
-    Kind.ARRAY.move(below, to);
-    if (event != null) {
-      Share.Hook.attach(Kind.ARRAY, to, event);
+    if (hasEvent) {
+      Share event = Share.Parent.hold(own);
+      try {
+        Share.Hook.attach(Kind.ARRAY, below, event);
+      } catch (Throwable noMemory) { // of the two users the parent stays
+        event.leave(null);
+        throw noMemory;
+      }
     }
+    Kind.ARRAY.move(below, to);
     copyDevice(own, to);
   }
 

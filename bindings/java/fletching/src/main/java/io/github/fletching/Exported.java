@@ -47,10 +47,15 @@ abstract class Exported {
     Handles.remove(handle);
   }
 
-  /** Makes a struct one of ours. */
+  /** Makes a struct one of ours. After an error the struct is as it was, and this is forgotten. */
   final void adopt(Kind kind, long struct) {
     Kind base = kind.base();
-    base.callback.install(struct, base.releases);
+    try {
+      base.callback.install(struct, base.releases);
+    } catch (Throwable noFunction) {
+      forget();
+      throw noFunction;
+    }
     C.putAddress(struct + kind.privateData, handle);
   }
 

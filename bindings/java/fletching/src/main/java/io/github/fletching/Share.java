@@ -25,6 +25,11 @@ final class Share {
     C.copy(source, held.address, this.kind.size);
   }
 
+  /** Leaves the struct where it came from, when nothing could take its place there. */
+  private void undo() {
+    held.free();
+  }
+
   void use() {
     users.incrementAndGet();
   }
@@ -46,9 +51,15 @@ final class Share {
 
     /** Moves the struct into a share of one user, and leaves the use in its place. */
     static Use begin(Kind kind, long struct) {
-      Use use = new Use(new Share(kind, struct, 1));
-      use.adopt(kind, struct);
-      return use;
+      Share share = new Share(kind, struct, 1);
+      try {
+        Use use = new Use(share);
+        use.adopt(kind, struct);
+        return use;
+      } catch (Throwable noMemory) {
+        share.undo();
+        throw noMemory;
+      }
     }
 
     @Override
@@ -116,7 +127,12 @@ final class Share {
         }
       }
       Share share = new Share(kind, array, 2);
-      new Parent(share).adopt(kind, array);
+      try {
+        new Parent(share).adopt(kind, array);
+      } catch (Throwable noMemory) {
+        share.undo();
+        throw noMemory;
+      }
       return share;
     }
 

@@ -30,6 +30,7 @@ public final class Counting implements EngineProvider {
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
   private static volatile long refused = -1;
   private static volatile boolean refusesAll;
+  private static volatile boolean refusesStubs;
   private static volatile Engine engine; // the other one
 
   /** How many allocations are live. */
@@ -63,6 +64,11 @@ public final class Counting implements EngineProvider {
   /** Makes every allocation fail, or none. */
   public static void refuseAll(boolean now) {
     refusesAll = now;
+  }
+
+  /** Makes every new function for C fail, or none. */
+  public static void refuseStubs(boolean now) {
+    refusesStubs = now;
   }
 
   /** Lists the frees of memory that was not live, and the memory that is written behind its end. */
@@ -101,6 +107,9 @@ public final class Counting implements EngineProvider {
     }
     if (method.getName().equals("allocate")) {
       return allocate((Long) arguments[0]);
+    }
+    if (refusesStubs && method.getName().equals("stub")) {
+      throw new OutOfMemoryError("no room");
     }
     try {
       return method.invoke(engine, arguments);

@@ -15,6 +15,8 @@ import org.junit.platform.commons.support.ReflectionSupport;
 
 /** A copy of Fletching and of its tests, which nothing has used yet; the rest is the parent's. */
 public final class Copy extends URLClassLoader {
+  private static final String REFUSED = "io.github.fletching.testing.refused";
+
   Copy() {
     super(urls(), Copy.class.getClassLoader());
   }
@@ -39,7 +41,24 @@ public final class Copy extends URLClassLoader {
     }
     synchronized (getClassLoadingLock(name)) {
       Class<?> known = findLoadedClass(name);
+      if (known == null && name.equals(System.getProperty(REFUSED))) {
+        throw new OutOfMemoryError("no room");
+      }
       return known != null ? known : findClass(name);
+    }
+  }
+
+  /**
+   * Runs the body, for a suite on a copy, while there is no memory for the first object of a class.
+   */
+  public static void without(String name, Runnable body) {
+    System.setProperty(REFUSED, name);
+    try {
+      body.run();
+    } catch (OutOfMemoryError e) { // which would end the run of all tests
+      throw new AssertionError(e);
+    } finally {
+      System.clearProperty(REFUSED);
     }
   }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Pointer;
@@ -17,12 +18,15 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.Counting;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.function.Executable;
 
 /** What owners write into memory of C, and what they leave as it is. */
 @ExtendWith(NothingLeft.class)
@@ -188,6 +192,41 @@ public abstract class OwnersMemorySuite {
 
     there.release();
     assertClosed(closed, "ours", "attached");
+  }
+
+  @Test
+  void shareWithoutMemoryForAFunctionChangesNothing() {
+    Copy.run(this, "withoutAFunction");
+  }
+
+  void withoutAFunction() {
+    DeviceArray array = parent(true);
+    List<Executable> uses =
+        List.of(array::share, () -> array.attach(this), () -> array.takeChild(0));
+    Counting.refuseStubs(true);
+    for (Executable use : uses) {
+      assertThrows(OutOfMemoryError.class, use);
+    }
+    Counting.refuseStubs(false);
+    assertEquals(0, Handles.count());
+    array.close();
+    assertClosed(foreign.log, "a0", "a1", "ad", "a", "event");
+  }
+
+  @Test
+  void takeChildWithoutMemoryForItsEventChangesNothing() {
+    Copy.run(this, "withoutAHook");
+  }
+
+  void withoutAHook() {
+    DeviceArray parent = parent(true);
+    Copy.without(
+        "io.github.fletching.Share$Hook",
+        () -> assertThrows(OutOfMemoryError.class, () -> parent.takeChild(1)));
+    DeviceArray child = parent.takeChild(1);
+    parent.close();
+    child.close();
+    assertClosed(foreign.log, "a0", "ad", "a1", "a", "event");
   }
 
   /** Structs that are next to each other in memory. */
