@@ -11,6 +11,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.suite.Copy;
+import java.lang.reflect.Field;
+import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletionException;
@@ -210,6 +214,83 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
         ExecutionException.class, () -> done.toCompletableFuture().get(60, TimeUnit.SECONDS));
     assertEquals("error 12 java.lang.OutOfMemoryError: no thread, release", peer.calls());
     assertEquals("", peer.run().calls());
+  }
+
+  // --- Without memory
+
+  @Test
+  void sendWithoutMemoryForAJobFailsTheStream() {
+    Copy.run(this, "sendWithoutAJob");
+  }
+
+  void sendWithoutAJob() {
+    makePeer();
+    Copy.without(AsyncSending.class.getName() + "$Turn", () -> send(AsyncRows.schema()));
+    assertEquals("error 12 java.lang.OutOfMemoryError: no room, release", peer.calls());
+    assertResult(12, "java.lang.OutOfMemoryError: no room");
+    everyBatchIsReleased();
+  }
+
+  @Test
+  void onNextWithoutMemoryForTheQueueReleasesTheBatch() throws ReflectiveOperationException {
+    startEndless();
+    Field queue = AsyncSending.class.getDeclaredField("queue");
+    queue.setAccessible(true);
+    queue.set(
+        sending,
+        new ArrayDeque<AsyncTask>() {
+          private static final long serialVersionUID = 1;
+
+          @Override
+          public boolean add(AsyncTask task) {
+            throw new OutOfMemoryError("no room");
+          }
+        });
+    sending.onNext(AsyncBatch.of(live.batch(1)));
+    assertEquals(0, live.get());
+    assertEquals("error 12 java.lang.OutOfMemoryError: no room, release", peer.run().calls());
+  }
+
+  @Test
+  void onNextWithoutMemoryForTheBatchReleasesTheArray() {
+    AsyncSending<DeviceArray> arrays =
+        new AsyncSending<>(
+            peer.handler,
+            DeviceType.CPU,
+            metadata,
+            peer,
+            array -> {
+              throw new InternalError("no room"); // JUnit ends its run at an OutOfMemoryError
+            });
+    arrays.open(AsyncRows.schema());
+    arrays.onNext(live.batch(1));
+    assertEquals(0, live.get());
+    assertEquals("error 5 java.lang.InternalError: no room, release", peer.run().calls());
+    assertTrue(arrays.done.isCompletedExceptionally());
+  }
+
+  @Test
+  void sendWithoutMemoryForAFunctionLeaksNothing() {
+    Copy.run(this, "sendWithoutAFunction");
+  }
+
+  void sendWithoutAFunction() {
+    makePeer();
+    metadata = Metadata.EMPTY.with("key", "value");
+    int[] live = new int[2];
+    for (int i = 0; i < 2; i++) { // the block stays from the first send
+      Counting.refuseStubs(true);
+      assertThrows(
+          OutOfMemoryError.class,
+          () ->
+              new AsyncSending<>(
+                  peer.handler, DeviceType.CPU, metadata, peer, Function.<AsyncBatch>identity()));
+      Counting.refuseStubs(false);
+      live[i] = Counting.live();
+    }
+    assertEquals(live[0], live[1]);
+    assertEquals(0, peer.producer());
+    peer.close();
   }
 
   @Test

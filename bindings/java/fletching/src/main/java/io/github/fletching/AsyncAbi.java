@@ -25,9 +25,14 @@ final class AsyncAbi {
     return block != null ? block : Native.allocate(ZEROS.length, "async stream");
   }
 
+  /** Takes a block back. Throws nothing. */
   static void putBlock(long block) {
     C.write(block, ZEROS);
-    FREE.add(block);
+    try {
+      FREE.add(block);
+    } catch (OutOfMemoryError noMemory) {
+      C.free(block);
+    }
   }
 
   /** Frees the blocks that are not in use. */

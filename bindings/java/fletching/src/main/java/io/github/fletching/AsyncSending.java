@@ -85,31 +85,31 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     this.executor = Objects.requireNonNull(executor, "executor");
     this.toBatch = toBatch;
     producer = AsyncAbi.takeBlock();
+    long block = 0;
     try {
-      long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
-      C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
+      block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
+      AsyncAbi.installProducer(producer, this);
     } catch (Throwable thrown) {
+      C.free(block);
       AsyncAbi.putBlock(producer);
       throw thrown;
     }
+    C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
     C.putInt(producer + Fields.PRODUCER_DEVICE_TYPE, deviceType.value());
-    AsyncAbi.installProducer(producer, this);
     C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
 
   /** Moves the schema in, which is sent next. A malformed one fails the stream. */
   void open(Schema next) {
+    boolean taken = false;
     try {
       promise = new AsyncAbi.Promise(deviceType, Metadata.EMPTY, Shape.of("send", next));
-    } catch (RuntimeException refusal) {
-      fail(refusal);
-    }
-    boolean taken;
-    synchronized (this) {
-      taken = !stopped;
-      if (taken) {
-        schema = new Schema(next.takeSlot("send"));
+      synchronized (this) {
+        schema = stopped ? null : new Schema(next.takeSlot("send"));
+        taken = schema != null;
       }
+    } catch (Throwable refusal) {
+      fail(refusal);
     }
     if (taken) {
       schedule();
@@ -127,8 +127,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   private void schedule() {
     if (due.getAndIncrement() == 0) {
-      Turn turn = new Turn(this);
+      Turn turn = null;
       try {
+        turn = new Turn(this);
         executor.execute(new Job(turn));
       } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
         runElsewhere(turn, FletchingException.of(e));
@@ -136,9 +137,13 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  /** Fails the stream, and makes its last calls without the executor. */
+  /** Fails the stream, and makes its last calls without the executor. The turn may be null. */
   private void runElsewhere(Turn turn, FletchingException error) {
     stop(error);
+    if (turn == null) {
+      run();
+      return;
+    }
     try {
       spare.execute(turn::take);
     } catch (RuntimeException | Error alsoRefused) {
@@ -165,11 +170,17 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     @Override
     public void run() {
       if (!taken.get()) {
-        sending.runElsewhere(
-            this,
-            new FletchingException(
-                FletchingException.EIO,
-                "send: job dropped by the executor: expected a run or a refusal"));
+        sending.runElsewhere(this, dropped());
+      }
+    }
+
+    private static FletchingException dropped() {
+      try {
+        return new FletchingException(
+            FletchingException.EIO,
+            "send: job dropped by the executor: expected a run or a refusal");
+      } catch (OutOfMemoryError noMemory) {
+        return FletchingException.of(noMemory);
       }
     }
   }
@@ -199,14 +210,21 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
         last = tryStep();
       } while (last != Due.NOTHING && last != Due.RELEASE);
       if (last == Due.RELEASE) {
-        free();
-        if (result == null) {
-          done.complete(null);
-        } else {
-          done.completeExceptionally(result);
+        try {
+          free();
+        } finally {
+          complete();
         }
         return;
       }
+    }
+  }
+
+  private void complete() {
+    if (result == null) {
+      done.complete(null);
+    } else {
+      done.completeExceptionally(result);
     }
   }
 
@@ -270,21 +288,24 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   @Override
   public void onNext(T item) {
-    AsyncBatch batch = toBatch.apply(Objects.requireNonNull(item, "batch"));
+    Objects.requireNonNull(item, "batch");
+    AsyncBatch batch = null;
+    AsyncTask task = null;
+    boolean taken = false;
     try {
-      AsyncTask task = new AsyncTask(this, batch, batches.getAndIncrement());
-      boolean taken;
+      batch = toBatch.apply(item);
+      task = new AsyncTask(this, batch, batches.getAndIncrement());
       synchronized (this) {
         taken = !stopped && queue.add(task);
       }
-      if (taken) {
-        schedule();
-      } else {
-        task.discard();
-      }
     } catch (Throwable refusal) {
-      Exported.discard(batch.array);
+      Exported.discard(batch == null ? item : batch.array);
       fail(refusal);
+    }
+    if (taken) {
+      schedule();
+    } else if (task != null) {
+      task.discard();
     }
   }
 
@@ -311,7 +332,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     try {
       promise.check(array, number);
       return new DeviceArray(array.takeSlot("batch"));
-    } catch (RuntimeException refusal) {
+    } catch (Throwable refusal) {
       array.close();
       throw refusal;
     }
@@ -451,8 +472,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       over = true; // and stopped: nothing is added to the queue
     }
     Exported.discard(takeSchema());
-    queue.forEach(AsyncTask::discard);
-    queue.clear();
+    for (AsyncTask next = queue.poll(); next != null; next = queue.poll()) {
+      next.discard();
+    }
     Exported.discard(iterator);
     iterator = null;
   }

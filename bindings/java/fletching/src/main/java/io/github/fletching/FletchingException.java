@@ -21,6 +21,9 @@ public final class FletchingException extends RuntimeException {
   static final int ENOSYS = ofSystem(38, 78, 40);
   static final int ENOTSUP = ofSystem(95, 45, 129);
 
+  /** Replaces an exception that there is no memory for. */
+  private static final FletchingException NO_MEMORY = new FletchingException();
+
   /** The errno value. */
   private final int errno;
 
@@ -44,6 +47,12 @@ public final class FletchingException extends RuntimeException {
   public FletchingException(int errno, String message, Throwable cause) {
     super(message == null || message.isEmpty() ? "errno " + positive(errno) : message, cause);
     this.errno = positive(errno);
+  }
+
+  /** Without a stack trace, because every thread may throw it. */
+  private FletchingException() {
+    super("no memory", null, false, false);
+    errno = ENOMEM;
   }
 
   /**
@@ -95,19 +104,25 @@ public final class FletchingException extends RuntimeException {
 
   /**
    * What code of the user's threw, as it is reported to C. See {@link DeviceArrayStream#of} for the
-   * errno values.
+   * errno values. Throws nothing.
    */
   static FletchingException of(Throwable thrown) {
     if (thrown instanceof FletchingException) {
       return (FletchingException) thrown;
     }
-    String text;
     try {
-      text = "" + thrown;
-    } catch (Throwable again) { // a toString that throws itself
-      text = "no message";
+      return new FletchingException(errnoOf(thrown), textOf(thrown), thrown);
+    } catch (OutOfMemoryError noMemory) {
+      return NO_MEMORY;
     }
-    return new FletchingException(errnoOf(thrown), text, thrown);
+  }
+
+  private static String textOf(Throwable thrown) {
+    try {
+      return "" + thrown;
+    } catch (Throwable again) { // a toString that throws itself
+      return "no message";
+    }
   }
 
   private static int errnoOf(Throwable thrown) {

@@ -89,7 +89,12 @@ final class Native {
 
   /** A text with a NUL, to be freed; 0 without memory. */
   static long newText(String text) {
-    byte[] bytes = text.replace("\0", "\\x00").getBytes(StandardCharsets.UTF_8);
+    byte[] bytes;
+    try {
+      bytes = text.replace("\0", "\\x00").getBytes(StandardCharsets.UTF_8);
+    } catch (OutOfMemoryError noMemory) {
+      return 0;
+    }
     long address = C.allocate(bytes.length + 1L);
     if (address != 0) {
       C.write(address, bytes);

@@ -4,7 +4,6 @@ package io.github.fletching;
 
 import io.github.fletching.abi.engine.Failures;
 import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +34,7 @@ final class Reaper implements Runnable {
           new LinkedBlockingQueue<>(),
           Reaper::newThread);
   private final ArrayList<Deferred> incoming = new ArrayList<>();
+  private final ArrayList<Deferred> entries = new ArrayList<>(); // of the thread
   private Thread thread; // null while nothing is pending
   private long pending;
   private long refused;
@@ -154,16 +154,15 @@ final class Reaper implements Runnable {
    */
   @Override
   public void run() {
-    List<Deferred> entries = new ArrayList<>();
     long pause = SHORTEST_PAUSE;
     long due = System.nanoTime();
-    while (collect(entries, due)) {
+    while (collect(due)) {
       long begin = System.nanoTime();
       boolean isDue = begin - due >= 0;
       int known = entries.size();
       int count = known;
       try {
-        addIncoming(entries);
+        addIncoming();
         count = entries.size();
         entries.subList(isDue ? 0 : known, count).removeIf(this::handOver);
       } catch (OutOfMemoryError e) {
@@ -183,7 +182,7 @@ final class Reaper implements Runnable {
   }
 
   /** Sleeps until something is due or new; false when the thread has nothing to do any more. */
-  private boolean collect(List<Deferred> entries, long due) {
+  private boolean collect(long due) {
     long left = entries.isEmpty() ? LINGER : due - System.nanoTime();
     if (left > 0) {
       LockSupport.parkNanos(this, left);
@@ -197,7 +196,7 @@ final class Reaper implements Runnable {
     }
   }
 
-  private synchronized void addIncoming(List<Deferred> entries) {
+  private synchronized void addIncoming() {
     entries.addAll(incoming);
     incoming.clear();
   }
