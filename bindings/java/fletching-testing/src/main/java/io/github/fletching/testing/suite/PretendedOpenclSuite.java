@@ -242,6 +242,23 @@ public abstract class PretendedOpenclSuite {
     }
   }
 
+  /** The first operation, which has no memory for an event, loads the library to wait. */
+  @Test
+  void releaseAfterWithoutMemoryWaitsForTheQueue() {
+    Copy.run(this, "finish");
+  }
+
+  void finish() {
+    PretendedOpencl driver = new PretendedOpencl();
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(DeviceType.OPENCL);
+    Counting.failAt(1);
+    array.releaseAfter(PretendedOpencl.stream());
+    releases.assertCount(1);
+    assertEquals(0, Counting.failAt(0));
+    assertEquals(List.of(text("clFinish", QUEUE)), driver.take());
+  }
+
   private static void awaitQueries(PretendedOpencl driver, int count) {
     driver.take();
     while (driver.queries() < count) {
