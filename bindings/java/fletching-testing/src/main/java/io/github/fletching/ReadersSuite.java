@@ -60,6 +60,24 @@ public abstract class ReadersSuite {
         .build(closed::incrementAndGet);
   }
 
+  /** Without memory for the new owner. */
+  @Test
+  void shareWithoutAnOwnerKeepsTheArray() {
+    try (Array array = built()) {
+      assertThrows(
+          InternalError.class,
+          () ->
+              Shared.of(
+                  array,
+                  slot -> {
+                    throw new InternalError("no room");
+                  }));
+      assertEquals(7, array.length());
+      assertEquals(0, closed.get());
+    }
+    assertEquals(1, closed.get());
+  }
+
   @ParameterizedTest
   @MethodSource("changes")
   void changeWaitsForTheReadOfAnotherThread(Change change) throws Exception {

@@ -21,9 +21,6 @@ public final class FletchingException extends RuntimeException {
   static final int ENOSYS = ofSystem(38, 78, 40);
   static final int ENOTSUP = ofSystem(95, 45, 129);
 
-  /** Replaces an exception that there is no memory for. */
-  private static final FletchingException NO_MEMORY = new FletchingException();
-
   /** The errno value. */
   private final int errno;
 
@@ -49,8 +46,8 @@ public final class FletchingException extends RuntimeException {
     this.errno = positive(errno);
   }
 
-  /** Without a stack trace, because every thread may throw it. */
-  private FletchingException() {
+  /** For {@link Native#NO_MEMORY}: without a stack trace, because every thread may throw it. */
+  FletchingException() {
     super("no memory", null, false, false);
     errno = ENOMEM;
   }
@@ -113,7 +110,7 @@ public final class FletchingException extends RuntimeException {
     try {
       return new FletchingException(errnoOf(thrown), textOf(thrown), thrown);
     } catch (OutOfMemoryError noMemory) {
-      return NO_MEMORY;
+      return Native.NO_MEMORY;
     }
   }
 

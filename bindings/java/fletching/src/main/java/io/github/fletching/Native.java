@@ -23,6 +23,9 @@ final class Native {
   /** The size of a pointer. */
   static final int POINTER = C.pointerSize();
 
+  /** Replaces an exception that cannot be allocated. Made here, before memory can be short. */
+  static final FletchingException NO_MEMORY = new FletchingException();
+
   /** More of a foreign text is never printed. */
   private static final int MOST_TEXT = 4096;
 

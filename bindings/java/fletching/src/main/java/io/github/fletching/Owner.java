@@ -9,6 +9,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Deque;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
 import java.util.function.LongConsumer;
 
 /**
@@ -220,6 +221,17 @@ public abstract class Owner implements AutoCloseable {
     }
     awaitReaders(0);
     return found;
+  }
+
+  /** Moves the struct into the owner that {@code make} returns; after an error it is still here. */
+  final <T extends Owner> T movedBy(String operation, Function<Slot, T> make) {
+    Slot taken = takeSlot(operation);
+    try {
+      return make.apply(taken);
+    } catch (Throwable noMemory) {
+      swap(taken);
+      throw noMemory;
+    }
   }
 
   /** The address of a struct that nothing has released or moved out. */

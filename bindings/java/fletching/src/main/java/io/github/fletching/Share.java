@@ -25,6 +25,18 @@ final class Share {
     C.copy(source, held.address, this.kind.size);
   }
 
+  /** Moves the struct into a share of one user, and leaves a use in its place. */
+  static Share begin(Kind kind, long struct) {
+    Share share = new Share(kind, struct, 1);
+    try {
+      new Use(share).adopt(kind, struct);
+      return share;
+    } catch (Throwable noMemory) {
+      share.undo();
+      throw noMemory;
+    }
+  }
+
   /** Leaves the struct where it came from, when nothing could take its place there. */
   private void undo() {
     held.free();
@@ -47,19 +59,6 @@ final class Share {
 
     private Use(Share share) {
       this.share = share;
-    }
-
-    /** Moves the struct into a share of one user, and leaves the use in its place. */
-    static Use begin(Kind kind, long struct) {
-      Share share = new Share(kind, struct, 1);
-      try {
-        Use use = new Use(share);
-        use.adopt(kind, struct);
-        return use;
-      } catch (Throwable noMemory) {
-        share.undo();
-        throw noMemory;
-      }
     }
 
     @Override

@@ -31,11 +31,11 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     Share share;
     long struct = source.beginChange("share");
     try {
-      share = Share.Use.begin(source.kind, struct).share;
+      share = Share.begin(source.kind, struct);
     } finally {
       source.endChange();
     }
-    return new Shared<>(make.apply(source.takeSlot("share")), share, make);
+    return new Shared<>(source.movedBy("share", make), share, make);
   }
 
   /**
