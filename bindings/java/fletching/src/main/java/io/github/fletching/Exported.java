@@ -47,7 +47,7 @@ abstract class Exported {
     Handles.remove(handle);
   }
 
-  /** Makes a struct one of ours. After an error the struct is as it was, and this is forgotten. */
+  /** Adopts a struct. After an error the struct is unchanged and this object is forgotten. */
   final void adopt(Kind kind, long struct) {
     Kind base = kind.base();
     try {

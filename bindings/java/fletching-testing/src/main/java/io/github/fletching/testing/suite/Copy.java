@@ -48,9 +48,7 @@ public final class Copy extends URLClassLoader {
     }
   }
 
-  /**
-   * Runs the body, for a suite on a copy, while there is no memory for the first object of a class.
-   */
+  /** Runs the body, for a suite on a copy, while the first object of a class finds no memory. */
   public static void without(String name, Runnable body) {
     System.setProperty(REFUSED, name);
     try {
