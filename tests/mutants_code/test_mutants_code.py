@@ -283,3 +283,15 @@ def test_the_sample_is_the_same_when_other_code_changes() -> None:
         "headers",
         "async",
     }
+
+
+def test_sources_are_restored_where_the_generator_reads_them(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "tree", tmp_path / "root")
+    for name in ("cpp/a.h", "generator/a.py"):
+        for root, text in ((tree._root, "original"), (tree.folder, "mutated")):
+            (root / name).parent.mkdir(parents=True)
+            (root / name).write_text(text)
+        tree._placed[name] = []
+    tree.restore("cpp/")
+    assert (tree.folder / "cpp/a.h").read_text() == "original"
+    assert (tree.folder / "generator/a.py").read_text() == "mutated"

@@ -71,6 +71,7 @@ class Tree:
             )
             log.write_text(done.stdout + done.stderr, encoding="utf-8")
             if done.returncode == 0:
+                self.restore("cpp/")
                 return left_out
             wrong = {each.key for each in self.blamed(done.stdout)}
             if not wrong:
@@ -79,6 +80,13 @@ class Tree:
                 left_out.append(mutants.pop(number))
             self.write(mutants)
         raise CannotRunError(f"the tests did not build after {_MOST_ROUNDS} rounds; see {log}")
+
+    def restore(self, folder: str) -> None:
+        """Takes the mutants out of the sources below a folder: the generator's tests read and
+        compile these, and expect the committed text."""
+        for name in self._placed:
+            if name.startswith(folder):
+                (self.folder / name).write_bytes((self._root / name).read_bytes())
 
     def _configure(self, log: Path) -> None:
         presets = json.loads((self._root / "CMakePresets.json").read_text(encoding="utf-8"))
