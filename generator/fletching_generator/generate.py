@@ -14,6 +14,7 @@ from .languages import find_languages
 from .render import BANNER, render_module
 from .rules.rulebook import Rulebook
 from .spec.model import Spec
+from .validation import rule_table
 from .vendors import vendor_checks
 
 # What makes files in addition to the languages.
@@ -34,7 +35,8 @@ def render_all(
     for language in (*find_languages().values(), *_SUBJECTS):
         texts.update(render_module(language, spec))
     if book is not None:
-        texts.update(render_module(rule_pages, spec, book))
+        for module in (rule_pages, rule_table):
+            texts.update(render_module(module, spec, book))
     if root is not None:
         texts.update(bundle.render(root, texts))
     return texts | _attributes(texts)

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The validation layer of libfletching: wraps a stream and reports each call that breaks a rule of
+// the Arrow C interfaces. C99 and C++. Only libfletching has these functions.
+//
+// Threads: a wrapped stream reports two calls at once. The other functions are safe in any thread.
+#ifndef FLETCHING_VALIDATE_H
+#define FLETCHING_VALIDATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fletching/abi.h"
+#include "fletching/export.h"
+#include "fletching/message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A broken rule. Every text is valid during the report only. */
+struct FletchingFinding {
+  const char* rule;     /* the id in docs/reference/rules: "stream.callbacks-set" */
+  const char* severity; /* "error" or "warning" */
+  const char* party;    /* who broke it: "producer", "consumer"; "both" if not known */
+  const char* path;     /* "get_next[2].array.children[1]" */
+  const char* message;  /* "expected X, got Y" */
+  const char* history;  /* the last calls on the object with their results, one per line */
+};
+
+/** Receives a finding, on the thread of the call that broke the rule. Must not call into the
+ * stream. Two threads may report at once. */
+typedef void (*FletchingFindingReport)(void* context, const struct FletchingFinding* finding);
+
+#define FLETCHING_VALIDATE_PROTOCOL 0 /* the order of the calls; reads no data, walks no tree */
+#define FLETCHING_VALIDATE_SHAPE 1    /* also compares each batch with the stream's schema */
+
+/** How to validate. Zero the struct before you fill it, so that members of later versions are zero.
+ */
+struct FletchingValidateOptions {
+  size_t size;   /* sizeof(struct FletchingValidateOptions) */
+  int32_t level; /* FLETCHING_VALIDATE_... */
+  /* NULL: one line on stderr for each finding. */
+  FletchingFindingReport report;
+  /* Passed to `report`. Must outlive the stream, its schemas and its batches. */
+  void* context;
+};
+
+/** Takes the stream and writes a stream that validates every call to the same place.
+ *
+ * `options` may be NULL: level PROTOCOL, findings on stderr. The layer keeps the records of the
+ * newest 4,096 released streams, schemas and batches, so that a call on one of them is a finding
+ * and not a crash. Without memory for a record, a batch passes unwatched.
+ *
+ * EINVAL for NULL, a released stream and an unknown size or level; ENOMEM. An error leaves the
+ * stream unchanged. */
+FLETCHING_EXPORT int FletchingValidateStream(struct ArrowArrayStream* stream,
+                                             const struct FletchingValidateOptions* options,
+                                             struct FletchingMessage* message);
+FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream* stream,
+                                                   const struct FletchingValidateOptions* options,
+                                                   struct FletchingMessage* message);
+
+/** Reports every schema and batch of a validated stream that is not released yet, to the report of
+ * its stream. Returns how many there are, or -1 without memory. Call it when the consumer is done.
+ */
+FLETCHING_EXPORT int64_t FletchingValidateLive(void);
+
+/** Compares an array with its schema, as level SHAPE does with every batch: reads the structs,
+ * never a buffer. Writes the number of findings to *findings, which may be NULL; at most 64 are
+ * reported.
+ *
+ * EINVAL for NULL, an unknown size or level; ENOMEM. A finding is no error. */
+FLETCHING_EXPORT int FletchingCheckArray(const struct ArrowSchema* schema,
+                                         const struct ArrowArray* array,
+                                         const struct FletchingValidateOptions* options,
+                                         int64_t* findings, struct FletchingMessage* message);
+FLETCHING_EXPORT int FletchingCheckDeviceArray(const struct ArrowSchema* schema,
+                                               const struct ArrowDeviceArray* array,
+                                               const struct FletchingValidateOptions* options,
+                                               int64_t* findings, struct FletchingMessage* message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLETCHING_VALIDATE_H */

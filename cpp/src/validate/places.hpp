@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rule of the stream interfaces is checked where.
+#ifndef FLETCHING_SRC_VALIDATE_PLACES_HPP
+#define FLETCHING_SRC_VALIDATE_PLACES_HPP
+
+#include <string_view>
+
+#include "rules.hpp"
+
+namespace fletching::validate {
+
+/// The rules that the stream checker reports, for one kind of stream.
+struct StreamRules {
+  Rule callbacks_set;
+  Rule get_schema_after_release;
+  Rule get_next_after_release;
+  Rule get_last_error_after_release;
+  Rule get_last_error_only_after_error;
+  Rule errno_codes;
+  Rule error_text;
+  Rule calls_serialized;
+  Rule private_data_untouched;
+  Rule release_like_array;
+  Rule schema_constant;
+  Rule end_is_released_array;
+  Rule released_independently;
+};
+
+#define FLETCHING_STREAM_RULES(prefix)              \
+  {Rule::prefix##_callbacks_set,                    \
+   Rule::prefix##_get_schema_not_after_release,     \
+   Rule::prefix##_get_next_not_after_release,       \
+   Rule::prefix##_get_last_error_not_after_release, \
+   Rule::prefix##_get_last_error_only_after_error,  \
+   Rule::prefix##_errno_codes,                      \
+   Rule::prefix##_error_text,                       \
+   Rule::prefix##_calls_serialized,                 \
+   Rule::prefix##_private_data_untouched,           \
+   Rule::prefix##_release_like_array,               \
+   Rule::prefix##_result_schema_constant,           \
+   Rule::prefix##_result_end_is_released_array,     \
+   Rule::prefix##_result_released_independently}
+
+inline constexpr StreamRules kStreamRules = FLETCHING_STREAM_RULES(stream);
+inline constexpr StreamRules kDeviceStreamRules = FLETCHING_STREAM_RULES(device_stream);
+#undef FLETCHING_STREAM_RULES
+
+/// The checks of the device stream alone.
+inline constexpr Rule kDeviceRules[] = {Rule::device_stream_device_type_set,
+                                        Rule::device_stream_one_device_type};
+
+enum class Kind { not_observable, stress, python };
+
+/// A rule that no checker reports.
+struct Unchecked {
+  Rule rule;
+  Kind kind;
+  const char* reason;
+};
+
+inline constexpr const char* kLaterRead = "a read of memory is no call";
+inline constexpr const char* kSeparateText = "shown by a text that is freed at the next call";
+inline constexpr const char* kConsumerBranch = "what a consumer makes of the array is no call";
+
+inline constexpr Unchecked kUnchecked[] = {
+    {Rule::stream_error_text_lifetime, Kind::stress, kSeparateText},
+    {Rule::stream_error_text_copied, Kind::stress, kSeparateText},
+    {Rule::stream_result_end_checked, Kind::not_observable, kConsumerBranch},
+    {Rule::stream_result_outlives_stream, Kind::not_observable, kLaterRead},
+    {Rule::device_stream_error_text_lifetime, Kind::stress, kSeparateText},
+    {Rule::device_stream_error_text_copied, Kind::stress, kSeparateText},
+    {Rule::device_stream_stream_per_device_type, Kind::not_observable,
+     "a stream does not show the producer's other streams; one-device-type reports a mixture"},
+    {Rule::device_stream_result_schema_on_cpu, Kind::not_observable, kLaterRead},
+    {Rule::device_stream_result_end_checked, Kind::not_observable, kConsumerBranch},
+    {Rule::device_stream_result_outlives_stream, Kind::not_observable, kLaterRead},
+};
+
+constexpr bool has(const StreamRules& rules, Rule rule) {
+  for (const Rule checked :
+       {rules.callbacks_set, rules.get_schema_after_release, rules.get_next_after_release,
+        rules.get_last_error_after_release, rules.get_last_error_only_after_error,
+        rules.errno_codes, rules.error_text, rules.calls_serialized, rules.private_data_untouched,
+        rules.release_like_array, rules.schema_constant, rules.end_is_released_array,
+        rules.released_independently}) {
+    if (checked == rule) return true;
+  }
+  return false;
+}
+
+constexpr bool is_checked(Rule rule) {
+  for (const Rule checked : kDeviceRules) {
+    if (checked == rule) return true;
+  }
+  return has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
+}
+
+constexpr bool has_kind(Rule rule) {
+  for (const Unchecked& unchecked : kUnchecked) {
+    if (unchecked.rule == rule) return true;
+  }
+  return false;
+}
+
+/// Whether each rule of the family has either a checker or a kind.
+constexpr bool is_complete(std::string_view family) {
+  std::size_t at = 0;
+  for (const RuleFacts& entry : kRules) {
+    const Rule rule = static_cast<Rule>(at++);
+    if (entry.family == family && is_checked(rule) == has_kind(rule)) return false;
+  }
+  return true;
+}
+static_assert(is_complete("c-stream"));
+static_assert(is_complete("c-device-stream"));
+
+}  // namespace fletching::validate
+
+#endif  // FLETCHING_SRC_VALIDATE_PLACES_HPP

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checker of streams, for both kinds, and of the schemas and batches that they hand out.
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <type_traits>
+
+#include "fletching/check_array.hpp"
+#include "fletching/detail/message.hpp"
+#include "fletching/detail/schema_copy.hpp"
+#include "fletching/detail/text.hpp"
+#include "fletching/owner.hpp"
+#include "places.hpp"
+#include "record.hpp"
+
+namespace fletching::validate {
+namespace {
+
+constexpr std::size_t kMostText = std::size_t{1} << 16U;  // more of an error text is not checked
+constexpr int kMostErrno = 4095;                          // the largest of any platform
+
+std::string numbered(const char* call, std::int64_t index) {
+  return std::string(call) + "[" + std::to_string(index) + "]";
+}
+
+/// Builds the texts of a finding. Without memory the finding has no texts.
+template <class Make>
+std::string text_or_empty(const Make& make) noexcept {
+  try {
+    return make();
+  } catch (...) {
+    return {};
+  }
+}
+
+// --- Schemas and batches ---
+
+template <class Base>
+struct Tracked : Record {
+  Base inner{};  // release and private_data of the producer
+};
+
+template <class Base>
+constexpr Rule kPrivateDataRule =
+    std::is_same_v<Base, ArrowSchema> ? Rule::schema_private_data_untouched
+                                      : Rule::array_private_data_untouched;
+
+/// The record of a struct. If private_data was changed, the one that was last seen there.
+template <class Kind, class Raw>
+std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
+  auto record = Records::get().find<Kind>(self->private_data);
+  if (record != nullptr) {
+    record->self = self;
+    return record;
+  }
+  record = Records::get().find_struct<Kind>(self);
+  if (record != nullptr) {
+    record->report(private_data_rule, record->path,
+                   "private_data was changed: expected the value of the producer");
+  } else {
+    std::fprintf(stderr,
+                 "fletching: a call on a validated struct with an unknown private_data (rule %s)\n",
+                 facts(private_data_rule).id);
+  }
+  return record;
+}
+
+/// Calls the release callback of the producer on a copy: it may free the memory of *self.
+template <class Base>
+void release_tracked(Base* self) noexcept {
+  const auto record = record_of<Tracked<Base>>(self, kPrivateDataRule<Base>);
+  if (record == nullptr) {
+    self->release = nullptr;
+    return;
+  }
+  if (record->released.exchange(true)) {
+    self->release = nullptr;
+    return record->report(Rule::release_once, record->path,
+                          "release was called again: expected one call for all copies");
+  }
+  Base moved = *self;
+  self->release = nullptr;
+  moved.release = record->inner.release;
+  moved.private_data = record->inner.private_data;
+  moved.release(&moved);
+  if (moved.release != nullptr) {
+    record->report(Rule::release_marks_released, record->path,
+                   "release is not NULL after the callback: expected NULL");
+  }
+  Records::get().retire(*record);
+}
+
+/// Hooks the release of a schema or batch. Without memory it passes unwatched.
+template <class Base>
+void track(Base* base, const std::shared_ptr<Log>& log, const Rule& live_rule,
+           const std::string& path) noexcept {
+  try {
+    const auto record = std::make_shared<Tracked<Base>>();
+    record->log = log;
+    record->path = path;
+    record->live_rule = &live_rule;
+    record->self = base;
+    record->inner = *base;
+    Records::get().add(record);
+    base->release = &release_tracked<Base>;
+    base->private_data = record.get();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+RuleFacts facts_of(std::string_view id) noexcept {
+  for (const RuleFacts& entry : kRules) {
+    if (entry.id == id) return entry;
+  }
+  return {id.data(), "error", "producer", ""};  // a limit of check_array: its ids are literals
+}
+
+template <class Raw>
+Result<std::int64_t> report_shape(const ArrowSchema& schema, const Raw& array,
+                                  const std::string& prefix, Log& log) noexcept {
+  const Result<ArrayFindings> found = check_array(schema, array);
+  if (!found) return found.error();
+  for (const ArrayFinding& finding : found->list) {
+    log.report(facts_of(finding.rule), nullptr,
+               text_or_empty([&] { return prefix + finding.path; }), finding.message);
+  }
+  return static_cast<std::int64_t>(found->list.size());
+}
+
+// --- Streams ---
+
+template <class Raw>
+struct Traits;
+template <>
+struct Traits<ArrowArrayStream> {
+  using Batch = ArrowArray;
+  static constexpr const StreamRules& kRules = kStreamRules;
+};
+template <>
+struct Traits<ArrowDeviceArrayStream> {
+  using Batch = ArrowDeviceArray;
+  static constexpr const StreamRules& kRules = kDeviceStreamRules;
+};
+
+/// A wrapped stream. Only the call that has set `inside` touches the other members.
+template <class Raw>
+struct Stream : Record {
+  Raw inner{};
+  std::atomic<bool> inside = false;
+  bool failed = false;  // the last get_schema or get_next
+  bool ended = false;
+  std::int64_t schemas = 0;
+  std::int64_t batches = 0;
+  std::int64_t texts = 0;
+  std::optional<Schema> formats;  // of the first schema, at level SHAPE
+};
+
+/// One call on a stream: refused on a released stream and beside another call.
+template <class Raw>
+class Call {
+ public:
+  Call(Raw* self, const char* name, Rule after_release) noexcept
+      : stream_(record_of<Stream<Raw>>(self, rules().private_data_untouched)) {
+    if (stream_ == nullptr) return;
+    if (stream_->inside.exchange(true)) {
+      stream_->report(rules().calls_serialized, name,
+                      "two calls at once: expected one call at a time");
+      stream_ = nullptr;
+    } else if (stream_->released) {
+      refuse(after_release, name, "called on a released stream: expected no call after release");
+    }
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() {
+    if (stream_ != nullptr) stream_->inside = false;
+  }
+
+  static constexpr const StreamRules& rules() noexcept { return Traits<Raw>::kRules; }
+  explicit operator bool() const noexcept { return stream_ != nullptr; }
+  Stream<Raw>* operator->() const noexcept { return stream_.get(); }
+
+ private:
+  void refuse(Rule rule, const char* path, const char* message) noexcept {
+    stream_->report(rule, path, message, "consumer");
+    stream_->inside = false;
+    stream_ = nullptr;
+  }
+
+  std::shared_ptr<Stream<Raw>> stream_;
+};
+
+/// Notes the result of get_schema or get_next.
+template <class Raw>
+void check_code(const Call<Raw>& call, const char* name, std::int64_t index, int code) noexcept {
+  call->failed = code != 0;
+  call->log->note(name, index, code);
+  if (code >= 0 && code <= kMostErrno) return;
+  const auto message = text_or_empty([&] {
+    return "result is no errno value: expected 0 to " + std::to_string(kMostErrno) + ", got " +
+           std::to_string(code);
+  });
+  call->report(call.rules().errno_codes, text_or_empty([&] { return numbered(name, index); }),
+               message);
+}
+
+/// Keeps the formats of the first schema, and compares each later one with them.
+template <class Raw>
+void check_schema_constant(const Call<Raw>& call, const ArrowSchema& schema,
+                           const std::string& path) noexcept {
+  if (call->log->level() < FLETCHING_VALIDATE_SHAPE) return;
+  if (!call->formats) {
+    if (Result<Schema> copy = detail::copy_formats(schema)) call->formats = *std::move(copy);
+    return;
+  }
+  const Status same = verify_same_types(**call->formats, schema);
+  if (same || same.error().code() != EINVAL) return;
+  call->report(call.rules().schema_constant, path,
+               text_or_empty([&] { return std::string(same.error().message()); }));
+}
+
+template <class Raw>
+int get_schema(Raw* self, ArrowSchema* out) noexcept {
+  const Call<Raw> call(self, "get_schema", Call<Raw>::rules().get_schema_after_release);
+  if (!call) return EINVAL;
+  const std::int64_t index = call->schemas++;
+  const int code =
+      call->inner.get_schema == nullptr ? ENOSYS : call->inner.get_schema(&call->inner, out);
+  check_code(call, "get_schema", index, code);
+  if (code != 0 || out == nullptr) return code;
+  const auto path = text_or_empty([&] { return numbered("get_schema", index) + ".schema"; });
+  if (out->release == nullptr) {
+    call->report(Rule::schema_release_set, path, "schema is released: expected a live schema");
+    return code;
+  }
+  check_schema_constant(call, *out, path);
+  track(out, call->log, call.rules().released_independently, path);
+  return code;
+}
+
+void check_device(const Call<ArrowArrayStream>& /*call*/, const ArrowArray& /*batch*/,
+                  const std::string& /*path*/) noexcept {}
+void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArray& batch,
+                  const std::string& path) noexcept {
+  if (batch.device_type == call->inner.device_type) return;
+  call->report(Rule::device_stream_one_device_type, path, text_or_empty([&] {
+                 return "device_type differs from the stream's: expected " +
+                        std::to_string(call->inner.device_type) + ", got " +
+                        std::to_string(batch.device_type);
+               }));
+}
+
+/// A live batch after the end of the stream, on another device or of another shape.
+template <class Raw, class Batch>
+void check_batch(const Call<Raw>& call, const Batch& batch, const std::string& path) noexcept {
+  if (call->ended) {
+    call->report(call.rules().end_is_released_array, path,
+                 "a batch came after the end: expected a released array");
+  }
+  check_device(call, batch, path);
+  if (!call->formats) return;
+  // Without memory the batch is not compared.
+  (void)report_shape(**call->formats, batch,
+                     text_or_empty([&] { return path.substr(0, path.rfind('.') + 1); }),
+                     *call->log);
+}
+
+template <class Raw, class Batch>
+int get_next(Raw* self, Batch* out) noexcept {
+  const Call<Raw> call(self, "get_next", Call<Raw>::rules().get_next_after_release);
+  if (!call) return EINVAL;
+  const std::int64_t index = call->batches++;
+  const int code =
+      call->inner.get_next == nullptr ? ENOSYS : call->inner.get_next(&call->inner, out);
+  check_code(call, "get_next", index, code);
+  if (code != 0 || out == nullptr) return code;
+  ArrowArray& base = detail::base(*out);
+  if (base.release == nullptr) {
+    call->ended = true;
+    return code;
+  }
+  const auto path = text_or_empty([&] { return numbered("get_next", index) + ".array"; });
+  check_batch(call, *out, path);
+  track(&base, call->log, call.rules().released_independently, path);
+  return code;
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = detail::utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+template <class Raw>
+const char* get_last_error(Raw* self) noexcept {
+  const Call<Raw> call(self, "get_last_error", Call<Raw>::rules().get_last_error_after_release);
+  if (!call) return nullptr;
+  const std::int64_t index = call->texts++;
+  const auto path = text_or_empty([&] { return numbered("get_last_error", index); });
+  if (!call->failed) {
+    call->report(call.rules().get_last_error_only_after_error, path,
+                 "the last call returned 0: expected a call after an error only");
+  }
+  const char* const text =
+      call->inner.get_last_error == nullptr ? nullptr : call->inner.get_last_error(&call->inner);
+  call->log->note("get_last_error", index, 0);
+  if (text == nullptr) return nullptr;
+  const void* const end = std::memchr(text, '\0', kMostText);
+  if (end != nullptr &&
+      !is_utf8({text, static_cast<std::size_t>(static_cast<const char*>(end) - text)})) {
+    call->report(call.rules().error_text, path, "text is not UTF-8: expected UTF-8 or NULL");
+  }
+  return text;
+}
+
+template <class Raw>
+void release(Raw* self) noexcept {
+  const Call<Raw> call(self, "release", Call<Raw>::rules().release_like_array);
+  self->release = nullptr;
+  if (!call) return;  // beside another call the stream leaks: the other call still uses it
+  call->released = true;
+  Raw moved = call->inner;
+  moved.release(&moved);
+  call->log->note("release", 0, 0);
+  if (moved.release != nullptr) {
+    call->report(call.rules().release_like_array, "release",
+                 "release is not NULL after the callback: expected NULL", "producer");
+  }
+  Records::get().retire(*call.operator->());
+}
+
+// --- The C functions ---
+
+int failed(FletchingMessage* message, int code, std::string_view text) noexcept {
+  detail::write_message(message, text);
+  return code;
+}
+
+const char* check_options(const FletchingValidateOptions* options) noexcept {
+  if (options == nullptr) return nullptr;
+  if (options->size != sizeof *options) return "options: size is unknown";
+  const bool known =
+      options->level == FLETCHING_VALIDATE_PROTOCOL || options->level == FLETCHING_VALIDATE_SHAPE;
+  return known ? nullptr : "options: level is unknown";
+}
+
+FletchingValidateOptions options_or_default(const FletchingValidateOptions* options) noexcept {
+  if (options != nullptr) return *options;
+  return {sizeof(FletchingValidateOptions), FLETCHING_VALIDATE_PROTOCOL, nullptr, nullptr};
+}
+
+void check_device_type(const Stream<ArrowArrayStream>& /*stream*/) noexcept {}
+void check_device_type(Stream<ArrowDeviceArrayStream>& stream) noexcept {
+  if (stream.inner.device_type != 0) return;
+  stream.report(Rule::device_stream_device_type_set, "stream.device_type",
+                "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
+}
+
+template <class Raw>
+void check_callbacks(Stream<Raw>& stream) noexcept {
+  const auto check = [&](bool is_set, const char* path) {
+    if (is_set) return;
+    stream.report(Traits<Raw>::kRules.callbacks_set, path, "is NULL: expected a callback");
+  };
+  check(stream.inner.get_schema != nullptr, "stream.get_schema");
+  check(stream.inner.get_next != nullptr, "stream.get_next");
+  check(stream.inner.get_last_error != nullptr, "stream.get_last_error");
+}
+
+template <class Raw>
+int wrap(Raw* raw, const FletchingValidateOptions* options, FletchingMessage* message) noexcept {
+  if (raw == nullptr || raw->release == nullptr) {
+    return failed(message, EINVAL, "stream: expected a live stream");
+  }
+  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
+  try {
+    const auto stream = std::make_shared<Stream<Raw>>();
+    stream->log = std::make_shared<Log>(options_or_default(options));
+    stream->path = "stream.private_data";
+    stream->self = raw;
+    stream->inner = *raw;
+    Records::get().add(stream);
+    check_callbacks(*stream);
+    check_device_type(*stream);
+    raw->get_schema = &get_schema<Raw>;
+    raw->get_next = &get_next<Raw, typename Traits<Raw>::Batch>;
+    raw->get_last_error = &get_last_error<Raw>;
+    raw->release = &release<Raw>;
+    raw->private_data = stream.get();
+  } catch (...) {
+    return failed(message, ENOMEM, "no memory to validate the stream");
+  }
+  return failed(message, 0, "");
+}
+
+template <class Raw>
+int check(const ArrowSchema* schema, const Raw* array, const FletchingValidateOptions* options,
+          std::int64_t* findings, FletchingMessage* message) noexcept {
+  if (findings != nullptr) *findings = 0;
+  if (schema == nullptr || array == nullptr) {
+    return failed(message, EINVAL, "expected a schema and an array, got NULL");
+  }
+  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
+  Log log(options_or_default(options));
+  const Result<std::int64_t> found = report_shape(*schema, *array, {}, log);
+  if (!found) return failed(message, found.error().code(), found.error().message());
+  if (findings != nullptr) *findings = *found;
+  return failed(message, 0, "");
+}
+
+}  // namespace
+}  // namespace fletching::validate
+
+extern "C" {
+
+int FletchingValidateStream(ArrowArrayStream* stream, const FletchingValidateOptions* options,
+                            FletchingMessage* message) {
+  return fletching::validate::wrap(stream, options, message);
+}
+
+int FletchingValidateDeviceStream(ArrowDeviceArrayStream* stream,
+                                  const FletchingValidateOptions* options,
+                                  FletchingMessage* message) {
+  return fletching::validate::wrap(stream, options, message);
+}
+
+int FletchingCheckArray(const ArrowSchema* schema, const ArrowArray* array,
+                        const FletchingValidateOptions* options, int64_t* findings,
+                        FletchingMessage* message) {
+  return fletching::validate::check(schema, array, options, findings, message);
+}
+
+int FletchingCheckDeviceArray(const ArrowSchema* schema, const ArrowDeviceArray* array,
+                              const FletchingValidateOptions* options, int64_t* findings,
+                              FletchingMessage* message) {
+  return fletching::validate::check(schema, array, options, findings, message);
+}
+
+int64_t FletchingValidateLive(void) {  // NOLINT(modernize-redundant-void-arg): as in the header
+  try {
+    const auto live = fletching::validate::Records::get().live();
+    for (const auto& record : live) {
+      record->report(*record->live_rule, record->path, "is not released: expected a release");
+    }
+    return static_cast<int64_t>(live.size());
+  } catch (...) {
+    return -1;
+  }
+}
+}
