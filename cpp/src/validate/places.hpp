@@ -4,6 +4,8 @@
 #ifndef FLETCHING_SRC_VALIDATE_PLACES_HPP
 #define FLETCHING_SRC_VALIDATE_PLACES_HPP
 
+#include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 #include "rules.hpp"
@@ -78,29 +80,30 @@ inline constexpr Unchecked kUnchecked[] = {
 };
 
 constexpr bool has(const StreamRules& rules, Rule rule) {
-  for (const Rule checked :
-       {rules.callbacks_set, rules.get_schema_after_release, rules.get_next_after_release,
-        rules.get_last_error_after_release, rules.get_last_error_only_after_error,
-        rules.errno_codes, rules.error_text, rules.calls_serialized, rules.private_data_untouched,
-        rules.release_like_array, rules.schema_constant, rules.end_is_released_array,
-        rules.released_independently}) {
-    if (checked == rule) return true;
-  }
-  return false;
+  const auto checked = {rules.callbacks_set,
+                        rules.get_schema_after_release,
+                        rules.get_next_after_release,
+                        rules.get_last_error_after_release,
+                        rules.get_last_error_only_after_error,
+                        rules.errno_codes,
+                        rules.error_text,
+                        rules.calls_serialized,
+                        rules.private_data_untouched,
+                        rules.release_like_array,
+                        rules.schema_constant,
+                        rules.end_is_released_array,
+                        rules.released_independently};
+  return std::ranges::find(checked, rule) != checked.end();
 }
 
 constexpr bool is_checked(Rule rule) {
-  for (const Rule checked : kDeviceRules) {
-    if (checked == rule) return true;
-  }
-  return has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
+  return std::ranges::find(kDeviceRules, rule) != std::ranges::end(kDeviceRules) ||
+         has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
 }
 
 constexpr bool has_kind(Rule rule) {
-  for (const Unchecked& unchecked : kUnchecked) {
-    if (unchecked.rule == rule) return true;
-  }
-  return false;
+  return std::ranges::any_of(kUnchecked,
+                             [=](const Unchecked& unchecked) { return unchecked.rule == rule; });
 }
 
 /// Whether each rule of the family has either a checker or a kind.

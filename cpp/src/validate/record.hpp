@@ -71,7 +71,7 @@ class Log {
     return lines;
   }
 
-  void send(const FletchingFinding& finding) noexcept {
+  void send(const FletchingFinding& finding) const noexcept {
     if (options_.report != nullptr) return options_.report(options_.context, &finding);
     std::fprintf(stderr, "fletching: %s: %s (%s, rule %s, %s)\n", finding.path, finding.message,
                  finding.severity, finding.rule, finding.party);

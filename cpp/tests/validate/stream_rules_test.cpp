@@ -273,7 +273,7 @@ Findings run(const Side<Raw>& side, std::int32_t level = FLETCHING_VALIDATE_SHAP
   Findings findings;
   Script script;
   Owner<Raw> owner = foreign_stream<Raw>(script);
-  Raw stream = *owner.get();
+  Raw stream = *owner;
   owner.get()->release = nullptr;
   if (side.prepare) side.prepare(script, stream);
   EXPECT_EQ(validate(stream, findings.options(level)), 0);

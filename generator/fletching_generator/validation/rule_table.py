@@ -1,4 +1,4 @@
-"""cpp/src/validate/rules.hpp: every rule that can be checked at run time, as an enum and a table."""
+"""cpp/src/validate/rules.hpp: the rules that can be checked at run time, as an enum and a table."""
 
 from __future__ import annotations
 
