@@ -52,6 +52,36 @@ inline constexpr StreamRules kDeviceStreamRules = FLETCHING_STREAM_RULES(device_
 inline constexpr Rule kDeviceRules[] = {Rule::device_stream_device_type_set,
                                         Rule::device_stream_one_device_type};
 
+/// The rules of structs that the hooks of schemas and batches report.
+inline constexpr Rule kHookRules[] = {Rule::schema_release_set, Rule::schema_private_data_untouched,
+                                      Rule::array_private_data_untouched, Rule::release_once,
+                                      Rule::release_marks_released};
+
+/// The rules that check_array reports, at level SHAPE.
+inline constexpr Rule kShapeRules[] = {Rule::format_known,
+                                       Rule::format_map_child,
+                                       Rule::format_run_end_children,
+                                       Rule::format_dictionary_index_type,
+                                       Rule::schema_format_set,
+                                       Rule::schema_n_children_set,
+                                       Rule::schema_children_count,
+                                       Rule::schema_children_null_only_when_none,
+                                       Rule::array_length_set,
+                                       Rule::array_null_count_range,
+                                       Rule::array_null_count_correct,
+                                       Rule::array_offset_not_negative,
+                                       Rule::array_n_buffers_of_type,
+                                       Rule::array_view_sizes_buffer,
+                                       Rule::array_buffers_count,
+                                       Rule::array_buffers_large_enough,
+                                       Rule::array_buffers_null_only_when,
+                                       Rule::array_n_children_of_type,
+                                       Rule::array_children_count,
+                                       Rule::array_children_null_only_when_none,
+                                       Rule::array_dictionary_when_encoded,
+                                       Rule::array_dictionary_null_otherwise,
+                                       Rule::array_release_set};
+
 enum class Kind { not_observable, stress, python };
 
 /// A rule that no checker reports.
@@ -97,7 +127,10 @@ constexpr bool has(const StreamRules& rules, Rule rule) {
 }
 
 constexpr bool is_checked(Rule rule) {
-  return std::ranges::find(kDeviceRules, rule) != std::ranges::end(kDeviceRules) ||
+  const auto is_in = [=](const auto& rules) {
+    return std::ranges::find(rules, rule) != std::ranges::end(rules);
+  };
+  return is_in(kDeviceRules) || is_in(kHookRules) || is_in(kShapeRules) ||
          has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
 }
 

@@ -13,28 +13,11 @@
 #include <vector>
 
 #include "../stream_support.hpp"
+#include "findings.hpp"
 #include "fletching/validate.h"
 
 namespace fletching::testing {
 namespace {
-
-/// Rule, severity, party and path of each finding, on one line.
-struct Findings {
-  static void add(void* context, const FletchingFinding* finding) {
-    auto& self = *static_cast<Findings*>(context);
-    self.list.push_back(std::string(finding->rule) + " " + finding->severity + " " +
-                        finding->party + " " + finding->path);
-    self.messages.emplace_back(finding->message);
-    self.histories.emplace_back(finding->history);
-  }
-  FletchingValidateOptions options(std::int32_t level) {
-    return {sizeof(FletchingValidateOptions), level, &add, this};
-  }
-
-  std::vector<std::string> list;
-  std::vector<std::string> messages;
-  std::vector<std::string> histories;
-};
 
 template <class Raw>
 constexpr bool kIsDevice = std::is_same_v<Raw, ArrowDeviceArrayStream>;
@@ -310,6 +293,50 @@ TYPED_TEST(ValidateStreamTest, ReportsSecondReleaseOfBatchCopy) {
                                             }});
   EXPECT_EQ(findings.list,
             std::vector<std::string>{"release.once error consumer get_next[0].array"});
+}
+
+TYPED_TEST(ValidateStreamTest, ReportsBatchThatStaysUnmarked) {
+  static constexpr auto forgetful = [](ArrowArray* self) {
+    --static_cast<Script*>(self->private_data)->live;
+  };
+  const Findings findings =
+      run<TypeParam>({[](Script& script, TypeParam& raw) {
+                        script.steps = {{}};
+                        raw.get_next = [](TypeParam* self, BatchOf<TypeParam>* out) {
+                          const int code = foreign_get_next<TypeParam>(self, out);
+                          detail::base(*out).release = forgetful;
+                          return code;
+                        };
+                      },
+                      [](TypeParam& stream) { pull(stream); }});
+  EXPECT_EQ(findings.list,
+            std::vector<std::string>{"release.marks-released error producer get_next[0].array"});
+}
+
+TYPED_TEST(ValidateStreamTest, ReportsChangedPrivateDataAndReleasesStruct) {
+  const Findings findings = run<TypeParam>({[](Script& script, TypeParam&) { script.steps = {{}}; },
+                                            [](TypeParam& stream) {
+                                              BatchOf<TypeParam> batch{};
+                                              stream.get_next(&stream, &batch);
+                                              detail::base(batch).private_data = &stream;
+                                              release_of(batch);
+                                              ArrowSchema schema{};
+                                              stream.get_schema(&stream, &schema);
+                                              schema.private_data = &stream;
+                                              release_of(schema);
+                                            }});
+  const std::vector<std::string> expected{
+      "array.private-data-untouched error consumer get_next[0].array",
+      "schema.private-data-untouched error consumer get_schema[0].schema"};
+  EXPECT_EQ(findings.list, expected);
+}
+
+TYPED_TEST(ValidateStreamTest, ReportsReleasedSchema) {
+  const Findings findings =
+      run<TypeParam>({[](Script& script, TypeParam&) { script.schema_released = true; },
+                      [](TypeParam& stream) { pull_schema(stream); }});
+  EXPECT_EQ(findings.list,
+            std::vector<std::string>{"schema.release-set error producer get_schema[0].schema"});
 }
 
 TYPED_TEST(ValidateStreamTest, ComparesBatchWithSchemaAtLevelShapeOnly) {
