@@ -173,6 +173,18 @@ std::vector<Case<Raw>> cases() {
        "error consumer get_last_error[0]",
        {.use = pull_and_ask},
        {fails_with(EIO, "no"), pull_and_ask}},
+      {".get-last-error-only-after-error",
+       "error consumer get_last_error[0]",
+       {[](Script& script, Raw&) { script.steps = {{EIO}, {}}; },
+        [=](Raw& stream) {
+          pull(stream);
+          pull_and_ask(stream);
+        }},
+       {[](Script& script, Raw&) { script.steps = {{}, {EIO}}; },
+        [=](Raw& stream) {
+          pull(stream);
+          pull_and_ask(stream);
+        }}},
       {".errno-codes",
        "warning producer get_next[0]",
        {fails_with(-1, "no"), pull_once},
@@ -257,7 +269,8 @@ Findings run(const Side<Raw>& side, std::int32_t level = FLETCHING_VALIDATE_SHAP
   Script script;
   Owner<Raw> owner = foreign_stream<Raw>(script);
   Raw stream = *owner;
-  owner.get()->release = nullptr;
+  Raw* const moved_out = owner.get();
+  moved_out->release = nullptr;
   if (side.prepare) side.prepare(script, stream);
   EXPECT_EQ(validate(stream, findings.options(level)), 0);
   if (side.use) side.use(stream);

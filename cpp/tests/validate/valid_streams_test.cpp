@@ -73,6 +73,7 @@ TEST(ValidStreamTest, ReportsNothingForStreamReader) {
 TEST(ValidStreamTest, ReportsNothingForStreamsInThreads) {
   std::vector<std::thread> threads;
   std::vector<Findings> findings(4);
+  threads.reserve(findings.size());
   for (Findings& own : findings) {
     threads.emplace_back([&own] {
       for (int round = 0; round < 100; ++round) {
@@ -97,7 +98,8 @@ TEST(ReleasedStreamTest, IsRecognizedUntilManyOthersAreReleased) {
   const auto released_stream = [&](Script& script) {
     auto owner = foreign_stream<ArrowArrayStream>(script);
     ArrowArrayStream raw = *owner;
-    owner.get()->release = nullptr;
+    ArrowArrayStream* const moved_out = owner.get();
+    moved_out->release = nullptr;
     EXPECT_EQ(FletchingValidateStream(&raw, &options, nullptr), 0);
     raw.release(&raw);
     return raw;
