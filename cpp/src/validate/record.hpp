@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the layer knows of each wrapped object, and how it reports.
+// The records of wrapped objects, and the log through which they report findings.
 #ifndef FLETCHING_SRC_VALIDATE_RECORD_HPP
 #define FLETCHING_SRC_VALIDATE_RECORD_HPP
 
@@ -102,7 +102,7 @@ struct Record {
   std::atomic<bool> released = false;
 };
 
-/// Every record that is alive, and the newest of those that are released. Never destroyed: a
+/// The live records and the newest released ones. Never destroyed: a
 /// program may release a batch while it exits.
 class Records {
  public:
@@ -117,7 +117,7 @@ class Records {
     known_.emplace(record.get(), record);
   }
 
-  /// The record at an address that a struct names; NULL if there is none of this type.
+  /// Returns the record at an address, or NULL if no record of this type is there.
   template <class Kind>
   std::shared_ptr<Kind> find(const void* address) noexcept {
     const std::scoped_lock lock(mutex_);

@@ -47,7 +47,7 @@ constexpr Rule kPrivateDataRule =
     std::is_same_v<Base, ArrowSchema> ? Rule::schema_private_data_untouched
                                       : Rule::array_private_data_untouched;
 
-/// The record of a struct. If private_data was changed, the one that was last seen there.
+/// Returns the record of a struct. If private_data was changed, looks for the struct's address.
 template <class Kind, class Raw>
 std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
   auto record = Records::get().find<Kind>(self->private_data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects what the validation layer reports.
+// Collects the findings of the validation layer.
 #ifndef FLETCHING_TESTS_VALIDATE_FINDINGS_HPP
 #define FLETCHING_TESTS_VALIDATE_FINDINGS_HPP
 

@@ -58,7 +58,7 @@ void release_stream(Raw& stream) {
   if (stream.release != nullptr) stream.release(&stream);
 }
 
-/// What the producer does, and what the consumer does.
+/// A change of the producer, and the calls of the consumer.
 template <class Raw>
 struct Side {
   std::function<void(Script&, Raw&)> prepare = nullptr;
