@@ -50,7 +50,8 @@ struct FletchingValidateOptions {
  *
  * `options` may be NULL: level PROTOCOL, findings on stderr. The layer keeps the records of the
  * newest 4,096 released streams, schemas and batches, so that a call on one of them is a finding
- * and not a crash. Without memory for a record, a batch passes unwatched.
+ * and not a crash. Without memory for a record, a batch passes unwatched. A call that runs beside
+ * another one is refused: EINVAL, or NULL from get_last_error; such a release leaks the stream.
  *
  * EINVAL for NULL, a released stream and an unknown size or level; ENOMEM. An error leaves the
  * stream unchanged. */
