@@ -95,11 +95,18 @@ void release_base(Base* self) {
 /// The buffers of batch `at`, an array of int32 with the values at + 1, at + 2 and so on.
 inline const void** buffers_of_batch(std::size_t at) {
   constexpr std::size_t kBatches = 16;
-  static std::array<std::int32_t, 2 * kBatches> values;
-  static std::array<std::array<const void*, 2>, kBatches> lists;
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i + 1);
-  lists.at(at) = {nullptr, values.data() + at};
-  return lists[at].data();
+  // Initialized once: streams of several threads share them.
+  static const auto values = [] {
+    std::array<std::int32_t, 2 * kBatches> filled{};
+    for (std::size_t i = 0; i < filled.size(); ++i) filled[i] = static_cast<std::int32_t>(i + 1);
+    return filled;
+  }();
+  static auto lists = [] {
+    std::array<std::array<const void*, 2>, kBatches> filled{};
+    for (std::size_t i = 0; i < kBatches; ++i) filled[i] = {nullptr, values.data() + i};
+    return filled;
+  }();
+  return lists.at(at).data();
 }
 
 inline void fill(ArrowArray* out, Script& script, const Step& /*step*/) {
