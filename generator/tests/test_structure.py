@@ -30,6 +30,7 @@ SUBJECTS = {
     "rules",
     "runtimes",
     "spec",
+    "validation",
     "vendors",
 }
 MOST_LINES = 300
