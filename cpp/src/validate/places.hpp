@@ -82,7 +82,7 @@ inline constexpr Rule kShapeRules[] = {Rule::format_known,
                                        Rule::array_dictionary_null_otherwise,
                                        Rule::array_release_set};
 
-enum class Kind { not_observable, stress, python };
+enum class Kind { not_observable, stress };
 
 /// A rule that no checker reports.
 struct Unchecked {

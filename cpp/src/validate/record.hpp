@@ -40,16 +40,16 @@ class Log {
   }
 
   /// Without memory for the texts, the rule is reported with empty ones.
-  void report(const RuleFacts& rule, const char* party, const std::string& path,
-              const std::string& message) noexcept {
+  void report(const RuleFacts& rule, const char* party, const char* path,
+              const char* message) noexcept {
     std::string lines;
     try {
       lines = history();
     } catch (...) {
       lines.clear();
     }
-    send({rule.id, rule.severity, party == nullptr ? rule.party : party, path.c_str(),
-          message.c_str(), lines.c_str()});
+    send({rule.id, rule.severity, party == nullptr ? rule.party : party, path, message,
+          lines.c_str()});
   }
 
  private:
@@ -90,7 +90,7 @@ struct Record {
   Record& operator=(const Record&) = delete;
   virtual ~Record() = default;
 
-  void report(Rule rule, const std::string& path, const std::string& message,
+  void report(Rule rule, const char* path, const char* message,
               const char* party = nullptr) noexcept {
     log->report(facts(rule), party, path, message);
   }
@@ -102,8 +102,8 @@ struct Record {
   std::atomic<bool> released = false;
 };
 
-/// The live records and the newest released ones. Never destroyed: a
-/// program may release a batch while it exits.
+/// The live records and the newest released ones. Never destroyed: a program may release a batch
+/// while it exits.
 class Records {
  public:
   static Records& get() {

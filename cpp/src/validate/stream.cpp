@@ -57,7 +57,7 @@ std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
   }
   record = Records::get().find_struct<Kind>(self);
   if (record != nullptr) {
-    record->report(private_data_rule, record->path,
+    record->report(private_data_rule, record->path.c_str(),
                    "private_data was changed: expected the value of the producer");
   } else {
     std::fprintf(stderr,
@@ -77,7 +77,7 @@ void release_tracked(Base* self) noexcept {
   }
   if (record->released.exchange(true)) {
     self->release = nullptr;
-    return record->report(Rule::release_once, record->path,
+    return record->report(Rule::release_once, record->path.c_str(),
                           "release was called again: expected one call for all copies");
   }
   Base moved = *self;
@@ -86,7 +86,7 @@ void release_tracked(Base* self) noexcept {
   moved.private_data = record->inner.private_data;
   moved.release(&moved);
   if (moved.release != nullptr) {
-    record->report(Rule::release_marks_released, record->path,
+    record->report(Rule::release_marks_released, record->path.c_str(),
                    "release is not NULL after the callback: expected NULL");
   }
   Records::get().retire(*record);
@@ -125,7 +125,8 @@ Result<std::int64_t> report_shape(const ArrowSchema& schema, const Raw& array,
   if (!found) return found.error();
   for (const ArrayFinding& finding : found->list) {
     log.report(facts_of(finding.rule), nullptr,
-               text_or_empty([&] { return prefix + finding.path; }), finding.message);
+               text_or_empty([&] { return prefix + finding.path; }).c_str(),
+               finding.message.c_str());
   }
   return static_cast<std::int64_t>(found->list.size());
 }
@@ -203,8 +204,8 @@ void check_code(const Call<Raw>& call, const char* name, std::int64_t index, int
     return "result is no errno value: expected 0 to " + std::to_string(kMostErrno) + ", got " +
            std::to_string(code);
   });
-  call->report(call.rules().errno_codes, text_or_empty([&] { return numbered(name, index); }),
-               message);
+  call->report(call.rules().errno_codes,
+               text_or_empty([&] { return numbered(name, index); }).c_str(), message.c_str());
 }
 
 /// Keeps the formats of the first schema, and compares each later one with them.
@@ -218,8 +219,8 @@ void check_schema_constant(const Call<Raw>& call, const ArrowSchema& schema,
   }
   const Status same = verify_same_types(**call->formats, schema);
   if (same || same.error().code() != EINVAL) return;
-  call->report(call.rules().schema_constant, path,
-               text_or_empty([&] { return std::string(same.error().message()); }));
+  call->report(call.rules().schema_constant, path.c_str(),
+               text_or_empty([&] { return std::string(same.error().message()); }).c_str());
 }
 
 template <class Raw>
@@ -233,7 +234,8 @@ int get_schema(Raw* self, ArrowSchema* out) noexcept {
   if (code != 0 || out == nullptr) return code;
   const auto path = text_or_empty([&] { return numbered("get_schema", index) + ".schema"; });
   if (out->release == nullptr) {
-    call->report(Rule::schema_release_set, path, "schema is released: expected a live schema");
+    call->report(Rule::schema_release_set, path.c_str(),
+                 "schema is released: expected a live schema");
     return code;
   }
   check_schema_constant(call, *out, path);
@@ -246,18 +248,18 @@ void check_device(const Call<ArrowArrayStream>& /*call*/, const ArrowArray& /*ba
 void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArray& batch,
                   const std::string& path) noexcept {
   if (batch.device_type == call->inner.device_type) return;
-  call->report(Rule::device_stream_one_device_type, path, text_or_empty([&] {
-                 return "device_type differs from the stream's: expected " +
-                        std::to_string(call->inner.device_type) + ", got " +
-                        std::to_string(batch.device_type);
-               }));
+  const auto message = text_or_empty([&] {
+    return "device_type differs from the stream's: expected " +
+           std::to_string(call->inner.device_type) + ", got " + std::to_string(batch.device_type);
+  });
+  call->report(Rule::device_stream_one_device_type, path.c_str(), message.c_str());
 }
 
 /// A live batch after the end of the stream, on another device or of another shape.
 template <class Raw, class Batch>
 void check_batch(const Call<Raw>& call, const Batch& batch, const std::string& path) noexcept {
   if (call->ended) {
-    call->report(call.rules().end_is_released_array, path,
+    call->report(call.rules().end_is_released_array, path.c_str(),
                  "a batch came after the end: expected a released array");
   }
   check_device(call, batch, path);
@@ -304,7 +306,7 @@ const char* get_last_error(Raw* self) noexcept {
   const std::int64_t index = call->texts++;
   const auto path = text_or_empty([&] { return numbered("get_last_error", index); });
   if (!call->failed) {
-    call->report(call.rules().get_last_error_only_after_error, path,
+    call->report(call.rules().get_last_error_only_after_error, path.c_str(),
                  "the last call returned 0: expected a call after an error only");
   }
   const char* const text =
@@ -314,7 +316,8 @@ const char* get_last_error(Raw* self) noexcept {
   const void* const end = std::memchr(text, '\0', kMostText);
   if (end != nullptr &&
       !is_utf8({text, static_cast<std::size_t>(static_cast<const char*>(end) - text)})) {
-    call->report(call.rules().error_text, path, "text is not UTF-8: expected UTF-8 or NULL");
+    call->report(call.rules().error_text, path.c_str(),
+                 "text is not UTF-8: expected UTF-8 or NULL");
   }
   return text;
 }
@@ -446,7 +449,8 @@ int64_t FletchingValidateLive(void) {  // NOLINT(modernize-redundant-void-arg): 
   try {
     const auto live = fletching::validate::Records::get().live();
     for (const auto& record : live) {
-      record->report(*record->live_rule, record->path, "is not released: expected a release");
+      record->report(*record->live_rule, record->path.c_str(),
+                     "is not released: expected a release");
     }
     return static_cast<int64_t>(live.size());
   } catch (...) {
