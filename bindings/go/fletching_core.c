@@ -413,7 +413,9 @@ static void watch_forks(void) {
 #ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
   const size_t size = sizeof *process_mark;
   void* page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page != MAP_FAILED && madvise(page, size, MADV_WIPEONFORK) == 0) {
+  // qemu ignores advice and returns 0, also for advice that does not exist.
+  if (page != MAP_FAILED && madvise(page, size, -1) != 0 &&
+      madvise(page, size, MADV_WIPEONFORK) == 0) {
     process_mark = page;
   } else if (page != MAP_FAILED) {
     (void)munmap(page, size);

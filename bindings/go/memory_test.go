@@ -259,7 +259,7 @@ func TestMetadataThatIsTooLong(t *testing.T) {
 	if unsafe.Sizeof(0) < 8 {
 		t.Skip("no slice is that long on a 32-bit target")
 	}
-	const most = math.MaxInt32
+	most := math.MaxInt32 // a variable: most + 1 is no constant of 32 bits
 	size := (most + 1) * int(unsafe.Sizeof(fletching.KeyValue{}))
 	reserved, err := syscall.Mmap(-1, 0, size, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
 	if err != nil {

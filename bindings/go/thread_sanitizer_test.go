@@ -5,10 +5,12 @@
 package fletching_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -25,6 +27,9 @@ func releases(t *testing.T, definitions ...string) (output string, err error) {
 		t.Skipf("no thread sanitizer with %s: %v\n%s", compiler, err, text)
 	}
 	text, err := exec.Command(program).CombinedOutput()
+	if errors.Is(err, syscall.ENOEXEC) {
+		t.Skipf("%s compiles for another machine: %v", compiler, err)
+	}
 	return string(text), err
 }
 

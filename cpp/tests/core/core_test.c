@@ -424,12 +424,17 @@ static void test_a_child_of_fork_finds_no_lock_held(void) {
   CHECK(start_thread(hold_locks, NULL));
   while (!atomic_load(&has_locks)) sleep_ns(1000);
   const int64_t own = process_number();
+  const bool is_wiped = process_mark != &ordinary_mark;
   pid_t child = fork();
-  if (child == 0) _exit(call_in_child(own, true));
+  if (child == 0) _exit(call_in_child(own, is_wiped));
   CHECK(status_of(child) == 0);
-  child = _Fork(); /* calls no handlers */
-  if (child == 0) _exit(call_in_child(own, false));
-  CHECK(status_of(child) == 0);
+  if (is_wiped) {
+    child = _Fork(); /* calls no handlers */
+    if (child == 0) _exit(call_in_child(own, false));
+    CHECK(status_of(child) == 0);
+  } else {
+    printf("skipped: a child without fork handlers: this system wipes no memory for it\n");
+  }
   CHECK(process_number() == own);
   atomic_store(&may_go_on, true);
   while (atomic_load(&has_locks)) sleep_ns(1000);
