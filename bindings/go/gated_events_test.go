@@ -44,7 +44,7 @@ func onGate(t *testing.T, backend string, body func(t *testing.T, g *gate)) {
 		gpu.Open(t, "standin/libcuda.so.1")
 		gpu.Open(t, "standin/libamdhip64.so.7")
 		g := &gate{t: t, producer: gpu.Open(t, "libfletching_producer.so"), backend: backend}
-		if int32(g.out("FletchingProducerBackendPresence")) == absent {
+		if *(*int32)(gpu.At(g.written("FletchingProducerBackendPresence"))) == absent {
 			t.Skipf("%s is absent", backend)
 		}
 		g.gate, g.queue = g.out("FletchingProducerGateCreate"), g.out("FletchingProducerQueueCreate")
@@ -70,15 +70,16 @@ func (g *gate) call(name string, arguments ...uintptr) {
 	}
 }
 
-// out is what a function of a backend writes.
-func (g *gate) out(name string) uintptr {
+// written is where a function of a backend has written its result, in memory that the process keeps.
+func (g *gate) written(name string) uintptr {
 	g.t.Helper()
 	backend, out := gpu.Text(g.backend), gpu.Alloc(8)
 	defer gpu.Free(backend)
-	defer gpu.Free(out)
 	g.call(name, backend, out)
-	return *(*uintptr)(gpu.At(out))
+	return out
 }
+
+func (g *gate) out(name string) uintptr { return *(*uintptr)(gpu.At(g.written(name))) }
 
 func (g *gate) handle() uintptr { return g.producer.Call("FletchingProducerQueueHandle", g.queue) }
 
