@@ -126,7 +126,8 @@ func TestTheMostStructs(t *testing.T) {
 }
 
 func TestNewBlockRefusesSizeThatOverflows(t *testing.T) {
-	for _, counts := range [][3]int{{1, math.MaxInt / 4, 0}, {math.MaxInt / 8, 0, 0}, {1, 0, math.MaxInt}, {1, math.MaxInt / 16, math.MaxInt / 2}} {
+	half := math.MaxInt / 2 / int(unsafe.Sizeof(uintptr(0))) // the pointers take half of the memory
+	for _, counts := range [][3]int{{1, math.MaxInt / 4, 0}, {math.MaxInt / 8, 0, 0}, {1, 0, math.MaxInt}, {1, half, math.MaxInt / 2}} {
 		if _, ok := newBlock[abi.ArrowArray](counts[0], counts[1], counts[2], 0, 0); ok {
 			t.Errorf("%v: expected no memory", counts)
 		}
