@@ -24,7 +24,7 @@ from suites import SUITES, Step
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 60
-SHOWN_AGAIN = 15  # above the verdicts, for who keeps only the end of the output
+SHOWN_AGAIN = 15  # repeated above the verdicts, for readers who have only the end of the output
 AT_ONCE = 2  # steps that run beside each other
 
 

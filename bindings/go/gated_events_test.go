@@ -49,7 +49,7 @@ func onGate(t *testing.T, backend string, body func(t *testing.T, g *gate)) {
 			}
 		}
 		g := &gate{t: t, producer: gpu.Open(t, "libfletching_producer.so"), backend: backend}
-		if *(*int32)(gpu.At(g.written("FletchingProducerBackendPresence"))) == absent {
+		if g.presence() == absent {
 			t.Skipf("%s is absent", backend)
 		}
 		g.gate, g.queue = g.out("FletchingProducerGateCreate"), g.out("FletchingProducerQueueCreate")
@@ -75,16 +75,24 @@ func (g *gate) call(name string, arguments ...uintptr) {
 	}
 }
 
-// written is where a function of a backend has written its result, in memory that the process keeps.
-func (g *gate) written(name string) uintptr {
+// out is what a function of a backend writes.
+func (g *gate) out(name string) uintptr {
 	g.t.Helper()
 	backend, out := gpu.Text(g.backend), gpu.Alloc(8)
 	defer gpu.Free(backend)
+	defer gpu.Free(out)
 	g.call(name, backend, out)
-	return out
+	return *(*uintptr)(gpu.At(out))
 }
 
-func (g *gate) out(name string) uintptr { return *(*uintptr)(gpu.At(g.written(name))) }
+func (g *gate) presence() int32 {
+	g.t.Helper()
+	backend, presence := gpu.Text(g.backend), gpu.Alloc(8)
+	defer gpu.Free(backend)
+	defer gpu.Free(presence)
+	g.call("FletchingProducerBackendPresence", backend, presence)
+	return *(*int32)(gpu.At(presence))
+}
 
 func (g *gate) handle() uintptr { return g.producer.Call("FletchingProducerQueueHandle", g.queue) }
 

@@ -3,7 +3,7 @@
 // The validation layer of libfletching: wraps a stream and reports each call that breaks a rule of
 // the Arrow C interfaces. C99 and C++. Only libfletching has these functions.
 //
-// Threads: a wrapped stream reports two calls at once. The other functions are safe in any thread.
+// Threads: a wrapped stream reports overlapping calls. Any thread may call the other functions.
 #ifndef FLETCHING_VALIDATE_H
 #define FLETCHING_VALIDATE_H
 
