@@ -8,6 +8,7 @@ Exit codes: 0 all passed, 1 something failed, 2 could not run.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import subprocess
 import sys
@@ -65,7 +66,13 @@ def main() -> int:
             f"suite: {', '.join(chosen)}: only in `make test-all`: expected --all", file=sys.stderr
         )
         return 2
-    verdicts = [_run_suite(name, steps, options) for name, steps in suites.items()]
+    try:
+        verdicts = [_run_suite(name, steps, options) for name, steps in suites.items()]
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"\nsuite: the disk of {ROOT} is full: free some and run this again", file=sys.stderr)
+        return 2
     return _report(verdicts, "test-all" if options.all else "test")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from pathlib import Path
 
@@ -76,3 +77,15 @@ def test_the_end_of_a_failed_step_is_shown_above_the_verdicts(
     assert shown.index("FAILED test_fletch") < shown.index("quiver       0.0 min")
     assert "fine" not in shown
     assert shown.endswith("0 passed, 1 failed\n")
+
+
+def test_a_full_disk_ends_the_run_with_words(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(step: Step, log: Path, verbose: bool) -> bool:
+        raise OSError(errno.ENOSPC, "No space left on device", str(log))
+
+    monkeypatch.setattr(suite, "_succeeds", fails)
+    monkeypatch.setattr("sys.argv", ["suite", "spec"])
+    assert suite.main() == 2
+    assert f"the disk of {folder} is full" in capsys.readouterr().err
