@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schemas and arrays: the subject takes one in and hands it out again.
+#include <algorithm>
+#include <array>
+
+#include "run.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+// Wrong structs, which are seen without reading a format. The other broken ones are about formats.
+constexpr std::array<std::string_view, 12> kWrongStructs{"schema.released",
+                                                         "schema.format-null",
+                                                         "schema.metadata-negative-count",
+                                                         "schema.metadata-negative-length",
+                                                         "schema.deep",
+                                                         "schema.children-negative",
+                                                         "schema.children-huge",
+                                                         "schema.children-null",
+                                                         "schema.child-null",
+                                                         "schema.child-released",
+                                                         "schema.children-of-primitive",
+                                                         "schema.cycle"};
+
+bool has_to_look(const FletchingSubject& subject, std::string_view name) {
+  const bool is_struct = std::ranges::find(kWrongStructs, name) != kWrongStructs.end();
+  return (subject.promises &
+          (is_struct ? FLETCHING_SUBJECT_CHECKS_SCHEMAS : FLETCHING_SUBJECT_CHECKS_FORMATS)) != 0;
+}
+
+void play_peer_schemas(Run& run) {
+  const FletchingSubject& subject = run.subject;
+  each_peer(run, kFletchingHostileSchema, subject.schema != nullptr,
+            [&](Case& played, const Peer& peer) {
+              Held<ArrowSchema> in;
+              Held<ArrowSchema> out;
+              FletchingHostileExportSchema(played.c_str(), &in.value, nullptr);
+              const Answer answer = ask(subject, subject.schema, &in.value, &out.value);
+              judge(played, peer, answer, has_to_look(subject, peer.name));
+            });
+}
+
+/// A case that the subject has to refuse, if it reads so much, and else to hand out unchanged.
+void judge_data(Case& played, const Data& data, const Answer& answer, bool reads) {
+  played.answered(answer, reads || !data.is_refused);
+  if (!data.is_refused && answer.code != 0) {
+    played.wrong("expected success, got errno " + std::to_string(answer.code) + ": " + answer.text);
+  }
+  if (data.is_refused && reads && answer.code == 0) {
+    played.wrong("expected an error, got success", data.rule);
+  }
+}
+
+void play_data_schemas(Run& run) {
+  const FletchingSubject& subject = run.subject;
+  each_data(
+      run, kFletchingCorpusSchema, subject.schema != nullptr, [&](Case& played, const Data& data) {
+        Held<ArrowSchema> in;
+        Held<ArrowSchema> out;
+        FletchingMessage message{};
+        played.expect_success(
+            "export", FletchingCorpusExportSchema(played.c_str(), &in.value, &message), message);
+        const Answer answer = ask(subject, subject.schema, &in.value, &out.value);
+        judge_data(played, data, answer,
+                   (subject.promises & FLETCHING_SUBJECT_CHECKS_FORMATS) != 0);
+        if (answer.code != 0) return;
+        played.expect_success(
+            "schema", FletchingCorpusCompareSchema(played.c_str(), &out.value, &message), message);
+      });
+}
+
+/// A schema and an array on their way through the subject.
+struct Passage {
+  Held<ArrowSchema> schema;
+  Held<ArrowDeviceArray> array;
+  Held<ArrowSchema> out_schema;
+  Held<ArrowDeviceArray> out;
+
+  Answer pass(const FletchingSubject& subject) {
+    return ask(subject, subject.array, &schema.value, &array.value, &out_schema.value, &out.value);
+  }
+};
+
+void play_peer_arrays(Run& run) {
+  const FletchingSubject& subject = run.subject;
+  each_peer(run, kFletchingHostileArray, subject.array != nullptr,
+            [&](Case& played, const Peer& peer) {
+              Passage passage;
+              FletchingHostileExportArray(played.c_str(), &passage.schema.value,
+                                          &passage.array.value, nullptr);
+              const Answer answer = passage.pass(subject);
+              judge(played, peer, answer, peer.name == "array.released");
+              if (answer.code == 0 && peer.outcome == kFletchingHostileAccepted) {
+                check_values(played, passage.out.value.array);
+              }
+            });
+}
+
+void play_data_arrays(Run& run) {
+  const FletchingSubject& subject = run.subject;
+  each_data(
+      run, kFletchingCorpusArray, subject.array != nullptr, [&](Case& played, const Data& data) {
+        Passage passage;
+        FletchingMessage message{};
+        played.expect_success(
+            "export", FletchingCorpusExportSchema(played.c_str(), &passage.schema.value, &message),
+            message);
+        played.expect_success(
+            "export", FletchingCorpusExportArray(played.c_str(), &passage.array.value, &message),
+            message);
+        const Answer answer = passage.pass(subject);
+        judge_data(played, data, answer, false);
+        if (answer.code != 0) return;
+        played.expect_success(
+            "schema",
+            FletchingCorpusCompareSchema(played.c_str(), &passage.out_schema.value, &message),
+            message);
+        played.expect_success(
+            "array", FletchingCorpusCompareArray(played.c_str(), &passage.out.value, &message),
+            message);
+      });
+}
+
+/// Asks for a child that is there, or not. Whatever the counts of a broken array say, nothing is
+/// lost.
+void take_child(Case& played, const FletchingSubject& subject, std::int64_t index, bool is_there) {
+  Held<ArrowSchema> schema;
+  Held<ArrowDeviceArray> array;
+  Held<ArrowDeviceArray> child;
+  FletchingHostileExportArray(played.c_str(), &schema.value, &array.value, nullptr);
+  const Answer answer =
+      ask(subject, subject.child, &schema.value, &array.value, index, &child.value);
+  played.answered(answer, is_there);
+  const std::string at = "child " + std::to_string(index);
+  if (index != 0 && index != 1 && answer.code == 0) played.wrong(at + ": expected an error");
+  if (!is_there) return;
+  if (answer.code != 0) return played.wrong(at + ": expected success, got " + answer.text);
+  check_values(played, child.value.array);
+}
+
+}  // namespace
+
+void play_schemas(Run& run) {
+  play_peer_schemas(run);
+  play_data_schemas(run);
+}
+
+void play_arrays(Run& run) {
+  play_peer_arrays(run);
+  play_data_arrays(run);
+}
+
+void play_children(Run& run) {
+  const FletchingSubject& subject = run.subject;
+  each_peer(run, kFletchingHostileArray, subject.child != nullptr,
+            [&](Case& played, const Peer& /*peer*/) {
+              const bool has_both = played.is("array.good-children");
+              for (const std::int64_t index :
+                   {std::int64_t{-1}, std::int64_t{1} << 40, std::int64_t{0}, std::int64_t{1}}) {
+                take_child(played, subject, index, has_both && index >= 0 && index < 2);
+                expect_finished(played);
+              }
+            });
+}
+
+void play_array_consumers(Run& run) {
+  const FletchingSubject& subject = run.subject;
+  each_peer(run, kFletchingHostileArrayConsumer, subject.array != nullptr,
+            [&](Case& played, const Peer& peer) {
+              Passage passage;
+              FletchingHostileExportArray("array.good-children", &passage.schema.value,
+                                          &passage.array.value, nullptr);
+              const auto theirs = passage.array.value.array.release;
+              judge(played, peer, passage.pass(subject), true);
+              if (played.is_wrong()) return;
+              // The peer's own struct says nothing about the subject.
+              if (passage.out.value.array.release == theirs) return played.not_supported();
+              FletchingMessage message{};
+              played.expect_success(
+                  "the consumer",
+                  FletchingHostileConsumeArray(played.c_str(), &passage.out.value, &message),
+                  message);
+            });
+}
+
+}  // namespace fletching::conformance

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Async streams: the subject as consumer of the peer's producers, as producer for the peer's
+// handlers, and as both.
+#include <cerrno>
+
+#include "streams.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+int start_producer(void* name, ArrowAsyncDeviceStreamHandler* handler) {
+  return FletchingHostileStartProducer(static_cast<const char*>(name), handler, nullptr);
+}
+
+Answer receive(Run& run, const Case& played, ArrowDeviceArrayStream* out) {
+  return ask(run.subject, run.subject.receive, &start_producer,
+             const_cast<char*>(played.c_str()),  // NOLINT: the context is never written to
+             out);
+}
+
+std::int64_t expected_batches(const Case& played) {
+  if (played.is("producer.empty")) return 0;
+  return played.is("producer.release-with-tasks") ? 2 : kBatches;
+}
+
+/// The stream of a producer that sends nothing more is cancelled, behind its schema.
+void read_schema(ArrowDeviceArrayStream& stream) {
+  Held<ArrowSchema> schema;
+  if (stream.get_schema(&stream, &schema.value) != 0) schema.value.release = nullptr;
+}
+
+void play_producers(Run& run) {
+  each_peer(run, kFletchingHostileProducer, run.subject.receive != nullptr,
+            [&](Case& played, const Peer& peer) {
+              {
+                Held<ArrowDeviceArrayStream> out;
+                const Answer answer = receive(run, played, &out.value);
+                if (peer.outcome == kFletchingHostileStalled) {
+                  judge(played, peer, answer, true);
+                  if (answer.code == 0) read_schema(out.value);
+                } else {
+                  judge_stream(played, peer, answer, out.value, expected_batches(played));
+                }
+              }
+              expect_finished(played);
+              Held<ArrowDeviceArrayStream> unread;
+              (void)receive(run, played, &unread.value);
+            });
+}
+
+void play_handlers(Run& run) {
+  each_peer(run, kFletchingHostileHandler, run.subject.send != nullptr,
+            [&](Case& played, const Peer& /*peer*/) {
+              Held<ArrowDeviceArrayStream> in;
+              ArrowAsyncDeviceStreamHandler* handler = nullptr;
+              FletchingHostileExportDeviceStream("stream.good", &in.value, nullptr);
+              FletchingHostileOpenHandler(played.c_str(), kBatches, &handler, nullptr);
+              const Answer answer = ask(run.subject, run.subject.send, &in.value, handler);
+              played.answered(answer, true);
+              const bool lacks_a_callback = played.name().ends_with("-null");
+              if ((answer.code != 0) != lacks_a_callback) {
+                played.wrong(lacks_a_callback ? "expected an error for a callback that is NULL"
+                                              : "expected success, got " + answer.text);
+              }
+              if (answer.code != 0 && handler->release != nullptr) handler->release(handler);
+            });
+}
+
+/// A stream of the peer that the subject sends to itself.
+struct Sending {
+  const FletchingSubject* subject;
+  ArrowDeviceArrayStream* in;
+  Answer answer;
+};
+
+int send(void* context, ArrowAsyncDeviceStreamHandler* handler) {
+  auto& sending = *static_cast<Sending*>(context);
+  sending.answer = ask(*sending.subject, sending.subject->send, sending.in, handler);
+  return sending.answer.code;
+}
+
+void play_both(Run& run, std::int32_t party) {
+  const bool is_supported = run.subject.send != nullptr && run.subject.receive != nullptr;
+  each_peer(run, party, is_supported, [&](Case& played, const Peer& peer) {
+    Held<ArrowDeviceArrayStream> in;
+    Held<ArrowDeviceArrayStream> out;
+    FletchingHostileExportDeviceStream(played.c_str(), &in.value, nullptr);
+    Sending sending{&run.subject, &in.value, {}};
+    Answer answer =
+        ask(run.subject, run.subject.receive, &send, static_cast<void*>(&sending), &out.value);
+    if (sending.answer.code != 0) answer = sending.answer;
+    judge_stream(played, peer, answer, out.value, played.is("stream.empty") ? 0 : kBatches);
+  });
+}
+
+}  // namespace
+
+void play_receivers(Run& run) { play_producers(run); }
+
+void play_senders(Run& run) {
+  play_handlers(run);
+  play_both(run, kFletchingHostileStream);
+  play_both(run, kFletchingHostileDeviceStream);
+}
+
+}  // namespace fletching::conformance

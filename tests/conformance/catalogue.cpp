@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The catalogue of the reference producer through the subject and back, with the validation layer
+// on both sides.
+#include "producer.h"
+#include "streams.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+constexpr const char* kBackend = "cpu";
+constexpr std::int64_t kFailAt = 2;  // the number of the batch that is not given
+constexpr std::int64_t kNever = -1;
+
+template <class Play>
+void each_case(Run& run, bool is_supported, const Play& play) {
+  for (std::int32_t i = 0; const char* name = FletchingProducerCaseName(i); ++i) {
+    if (!run.wants(name)) continue;
+    Case played(run, name);
+    if (!is_supported) {
+      played.not_supported();
+      continue;
+    }
+    FletchingProducerResetCounters();
+    play(played);
+    FletchingProducerCounters counters{};
+    FletchingProducerReadCounters(&counters);
+    if (counters.released != counters.exported) {
+      played.wrong("expected " + std::to_string(counters.exported) + " releases, got " +
+                   std::to_string(counters.released));
+    }
+  }
+}
+
+void pass_array(Run& run, Case& played) {
+  FletchingMessage message{};
+  Held<ArrowSchema> schema;
+  Held<ArrowDeviceArray> array;
+  Held<ArrowSchema> out_schema;
+  Held<ArrowDeviceArray> out;
+  played.expect_success(
+      "export",
+      FletchingProducerExportArray(kBackend, played.c_str(), &schema.value, &array.value, &message),
+      message);
+  const Answer answer = ask(run.subject, run.subject.array, &schema.value, &array.value,
+                            &out_schema.value, &out.value);
+  played.answered(answer, true);
+  if (answer.code != 0) return played.wrong("expected success, got " + answer.text);
+  played.expect_success("array",
+                        FletchingProducerVerifyArray(kBackend, played.c_str(), &out_schema.value,
+                                                     &out.value, &message),
+                        message);
+}
+
+void pass_stream(Run& run, Case& played, std::int64_t fail_at) {
+  FletchingMessage message{};
+  Held<ArrowDeviceArrayStream> in;
+  Held<ArrowDeviceArrayStream> out;
+  played.expect_success("export",
+                        FletchingProducerExportStream(kBackend, played.c_str(), kBatches, fail_at,
+                                                      &in.value, &message),
+                        message);
+  (void)validate(in.value, FLETCHING_VALIDATE_SHAPE);
+  const Answer answer = ask(run.subject, run.subject.device_stream, &in.value, &out.value);
+  played.answered(answer, true);
+  if (answer.code != 0) return played.wrong("expected success, got " + answer.text);
+  (void)validate(out.value, FLETCHING_VALIDATE_SHAPE);
+  played.expect_success("stream",
+                        FletchingProducerVerifyStream(kBackend, played.c_str(), kBatches, fail_at,
+                                                      &out.value, &message),
+                        message);
+}
+
+}  // namespace
+
+void play_catalogue_arrays(Run& run) {
+  each_case(run, run.subject.array != nullptr, [&](Case& played) { pass_array(run, played); });
+}
+
+void play_catalogue_streams(Run& run) {
+  each_case(run, run.subject.device_stream != nullptr, [&](Case& played) {
+    pass_stream(run, played, kNever);
+    pass_stream(run, played, kFailAt);
+  });
+}
+
+}  // namespace fletching::conformance

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "fletching/detail/message.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+constexpr std::array kGroups{
+    Group{"schemas", play_schemas},
+    Group{"arrays", play_arrays},
+    Group{"children", play_children},
+    Group{"array-consumers", play_array_consumers},
+    Group{"streams", play_streams},
+    Group{"device-streams", play_device_streams},
+    Group{"stream-consumers", play_stream_consumers},
+    Group{"tensors", play_tensors},
+    Group{"legacy-tensors", play_legacy_tensors},
+    Group{"receivers", play_receivers},
+    Group{"senders", play_senders},
+    Group{"catalogue-arrays", play_catalogue_arrays},
+    Group{"catalogue-streams", play_catalogue_streams},
+};
+
+// The layer may report from any thread, and of a struct that an earlier case has released.
+std::mutex g_mutex;
+Case* g_played = nullptr;
+
+void find(void* /*context*/, const FletchingFinding* finding) {
+  const std::scoped_lock lock(g_mutex);
+  if (g_played == nullptr || g_played->excuses(finding->rule)) return;
+  g_played->wrong(
+      std::string(finding->path) + ": " + finding->message + ", after " + finding->history,
+      finding->rule);
+}
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](unsigned char c) { return (c >= ' ' && c != 0x7F) || c == '\n' || c == '\t'; });
+}
+
+int failed(FletchingMessage* message, int code, std::string_view text) noexcept {
+  fletching::detail::write_message(message, text);
+  return code;
+}
+
+bool is_group(const char* name) {
+  return std::ranges::any_of(
+      kGroups, [&](const Group& group) { return std::string_view(group.name) == name; });
+}
+
+}  // namespace
+
+std::span<const Group> groups() noexcept { return kGroups; }
+
+Case::Case(Run& run, std::string name) noexcept : run_(run), name_(std::move(name)) {
+  const std::scoped_lock lock(g_mutex);
+  g_played = this;
+}
+
+Case::~Case() {
+  {
+    const std::scoped_lock lock(g_mutex);
+    g_played = nullptr;
+  }
+  const char* const verdict = !is_supported_ ? "not-supported" : is_wrong() ? "wrong" : "right";
+  run_.report({run_.group(), name_.c_str(), verdict, answer_, rule_.c_str(), fault_.c_str()});
+}
+
+void Case::wrong(const std::string& fault, std::string_view rule) {
+  if (is_wrong()) return;
+  fault_ = fault;
+  rule_ = rule;
+}
+
+void Case::expect_success(const char* what, int code, const FletchingMessage& message) {
+  if (code == 0) return;
+  wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
+}
+
+void Case::answered(const Answer& answer, bool is_read) {
+  if (answer.code != 0) {
+    answer_ = "refused";
+  } else {
+    answer_ = is_read ? "accepted" : "carried";
+  }
+  if (answer.code < 0) wrong("expected a positive errno value, got " + std::to_string(answer.code));
+  if (!is_printable(answer.text)) wrong("expected a text that can be printed");
+}
+
+FletchingValidateOptions layer(std::int32_t level) noexcept {
+  return {sizeof(FletchingValidateOptions), level, &find, nullptr};
+}
+
+void Run::report(const FletchingConformanceResult& result) noexcept {
+  ++played_;
+  if (std::string_view(result.verdict) == "wrong") ++wrong_;
+  if (options_.report != nullptr) options_.report(options_.context, &result);
+}
+
+void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_look) {
+  const bool is_odd = peer.outcome == kFletchingHostileRefused;
+  played.answered(answer, has_to_look || !is_odd);
+  const auto got = answer.code == 0 ? std::string("success")
+                                    : "errno " + std::to_string(answer.code) + ": " + answer.text;
+  if (peer.outcome == kFletchingHostileAccepted && answer.code != 0) {
+    played.wrong("expected success, got " + got);
+  }
+  if (is_odd && has_to_look && answer.code == 0) played.wrong("expected an error, got success");
+  if (is_odd && answer.code != 0 && answer.text.empty()) {
+    played.wrong("expected a text for errno " + std::to_string(answer.code) + ", got none");
+  }
+  if (peer.outcome == kFletchingHostileReported && answer.code != peer.code) {
+    played.wrong("expected errno " + std::to_string(peer.code) + ", got " + got);
+  }
+}
+
+void expect_finished(Case& played) {
+  FletchingMessage message{};
+  played.expect_success("the account of the peer", FletchingHostileFinish(&message), message);
+}
+
+void check_values(Case& played, const ArrowArray& array) {
+  for (std::int64_t i = 0; i < array.n_children; ++i) check_values(played, *array.children[i]);
+  if (array.n_children != 0) return;
+  const auto* const values =
+      array.n_buffers == 2 ? static_cast<const std::int32_t*>(array.buffers[1]) : nullptr;
+  const bool is_good = array.length == 3 && array.offset == 0 && values != nullptr &&
+                       values[0] == 1 && values[1] == 2 && values[2] == 3;
+  if (!is_good) played.wrong("expected the values 1, 2, 3");
+}
+
+}  // namespace fletching::conformance
+
+extern "C" {
+
+const char* FletchingConformanceGroup(int32_t index) {
+  const auto groups = fletching::conformance::groups();
+  const auto at = static_cast<std::size_t>(index);
+  return index < 0 || at >= groups.size() ? nullptr : groups[at].name;
+}
+
+int FletchingConformanceRun(const FletchingSubject* subject,
+                            const FletchingConformanceOptions* options, int64_t* wrong,
+                            FletchingMessage* message) {
+  using namespace fletching::conformance;
+  static constexpr FletchingConformanceOptions kDefault{sizeof kDefault, nullptr, nullptr, nullptr,
+                                                        nullptr};
+  if (options == nullptr) options = &kDefault;
+  if (subject == nullptr) return failed(message, EINVAL, "subject: expected a table, got NULL");
+  if (subject->size != sizeof *subject) return failed(message, EINVAL, "subject: size is unknown");
+  if (options->size != sizeof *options) return failed(message, EINVAL, "options: size is unknown");
+  if (options->group != nullptr && !is_group(options->group)) {
+    return failed(message, EINVAL, "options: group is unknown");
+  }
+  try {
+    Run run(*subject, *options);
+    for (const Group& group : groups()) {
+      if (options->group != nullptr && std::string_view(group.name) != options->group) continue;
+      run.enter(group.name);
+      group.play(run);
+    }
+    if (run.played() == 0) return failed(message, EINVAL, "options: case_name is unknown");
+    if (wrong != nullptr) *wrong = run.wrong();
+  } catch (const std::bad_alloc&) {
+    return failed(message, ENOMEM, "no memory for a case");
+  }
+  return failed(message, 0, "");
+}
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run of the suite: the cases of a group, one after the other, and what is judged about each.
+#ifndef FLETCHING_TESTS_CONFORMANCE_RUN_HPP
+#define FLETCHING_TESTS_CONFORMANCE_RUN_HPP
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "corpus.h"
+#include "fletching/conformance.h"
+#include "fletching/validate.h"
+#include "hostile.h"
+
+namespace fletching::conformance {
+
+inline constexpr std::int32_t kMostErrno = 4095;  // the largest of any platform
+
+/// What a subject made of a case: 0, or an errno value and its text.
+struct Answer {
+  int code = 0;
+  std::string text;
+};
+
+class Run;
+
+/// One case while it is played. Keeps the first fault; the result is reported when it ends.
+class Case {
+ public:
+  Case(Run& run, std::string name) noexcept;
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+  ~Case();
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const char* c_str() const noexcept { return name_.c_str(); }
+  [[nodiscard]] bool is(std::string_view name) const noexcept { return name_ == name; }
+  [[nodiscard]] bool is_wrong() const noexcept { return !fault_.empty(); }
+
+  void wrong(const std::string& fault, std::string_view rule = {});
+  /// A fault if `code` is not 0: the text is in the message.
+  void expect_success(const char* what, int code, const FletchingMessage& message);
+  /// Rules of which the name ends so are broken by the peer, and by who passes it on.
+  void excuse(std::string_view rules) noexcept { excused_ = rules; }
+  [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
+    return !excused_.empty() && rule.ends_with(excused_);
+  }
+  void not_supported() noexcept { is_supported_ = false; }
+  /// Says how the subject answered, and finds fault with an error that nobody can print.
+  void answered(const Answer& answer, bool is_read);
+
+ private:
+  Run& run_;
+  std::string name_;
+  bool is_supported_ = true;
+  const char* answer_ = "";
+  std::string_view excused_;
+  std::string fault_;
+  std::string rule_;
+};
+
+/// Options with which the validation layer reports what is broken, as a fault of the case that is
+/// played then.
+FletchingValidateOptions layer(std::int32_t level) noexcept;
+
+/// A case of the hostile peer (tests/hostile).
+struct Peer {
+  std::string name;
+  std::int32_t outcome;
+  std::int32_t code;
+};
+
+/// A case of the corpus (tests/corpus).
+struct Data {
+  std::int32_t index;
+  std::string name;
+  bool is_refused;
+  std::string rule;
+};
+
+class Run {
+ public:
+  Run(const FletchingSubject& subject, const FletchingConformanceOptions& options) noexcept
+      : subject(subject), options_(options) {}
+
+  const FletchingSubject& subject;
+
+  void enter(const char* group) noexcept { group_ = group; }
+  [[nodiscard]] bool wants(std::string_view name) const noexcept {
+    return options_.case_name == nullptr || name == options_.case_name;
+  }
+  void report(const FletchingConformanceResult& result) noexcept;
+
+  [[nodiscard]] const char* group() const noexcept { return group_; }
+  [[nodiscard]] std::int64_t wrong() const noexcept { return wrong_; }
+  [[nodiscard]] std::int64_t played() const noexcept { return played_; }
+
+ private:
+  const FletchingConformanceOptions& options_;
+  const char* group_ = "";
+  std::int64_t wrong_ = 0;
+  std::int64_t played_ = 0;
+};
+
+/// A group of cases, with a name of its own in results and filters.
+struct Group {
+  const char* name;
+  void (*play)(Run& run);
+};
+
+std::span<const Group> groups() noexcept;
+
+void play_schemas(Run& run);
+void play_arrays(Run& run);
+void play_children(Run& run);
+void play_array_consumers(Run& run);
+void play_streams(Run& run);
+void play_device_streams(Run& run);
+void play_stream_consumers(Run& run);
+void play_tensors(Run& run);
+void play_legacy_tensors(Run& run);
+void play_receivers(Run& run);
+void play_senders(Run& run);
+void play_catalogue_arrays(Run& run);
+void play_catalogue_streams(Run& run);
+
+/// Ends a case of the peer, or a part of one: nothing may be left of it.
+void expect_finished(Case& played);
+
+/// Plays the cases of a party of the hostile peer. After each, nothing may be left of it.
+template <class Play>
+void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play) {
+  for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
+    const Peer peer{FletchingHostileCaseName(i), FletchingHostileCaseOutcome(i),
+                    FletchingHostileCaseCode(i)};
+    if (FletchingHostileCaseParty(i) != party || !run.wants(peer.name)) continue;
+    Case played(run, peer.name);
+    if (!is_supported) {
+      played.not_supported();
+      continue;
+    }
+    if (peer.code > kMostErrno) played.excuse("errno-codes");
+    play(played, peer);
+    expect_finished(played);
+  }
+}
+
+/// Plays the cases of a kind of the corpus. After each, nothing may be left of it.
+template <class Play>
+void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play) {
+  for (std::int32_t i = 0; i < FletchingCorpusCount(); ++i) {
+    const char* const rule = FletchingCorpusText(i, "rule");
+    const Data data{i, FletchingCorpusName(i), FletchingCorpusVerdict(i) == kFletchingCorpusRefuse,
+                    rule == nullptr ? "" : rule};
+    if (FletchingCorpusKind(i) != kind || !run.wants(data.name)) continue;
+    Case played(run, data.name);
+    if (!is_supported) {
+      played.not_supported();
+      continue;
+    }
+    play(played, data);
+    FletchingMessage message{};
+    const int code = FletchingCorpusFinish(&message);
+    played.expect_success("the account of the corpus", code, message);
+  }
+}
+
+/// Compares the answer with the catalogue of the peer. What is broken may be carried along by code
+/// that does not look.
+void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_look);
+
+/// Calls a function of the subject: its result and its text.
+template <class Function, class... Arguments>
+Answer ask(const FletchingSubject& subject, Function function, Arguments... arguments) {
+  FletchingMessage message{};
+  const int code = function(subject.context, arguments..., &message);
+  return {code, message.text};
+}
+
+template <class Raw>
+void release_left(Raw& raw) {
+  if (raw.release != nullptr) raw.release(&raw);
+}
+inline void release_left(ArrowDeviceArray& raw) { release_left(raw.array); }
+
+template <class Raw>
+bool is_released(const Raw& raw) {
+  return raw.release == nullptr;
+}
+inline bool is_released(const ArrowDeviceArray& raw) { return is_released(raw.array); }
+
+/// What a failed call has left behind may not be used.
+template <class Raw>
+void forget(Raw& raw) {
+  raw = Raw{};
+}
+
+/// A struct that is released when it goes out of scope.
+template <class Raw>
+struct Held {
+  Held() = default;
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { release_left(value); }
+
+  Raw* operator&() noexcept { return &value; }  // NOLINT(google-runtime-operator): an out-argument
+
+  Raw value{};
+};
+
+/// The peer's int32 1, 2, 3 in the array, or in each of its children.
+void check_values(Case& played, const ArrowArray& array);
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_RUN_HPP

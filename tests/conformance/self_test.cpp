@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Subjects with one fault each: the suite finds it, in a case that shows it, and says what it is.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "fletching/conformance.h"
+#include "fletching/detail/message.hpp"
+#include "fletching/owner.hpp"
+
+extern "C" const FletchingSubject* FletchingConformanceSubject(std::int32_t index);
+
+namespace fletching::conformance {
+namespace {
+
+const FletchingSubject& good() { return *FletchingConformanceSubject(0); }
+
+int refuse(FletchingMessage* message) {
+  fletching::detail::write_message(message, "no");
+  return EINVAL;
+}
+
+/// The messages of the wrong results, by case.
+using Wrong = std::map<std::string, std::string>;
+
+void collect(void* context, const FletchingConformanceResult* result) {
+  if (std::string_view(result->verdict) != "wrong") return;
+  (*static_cast<Wrong*>(context))[result->name] =
+      std::string(result->message) + " [" + result->rule + "]";
+}
+
+Wrong run(const FletchingSubject& subject, const char* group, const char* name) {
+  Wrong wrong;
+  const FletchingConformanceOptions options{sizeof options, group, name, &collect, &wrong};
+  std::int64_t count = -1;
+  EXPECT_EQ(FletchingConformanceRun(&subject, &options, &count, nullptr), 0);
+  return wrong;
+}
+
+struct Fault {
+  const char* name;
+  const char* group;
+  const char* shown_by;  // a case
+  const char* message;   // a part of it
+  std::function<void(FletchingSubject&)> plant;
+};
+
+// --- Faulty callbacks of streams, over a stream of the C++ library ---
+
+ArrowDeviceArrayStream* inner_of(ArrowDeviceArrayStream* self) {
+  return static_cast<ArrowDeviceArrayStream*>(self->private_data);
+}
+
+/// Passes every call to another stream; a fault replaces one callback.
+ArrowDeviceArrayStream over(ArrowDeviceArrayStream inner) {
+  ArrowDeviceArrayStream outer{};
+  outer.device_type = inner.device_type;
+  outer.get_schema = [](ArrowDeviceArrayStream* self, ArrowSchema* out) {
+    return inner_of(self)->get_schema(inner_of(self), out);
+  };
+  outer.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+    return inner_of(self)->get_next(inner_of(self), out);
+  };
+  outer.get_last_error = [](ArrowDeviceArrayStream* self) {
+    return inner_of(self)->get_last_error(inner_of(self));
+  };
+  outer.release = [](ArrowDeviceArrayStream* self) {
+    inner_of(self)->release(inner_of(self));
+    delete inner_of(self);
+    self->release = nullptr;
+  };
+  outer.private_data = new ArrowDeviceArrayStream(inner);
+  return outer;
+}
+
+template <class Plant>
+auto replaces_stream(Plant /*captureless*/) {
+  return [](FletchingSubject& subject) {
+    subject.device_stream = [](void* context, ArrowDeviceArrayStream* in,
+                               ArrowDeviceArrayStream* out, FletchingMessage* message) {
+      const int code = good().device_stream(context, in, out, message);
+      if (code == 0) {
+        *out = over(*out);
+        Plant()(*out);
+      }
+      return code;
+    };
+  };
+}
+
+const Fault kFaults[] = {
+    {"schema that is lost", "schemas", "schema.good", "not released",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void*, ArrowSchema* in, ArrowSchema*, FletchingMessage*) {
+         in->release = nullptr;
+         return 0;
+       };
+     }},
+    {"schema that is released twice", "schemas", "schema.good", "released",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void*, ArrowSchema* in, ArrowSchema* out, FletchingMessage*) {
+         *out = *in;
+         return 0;
+       };
+     }},
+    {"every schema refused", "schemas", "schema.good", "expected success, got errno 22: no",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void*, ArrowSchema*, ArrowSchema*, FletchingMessage* message) {
+         return refuse(message);
+       };
+     }},
+    {"refusal without a text", "schemas", "schema.format-null", "expected a text",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void* context, ArrowSchema* in, ArrowSchema* out, FletchingMessage*) {
+         return good().schema(context, in, out, nullptr);
+       };
+     }},
+    {"schema that is not looked at", "schemas", "schema.children-null", "expected an error",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void*, ArrowSchema* in, ArrowSchema* out, FletchingMessage*) {
+         Schema(in).move_to(out);
+         return 0;
+       };
+     }},
+    {"format that is not looked at", "schemas", "format.plus", "expected an error",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void*, ArrowSchema* in, ArrowSchema* out, FletchingMessage*) {
+         Schema(in).move_to(out);
+         return 0;
+       };
+     }},
+    {"negative code", "schemas", "schema.format-null", "expected a positive errno",
+     [](FletchingSubject& subject) {
+       subject.schema = [](void* context, ArrowSchema* in, ArrowSchema* out,
+                           FletchingMessage* message) {
+         return -good().schema(context, in, out, message);
+       };
+     }},
+    {"array with another offset", "arrays", "array.good", "1, 2, 3",
+     [](FletchingSubject& subject) {
+       subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                          ArrowSchema* out_schema, ArrowDeviceArray* out,
+                          FletchingMessage* message) {
+         const int code = good().array(context, schema, in, out_schema, out, message);
+         if (code == 0) ++out->array.offset;
+         return code;
+       };
+     }},
+    {"array on another device", "catalogue-arrays", "int32", "device",
+     [](FletchingSubject& subject) {
+       subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                          ArrowSchema* out_schema, ArrowDeviceArray* out,
+                          FletchingMessage* message) {
+         const int code = good().array(context, schema, in, out_schema, out, message);
+         ++out->device_id;
+         return code;
+       };
+     }},
+    {"child beyond the last", "children", "array.good-children", "child -1",
+     [](FletchingSubject& subject) {
+       subject.child = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                          std::int64_t /*index*/, ArrowDeviceArray* out,
+                          FletchingMessage* message) {
+         return good().child(context, schema, in, 0, out, message);
+       };
+     }},
+    {"reserved that is not zero", "array-consumers", "array-consumer.plain", "reserved",
+     [](FletchingSubject& subject) {
+       subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                          ArrowSchema* out_schema, ArrowDeviceArray* out,
+                          FletchingMessage* message) {
+         const int code = good().array(context, schema, in, out_schema, out, message);
+         out->reserved[1] = 1;
+         return code;
+       };
+     }},
+    {"batch that is dropped", "device-streams", "stream.good", "expected 3 batches, got 2",
+     replaces_stream([](ArrowDeviceArrayStream& stream) {
+       ArrowDeviceArray first{};
+       inner_of(&stream)->get_next(inner_of(&stream), &first);
+       if (first.array.release != nullptr) first.array.release(&first.array);
+     })},
+    {"release that leaves itself set", "device-streams", "stream.good",
+     "[device-stream.release-like-array]", replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.release = [](ArrowDeviceArrayStream* self) {
+         inner_of(self)->release(inner_of(self));
+         delete inner_of(self);
+       };
+     })},
+    {"another code", "device-streams", "stream.next-fails", "expected errno",
+     replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+         return inner_of(self)->get_next(inner_of(self), out) == 0 ? 0 : ENOSYS;
+       };
+     })},
+    {"negative code of a stream", "device-streams", "stream.next-fails",
+     "[device-stream.errno-codes]", replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+         return -inner_of(self)->get_next(inner_of(self), out);
+       };
+     })},
+    {"end for an error", "catalogue-streams", "int32", "stream",
+     replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+         if (inner_of(self)->get_next(inner_of(self), out) != 0) *out = {};
+         return 0;
+       };
+     })},
+    {"schema only once", "stream-consumers", "stream-consumer.schema-often", "get_schema",
+     replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.get_schema = [](ArrowDeviceArrayStream* self, ArrowSchema* out) {
+         const int code = inner_of(self)->get_schema(inner_of(self), out);
+         self->get_schema = [](ArrowDeviceArrayStream*, ArrowSchema*) { return EINVAL; };
+         return code;
+       };
+     })},
+    {"tensor without a deleter", "tensors", "tensor.good", "not released",
+     [](FletchingSubject& subject) {
+       subject.tensor = [](void*, DLManagedTensorVersioned* in, DLManagedTensorVersioned** out,
+                           FletchingMessage*) {
+         in->deleter = nullptr;
+         *out = in;
+         return 0;
+       };
+     }},
+    {"tensor of another length", "tensors", "tensor.good", "items",
+     [](FletchingSubject& subject) {
+       subject.tensor = [](void* context, DLManagedTensorVersioned* in,
+                           DLManagedTensorVersioned** out, FletchingMessage* message) {
+         const int code = good().tensor(context, in, out, message);
+         if (code == 0 && (*out)->dl_tensor.ndim > 0) --(*out)->dl_tensor.shape[0];
+         return code;
+       };
+     }},
+    {"batch that is not received", "receivers", "producer.good", "expected 3 batches, got 2",
+     [](FletchingSubject& subject) {
+       subject.receive = [](void* context, FletchingSubjectConnect connect, void* connect_context,
+                            ArrowDeviceArrayStream* out, FletchingMessage* message) {
+         const int code = good().receive(context, connect, connect_context, out, message);
+         ArrowDeviceArray first{};
+         if (code == 0 && out->get_next(out, &first) == 0 && first.array.release != nullptr) {
+           first.array.release(&first.array);
+         }
+         return code;
+       };
+     }},
+    {"good handler refused", "senders", "handler.good", "expected success, got no",
+     [](FletchingSubject& subject) {
+       subject.send = [](void*, ArrowDeviceArrayStream*, ArrowAsyncDeviceStreamHandler*,
+                         FletchingMessage* message) { return refuse(message); };
+     }},
+};
+
+TEST(Conformance, FindsEachFault) {
+  for (const Fault& fault : kFaults) {
+    FletchingSubject subject = good();
+    fault.plant(subject);
+    const Wrong wrong = run(subject, fault.group, fault.shown_by);
+    const auto found = wrong.find(fault.shown_by);
+    EXPECT_NE(found, wrong.end()) << fault.name << ": not in " << fault.shown_by;
+    if (found == wrong.end()) continue;
+    EXPECT_NE(found->second.find(fault.message), std::string::npos)
+        << fault.name << ": " << found->second;
+  }
+}
+
+TEST(Conformance, FindsNothingInTheCppLibrary) {
+  EXPECT_EQ(run(good(), nullptr, nullptr), Wrong());
+}
+
+TEST(Conformance, SaysWhatIsNotSupported) {
+  const FletchingSubject subject{.size = sizeof subject,
+                                 .name = "empty",
+                                 .context = nullptr,
+                                 .promises = 0,
+                                 .schema = nullptr,
+                                 .array = nullptr,
+                                 .child = nullptr,
+                                 .stream = nullptr,
+                                 .device_stream = nullptr,
+                                 .tensor = nullptr,
+                                 .legacy_tensor = nullptr,
+                                 .receive = nullptr,
+                                 .send = nullptr};
+  std::map<std::string, int> verdicts;
+  const FletchingConformanceOptions options{
+      sizeof options, nullptr, nullptr,
+      [](void* context, const FletchingConformanceResult* result) {
+        ++(*static_cast<std::map<std::string, int>*>(context))[result->verdict];
+      },
+      &verdicts};
+  std::int64_t wrong = -1;
+  EXPECT_EQ(FletchingConformanceRun(&subject, &options, &wrong, nullptr), 0);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(verdicts.size(), 1U);
+  EXPECT_GT(verdicts["not-supported"], 500);
+}
+
+TEST(Conformance, RefusesWhatItDoesNotKnow) {
+  FletchingMessage message{};
+  const auto refused = [&](const FletchingSubject* subject, const char* group, const char* name) {
+    const FletchingConformanceOptions options{sizeof options, group, name, nullptr, nullptr};
+    EXPECT_EQ(FletchingConformanceRun(subject, &options, nullptr, &message), EINVAL);
+    return std::string(message.text);
+  };
+  EXPECT_EQ(refused(nullptr, nullptr, nullptr), "subject: expected a table, got NULL");
+  FletchingSubject subject = good();
+  EXPECT_EQ(refused(&subject, "quiver", nullptr), "options: group is unknown");
+  EXPECT_EQ(refused(&subject, "schemas", "quiver"), "options: case_name is unknown");
+  --subject.size;
+  EXPECT_EQ(refused(&subject, nullptr, nullptr), "subject: size is unknown");
+  EXPECT_STREQ(FletchingConformanceGroup(0), "schemas");
+  EXPECT_EQ(FletchingConformanceGroup(-1), nullptr);
+  EXPECT_EQ(FletchingConformanceGroup(1000), nullptr);
+}
+
+}  // namespace
+}  // namespace fletching::conformance

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams: the subject takes one in, and its own stream over it is read to the end.
+#include "streams.hpp"
+
+#include "run.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+int export_stream(const char* name, ArrowArrayStream* out) {
+  return FletchingHostileExportStream(name, out, nullptr);
+}
+int export_stream(const char* name, ArrowDeviceArrayStream* out) {
+  return FletchingHostileExportDeviceStream(name, out, nullptr);
+}
+
+Answer pass(const FletchingSubject& subject, ArrowArrayStream* in, ArrowArrayStream* out) {
+  return ask(subject, subject.stream, in, out);
+}
+Answer pass(const FletchingSubject& subject, ArrowDeviceArrayStream* in,
+            ArrowDeviceArrayStream* out) {
+  return ask(subject, subject.device_stream, in, out);
+}
+
+template <class Raw>
+bool is_supported(const FletchingSubject& subject) {
+  if constexpr (std::is_same_v<Raw, ArrowArrayStream>) {
+    return subject.stream != nullptr;
+  } else {
+    return subject.device_stream != nullptr;
+  }
+}
+
+/// Reads a stream of the peer through the subject, and releases another one unread.
+template <class Raw>
+void play_peers(Run& run, std::int32_t party) {
+  each_peer(run, party, is_supported<Raw>(run.subject), [&](Case& played, const Peer& peer) {
+    {
+      Held<Raw> in;
+      Held<Raw> out;
+      export_stream(played.c_str(), &in.value);
+      const Answer answer = pass(run.subject, &in.value, &out.value);
+      judge_stream(played, peer, answer, out.value, played.is("stream.empty") ? 0 : kBatches);
+    }
+    expect_finished(played);
+    Held<Raw> in;
+    Held<Raw> unread;
+    export_stream(played.c_str(), &in.value);
+    (void)pass(run.subject, &in.value, &unread.value);
+  });
+}
+
+void play_data(Run& run) {
+  each_data(
+      run, kFletchingCorpusStream, run.subject.stream != nullptr,
+      [&](Case& played, const Data& data) {
+        Held<ArrowArrayStream> in;
+        Held<ArrowArrayStream> out;
+        FletchingMessage message{};
+        played.expect_success(
+            "export", FletchingCorpusExportStream(played.c_str(), &in.value, &message), message);
+        Answer answer = pass(run.subject, &in.value, &out.value);
+        std::int64_t batches = 0;
+        if (answer.code == 0) answer = read_all(played, out.value, &batches);
+        played.answered(answer, true);
+        if (batches == FletchingCorpusBatches(data.index) &&
+            answer.code == FletchingCorpusError(data.index)) {
+          return;
+        }
+        played.wrong("expected " + std::to_string(FletchingCorpusBatches(data.index)) +
+                     " batches and errno " + std::to_string(FletchingCorpusError(data.index)) +
+                     ", got " + std::to_string(batches) + " and " + std::to_string(answer.code) +
+                     ": " + answer.text);
+      });
+}
+
+int consume(const char* name, ArrowArrayStream* stream, FletchingMessage* message) {
+  return FletchingHostileConsumeStream(name, kBatches, stream, message);
+}
+int consume(const char* name, ArrowDeviceArrayStream* stream, FletchingMessage* message) {
+  return FletchingHostileConsumeDeviceStream(name, kBatches, stream, message);
+}
+
+/// A good stream through the subject, to a consumer of the peer.
+template <class Raw>
+void play_consumer(Run& run, Case& played, const Peer& peer) {
+  if (!is_supported<Raw>(run.subject)) return;
+  Held<Raw> in;
+  Held<Raw> out;
+  export_stream("stream.good", &in.value);
+  judge(played, peer, pass(run.subject, &in.value, &out.value), true);
+  if (played.is_wrong()) return;
+  FletchingMessage message{};
+  played.expect_success("the consumer", consume(played.c_str(), &out.value, &message), message);
+}
+
+}  // namespace
+
+void play_streams(Run& run) {
+  play_peers<ArrowArrayStream>(run, kFletchingHostileStream);
+  play_data(run);
+}
+
+void play_device_streams(Run& run) {
+  play_peers<ArrowDeviceArrayStream>(run, kFletchingHostileStream);
+  play_peers<ArrowDeviceArrayStream>(run, kFletchingHostileDeviceStream);
+}
+
+void play_stream_consumers(Run& run) {
+  const bool is_any = run.subject.stream != nullptr || run.subject.device_stream != nullptr;
+  each_peer(run, kFletchingHostileStreamConsumer, is_any, [&](Case& played, const Peer& peer) {
+    play_consumer<ArrowArrayStream>(run, played, peer);
+    play_consumer<ArrowDeviceArrayStream>(run, played, peer);
+  });
+}
+
+}  // namespace fletching::conformance

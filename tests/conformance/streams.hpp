@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads a stream of the subject to its end, with the validation layer in between.
+#ifndef FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
+#define FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
+
+#include <deque>
+#include <string>
+#include <type_traits>
+
+#include "run.hpp"
+
+namespace fletching::conformance {
+
+inline constexpr std::int64_t kBatches = 3;      // of a stream of the peer
+inline constexpr std::size_t kMostText = 65536;  // of an error: whatever the peer said, it ends
+
+inline int validate(ArrowArrayStream& stream, std::int32_t level) {
+  const FletchingValidateOptions options = layer(level);
+  return FletchingValidateStream(&stream, &options, nullptr);
+}
+inline int validate(ArrowDeviceArrayStream& stream, std::int32_t level) {
+  const FletchingValidateOptions options = layer(level);
+  return FletchingValidateDeviceStream(&stream, &options, nullptr);
+}
+
+template <class Raw>
+Answer last_error(Raw& stream, int code) {
+  const char* const text = stream.get_last_error(&stream);
+  Answer answer{code, text == nullptr ? "" : text};
+  if (answer.text.size() > kMostText) answer.text.clear();
+  return answer;
+}
+
+/// Reads to the end, or to an error, behind which no batch may come. The batches outlive the
+/// stream.
+template <class Raw>
+Answer read_all(Case& played, Raw& stream, std::int64_t* count) {
+  using Batch =
+      std::conditional_t<std::is_same_v<Raw, ArrowArrayStream>, ArrowArray, ArrowDeviceArray>;
+  if (validate(stream, FLETCHING_VALIDATE_PROTOCOL) != 0) {
+    played.wrong("expected a live stream, got a released one");
+    return {};
+  }
+  std::deque<Held<Batch>> batches;
+  Held<ArrowSchema> schema;
+  Answer answer;
+  if (const int code = stream.get_schema(&stream, &schema.value); code != 0) {
+    schema.value.release = nullptr;
+    answer = last_error(stream, code);
+  }
+  while (answer.code == 0) {
+    Held<Batch>& batch = batches.emplace_back();
+    if (const int code = stream.get_next(&stream, &batch.value); code != 0) {
+      forget(batch.value);
+      answer = last_error(stream, code);
+    } else if (is_released(batch.value)) {
+      break;
+    } else {
+      ++*count;
+    }
+  }
+  if (answer.code != 0) {
+    Held<Batch> after;
+    if (stream.get_next(&stream, &after.value) == 0 && !is_released(after.value)) {
+      played.wrong("expected no batch after an error, got one");
+    }
+  }
+  release_left(stream);
+  return answer;
+}
+
+/// Compares what a stream of the subject gives with the catalogue of the peer.
+template <class Raw>
+void judge_stream(Case& played, const Peer& peer, Answer answer, Raw& out, std::int64_t expected) {
+  std::int64_t batches = 0;
+  if (answer.code == 0) answer = read_all(played, out, &batches);
+  judge(played, peer, answer, true);
+  if (peer.outcome == kFletchingHostileAccepted && answer.code == 0 && batches != expected) {
+    played.wrong("expected " + std::to_string(expected) + " batches, got " +
+                 std::to_string(batches));
+  }
+}
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
