@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "fletching/async_adapters.hpp"
 #include "fletching/async_consumer.hpp"
 #include "fletching/async_producer.hpp"
 #include "fletching/executor.hpp"
@@ -169,6 +170,18 @@ TEST(HostileAsync, ProducersAndADestroyedConsumer) {
     ASSERT_EQ(FletchingHostileStartProducer(played.c_str(), consumer->handler(), nullptr), 0);
     {
       const AsyncConsumer gone = *std::move(consumer);
+    }
+    finish(played);
+  }
+}
+
+TEST(HostileAsync, ProducersAndADestroyedReader) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
+    SCOPED_TRACE(played.name);
+    {
+      Result<AsyncReader> reader = AsyncReader::create(2);
+      ASSERT_TRUE(reader);
+      ASSERT_EQ(FletchingHostileStartProducer(played.c_str(), reader->handler(), nullptr), 0);
     }
     finish(played);
   }

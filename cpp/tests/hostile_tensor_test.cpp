@@ -78,29 +78,5 @@ TEST(HostileTensors, AreImportedOrRefused) {
   }
 }
 
-// What can be exported again has the same values, and still one deleter behind it.
-TEST(HostileTensors, GoThroughAndBack) {
-  for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
-    Result<ImportedTensor> imported = from_dlpack(open<DlpackTensor>(played));
-    if (imported.ok()) {
-      Result<DlpackTensor> again = to_dlpack(*imported->schema, imported->array);
-      ASSERT_TRUE(again) << played.name << ": " << again.error().message();
-      const Result<ImportedTensor> twice = from_dlpack(*std::move(again));
-      ASSERT_TRUE(twice) << played.name << ": " << twice.error().message();
-      check_values(played, twice->array);
-    }
-    imported = Result<ImportedTensor>(std::in_place);
-    finish(played);
-  }
-}
-
-TEST(HostileTensors, NotImportedAreDeleted) {
-  for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
-    open<DlpackTensor>(played).release();
-    open<LegacyDlpackTensor>(played).release();
-    finish(played);
-  }
-}
-
 }  // namespace
 }  // namespace fletching::testing
