@@ -15,7 +15,7 @@ constexpr std::int64_t kNever = -1;
 template <class Play>
 void each_case(Run& run, bool is_supported, const Play& play) {
   for (std::int32_t i = 0; const char* name = FletchingProducerCaseName(i); ++i) {
-    if (!run.wants(name)) continue;
+    if (!run.begin(name)) continue;
     Case played(run, name);
     if (!is_supported) {
       played.not_supported();

@@ -1,67 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fletching_conformance LIBRARY [GROUP [CASE]]: plays the suite on the subject of a shared library.
-// Prints a line for each wrong result, and a summary. Exit codes: 0 nothing is wrong, 1 something
-// is, 2 could not run.
-#include <dlfcn.h>
-
+// fletching_conformance: plays the suite on the subjects of a shared library.
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
 #include <map>
 #include <string>
 
-#include "fletching/conformance.h"
+#include "child.hpp"
 
 namespace {
 
-using Counts = std::map<std::string, std::map<std::string, int>>;  // by group and verdict
+using nlohmann::json;
 
-void report(void* context, const FletchingConformanceResult* result) {
-  ++(*static_cast<Counts*>(context))[result->group][result->verdict];
-  if (std::string(result->verdict) != "wrong") return;
-  std::printf("%s %s: %s%s%s\n", result->group, result->name, result->message,
-              *result->rule == '\0' ? "" : ", rule ", result->rule);
+constexpr const char* kUsage =
+    "usage: fletching_conformance [--group GROUP] [--case CASE] [--json FILE] [--seconds N] "
+    "LIBRARY\n"
+    "\n"
+    "Plays the suite on each subject of a shared library. Prints a line for each wrong result, "
+    "and\n"
+    "the counts. --json: every result, as a list. --seconds: how long a case may take (60).\n"
+    "Exit codes: 0 nothing is wrong, 1 something is, 2 could not run.\n";
+constexpr int kSeconds = 60;
+
+struct Options {
+  fletching::conformance::Request request;
+  const char* file = nullptr;
+  int seconds = kSeconds;
+};
+
+bool parse(int count, char** arguments, Options& options) {
+  for (int i = 1; i < count; ++i) {
+    const std::string name = arguments[i];
+    if (!name.starts_with("--")) {
+      if (!options.request.library.empty()) return false;
+      options.request.library = name;
+      continue;
+    }
+    if (++i == count) return false;
+    const char* const value = arguments[i];
+    if (name == "--group") {
+      options.request.group = value;
+    } else if (name == "--case") {
+      options.request.case_name = value;
+    } else if (name == "--json") {
+      options.file = value;
+    } else if (name == "--seconds") {
+      options.seconds = std::atoi(value);
+    } else {
+      return false;
+    }
+  }
+  return !options.request.library.empty() && options.seconds > 0;
 }
 
-FletchingConformanceSubjectFunction subjects_of(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  void* const symbol = library == nullptr ? nullptr : dlsym(library, "FletchingConformanceSubject");
-  if (symbol == nullptr) std::fprintf(stderr, "fletching_conformance: %s\n", dlerror());
-  return reinterpret_cast<FletchingConformanceSubjectFunction>(symbol);
+std::string text(const json& result, const char* key) { return result.at(key).get<std::string>(); }
+
+void print(const json& results) {
+  std::map<std::string, std::map<std::string, int>> counts;
+  for (const json& result : results) {
+    ++counts[text(result, "subject") + ": " + text(result, "group")][text(result, "verdict")];
+  }
+  for (auto& [group, verdicts] : counts) {
+    std::printf("%-32s %4d right %4d wrong %4d not supported\n", group.c_str(), verdicts["right"],
+                verdicts["wrong"], verdicts["not-supported"]);
+  }
 }
 
-/// Returns the number of wrong results, or -1 if it could not run.
-std::int64_t run(const FletchingSubject& subject, const char* group, const char* name) {
-  Counts counts;
-  const FletchingConformanceOptions options{sizeof options, group, name, &report, &counts};
-  std::int64_t wrong = 0;
-  FletchingMessage message{};
-  if (FletchingConformanceRun(&subject, &options, &wrong, &message) != 0) {
-    std::fprintf(stderr, "fletching_conformance: %s: %s\n", subject.name, message.text);
-    return -1;
+int run(int count, char** arguments) {
+  using namespace fletching::conformance;
+  if (count > 1 && std::strcmp(arguments[1], kChild) == 0) {
+    return run_child(count - 2, arguments + 2);
   }
-  for (auto& [played, verdicts] : counts) {
-    std::printf("%s: %-18s %4d right %4d wrong %4d not supported\n", subject.name, played.c_str(),
-                verdicts["right"], verdicts["wrong"], verdicts["not-supported"]);
+  Options options;
+  if (!parse(count, arguments, options)) {
+    std::fputs(kUsage, stderr);
+    return 2;
   }
-  return wrong;
+  json results = json::array();
+  int wrong = 0;
+  const auto report = [&](const json& result) {
+    results.push_back(result);
+    if (text(result, "verdict") != "wrong") return;
+    ++wrong;
+    const std::string rule = text(result, "rule");
+    std::printf("%s: %s: %s: %s%s\n", text(result, "subject").c_str(),
+                text(result, "group").c_str(), text(result, "name").c_str(),
+                text(result, "message").c_str(), rule.empty() ? "" : (", rule " + rule).c_str());
+  };
+  Ended ended = Ended::kDone;
+  for (int& i = options.request.subject; ended == Ended::kDone; ++i) {
+    ended = run_subject(options.request, options.seconds, report);
+  }
+  if (ended == Ended::kFailed) return 2;
+  print(results);
+  if (options.file != nullptr && !(std::ofstream(options.file) << results.dump(1) << '\n')) {
+    std::fprintf(stderr, "fletching_conformance: cannot write %s\n", options.file);
+    return 2;
+  }
+  std::printf("%d wrong of %zu\n", wrong, results.size());
+  return wrong == 0 ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count < 2 || count > 4) {
-    std::fprintf(stderr, "usage: fletching_conformance LIBRARY [GROUP [CASE]]\n");
+  try {
+    return run(count, arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fletching_conformance: %s\n", error.what());
     return 2;
   }
-  const auto subjects = subjects_of(arguments[1]);
-  if (subjects == nullptr) return 2;
-  std::int64_t wrong = 0;
-  for (std::int32_t i = 0; const FletchingSubject* subject = subjects(i); ++i) {
-    const std::int64_t found =
-        run(*subject, count > 2 ? arguments[2] : nullptr, count > 3 ? arguments[3] : nullptr);
-    if (found < 0) return 2;
-    wrong += found;
-  }
-  std::printf("%lld wrong\n", static_cast<long long>(wrong));
-  return wrong == 0 ? 0 : 1;
 }

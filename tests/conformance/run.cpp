@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
@@ -12,6 +14,9 @@
 
 namespace fletching::conformance {
 namespace {
+
+// Of the first version.
+constexpr std::size_t kLeastOptions = offsetof(FletchingConformanceOptions, begin);
 
 constexpr std::array kGroups{
     Group{"schemas", play_schemas},
@@ -99,8 +104,13 @@ FletchingValidateOptions layer(std::int32_t level) noexcept {
   return {sizeof(FletchingValidateOptions), level, &find, nullptr};
 }
 
+bool Run::begin(const char* name) noexcept {
+  if (options_.case_name != nullptr && std::string_view(name) != options_.case_name) return false;
+  ++begun_;
+  return options_.begin == nullptr || options_.begin(options_.context, group_, name) == 0;
+}
+
 void Run::report(const FletchingConformanceResult& result) noexcept {
-  ++played_;
   if (std::string_view(result.verdict) == "wrong") ++wrong_;
   if (options_.report != nullptr) options_.report(options_.context, &result);
 }
@@ -151,23 +161,26 @@ int FletchingConformanceRun(const FletchingSubject* subject,
                             const FletchingConformanceOptions* options, int64_t* wrong,
                             FletchingMessage* message) {
   using namespace fletching::conformance;
-  static constexpr FletchingConformanceOptions kDefault{sizeof kDefault, nullptr, nullptr, nullptr,
-                                                        nullptr};
-  if (options == nullptr) options = &kDefault;
   if (subject == nullptr) return failed(message, EINVAL, "subject: expected a table, got NULL");
   if (subject->size != sizeof *subject) return failed(message, EINVAL, "subject: size is unknown");
-  if (options->size != sizeof *options) return failed(message, EINVAL, "options: size is unknown");
-  if (options->group != nullptr && !is_group(options->group)) {
+  FletchingConformanceOptions chosen{};
+  if (options != nullptr) {
+    if (options->size < kLeastOptions || options->size > sizeof chosen) {
+      return failed(message, EINVAL, "options: size is unknown");
+    }
+    std::memcpy(&chosen, options, options->size);
+  }
+  if (chosen.group != nullptr && !is_group(chosen.group)) {
     return failed(message, EINVAL, "options: group is unknown");
   }
   try {
-    Run run(*subject, *options);
+    Run run(*subject, chosen);
     for (const Group& group : groups()) {
-      if (options->group != nullptr && std::string_view(group.name) != options->group) continue;
+      if (chosen.group != nullptr && std::string_view(group.name) != chosen.group) continue;
       run.enter(group.name);
       group.play(run);
     }
-    if (run.played() == 0) return failed(message, EINVAL, "options: case_name is unknown");
+    if (run.begun() == 0) return failed(message, EINVAL, "options: case_name is unknown");
     if (wrong != nullptr) *wrong = run.wrong();
   } catch (const std::bad_alloc&) {
     return failed(message, ENOMEM, "no memory for a case");

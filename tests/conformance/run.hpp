@@ -89,20 +89,19 @@ class Run {
   const FletchingSubject& subject;
 
   void enter(const char* group) noexcept { group_ = group; }
-  [[nodiscard]] bool wants(std::string_view name) const noexcept {
-    return options_.case_name == nullptr || name == options_.case_name;
-  }
+  /// Whether a case is played. To be asked once.
+  bool begin(const char* name) noexcept;
   void report(const FletchingConformanceResult& result) noexcept;
 
   [[nodiscard]] const char* group() const noexcept { return group_; }
   [[nodiscard]] std::int64_t wrong() const noexcept { return wrong_; }
-  [[nodiscard]] std::int64_t played() const noexcept { return played_; }
+  [[nodiscard]] std::int64_t begun() const noexcept { return begun_; }
 
  private:
   const FletchingConformanceOptions& options_;
   const char* group_ = "";
   std::int64_t wrong_ = 0;
-  std::int64_t played_ = 0;
+  std::int64_t begun_ = 0;
 };
 
 /// A group of cases, with a name of its own in results and filters.
@@ -136,7 +135,7 @@ void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play
   for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
     const Peer peer{FletchingHostileCaseName(i), FletchingHostileCaseOutcome(i),
                     FletchingHostileCaseCode(i)};
-    if (FletchingHostileCaseParty(i) != party || !run.wants(peer.name)) continue;
+    if (FletchingHostileCaseParty(i) != party || !run.begin(peer.name.c_str())) continue;
     Case played(run, peer.name);
     if (!is_supported) {
       played.not_supported();
@@ -155,7 +154,7 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
     const char* const rule = FletchingCorpusText(i, "rule");
     const Data data{i, FletchingCorpusName(i), FletchingCorpusVerdict(i) == kFletchingCorpusRefuse,
                     rule == nullptr ? "" : rule};
-    if (FletchingCorpusKind(i) != kind || !run.wants(data.name)) continue;
+    if (FletchingCorpusKind(i) != kind || !run.begin(data.name.c_str())) continue;
     Case played(run, data.name);
     if (!is_supported) {
       played.not_supported();

@@ -35,7 +35,7 @@ void collect(void* context, const FletchingConformanceResult* result) {
 
 Wrong run(const FletchingSubject& subject, const char* group, const char* name) {
   Wrong wrong;
-  const FletchingConformanceOptions options{sizeof options, group, name, &collect, &wrong};
+  const FletchingConformanceOptions options{sizeof options, group, name, &collect, &wrong, nullptr};
   std::int64_t count = -1;
   EXPECT_EQ(FletchingConformanceRun(&subject, &options, &count, nullptr), 0);
   return wrong;
@@ -288,11 +288,14 @@ TEST(Conformance, SaysWhatIsNotSupported) {
                                  .send = nullptr};
   std::map<std::string, int> verdicts;
   const FletchingConformanceOptions options{
-      sizeof options, nullptr, nullptr,
+      sizeof options,
+      nullptr,
+      nullptr,
       [](void* context, const FletchingConformanceResult* result) {
         ++(*static_cast<std::map<std::string, int>*>(context))[result->verdict];
       },
-      &verdicts};
+      &verdicts,
+      nullptr};
   std::int64_t wrong = -1;
   EXPECT_EQ(FletchingConformanceRun(&subject, &options, &wrong, nullptr), 0);
   EXPECT_EQ(wrong, 0);
@@ -303,7 +306,8 @@ TEST(Conformance, SaysWhatIsNotSupported) {
 TEST(Conformance, RefusesWhatItDoesNotKnow) {
   FletchingMessage message{};
   const auto refused = [&](const FletchingSubject* subject, const char* group, const char* name) {
-    const FletchingConformanceOptions options{sizeof options, group, name, nullptr, nullptr};
+    const FletchingConformanceOptions options{sizeof options, group,   name,
+                                              nullptr,        nullptr, nullptr};
     EXPECT_EQ(FletchingConformanceRun(subject, &options, nullptr, &message), EINVAL);
     return std::string(message.text);
   };
@@ -313,6 +317,10 @@ TEST(Conformance, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(refused(&subject, "schemas", "quiver"), "options: case_name is unknown");
   --subject.size;
   EXPECT_EQ(refused(&subject, nullptr, nullptr), "subject: size is unknown");
+  const FletchingConformanceOptions later{sizeof later + 1, nullptr, nullptr,
+                                          nullptr,          nullptr, nullptr};
+  EXPECT_EQ(FletchingConformanceRun(&good(), &later, nullptr, &message), EINVAL);
+  EXPECT_STREQ(message.text, "options: size is unknown");
   EXPECT_STREQ(FletchingConformanceGroup(0), "schemas");
   EXPECT_EQ(FletchingConformanceGroup(-1), nullptr);
   EXPECT_EQ(FletchingConformanceGroup(1000), nullptr);

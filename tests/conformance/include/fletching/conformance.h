@@ -96,13 +96,18 @@ struct FletchingConformanceResult {
 typedef void (*FletchingConformanceReport)(void* context,
                                            const struct FletchingConformanceResult* result);
 
-/** What is run, and where the results go. Zero the struct before you fill it. */
+/** Called before each case. Returns 0 to play it; else it is skipped, without a result. */
+typedef int (*FletchingConformanceBegin)(void* context, const char* group, const char* name);
+
+/** What is run, and where the results go. Zero the struct before you fill it, so that members of
+ * later versions are zero. */
 struct FletchingConformanceOptions {
   size_t size;                       /* sizeof(struct FletchingConformanceOptions) */
   const char* group;                 /* NULL: all */
   const char* case_name;             /* NULL: all */
-  FletchingConformanceReport report; /* NULL: nowhere */
-  void* context;
+  FletchingConformanceReport report; /* may be NULL */
+  void* context;                     /* of report and begin */
+  FletchingConformanceBegin begin;   /* may be NULL */
 };
 
 /** The name of a group, from 0; NULL past the last. */

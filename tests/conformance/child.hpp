@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a subject in a process of its own, so that a crash or a hang is a result.
+#ifndef FLETCHING_TESTS_CONFORMANCE_CHILD_HPP
+#define FLETCHING_TESTS_CONFORMANCE_CHILD_HPP
+
+#include <functional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace fletching::conformance {
+
+/// What is run: a subject of a shared library, and which cases.
+struct Request {
+  std::string library;
+  int subject = 0;
+  std::string group;      // "": all
+  std::string case_name;  // "": all
+};
+
+/// A result: "subject", "group", "name", "verdict", "answer", "rule", "message".
+using Report = std::function<void(const nlohmann::json& result)>;
+
+/// The name of the argument with which the program starts itself: the rest is for run_child.
+inline constexpr const char* kChild = "--child";
+
+/// Plays the cases in the process that run_subject has started. Returns its exit code.
+int run_child(int count, char** arguments);
+
+enum class Ended { kDone, kNoSubject, kFailed };
+
+/// Plays all cases of a subject, each with one result. A process that crashes, or says nothing for
+/// `seconds`, is a wrong result of the case that it played, and the next case is played by a new
+/// process. Ends after 20 processes.
+Ended run_subject(const Request& request, int seconds, const Report& report);
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_CHILD_HPP
