@@ -32,7 +32,7 @@ enum class Ended { kDone, kNoSubject, kFailed };
 
 /// Plays all cases of a subject, each with one result. A process that crashes, or says nothing for
 /// `seconds`, is a wrong result of the case that it played, and the next case is played by a new
-/// process. Ends after 20 processes.
+/// process. Ends after 100 processes.
 Ended run_subject(const Request& request, int seconds, const Report& report);
 
 }  // namespace fletching::conformance

@@ -303,6 +303,22 @@ TEST(Conformance, SaysWhatIsNotSupported) {
   EXPECT_GT(verdicts["not-supported"], 500);
 }
 
+TEST(Conformance, HasEachNameOnceInItsGroup) {
+  std::map<std::string, int> counts;
+  const FletchingConformanceOptions options{
+      sizeof options,
+      nullptr,
+      nullptr,
+      nullptr,
+      &counts,
+      [](void* context, const char* group, const char* name) {
+        return ++(*static_cast<std::map<std::string, int>*>(context))[std::string(group) + name];
+      }};
+  EXPECT_EQ(FletchingConformanceRun(&good(), &options, nullptr, nullptr), 0);
+  EXPECT_GT(counts.size(), 500U);
+  for (const auto& [name, count] : counts) EXPECT_EQ(count, 1) << name;
+}
+
 TEST(Conformance, RefusesWhatItDoesNotKnow) {
   FletchingMessage message{};
   const auto refused = [&](const FletchingSubject* subject, const char* group, const char* name) {
