@@ -6,6 +6,7 @@ from rows import Limit, Row
 
 # The yardsticks, and what other implementations do more.
 _BY_HAND = "raw C"
+_UNWATCHED = "the same stream alone"
 _RING = "hand-written, one thread on each side"  # what it leaves out: cpp/async_ring.hpp
 _NANOARROW = "nanoarrow, typed arrays that can grow"
 _LIBARROW = "libarrow, typed arrays and a schema"
@@ -59,6 +60,15 @@ ROWS = (
     _owners("move and release", "move_release", 1.1, _NANOARROW),
     _owners("one leaf: produce, move, release", "leaf", 1.2, _NANOARROW, _LIBARROW),
     _owners("handoff of 1,000 columns", "handoff", 1.2, _NANOARROW, _LIBARROW),
+    Row(
+        "stream of one batch of 1,000 columns, read",
+        "instructions",
+        {
+            "the validation layer, protocol": ("fletching_bench_validated", "validated"),
+            _UNWATCHED: ("fletching_bench_validated", "plain"),
+        },
+        (Limit(_UNWATCHED, 3),),
+    ),
     _locks(_INLINE, "inline"),
     _locks(_HOP, "hop"),
     _async(_INLINE, "inline", {_RING: 2}),
