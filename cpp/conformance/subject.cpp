@@ -12,12 +12,15 @@
 #include "fletching/conformance.h"
 #include "fletching/detail/message.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/export_event.hpp"
 #include "fletching/format.hpp"
 #include "fletching/metadata.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/shared.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/stream_adapters.hpp"
 #include "fletching/stream_producer.hpp"
+#include "fletching/sync_event.hpp"
 
 namespace fletching {
 namespace {
@@ -183,12 +186,45 @@ int send(void* /*context*/, ArrowDeviceArrayStream* in, ArrowAsyncDeviceStreamHa
   return finish(send_async(DeviceArrayStream(in), handler, **worker), message);
 }
 
+int synchronize(void* /*context*/, ArrowDeviceArray* array, FletchingMessage* message) {
+  return finish(SyncEvent(*array).synchronize(), message);
+}
+
+int is_ready(void* /*context*/, ArrowDeviceArray* array, std::int32_t* ready,
+             FletchingMessage* message) {
+  const Result<bool> happened = SyncEvent(*array).ready();
+  if (!happened) return finish(happened.error(), message);
+  *ready = *happened ? 1 : 0;
+  return finish({}, message);
+}
+
+int wait_on(void* /*context*/, ArrowDeviceArray* array, void* stream, FletchingMessage* message) {
+  return finish(SyncEvent(*array).wait_on(Stream(array->device_type, stream)), message);
+}
+
+int give_event(void* /*context*/, ArrowDeviceArray* array, void* stream,
+               FletchingMessage* message) {
+  DeviceArray owner(array);
+  const Status exported = export_with_event(owner, Stream(owner.device_type(), stream));
+  owner.move_to(array);
+  return finish(exported, message);
+}
+
+int release_later(void* /*context*/, ArrowDeviceArray* array, void* stream,
+                  FletchingMessage* message) {
+  DeviceArray owner(array);
+  const Stream on(owner.device_type(), stream);
+  return finish(release_after(owner, on), message);
+}
+
 constexpr FletchingSubject kSubjects[] = {
     {sizeof(FletchingSubject), "cpp", nullptr,
      FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS, schema, array, child,
-     stream, device_stream, tensor, legacy_tensor, receive<2>, send},
+     stream, device_stream, tensor, legacy_tensor, receive<2>, send, synchronize, is_ready, wait_on,
+     give_event, release_later},
     {sizeof(FletchingSubject), "cpp-moves", nullptr, 0, move_schema, move_array, column,
-     adapt_stream, call_stream, tensor, legacy_tensor, receive<16>, send}};
+     adapt_stream, call_stream, tensor, legacy_tensor, receive<16>, send, synchronize, is_ready,
+     wait_on, give_event, release_later}};
 
 }  // namespace
 }  // namespace fletching

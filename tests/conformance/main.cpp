@@ -64,8 +64,9 @@ void print(const json& results) {
     ++counts[text(result, "subject") + ": " + text(result, "group")][text(result, "verdict")];
   }
   for (auto& [group, verdicts] : counts) {
-    std::printf("%-32s %4d right %4d wrong %4d not supported\n", group.c_str(), verdicts["right"],
-                verdicts["wrong"], verdicts["not-supported"]);
+    std::printf("%-32s %4d right %4d wrong %4d not supported %4d absent\n", group.c_str(),
+                verdicts["right"], verdicts["wrong"], verdicts["not-supported"],
+                verdicts["absent"]);
   }
 }
 

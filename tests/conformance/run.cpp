@@ -17,6 +17,15 @@ namespace {
 
 // Of the first version.
 constexpr std::size_t kLeastOptions = offsetof(FletchingConformanceOptions, begin);
+constexpr std::size_t kLeastSubject = offsetof(FletchingSubject, synchronize);
+
+/// Copies a struct of this version or of an earlier one.
+template <class Struct>
+bool copy(const Struct& source, std::size_t least, Struct* out) noexcept {
+  if (source.size < least || source.size > sizeof source) return false;
+  std::memcpy(out, &source, source.size);
+  return true;
+}
 
 constexpr std::array kGroups{
     Group{"schemas", play_schemas},
@@ -32,6 +41,7 @@ constexpr std::array kGroups{
     Group{"senders", play_senders},
     Group{"catalogue-arrays", play_catalogue_arrays},
     Group{"catalogue-streams", play_catalogue_streams},
+    Group{"events", play_events},
 };
 
 // The layer may report from any thread, and of a struct that an earlier case has released.
@@ -75,7 +85,8 @@ Case::~Case() {
     const std::scoped_lock lock(g_mutex);
     g_played = nullptr;
   }
-  const char* const verdict = !is_supported_ ? "not-supported" : is_wrong() ? "wrong" : "right";
+  const char* const played = is_wrong() ? "wrong" : "right";
+  const char* const verdict = unplayed_ != nullptr ? unplayed_ : played;
   run_.report({run_.group(), name_.c_str(), verdict, answer_, rule_.c_str(), fault_.c_str()});
 }
 
@@ -162,19 +173,19 @@ int FletchingConformanceRun(const FletchingSubject* subject,
                             FletchingMessage* message) {
   using namespace fletching::conformance;
   if (subject == nullptr) return failed(message, EINVAL, "subject: expected a table, got NULL");
-  if (subject->size != sizeof *subject) return failed(message, EINVAL, "subject: size is unknown");
+  FletchingSubject played{};
+  if (!copy(*subject, kLeastSubject, &played)) {
+    return failed(message, EINVAL, "subject: size is unknown");
+  }
   FletchingConformanceOptions chosen{};
-  if (options != nullptr) {
-    if (options->size < kLeastOptions || options->size > sizeof chosen) {
-      return failed(message, EINVAL, "options: size is unknown");
-    }
-    std::memcpy(&chosen, options, options->size);
+  if (options != nullptr && !copy(*options, kLeastOptions, &chosen)) {
+    return failed(message, EINVAL, "options: size is unknown");
   }
   if (chosen.group != nullptr && !is_group(chosen.group)) {
     return failed(message, EINVAL, "options: group is unknown");
   }
   try {
-    Run run(*subject, chosen);
+    Run run(played, chosen);
     for (const Group& group : groups()) {
       if (chosen.group != nullptr && std::string_view(group.name) != chosen.group) continue;
       run.enter(group.name);

@@ -48,14 +48,15 @@ class Case {
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
     return !excused_.empty() && rule.ends_with(excused_);
   }
-  void not_supported() noexcept { is_supported_ = false; }
+  void not_supported() noexcept { unplayed_ = "not-supported"; }
+  void absent() noexcept { unplayed_ = "absent"; }
   /// Says how the subject answered, and finds fault with an error that nobody can print.
   void answered(const Answer& answer, bool is_read);
 
  private:
   Run& run_;
   std::string name_;
-  bool is_supported_ = true;
+  const char* unplayed_ = nullptr;  // the verdict of a case that was not played
   const char* answer_ = "";
   std::string_view excused_;
   std::string fault_;
@@ -125,6 +126,7 @@ void play_receivers(Run& run);
 void play_senders(Run& run);
 void play_catalogue_arrays(Run& run);
 void play_catalogue_streams(Run& run);
+void play_events(Run& run);
 
 /// Ends a case of the peer, or a part of one: nothing may be left of it.
 void expect_finished(Case& played);

@@ -12,7 +12,11 @@
 #include "handler.h"
 #include "tensor.h"
 
-enum { kPatienceSeconds = 60, kMaxThreads = 8 };
+enum {
+  kPatienceSeconds = 60,
+  kReleaseSeconds = 2, /* for a thread of the code under test that is about to release */
+  kMaxThreads = 8
+};
 
 struct Owned {
   uintptr_t id;
@@ -143,8 +147,8 @@ static void Count(int counts_as, int change) {
   } else if (counts_as == kCountsAsTask) {
     *(change > 0 ? &counters.tasks_delivered : &counters.tasks_extracted) += 1;
     counters.live_tasks += change;
-    pthread_cond_broadcast(&changed);
   }
+  pthread_cond_broadcast(&changed);
 }
 
 void* OpenId(int counts_as, void* object, void (*destroy)(void* object)) {
@@ -193,15 +197,15 @@ int CloseId(void* id, const char* callback) {
   return 1;
 }
 
-static struct timespec Patience(void) {
+static struct timespec After(int seconds) {
   struct timespec end;
   timespec_get(&end, TIME_UTC);
-  end.tv_sec += kPatienceSeconds;
+  end.tv_sec += seconds;
   return end;
 }
 
 int WaitForTasks(void) {
-  const struct timespec end = Patience();
+  const struct timespec end = After(kPatienceSeconds);
   pthread_mutex_lock(&lock);
   while (counters.live_tasks != 0 && pthread_cond_timedwait(&changed, &lock, &end) == 0) {
   }
@@ -305,10 +309,14 @@ static int WhatIsWrong(struct FletchingMessage* message) {
 
 int FletchingHostileFinish(struct FletchingMessage* message) {
   FinishHandlers();
-  const struct timespec end = Patience();
+  const struct timespec end = After(kPatienceSeconds);
   pthread_mutex_lock(&lock);
   while ((running_threads != 0 || counters.live_handlers != 0) &&
          pthread_cond_timedwait(&changed, &lock, &end) == 0) {
+  }
+  const struct timespec released = After(kReleaseSeconds);
+  while ((counters.live_structs != 0 || counters.live_tasks != 0) &&
+         pthread_cond_timedwait(&changed, &lock, &released) == 0) {
   }
   const int code = WhatIsWrong(message);
   FinishTensors();

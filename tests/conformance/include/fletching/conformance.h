@@ -40,7 +40,8 @@ extern "C" {
 typedef int (*FletchingSubjectConnect)(void* context,
                                        struct ArrowAsyncDeviceStreamHandler* handler);
 
-/** A library under test.
+/** A library under test. Zero the struct before you fill it, so that members of later versions are
+ * zero.
  *
  * Every function returns 0, or a positive errno value with a text in `message`. Structs are moved
  * in. On an error the subject has released a struct or left it whole; the suite releases what is
@@ -75,6 +76,26 @@ struct FletchingSubject {
    * handler is the suite's. */
   int (*send)(void* context, struct ArrowDeviceArrayStream* stream,
               struct ArrowAsyncDeviceStreamHandler* handler, struct FletchingMessage* message);
+
+  /* Of arrays with an event, on any device. The array stays the suite's: a subject that has to own
+   * it moves it in and back. `stream` is a handle on the array's device: CUstream, hipStream_t,
+   * cl_command_queue. */
+
+  /** Waits for the event on the calling thread. */
+  int (*synchronize)(void* context, struct ArrowDeviceArray* array,
+                     struct FletchingMessage* message);
+  /** Writes 1 to *ready if the event has happened, else 0. Does not wait. */
+  int (*is_ready)(void* context, struct ArrowDeviceArray* array, int32_t* ready,
+                  struct FletchingMessage* message);
+  /** Lets the stream wait for the event, and returns at once. */
+  int (*wait_on)(void* context, struct ArrowDeviceArray* array, void* stream,
+                 struct FletchingMessage* message);
+  /** Gives the array an event that happens after the work on the stream so far. */
+  int (*export_with_event)(void* context, struct ArrowDeviceArray* array, void* stream,
+                           struct FletchingMessage* message);
+  /** Moves the array in, and releases it after the work on the stream so far. */
+  int (*release_after)(void* context, struct ArrowDeviceArray* array, void* stream,
+                       struct FletchingMessage* message);
 };
 
 /** What a shared library with subjects exports under the name FletchingConformanceSubject: a
@@ -85,9 +106,10 @@ typedef const struct FletchingSubject* (*FletchingConformanceSubjectFunction)(in
 
 /** The result of one case. Every text is valid during the report only. */
 struct FletchingConformanceResult {
-  const char* group;   /* "streams" */
-  const char* name;    /* of the case: "stream.next-fails" */
-  const char* verdict; /* "right", "wrong" or "not-supported" */
+  const char* group; /* "streams" */
+  const char* name;  /* of the case: "stream.next-fails" */
+  const char*
+      verdict; /* "right", "wrong", "not-supported"; "absent": the machine lacks the device */
   const char* answer;  /* of the subject: "accepted", "refused", or "carried", unread */
   const char* rule;    /* of a wrong result: the id of the broken rule, or "" */
   const char* message; /* of a wrong result: "expected X, got Y" */

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrays whose data is written when the suite opens a gate (cpp/producer/gate.h): whether the
+// subject waits for their event. Each case has its negative control.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "fletching/events.h"
+#include "gate.h"
+#include "producer.h"
+#include "run.hpp"
+
+namespace fletching::conformance {
+namespace {
+
+// vulkan and ext_dev need more than a stream for a wait.
+constexpr std::array kBackends{"cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host", "opencl"};
+constexpr const char* kCase = "record_batch";
+constexpr int kTurns = 1000;  // of a thread that gives a wait the time to return too early
+
+template <auto Function>
+struct Destroy {
+  void operator()(auto* object) const { Function(object, nullptr); }
+};
+using Gate = std::unique_ptr<FletchingProducerGate, Destroy<FletchingProducerGateDestroy>>;
+using Queue = std::unique_ptr<FletchingProducerQueue, Destroy<FletchingProducerQueueDestroy>>;
+
+/// An array behind a shut gate, and queues that read it.
+class Scene {
+ public:
+  Scene(Case& played, const char* backend) : played_(played), backend_(backend) {
+    FletchingProducerGate* gate = nullptr;
+    call("gate", FletchingProducerGateCreate, backend, &gate);
+    gate_.reset(gate);
+    call("export", FletchingProducerExportArrayBehind, gate, kCase, &schema_.value, &array_.value);
+  }
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+  ~Scene() { open(); }
+
+  [[nodiscard]] ArrowDeviceArray* array() noexcept { return &array_.value; }
+
+  Queue make_queue() {
+    FletchingProducerQueue* queue = nullptr;
+    call("queue", FletchingProducerQueueCreate, backend_, &queue);
+    return Queue(queue);
+  }
+  void open() { call("opening the gate", FletchingProducerGateOpen, gate_.get()); }
+  void read(const Queue& queue) {
+    call("read", FletchingProducerQueueRead, queue.get(), kCase, &array_.value);
+  }
+  /// What the reads on the queue saw: FLETCHING_PRODUCER_OLD or _NEW.
+  void verify(const char* what, const Queue& queue, std::int32_t expected) {
+    std::int64_t bytes = 0;
+    call(what, FletchingProducerQueueVerify, queue.get(), expected, &bytes);
+    if (bytes == 0) played_.wrong("no byte was compared");
+  }
+  /// A queue that has not waited sees the old data: else the rest proves nothing.
+  void control() {
+    const Queue unwaited = make_queue();
+    read(unwaited);
+    verify("the queue that does not wait", unwaited, FLETCHING_PRODUCER_OLD);
+  }
+  void expect_blocked(const Queue& queue) {
+    std::int32_t idle = 1;
+    call("query", FletchingProducerQueueIsIdle, queue.get(), &idle);
+    if (idle != 0) played_.wrong("expected a stream that waits for the event, got an idle one");
+  }
+
+  template <class Function, class... Arguments>
+  void call(const char* what, Function function, Arguments... arguments) {
+    FletchingMessage message{};
+    const int code = function(arguments..., &message);
+    played_.expect_success(what, code, message);
+  }
+
+ private:
+  Case& played_;
+  const char* backend_;
+  Gate gate_;
+  Held<ArrowSchema> schema_;
+  Held<ArrowDeviceArray> array_;
+};
+
+void* handle(const Queue& queue) { return FletchingProducerQueueHandle(queue.get()); }
+
+template <class Function, class... Arguments>
+void must(Case& played, const FletchingSubject& subject, Function function,
+          Arguments... arguments) {
+  const Answer answer = ask(subject, function, arguments...);
+  played.answered(answer, true);
+  if (answer.code != 0) {
+    played.wrong("expected success, got errno " + std::to_string(answer.code) + ": " + answer.text);
+  }
+}
+
+void play_wait_on(Case& played, const FletchingSubject& subject, const char* backend) {
+  Scene scene(played, backend);
+  const Queue queue = scene.make_queue();
+  scene.control();
+  must(played, subject, subject.wait_on, scene.array(), handle(queue));
+  scene.read(queue);
+  scene.expect_blocked(queue);
+  scene.open();
+  scene.verify("the stream that waits", queue, FLETCHING_PRODUCER_NEW);
+}
+
+void play_is_ready(Case& played, const FletchingSubject& subject, const char* backend) {
+  Scene scene(played, backend);
+  std::int32_t ready = -1;
+  must(played, subject, subject.is_ready, scene.array(), &ready);
+  if (ready != 0) played.wrong("shut gate: expected 0, got " + std::to_string(ready));
+  scene.open();
+  FletchingMessage message{};
+  played.expect_success("wait", FletchingDeviceArraySynchronize(scene.array(), &message), message);
+  must(played, subject, subject.is_ready, scene.array(), &ready);
+  if (ready != 1) played.wrong("open gate: expected 1, got " + std::to_string(ready));
+}
+
+void play_synchronize(Case& played, const FletchingSubject& subject, const char* backend) {
+  Scene scene(played, backend);
+  scene.control();
+  std::atomic<bool> is_open = false;
+  std::thread opener([&] {
+    for (int i = 0; i < kTurns; ++i) std::this_thread::yield();
+    is_open = true;
+    scene.open();
+  });
+  must(played, subject, subject.synchronize, scene.array());
+  if (!is_open) played.wrong("expected a wait until the gate opens, got a return before");
+  opener.join();
+  const Queue queue = scene.make_queue();
+  scene.read(queue);
+  scene.verify("after the wait", queue, FLETCHING_PRODUCER_NEW);
+}
+
+/// The work on the subject's stream is behind the gate, and so is the event that it records.
+void play_export(Case& played, const FletchingSubject& subject, const char* backend) {
+  Scene scene(played, backend);
+  const Queue work = scene.make_queue();
+  const Queue queue = scene.make_queue();
+  scene.control();
+  must(played, subject, subject.wait_on, scene.array(), handle(work));
+  scene.array()->sync_event = nullptr;  // the stream has taken it over
+  must(played, subject, subject.export_with_event, scene.array(), handle(work));
+  FletchingMessage message{};
+  const FletchingStream waiting{handle(queue), -1, nullptr, 0};
+  played.expect_success(
+      "wait of a consumer",
+      FletchingDeviceArrayWaitOn(scene.array(), waiting, FLETCHING_CAPTURE_REFUSE, &message),
+      message);
+  scene.read(queue);
+  scene.expect_blocked(queue);
+  scene.open();
+  scene.verify("the stream of a consumer", queue, FLETCHING_PRODUCER_NEW);
+}
+
+std::int64_t live_arrays() {
+  FletchingProducerCounters counters{};
+  FletchingProducerReadCounters(&counters);
+  return counters.live_arrays;
+}
+
+void play_release_after(Case& played, const FletchingSubject& subject, const char* backend) {
+  const std::int64_t others = live_arrays();
+  Scene scene(played, backend);
+  const std::int64_t all = live_arrays();
+  const Queue queue = scene.make_queue();
+  must(played, subject, subject.wait_on, scene.array(), handle(queue));
+  scene.read(queue);
+  must(played, subject, subject.release_after, scene.array(), handle(queue));
+  for (int i = 0; i < kTurns; ++i) std::this_thread::yield();
+  if (live_arrays() != all) played.wrong("expected no release before the stream is done");
+  if (scene.array()->array.release != nullptr) played.wrong("expected an array that is moved in");
+  scene.open();
+  scene.verify("the stream that reads", queue, FLETCHING_PRODUCER_NEW);
+  // Where it stays alive, the run is reported as one without an end.
+  while (!played.is_wrong() && live_arrays() != others) std::this_thread::yield();
+}
+
+struct Operation {
+  const char* name;
+  bool (*is_supported)(const FletchingSubject& subject);
+  void (*play)(Case& played, const FletchingSubject& subject, const char* backend);
+};
+
+constexpr Operation kOperations[] = {
+    {"wait-on", [](const FletchingSubject& s) { return s.wait_on != nullptr; }, play_wait_on},
+    {"is-ready", [](const FletchingSubject& s) { return s.is_ready != nullptr; }, play_is_ready},
+    {"synchronize", [](const FletchingSubject& s) { return s.synchronize != nullptr; },
+     play_synchronize},
+    {"export-with-event",
+     [](const FletchingSubject& s) {
+       return s.wait_on != nullptr && s.export_with_event != nullptr;
+     },
+     play_export},
+    {"release-after",
+     [](const FletchingSubject& s) { return s.wait_on != nullptr && s.release_after != nullptr; },
+     play_release_after},
+};
+
+bool is_present(const char* backend) {
+  std::int32_t presence = FLETCHING_PRODUCER_ABSENT;
+  FletchingMessage message{};
+  return FletchingProducerBackendPresence(backend, &presence, &message) == 0 &&
+         presence != FLETCHING_PRODUCER_ABSENT;
+}
+
+}  // namespace
+
+void play_events(Run& run) {
+  for (const char* backend : kBackends) {
+    for (const Operation& operation : kOperations) {
+      const std::string name = std::string(backend) + "." + operation.name;
+      if (!run.begin(name.c_str())) continue;
+      Case played(run, name);
+      if (!operation.is_supported(run.subject)) {
+        played.not_supported();
+      } else if (!is_present(backend)) {
+        played.absent();
+      } else {
+        operation.play(played, run.subject, backend);
+      }
+    }
+  }
+}
+
+}  // namespace fletching::conformance
