@@ -1,4 +1,4 @@
-// Builds the cases of public.json in memory, and keeps the account of their releases.
+// Builds the cases in memory, and keeps the account of their releases.
 #include "corpus.h"
 
 #include <bit>
@@ -70,9 +70,8 @@ int32_t kind_of(const json& data) {
                                              : kFletchingCorpusTensor;
 }
 
-std::vector<Case> read_cases() {
-  std::ifstream file(FLETCHING_CORPUS_CASES);
-  std::vector<Case> cases;
+void read_cases(const char* path, std::vector<Case>& cases) {
+  std::ifstream file(path);
   json read_file = json::parse(file);
   for (json& data : read_file.at("cases")) {
     if (data.value("pointer_bits", size_t{0}) > sizeof(void*) * CHAR_BIT) {
@@ -89,11 +88,16 @@ std::vector<Case> read_cases() {
     read.data = std::move(data);
     cases.push_back(std::move(read));
   }
+}
+
+std::vector<Case> read_files() {
+  std::vector<Case> cases;
+  for (const char* path : {FLETCHING_CORPUS_CASES}) read_cases(path, cases);
   return cases;
 }
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> read = read_cases();
+  static const std::vector<Case> read = read_files();
   return read;
 }
 

@@ -1,5 +1,5 @@
-/* The corpus: cases as data (public.json), built in memory as structs of the C interfaces, and an
- * account of the releases.
+/* The corpus: cases as data (public.json, data.json), built in memory as structs of the C
+ * interfaces, and an account of the releases.
  *
  * Errors: a function that takes a message returns 0 or an errno value, and then `message`, when it
  * is not NULL, holds one line that says why: EINVAL for an unknown case or a NULL argument, ENOMEM,
@@ -47,8 +47,10 @@ FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusCount(void);
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusName(int32_t index);
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusKind(int32_t index);
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusVerdict(int32_t index);
-/* Another key of the case as text: "about", "origin", "rule", "erratum", "values" (JSON). NULL when
- * the case does not have it. */
+/* Another key of the case as text: "about", "origin", "rule", "erratum", "values" (JSON),
+ * "level". NULL when the case does not have it. A case of level "data" is refused by code that
+ * reads the buffers and looks for the fault; a library that does not look for it may do anything.
+ */
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusText(int32_t index, const char* key);
 /* Why a library ("pyarrow", "arrow-go", ...) answers differently from the verdict; NULL when it
  * does not. */

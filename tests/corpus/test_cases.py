@@ -13,7 +13,11 @@ from ruamel.yaml import YAML
 
 HERE = Path(__file__).parent
 SPEC = HERE.parents[1] / "spec"
-CASES: list[dict[str, Any]] = json.loads((HERE / "public.json").read_text())["cases"]
+CASES: list[dict[str, Any]] = [
+    case
+    for file in ("public.json", "data.json")
+    for case in json.loads((HERE / file).read_text())["cases"]
+]
 SCHEMA = json.loads((HERE / "case.schema.json").read_text())
 
 

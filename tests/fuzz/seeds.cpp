@@ -65,6 +65,17 @@ Seeds array() {
   return seeds;
 }
 
+/// The number of a format in data_fuzz.cpp, then small numbers.
+Seeds data() {
+  Seeds seeds;
+  for (int format = 0; format < 31; ++format) {
+    for (const char small : {'\0', '\1', '\3'}) {
+      seeds.push_back(std::string(1, static_cast<char>(format)) + std::string(200, small));
+    }
+  }
+  return seeds;
+}
+
 Seeds text() { return {"plain", "caf\xC3\xA9", "\xF0\x9F\x8F\xB9", "\xFF\xFE", "a\tb\nc\x1B[0m"}; }
 
 Seeds typestr() {
@@ -97,6 +108,7 @@ int main(int count, char** arguments) {
   try {
     const std::filesystem::path folder = arguments[1];
     write(folder / "array", array());
+    write(folder / "data", data());
     write(folder / "dlpack", dlpack());
     write(folder / "metadata", metadata());
     write(folder / "schema", schema());

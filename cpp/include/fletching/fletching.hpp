@@ -15,6 +15,7 @@
 #include "fletching/buffer.hpp"
 #include "fletching/capture.hpp"
 #include "fletching/check_array.hpp"
+#include "fletching/check_data.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/cuda_array_export.hpp"
 #include "fletching/cuda_array_import.hpp"

@@ -34,6 +34,11 @@ typedef void (*FletchingFindingReport)(void* context, const struct FletchingFind
 
 #define FLETCHING_VALIDATE_PROTOCOL 0 /* the order of the calls; reads no data, walks no tree */
 #define FLETCHING_VALIDATE_SHAPE 1    /* also compares each batch with the stream's schema */
+/* Also reads the buffers of each batch in CPU, pinned or managed memory, never other device memory.
+ * Waits on the host for the event of the batch first; a failed wait is the finding "limit.event",
+ * and the buffers are not read. A buffer that is shorter than the structs and the offsets imply is
+ * read past its end. */
+#define FLETCHING_VALIDATE_DATA 2
 
 /** How to validate. Zero the struct before you fill it, so that members of later versions are zero.
  */
@@ -68,8 +73,8 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
 FLETCHING_EXPORT int64_t FletchingValidateLive(void);
 
 /** Compares an array with its schema, as level SHAPE does with every batch: reads the structs,
- * never a buffer. Writes the number of findings to *findings, which may be NULL; at most 64 are
- * reported.
+ * never a buffer. At level DATA as that level does. Writes the number of findings to *findings,
+ * which may be NULL; at most 64 are reported, and one more for a failed wait.
  *
  * EINVAL for NULL, an unknown size or level; ENOMEM. A finding is no error. */
 FLETCHING_EXPORT int FletchingCheckArray(const struct ArrowSchema* schema,

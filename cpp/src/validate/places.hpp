@@ -82,6 +82,22 @@ inline constexpr Rule kShapeRules[] = {Rule::format_known,
                                        Rule::array_dictionary_null_otherwise,
                                        Rule::array_release_set};
 
+/// The rules that check_data reports as well, at level DATA.
+inline constexpr Rule kDataRules[] = {Rule::layout_offsets_monotone,
+                                      Rule::layout_offsets_in_range,
+                                      Rule::layout_list_view_in_range,
+                                      Rule::layout_utf8,
+                                      Rule::layout_view_length,
+                                      Rule::layout_view_padding,
+                                      Rule::layout_view_in_range,
+                                      Rule::layout_view_prefix,
+                                      Rule::layout_run_ends_ascending,
+                                      Rule::layout_run_ends_cover,
+                                      Rule::layout_union_type_ids,
+                                      Rule::layout_union_offsets_in_range,
+                                      Rule::layout_union_offsets_ascending,
+                                      Rule::layout_dictionary_indices_in_range};
+
 enum class Kind { not_observable, stress };
 
 /// A rule that no checker reports.
@@ -130,7 +146,7 @@ constexpr bool is_checked(Rule rule) {
   const auto is_in = [=](const auto& rules) {
     return std::ranges::find(rules, rule) != std::ranges::end(rules);
   };
-  return is_in(kDeviceRules) || is_in(kHookRules) || is_in(kShapeRules) ||
+  return is_in(kDeviceRules) || is_in(kHookRules) || is_in(kShapeRules) || is_in(kDataRules) ||
          has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
 }
 

@@ -8,10 +8,12 @@
 #include <type_traits>
 
 #include "fletching/check_array.hpp"
+#include "fletching/check_data.hpp"
 #include "fletching/detail/message.hpp"
 #include "fletching/detail/schema_copy.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/sync_event.hpp"
 #include "places.hpp"
 #include "record.hpp"
 
@@ -114,14 +116,37 @@ RuleFacts facts_of(std::string_view id) noexcept {
   for (const RuleFacts& entry : kRules) {
     if (entry.id == id) return entry;
   }
-  // A limit of check_array. NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
-  return {id.data(), "error", "producer", ""};
+  // A limit of the checks. NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
+  return {id.data(), "error", id == "limit.event" ? "both" : "producer", ""};
+}
+
+/// Whether the layer reads the buffers of an array. Waits for its event on the host.
+Result<bool> may_read_data(const ArrowArray& /*array*/) noexcept { return true; }
+Result<bool> may_read_data(const ArrowDeviceArray& array) noexcept {
+  if (!is_host_readable(array.device_type) || array.array.release == nullptr) return false;
+  const Status waited = SyncEvent(array).synchronize();
+  if (!waited) return waited.error();
+  return true;
 }
 
 template <class Raw>
-Result<std::int64_t> report_shape(const ArrowSchema& schema, const Raw& array,
+Result<ArrayFindings> check_at_level(const ArrowSchema& schema, const Raw& array,
+                                     std::int32_t level) noexcept {
+  if (level < FLETCHING_VALIDATE_DATA) return check_array(schema, array);
+  const Result<bool> may_read = may_read_data(array);
+  if (may_read.ok() && *may_read) return check_data(schema, array);
+  Result<ArrayFindings> found = check_array(schema, array);
+  if (!found || may_read.ok()) return found;
+  return detail::guarded([&]() -> Result<ArrayFindings> {
+    found->list.push_back({"limit.event", "array.sync_event", may_read.error().message()});
+    return std::move(found);
+  });
+}
+
+template <class Raw>
+Result<std::int64_t> report_array(const ArrowSchema& schema, const Raw& array,
                                   const std::string& prefix, Log& log) noexcept {
-  const Result<ArrayFindings> found = check_array(schema, array);
+  const Result<ArrayFindings> found = check_at_level(schema, array, log.level());
   if (!found) return found.error();
   for (const ArrayFinding& finding : found->list) {
     log.report(facts_of(finding.rule), nullptr,
@@ -255,7 +280,7 @@ void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArr
   call->report(Rule::device_stream_one_device_type, path.c_str(), message.c_str());
 }
 
-/// A live batch after the end of the stream, on another device or of another shape.
+/// A live batch after the end of the stream, on another device, or of another shape or content.
 template <class Raw, class Batch>
 void check_batch(const Call<Raw>& call, const Batch& batch, const std::string& path) noexcept {
   if (call->ended) {
@@ -265,7 +290,7 @@ void check_batch(const Call<Raw>& call, const Batch& batch, const std::string& p
   check_device(call, batch, path);
   if (!call->formats) return;
   // Without memory the batch is not compared.
-  (void)report_shape(**call->formats, batch,
+  (void)report_array(**call->formats, batch,
                      text_or_empty([&] { return path.substr(0, path.rfind('.') + 1); }),
                      *call->log);
 }
@@ -349,7 +374,7 @@ const char* check_options(const FletchingValidateOptions* options) noexcept {
   if (options == nullptr) return nullptr;
   if (options->size != sizeof *options) return "options: size is unknown";
   const bool known =
-      options->level == FLETCHING_VALIDATE_PROTOCOL || options->level == FLETCHING_VALIDATE_SHAPE;
+      options->level >= FLETCHING_VALIDATE_PROTOCOL && options->level <= FLETCHING_VALIDATE_DATA;
   return known ? nullptr : "options: level is unknown";
 }
 
@@ -411,7 +436,7 @@ int check(const ArrowSchema* schema, const Raw* array, const FletchingValidateOp
   }
   if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
   Log log(options_or_default(options));
-  const Result<std::int64_t> found = report_shape(*schema, *array, {}, log);
+  const Result<std::int64_t> found = report_array(*schema, *array, {}, log);
   if (!found) return failed(message, found.error().code(), found.error().message());
   if (findings != nullptr) *findings = *found;
   return failed(message, 0, "");

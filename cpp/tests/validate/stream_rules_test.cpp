@@ -404,7 +404,7 @@ TYPED_TEST(ValidateStreamTest, RejectsBadArgumentsAndLeavesStreamUnchanged) {
   Script script;
   Owner<TypeParam> stream = foreign_stream<TypeParam>(script);
   const TypeParam before = *stream.get();
-  FletchingValidateOptions options = findings.options(2);
+  FletchingValidateOptions options = findings.options(3);
   EXPECT_EQ(validate(*stream.get(), options), EINVAL);
   options = findings.options(0);
   options.size = 1;

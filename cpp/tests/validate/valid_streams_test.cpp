@@ -31,7 +31,7 @@ void verify_producer_stream(const char* name, std::int64_t fail_at) {
   constexpr std::int64_t kBatches = 3;
   SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at));
   Findings findings;
-  const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_SHAPE);
+  const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_DATA);
   ArrowDeviceArrayStream stream{};
   FletchingMessage message{};
   ASSERT_EQ(FletchingProducerExportStream("cpu", name, kBatches, fail_at, &stream, &message), 0)

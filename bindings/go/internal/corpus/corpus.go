@@ -87,6 +87,11 @@ func (c Case) IsException(library string) bool {
 	return C.fletching_go_corpus_Exception(c.index, text(library)) != nil
 }
 
+// NeedsData reports whether only code that looks for the fault in the buffers refuses the case.
+func (c Case) NeedsData() bool {
+	return C.fletching_go_corpus_Text(c.index, text("level")) != nil
+}
+
 // ExportSchema returns the schema of the case.
 func (c Case) ExportSchema(t *testing.T) *abi.ArrowSchema {
 	t.Helper()

@@ -13,6 +13,7 @@
   X(int32_t, Kind, (int32_t index), (index))                                               \
   X(int32_t, Verdict, (int32_t index), (index))                                            \
   X(const char*, Exception, (int32_t index, const char* library), (index, library))        \
+  X(const char*, Text, (int32_t index, const char* key), (index, key))                     \
   X(int32_t, Batches, (int32_t index), (index))                                            \
   X(int32_t, Error, (int32_t index), (index))                                              \
   X(int, ExportSchema, (const char* name, void* out, void* message), (name, out, message)) \

@@ -21,6 +21,7 @@ library! {
         kind = FletchingCorpusKind(i32) -> i32;
         verdict = FletchingCorpusVerdict(i32) -> i32;
         exception = FletchingCorpusException(i32, *const c_char) -> *const c_char;
+        text = FletchingCorpusText(i32, *const c_char) -> *const c_char;
         batches = FletchingCorpusBatches(i32) -> i32;
         error = FletchingCorpusError(i32) -> i32;
         schema = FletchingCorpusExportSchema(*const c_char, *mut ArrowSchema, *mut Message) -> c_int;
@@ -115,6 +116,12 @@ impl Case<'_> {
                 (self.corpus.error)(self.index),
             )
         }
+    }
+
+    /// Whether only code that looks for the fault in the buffers refuses the case.
+    pub fn needs_data(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { !(self.corpus.text)(self.index, c"level".as_ptr()).is_null() }
     }
 
     /// Whether the library `name` answers differently from the verdict.

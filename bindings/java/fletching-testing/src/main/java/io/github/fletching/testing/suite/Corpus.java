@@ -37,6 +37,8 @@ public final class Corpus {
 
     String FletchingCorpusException(int index, String library);
 
+    String FletchingCorpusText(int index, String key);
+
     int FletchingCorpusBatches(int index);
 
     int FletchingCorpusError(int index);
@@ -73,6 +75,11 @@ public final class Corpus {
     /** Why the library answers differently from the verdict; null where it does not. */
     public String exception(String library) {
       return C.FletchingCorpusException(index, library);
+    }
+
+    /** Whether only code that looks for the fault in the buffers refuses the case. */
+    public boolean needsData() {
+      return C.FletchingCorpusText(index, "level") != null;
     }
 
     /** The schema. */
