@@ -324,6 +324,23 @@ const void* copy_wide_values(const json& values, Memory& memory) {
   return memory.copy(words.data(), words.size() * sizeof(int64_t));
 }
 
+/// Views of 16 bytes: the length, and either 12 bytes or a prefix, a buffer index and an offset.
+const void* copy_views(const json& values, Memory& memory) {
+  std::string views;
+  const auto append = [&](const json& number) {
+    const int32_t value = number;
+    views.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  for (const json& view : values) {
+    append(view.at("length"));
+    views.append(unhex(view.at("hex")));
+    if (!view.contains("index")) continue;
+    append(view["index"]);
+    append(view.at("offset"));
+  }
+  return memory.copy(views.data(), views.size());
+}
+
 const void* build_buffer(const json& data, Memory& memory) {
   if (data.is_null()) return nullptr;
   const std::string& key = data.begin().key();
@@ -335,6 +352,7 @@ const void* build_buffer(const json& data, Memory& memory) {
   if (key == "i32") return copy_values<int32_t>(value, memory);
   if (key == "i64") return copy_values<int64_t>(value, memory);
   if (key == "i128") return copy_wide_values(value, memory);
+  if (key == "views") return copy_views(value, memory);
   if (key != "text" && key != "hex") throw std::invalid_argument("no kind of buffer " + key);
   const std::string bytes = key == "text" ? value.get<std::string>() : unhex(value);
   return memory.copy(bytes.data(), bytes.size());

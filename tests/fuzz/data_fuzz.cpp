@@ -249,7 +249,7 @@ class Trees {
       const std::int64_t real = below(static_cast<std::int64_t>(data.size()) + 1);
       const std::int64_t size = below(16) == 0 ? -below(3) : real;
       char* const out = block(real);
-      std::copy_n(data.data(), real, out);
+      data.copy(out, static_cast<std::size_t>(real));
       node.buffers.push_back(below(16) == 0 ? nullptr : out);
       std::memcpy(sizes + i * 8, &size, sizeof size);
     }
