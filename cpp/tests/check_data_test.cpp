@@ -87,6 +87,13 @@ TEST(CheckDataTest, FailsWithoutMemoryForTexts) {
   EXPECT_GT(failed, 2);
 }
 
+TEST(CheckDataTest, ReadsNoDeviceMemory) {
+  Batch batch(1);
+  batch.array->device_type = ARROW_DEVICE_CUDA;
+  EXPECT_TRUE(verify_data(*batch.schema, *batch.array));
+  EXPECT_FALSE(verify_data(*batch.schema, batch.array->array)) << "taken for an array of the host";
+}
+
 TEST(CheckDataTest, ReportsOnlyStructsOfBadShape) {
   Batch batch(1);
   batch.array->array.null_count = 2;

@@ -51,3 +51,10 @@ def test_rules_and_errata_exist() -> None:
     errata = _ids(SPEC / "errata.yaml", key="errata")
     assert {case["rule"] for case in CASES if "rule" in case} <= rules
     assert {case["erratum"] for case in CASES if "erratum" in case} <= errata
+
+
+def test_each_layout_rule_has_a_case() -> None:
+    rules = {
+        rule for rule in _ids(SPEC / "rules" / "c-data.yaml", key="rules") if rule[:7] == "layout."
+    }
+    assert rules == {case["rule"] for case in CASES if case.get("rule", "")[:7] == "layout."}

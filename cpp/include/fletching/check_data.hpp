@@ -93,9 +93,12 @@ struct View {
 };
 
 /// The index of the first byte that is not UTF-8, or npos.
-constexpr std::size_t first_not_utf8(std::string_view text) noexcept {
+inline std::size_t first_not_utf8(std::string_view text) noexcept {
+  constexpr std::uint64_t kHighBits = 0x8080808080808080U;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(text.substr(at));
+    const bool is_ascii = text.size() - at >= sizeof kHighBits &&
+                          (item_at<std::uint64_t>(text.data() + at, 0) & kHighBits) == 0;
+    const std::size_t length = is_ascii ? sizeof kHighBits : utf8_length(text.substr(at));
     if (length == 0) return at;
     at += length;
   }
