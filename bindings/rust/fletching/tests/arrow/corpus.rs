@@ -8,17 +8,25 @@ use fletching_testing::corpus::{each, Case, Kind};
 
 use crate::arrays::checked;
 
+/// What arrow-rs 54 refuses: decimals of 32 and 64 bits, list views, for which it expects variadic
+/// buffers, and run ends with an offset.
+const NEWER: [&str; 9] = [
+    "decimal.32-bits",
+    "decimal.64-bits",
+    "large-list-view.",
+    "list-view.",
+    "run-ends-16.outside",
+    "run-ends-32.outside",
+    "run-ends-64.outside",
+    "spelling.decimal-32",
+    "spelling.decimal-64",
+];
+
 fn check(case: &Case, error: Option<fletching::Error>) {
-    // arrow-rs 54 has no decimals of 32 and 64 bits.
     let decimal = fletching::SchemaBuilder::new("d:9,2,64").build().unwrap();
-    let narrow = [
-        c"decimal.32-bits",
-        c"decimal.64-bits",
-        c"spelling.decimal-32",
-        c"spelling.decimal-64",
-    ];
-    let is_narrow = narrow.contains(&case.name.as_c_str());
-    let is_unknown = is_narrow && to_field(&decimal).is_err();
+    let name = case.name.to_str().unwrap();
+    let is_newer = NEWER.iter().any(|start| name.starts_with(start));
+    let is_unknown = is_newer && to_field(&decimal).is_err();
     let accepted = case.accepted && !case.is_exception(c"arrow-rs") && !is_unknown;
     assert_eq!(error.is_none(), accepted, "{:?}: {error:?}", case.name);
 }
