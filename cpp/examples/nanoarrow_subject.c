@@ -108,7 +108,8 @@ FLETCHING_CONFORMANCE_EXPORT const struct FletchingSubject* FletchingConformance
   static const struct FletchingSubject subject = {
       .size = sizeof(struct FletchingSubject),
       .name = "nanoarrow",
-      .promises = FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS,
+      .promises = FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS |
+                  FLETCHING_SUBJECT_CHECKS_ARRAYS | FLETCHING_SUBJECT_CHECKS_DATA,
       .schema = schema,
       .array = array,
       .stream = stream,

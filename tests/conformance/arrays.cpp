@@ -97,6 +97,13 @@ void play_peer_arrays(Run& run) {
             });
 }
 
+/// What a subject does that sees what is wrong with the array.
+std::uint32_t promise_for(const Data& data) {
+  const char* const level = FletchingCorpusText(data.index, "level");
+  const bool is_data = level != nullptr && std::string_view(level) == "data";
+  return is_data ? FLETCHING_SUBJECT_CHECKS_DATA : FLETCHING_SUBJECT_CHECKS_ARRAYS;
+}
+
 void play_data_arrays(Run& run) {
   const FletchingSubject& subject = run.subject;
   each_data(
@@ -110,7 +117,7 @@ void play_data_arrays(Run& run) {
             "export", FletchingCorpusExportArray(played.c_str(), &passage.array.value, &message),
             message);
         const Answer answer = passage.pass(subject);
-        judge_data(played, data, answer, false);
+        judge_data(played, data, answer, (subject.promises & promise_for(data)) != 0);
         if (answer.code != 0) return;
         played.expect_success(
             "schema",

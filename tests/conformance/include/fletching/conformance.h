@@ -34,6 +34,10 @@ extern "C" {
 #define FLETCHING_SUBJECT_CHECKS_SCHEMAS 1u
 /** The subject reads what a format means, and refuses an unknown one. */
 #define FLETCHING_SUBJECT_CHECKS_FORMATS 2u
+/** The subject compares an array's struct with the schema, and refuses one that does not fit. */
+#define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
+/** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
+#define FLETCHING_SUBJECT_CHECKS_DATA 8u
 
 /** Hands the handler to a producer, which releases it. Returns 0, or an errno value: then no
  * producer has it. */
