@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The validation layer of libfletching: wraps a stream and reports each call that breaks a rule of
-// the Arrow C interfaces. C99 and C++. Only libfletching has these functions.
+// The validation layer of libfletching: wraps a stream or the handler of an async stream and
+// reports each call that breaks a rule of the Arrow C interfaces. C99 and C++. Only libfletching
+// has these functions.
 //
-// Threads: a wrapped stream reports overlapping calls. Any thread may call the other functions.
+// Threads: a wrapped stream reports overlapping calls, a wrapped handler overlapping handler calls.
+// Any thread may call the other functions.
 #ifndef FLETCHING_VALIDATE_H
 #define FLETCHING_VALIDATE_H
 
@@ -67,9 +69,30 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);
 
-/** Reports every schema and batch of a validated stream that is not released yet, to the report of
- * its stream. Returns how many there are, or -1 without memory. Call it when the consumer is done.
- */
+/** Takes the handler that a consumer has made, and writes a handler for the producer to the same
+ * place. It validates every call of the producer. The consumer finds in `producer` an object that
+ * validates its calls: request, cancel, and extract_data of every task.
+ *
+ * Lifetime: the consumer's handler stays where it is, unchanged, until the producer has called
+ * release of the new one, which calls release of the consumer's. The caller releases the new
+ * handler if no producer takes it. Its memory belongs to the layer, as does that of the producer
+ * object: both stay valid until 4,096 later streams, schemas, tasks and batches are released, so
+ * that a late call is a finding and not a crash. A call after release is refused (EINVAL), and so
+ * is a handler call beside another one; a release beside another call takes effect when that call
+ * returns. A request or cancel before on_schema is made inside on_schema.
+ *
+ * The layer cannot know whether an error came before a cancel: it reports an on_error after cancel
+ * unless a request or extraction has failed.
+ *
+ * EINVAL for NULL and an unknown size or level; ENOMEM. An error leaves the handler unchanged. A
+ * missing callback is a finding; it is answered with ENOSYS. */
+FLETCHING_EXPORT int FletchingValidateAsyncHandler(struct ArrowAsyncDeviceStreamHandler** handler,
+                                                   const struct FletchingValidateOptions* options,
+                                                   struct FletchingMessage* message);
+
+/** Reports every schema and batch of a validated stream that is not released yet, every handler of
+ * an async stream that is not released, and every task that is not extracted, to the report of its
+ * stream. Returns how many there are, or -1 without memory. Call it when the consumer is done. */
 FLETCHING_EXPORT int64_t FletchingValidateLive(void);
 
 /** Compares an array with its schema, as level SHAPE does with every batch: reads the structs,

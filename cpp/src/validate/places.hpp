@@ -52,6 +52,66 @@ inline constexpr StreamRules kDeviceStreamRules = FLETCHING_STREAM_RULES(device_
 inline constexpr Rule kDeviceRules[] = {Rule::device_stream_device_type_set,
                                         Rule::device_stream_one_device_type};
 
+/// The checks of async streams.
+inline constexpr Rule kAsyncRules[] = {Rule::async_handlers_serialized,
+                                       Rule::async_error_ends_stream,
+                                       Rule::async_handler_failure_ends_stream,
+                                       Rule::async_schema_set,
+                                       Rule::async_schema_first_and_once,
+                                       Rule::async_schema_returns_errno,
+                                       Rule::async_schema_only_release_after_failure,
+                                       Rule::async_schema_moved_or_released,
+                                       Rule::async_schema_released_independently,
+                                       Rule::async_schema_pointer_not_kept,
+                                       Rule::async_next_set,
+                                       Rule::async_next_same_schema,
+                                       Rule::async_next_not_concurrent,
+                                       Rule::async_next_returns_errno,
+                                       Rule::async_next_only_release_after_failure,
+                                       Rule::async_next_null_task_is_end,
+                                       Rule::async_next_task_copied,
+                                       Rule::async_next_task_lives_during_call,
+                                       Rule::async_next_metadata_encoding,
+                                       Rule::async_error_set,
+                                       Rule::async_error_then_release_only,
+                                       Rule::async_error_errno_codes,
+                                       Rule::async_error_texts_live_during_call,
+                                       Rule::async_error_metadata_encoding,
+                                       Rule::async_error_calls_no_producer,
+                                       Rule::async_release_set,
+                                       Rule::async_release_always_called,
+                                       Rule::async_release_last,
+                                       Rule::async_release_calls_no_producer,
+                                       Rule::async_release_like_array,
+                                       Rule::async_handler_ready_when_passed,
+                                       Rule::async_handler_producer_set_first,
+                                       Rule::async_handler_producer_not_before_schema,
+                                       Rule::async_handler_private_data_untouched,
+                                       Rule::async_task_extract_set,
+                                       Rule::async_task_extracted_once,
+                                       Rule::async_task_null_accepted,
+                                       Rule::async_task_failure_then_on_error,
+                                       Rule::async_task_returns_errno,
+                                       Rule::async_task_array_released_separately,
+                                       Rule::async_task_private_data_untouched,
+                                       Rule::async_request_set,
+                                       Rule::async_request_not_synchronous,
+                                       Rule::async_request_scheduled,
+                                       Rule::async_request_not_exceeded,
+                                       Rule::async_request_positive,
+                                       Rule::async_request_refused_when_not_positive,
+                                       Rule::async_request_nothing_after_cancel,
+                                       Rule::async_cancel_set,
+                                       Rule::async_cancel_stops,
+                                       Rule::async_cancel_idempotent,
+                                       Rule::async_cancel_calls_no_handler,
+                                       Rule::async_cancel_no_on_error,
+                                       Rule::async_producer_device_type_set,
+                                       Rule::async_producer_one_device_type,
+                                       Rule::async_producer_metadata_encoding,
+                                       Rule::async_producer_private_data_untouched,
+                                       Rule::async_producer_outlives_handler};
+
 /// The rules of structs that the hooks of schemas and batches report.
 inline constexpr Rule kHookRules[] = {Rule::schema_release_set, Rule::schema_private_data_untouched,
                                       Rule::array_private_data_untouched, Rule::release_once,
@@ -111,7 +171,17 @@ inline constexpr const char* kLaterRead = "a read of memory is no call";
 inline constexpr const char* kSeparateText = "shown by a text that is freed at the next call";
 inline constexpr const char* kConsumerBranch = "what a consumer makes of the array is no call";
 
+inline constexpr const char* kFreedCopy =
+    "shown by a copy of the text that is freed after the call";
+
 inline constexpr Unchecked kUnchecked[] = {
+    {Rule::async_next_metadata_copied, Kind::stress, kFreedCopy},
+    {Rule::async_error_texts_copied, Kind::stress, kFreedCopy},
+    {Rule::async_request_adds_up, Kind::not_observable,
+     "a producer may wait for its data: fewer tasks than were requested are no fault yet"},
+    {Rule::async_producer_metadata_lives, Kind::stress,
+     "shown by a read of the metadata in every call; without a memory checker it may crash"},
+    {Rule::async_producer_freed_by_producer, Kind::not_observable, "to free memory is no call"},
     {Rule::stream_error_text_lifetime, Kind::stress, kSeparateText},
     {Rule::stream_error_text_copied, Kind::stress, kSeparateText},
     {Rule::stream_result_end_checked, Kind::not_observable, kConsumerBranch},
@@ -146,8 +216,8 @@ constexpr bool is_checked(Rule rule) {
   const auto is_in = [=](const auto& rules) {
     return std::ranges::find(rules, rule) != std::ranges::end(rules);
   };
-  return is_in(kDeviceRules) || is_in(kHookRules) || is_in(kShapeRules) || is_in(kDataRules) ||
-         has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
+  return is_in(kDeviceRules) || is_in(kAsyncRules) || is_in(kHookRules) || is_in(kShapeRules) ||
+         is_in(kDataRules) || has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
 }
 
 constexpr bool has_kind(Rule rule) {
@@ -166,6 +236,7 @@ constexpr bool is_complete(std::string_view family) {
 }
 static_assert(is_complete("c-stream"));
 static_assert(is_complete("c-device-stream"));
+static_assert(is_complete("c-async-stream"));
 
 }  // namespace fletching::validate
 

@@ -83,6 +83,29 @@ class Log {
   std::size_t noted_ = 0;
 };
 
+/// Builds the texts of a finding. Without memory the finding has no texts.
+template <class Make>
+std::string text_or_empty(const Make& make) noexcept {
+  try {
+    return make();
+  } catch (...) {
+    return {};
+  }
+}
+
+/// The path of a finding: "get_next[2].array".
+struct Path {
+  [[nodiscard]] std::string text() const {
+    std::string text(call);
+    if (index >= 0) text.append("[").append(std::to_string(index)).append("]");
+    return text.append(member);
+  }
+
+  const char* call = "";
+  std::int64_t index = -1;  // none
+  const char* member = "";
+};
+
 /// A wrapped object. private_data of its struct points to it.
 struct Record {
   Record() = default;
@@ -90,15 +113,15 @@ struct Record {
   Record& operator=(const Record&) = delete;
   virtual ~Record() = default;
 
-  void report(Rule rule, const char* path, const char* message,
+  void report(Rule rule, const Path& at, const char* message,
               const char* party = nullptr) noexcept {
-    log->report(facts(rule), party, path, message);
+    log->report(facts(rule), party, text_or_empty([&] { return at.text(); }).c_str(), message);
   }
 
   std::shared_ptr<Log> log;
-  std::string path;                         // "get_next[2].array"
-  const Rule* live_rule = nullptr;          // of a schema or batch that is never released
-  std::atomic<const void*> self = nullptr;  // where the struct was last seen
+  Path path;
+  std::atomic<const Rule*> live_rule = nullptr;  // of an object that is never released
+  std::atomic<const void*> self = nullptr;       // where the struct was last seen
   std::atomic<bool> released = false;
 };
 
@@ -115,6 +138,11 @@ class Records {
   void add(const std::shared_ptr<Record>& record) {
     const std::scoped_lock lock(mutex_);
     known_.emplace(record.get(), record);
+  }
+
+  void remove(const Record& record) noexcept {
+    const std::scoped_lock lock(mutex_);
+    known_.erase(&record);
   }
 
   /// Returns the record at an address, or NULL if no record of this type is there.

@@ -1,160 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker of streams, for both kinds, and of the schemas and batches that they hand out.
+// The checker of streams, for both kinds.
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <optional>
-#include <type_traits>
 
 #include "fletching/check_array.hpp"
-#include "fletching/check_data.hpp"
-#include "fletching/detail/message.hpp"
 #include "fletching/detail/schema_copy.hpp"
-#include "fletching/detail/text.hpp"
 #include "fletching/owner.hpp"
-#include "fletching/sync_event.hpp"
+#include "hooks.hpp"
 #include "places.hpp"
 #include "record.hpp"
 
 namespace fletching::validate {
 namespace {
-
-constexpr std::size_t kMostText = std::size_t{1} << 16U;  // more of an error text is not checked
-constexpr int kMostErrno = 4095;                          // the largest of any platform
-
-std::string numbered(const char* call, std::int64_t index) {
-  return std::string(call) + "[" + std::to_string(index) + "]";
-}
-
-/// Builds the texts of a finding. Without memory the finding has no texts.
-template <class Make>
-std::string text_or_empty(const Make& make) noexcept {
-  try {
-    return make();
-  } catch (...) {
-    return {};
-  }
-}
-
-// --- Schemas and batches ---
-
-template <class Base>
-struct Tracked : Record {
-  Base inner{};  // release and private_data of the producer
-};
-
-template <class Base>
-constexpr Rule kPrivateDataRule =
-    std::is_same_v<Base, ArrowSchema> ? Rule::schema_private_data_untouched
-                                      : Rule::array_private_data_untouched;
-
-/// Returns the record of a struct. If private_data was changed, looks for the struct's address.
-template <class Kind, class Raw>
-std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
-  auto record = Records::get().find<Kind>(self->private_data);
-  if (record != nullptr) {
-    record->self = self;
-    return record;
-  }
-  record = Records::get().find_struct<Kind>(self);
-  if (record != nullptr) {
-    record->report(private_data_rule, record->path.c_str(),
-                   "private_data was changed: expected the value of the producer");
-  } else {
-    std::fprintf(stderr,
-                 "fletching: a call on a validated struct with an unknown private_data (rule %s)\n",
-                 facts(private_data_rule).id);
-  }
-  return record;
-}
-
-/// Calls the release callback of the producer on a copy: it may free the memory of *self.
-template <class Base>
-void release_tracked(Base* self) noexcept {
-  const auto record = record_of<Tracked<Base>>(self, kPrivateDataRule<Base>);
-  if (record == nullptr) {
-    self->release = nullptr;
-    return;
-  }
-  if (record->released.exchange(true)) {
-    self->release = nullptr;
-    return record->report(Rule::release_once, record->path.c_str(),
-                          "release was called again: expected one call for all copies");
-  }
-  Base moved = *self;
-  self->release = nullptr;
-  moved.release = record->inner.release;
-  moved.private_data = record->inner.private_data;
-  moved.release(&moved);
-  if (moved.release != nullptr) {
-    record->report(Rule::release_marks_released, record->path.c_str(),
-                   "release is not NULL after the callback: expected NULL");
-  }
-  Records::get().retire(*record);
-}
-
-/// Hooks the release of a schema or batch. Without memory it passes unwatched.
-template <class Base>
-void track(Base* base, const std::shared_ptr<Log>& log, const Rule& live_rule,
-           const std::string& path) noexcept {
-  try {
-    const auto record = std::make_shared<Tracked<Base>>();
-    record->log = log;
-    record->path = path;
-    record->live_rule = &live_rule;
-    record->self = base;
-    record->inner = *base;
-    Records::get().add(record);
-    base->release = &release_tracked<Base>;
-    base->private_data = record.get();
-  } catch (...) {  // NOLINT(bugprone-empty-catch)
-  }
-}
-
-RuleFacts facts_of(std::string_view id) noexcept {
-  for (const RuleFacts& entry : kRules) {
-    if (entry.id == id) return entry;
-  }
-  // A limit of the checks. NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
-  return {id.data(), "error", id == "limit.event" ? "both" : "producer", ""};
-}
-
-/// Whether the layer reads the buffers of an array. Waits for its event on the host.
-Result<bool> may_read_data(const ArrowArray& /*array*/) noexcept { return true; }
-Result<bool> may_read_data(const ArrowDeviceArray& array) noexcept {
-  if (!is_host_readable(array.device_type) || array.array.release == nullptr) return false;
-  const Status waited = SyncEvent(array).synchronize();
-  if (!waited) return waited.error();
-  return true;
-}
-
-template <class Raw>
-Result<ArrayFindings> check_at_level(const ArrowSchema& schema, const Raw& array,
-                                     std::int32_t level) noexcept {
-  if (level < FLETCHING_VALIDATE_DATA) return check_array(schema, array);
-  const Result<bool> may_read = may_read_data(array);
-  if (may_read.ok() && *may_read) return check_data(schema, array);
-  Result<ArrayFindings> found = check_array(schema, array);
-  if (!found || may_read.ok()) return found;
-  return detail::guarded([&]() -> Result<ArrayFindings> {
-    found->list.push_back({"limit.event", "array.sync_event", may_read.error().message()});
-    return std::move(found);
-  });
-}
-
-template <class Raw>
-Result<std::int64_t> report_array(const ArrowSchema& schema, const Raw& array,
-                                  const std::string& prefix, Log& log) noexcept {
-  const Result<ArrayFindings> found = check_at_level(schema, array, log.level());
-  if (!found) return found.error();
-  for (const ArrayFinding& finding : found->list) {
-    log.report(facts_of(finding.rule), nullptr,
-               text_or_empty([&] { return prefix + finding.path; }).c_str(),
-               finding.message.c_str());
-  }
-  return static_cast<std::int64_t>(found->list.size());
-}
 
 // --- Streams ---
 
@@ -192,11 +51,11 @@ class Call {
       : stream_(record_of<Stream<Raw>>(self, rules().private_data_untouched)) {
     if (stream_ == nullptr) return;
     if (stream_->inside.exchange(true)) {
-      stream_->report(rules().calls_serialized, name,
+      stream_->report(rules().calls_serialized, {name},
                       "two calls at once: expected one call at a time");
       stream_ = nullptr;
     } else if (stream_->released) {
-      refuse(after_release, name, "called on a released stream: expected no call after release");
+      refuse(after_release, {name}, "called on a released stream: expected no call after release");
     }
   }
   Call(const Call&) = delete;
@@ -210,7 +69,7 @@ class Call {
   Stream<Raw>* operator->() const noexcept { return stream_.get(); }
 
  private:
-  void refuse(Rule rule, const char* path, const char* message) noexcept {
+  void refuse(Rule rule, const Path& path, const char* message) noexcept {
     stream_->report(rule, path, message, "consumer");
     stream_->inside = false;
     stream_ = nullptr;
@@ -224,19 +83,15 @@ template <class Raw>
 void check_code(const Call<Raw>& call, const char* name, std::int64_t index, int code) noexcept {
   call->failed = code != 0;
   call->log->note(name, index, code);
-  if (code >= 0 && code <= kMostErrno) return;
-  const auto message = text_or_empty([&] {
-    return "result is no errno value: expected 0 to " + std::to_string(kMostErrno) + ", got " +
-           std::to_string(code);
-  });
-  call->report(call.rules().errno_codes,
-               text_or_empty([&] { return numbered(name, index); }).c_str(), message.c_str());
+  if (is_errno(code)) return;
+  call->report(call.rules().errno_codes, {name, index},
+               text_or_empty([&] { return errno_message(code); }).c_str());
 }
 
 /// Keeps the formats of the first schema, and compares each later one with them.
 template <class Raw>
 void check_schema_constant(const Call<Raw>& call, const ArrowSchema& schema,
-                           const std::string& path) noexcept {
+                           const Path& path) noexcept {
   if (call->log->level() < FLETCHING_VALIDATE_SHAPE) return;
   if (!call->formats) {
     if (Result<Schema> copy = detail::copy_formats(schema)) call->formats = *std::move(copy);
@@ -244,7 +99,7 @@ void check_schema_constant(const Call<Raw>& call, const ArrowSchema& schema,
   }
   const Status same = verify_same_types(**call->formats, schema);
   if (same || same.error().code() != EINVAL) return;
-  call->report(call.rules().schema_constant, path.c_str(),
+  call->report(call.rules().schema_constant, path,
                text_or_empty([&] { return std::string(same.error().message()); }).c_str());
 }
 
@@ -257,10 +112,9 @@ int get_schema(Raw* self, ArrowSchema* out) noexcept {
       call->inner.get_schema == nullptr ? ENOSYS : call->inner.get_schema(&call->inner, out);
   check_code(call, "get_schema", index, code);
   if (code != 0 || out == nullptr) return code;
-  const auto path = text_or_empty([&] { return numbered("get_schema", index) + ".schema"; });
+  const Path path{"get_schema", index, ".schema"};
   if (out->release == nullptr) {
-    call->report(Rule::schema_release_set, path.c_str(),
-                 "schema is released: expected a live schema");
+    call->report(Rule::schema_release_set, path, "schema is released: expected a live schema");
     return code;
   }
   check_schema_constant(call, *out, path);
@@ -269,30 +123,28 @@ int get_schema(Raw* self, ArrowSchema* out) noexcept {
 }
 
 void check_device(const Call<ArrowArrayStream>& /*call*/, const ArrowArray& /*batch*/,
-                  const std::string& /*path*/) noexcept {}
+                  const Path& /*path*/) noexcept {}
 void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArray& batch,
-                  const std::string& path) noexcept {
+                  const Path& path) noexcept {
   if (batch.device_type == call->inner.device_type) return;
   const auto message = text_or_empty([&] {
     return "device_type differs from the stream's: expected " +
            std::to_string(call->inner.device_type) + ", got " + std::to_string(batch.device_type);
   });
-  call->report(Rule::device_stream_one_device_type, path.c_str(), message.c_str());
+  call->report(Rule::device_stream_one_device_type, path, message.c_str());
 }
 
 /// A live batch after the end of the stream, on another device, or of another shape or content.
 template <class Raw, class Batch>
-void check_batch(const Call<Raw>& call, const Batch& batch, const std::string& path) noexcept {
+void check_batch(const Call<Raw>& call, const Batch& batch, const Path& path) noexcept {
   if (call->ended) {
-    call->report(call.rules().end_is_released_array, path.c_str(),
+    call->report(call.rules().end_is_released_array, path,
                  "a batch came after the end: expected a released array");
   }
   check_device(call, batch, path);
   if (!call->formats) return;
   // Without memory the batch is not compared.
-  (void)report_array(**call->formats, batch,
-                     text_or_empty([&] { return path.substr(0, path.rfind('.') + 1); }),
-                     *call->log);
+  (void)report_array(**call->formats, batch, {path.call, path.index, "."}, *call->log);
 }
 
 template <class Raw, class Batch>
@@ -309,19 +161,10 @@ int get_next(Raw* self, Batch* out) noexcept {
     call->ended = true;
     return code;
   }
-  const auto path = text_or_empty([&] { return numbered("get_next", index) + ".array"; });
+  const Path path{"get_next", index, ".array"};
   check_batch(call, *out, path);
   track(&base, call->log, call.rules().released_independently, path);
   return code;
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = detail::utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 template <class Raw>
@@ -329,9 +172,9 @@ const char* get_last_error(Raw* self) noexcept {
   const Call<Raw> call(self, "get_last_error", Call<Raw>::rules().get_last_error_after_release);
   if (!call) return nullptr;
   const std::int64_t index = call->texts++;
-  const auto path = text_or_empty([&] { return numbered("get_last_error", index); });
+  const Path path{"get_last_error", index};
   if (!call->failed) {
-    call->report(call.rules().get_last_error_only_after_error, path.c_str(),
+    call->report(call.rules().get_last_error_only_after_error, path,
                  "the last call returned 0: expected a call after an error only");
   }
   const char* const text =
@@ -341,8 +184,7 @@ const char* get_last_error(Raw* self) noexcept {
   const void* const end = std::memchr(text, '\0', kMostText);
   if (end != nullptr &&
       !is_utf8({text, static_cast<std::size_t>(static_cast<const char*>(end) - text)})) {
-    call->report(call.rules().error_text, path.c_str(),
-                 "text is not UTF-8: expected UTF-8 or NULL");
+    call->report(call.rules().error_text, path, "text is not UTF-8: expected UTF-8 or NULL");
   }
   return text;
 }
@@ -357,7 +199,7 @@ void release(Raw* self) noexcept {
   moved.release(&moved);
   call->log->note("release", 0, 0);
   if (moved.release != nullptr) {
-    call->report(call.rules().release_like_array, "release",
+    call->report(call.rules().release_like_array, {"release"},
                  "release is not NULL after the callback: expected NULL", "producer");
   }
   Records::get().retire(*call.operator->());
@@ -365,28 +207,10 @@ void release(Raw* self) noexcept {
 
 // --- The C functions ---
 
-int failed(FletchingMessage* message, int code, std::string_view text) noexcept {
-  detail::write_message(message, text);
-  return code;
-}
-
-const char* check_options(const FletchingValidateOptions* options) noexcept {
-  if (options == nullptr) return nullptr;
-  if (options->size != sizeof *options) return "options: size is unknown";
-  const bool known =
-      options->level >= FLETCHING_VALIDATE_PROTOCOL && options->level <= FLETCHING_VALIDATE_DATA;
-  return known ? nullptr : "options: level is unknown";
-}
-
-FletchingValidateOptions options_or_default(const FletchingValidateOptions* options) noexcept {
-  if (options != nullptr) return *options;
-  return {sizeof(FletchingValidateOptions), FLETCHING_VALIDATE_PROTOCOL, nullptr, nullptr};
-}
-
 void check_device_type(const Stream<ArrowArrayStream>& /*stream*/) noexcept {}
 void check_device_type(Stream<ArrowDeviceArrayStream>& stream) noexcept {
   if (stream.inner.device_type != 0) return;
-  stream.report(Rule::device_stream_device_type_set, "stream.device_type",
+  stream.report(Rule::device_stream_device_type_set, {"stream.device_type"},
                 "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
 }
 
@@ -394,7 +218,7 @@ template <class Raw>
 void check_callbacks(Stream<Raw>& stream) noexcept {
   const auto check = [&](bool is_set, const char* path) {
     if (is_set) return;
-    stream.report(Traits<Raw>::kRules.callbacks_set, path, "is NULL: expected a callback");
+    stream.report(Traits<Raw>::kRules.callbacks_set, {path}, "is NULL: expected a callback");
   };
   check(stream.inner.get_schema != nullptr, "stream.get_schema");
   check(stream.inner.get_next != nullptr, "stream.get_next");
@@ -410,7 +234,7 @@ int wrap(Raw* raw, const FletchingValidateOptions* options, FletchingMessage* me
   try {
     const auto stream = std::make_shared<Stream<Raw>>();
     stream->log = std::make_shared<Log>(options_or_default(options));
-    stream->path = "stream.private_data";
+    stream->path = {"stream.private_data"};
     stream->self = raw;
     stream->inner = *raw;
     Records::get().add(stream);
@@ -436,9 +260,9 @@ int check(const ArrowSchema* schema, const Raw* array, const FletchingValidateOp
   }
   if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
   Log log(options_or_default(options));
-  const Result<std::int64_t> found = report_array(*schema, *array, {}, log);
+  const Result<ArrayReport> found = report_array(*schema, *array, {}, log);
   if (!found) return failed(message, found.error().code(), found.error().message());
-  if (findings != nullptr) *findings = *found;
+  if (findings != nullptr) *findings = found->findings;
   return failed(message, 0, "");
 }
 
@@ -474,7 +298,7 @@ int64_t FletchingValidateLive(void) {  // NOLINT(modernize-redundant-void-arg): 
   try {
     const auto live = fletching::validate::Records::get().live();
     for (const auto& record : live) {
-      record->report(*record->live_rule, record->path.c_str(),
+      record->report(*record->live_rule.load(), record->path,
                      "is not released: expected a release");
     }
     return static_cast<int64_t>(live.size());

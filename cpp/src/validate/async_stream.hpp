@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The records of a validated async stream.
+#ifndef FLETCHING_SRC_VALIDATE_ASYNC_STREAM_HPP
+#define FLETCHING_SRC_VALIDATE_ASYNC_STREAM_HPP
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "async_protocol.hpp"
+#include "fletching/abi.h"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "hooks.hpp"
+#include "record.hpp"
+
+namespace fletching::validate {
+
+inline constexpr std::size_t kMostMetadata = std::size_t{1} << 26U;  // a larger block is malformed
+
+struct Controls;
+
+struct AsyncStream : Record {
+  ArrowAsyncDeviceStreamHandler outer{};           // for the producer
+  ArrowAsyncDeviceStreamHandler* inner = nullptr;  // of the consumer
+  ArrowAsyncDeviceStreamHandler given{};           // *inner when it was wrapped
+  ArrowSchema lent{};                              // during on_schema
+  Controls* controls = nullptr;
+  std::array<std::atomic<std::int64_t>, 10> calls{};  // by Call
+  std::atomic<ArrowAsyncProducer*> producer = nullptr;
+  std::atomic<ArrowDeviceType> device_type = 0;
+
+  std::mutex mutex;  // of the members below; not held during a callback
+  AsyncProtocol protocol;
+  std::shared_ptr<const Schema> formats;  // at level SHAPE
+
+  template <class Use>
+  auto with_protocol(const Use& use) noexcept {
+    const std::scoped_lock lock(mutex);
+    return use(protocol);
+  }
+};
+
+/// The producer object for the consumer.
+struct Controls : Record {
+  std::shared_ptr<AsyncStream> stream;
+  ArrowAsyncProducer shown{};
+};
+
+struct Task : Record {
+  std::shared_ptr<AsyncStream> stream;
+  std::int64_t index = 0;
+  ArrowAsyncTask inner{};
+  ArrowAsyncTask shown{};
+  std::atomic<bool> is_lent = true;  // on_next_task has not returned
+  std::atomic<bool> is_refused = false;
+};
+
+/// A call of a stream that runs on this thread.
+class Inside {
+ public:
+  Inside(const AsyncStream* stream, Call call) noexcept : stream_(stream), call_(call) {
+    innermost_ = this;
+  }
+  ~Inside() { innermost_ = outer_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+  /// The innermost call of the stream on this thread.
+  static Call of(const AsyncStream* stream) noexcept {
+    const Inside* inside = innermost_;
+    while (inside != nullptr && inside->stream_ != stream) inside = inside->outer_;
+    return inside == nullptr ? Call::kNone : inside->call_;
+  }
+
+ private:
+  const AsyncStream* stream_;
+  Call call_;
+  const Inside* outer_ = innermost_;
+  FLETCHING_DETAIL_LOCAL static inline thread_local const Inside* innermost_ = nullptr;
+};
+
+constexpr const char* name_of(Call call) noexcept {
+  switch (call) {
+    case Call::kSchema:
+      return "on_schema";
+    case Call::kTask:
+    case Call::kEnd:
+      return "on_next_task";
+    case Call::kError:
+      return "on_error";
+    case Call::kRequest:
+      return "request";
+    case Call::kCancel:
+    case Call::kLateCancel:
+      return "cancel";
+    case Call::kExtract:
+      return "extract_data";
+    default:
+      return "release";
+  }
+}
+
+constexpr Path path_of(Call call, std::int64_t index, const char* member = "") noexcept {
+  return {name_of(call), call == Call::kRelease ? -1 : index, member};
+}
+
+inline std::int64_t next_index(AsyncStream& stream, Call call) noexcept {
+  const Call counter = call == Call::kEnd          ? Call::kTask
+                       : call == Call::kLateCancel ? Call::kCancel
+                                                   : call;
+  return stream.calls[static_cast<std::size_t>(counter)]++;
+}
+
+inline void report(AsyncStream& stream, const Verdict& verdict, Call call,
+                   std::int64_t index) noexcept {
+  for (const Verdict::Broken& broken : verdict) {
+    stream.report(broken.rule, path_of(call, index), broken.message, broken.party);
+  }
+}
+
+inline void check_code(AsyncStream& stream, Rule rule, int code, const Path& path) noexcept {
+  if (is_errno(code)) return;
+  stream.report(rule, path, text_or_empty([&] { return errno_message(code); }).c_str());
+}
+
+// The hooks of the consumer's calls.
+
+int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept;
+void request(ArrowAsyncProducer* self, std::int64_t n) noexcept;
+void cancel(ArrowAsyncProducer* self) noexcept;
+/// Makes the calls that came before on_schema.
+void call_early(AsyncStream& stream) noexcept;
+
+}  // namespace fletching::validate
+
+#endif  // FLETCHING_SRC_VALIDATE_ASYNC_STREAM_HPP

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hooks of schemas and batches, and helpers for the checkers of all streams.
+#ifndef FLETCHING_SRC_VALIDATE_HOOKS_HPP
+#define FLETCHING_SRC_VALIDATE_HOOKS_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "fletching/check_array.hpp"
+#include "fletching/check_data.hpp"
+#include "fletching/detail/message.hpp"
+#include "fletching/detail/text.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/sync_event.hpp"
+#include "fletching/validate.h"
+#include "record.hpp"
+#include "rules.hpp"
+
+namespace fletching::validate {
+
+inline constexpr std::size_t kMostText = std::size_t{1}
+                                         << 16U;  // more of an error text is not checked
+inline constexpr int kMostErrno = 4095;           // the largest of any platform
+
+/// Whether a result is 0 or an errno value.
+constexpr bool is_errno(int code) noexcept { return code >= 0 && code <= kMostErrno; }
+
+inline std::string errno_message(int code) {
+  return "result is no errno value: expected 0 to " + std::to_string(kMostErrno) + ", got " +
+         std::to_string(code);
+}
+
+template <class Base>
+struct Tracked : Record {
+  Base inner{};  // release and private_data of the producer
+};
+
+template <class Base>
+inline constexpr Rule kPrivateDataRule =
+    std::is_same_v<Base, ArrowSchema> ? Rule::schema_private_data_untouched
+                                      : Rule::array_private_data_untouched;
+
+/// Returns the record of a struct. If private_data was changed, looks for the struct's address.
+template <class Kind, class Raw>
+std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
+  auto record = Records::get().find<Kind>(self->private_data);
+  if (record != nullptr) {
+    record->self = self;
+    return record;
+  }
+  record = Records::get().find_struct<Kind>(self);
+  if (record != nullptr) {
+    record->report(private_data_rule, record->path,
+                   "private_data was changed: expected the value that was handed over");
+  } else {
+    std::fprintf(stderr,
+                 "fletching: a call on a validated struct with an unknown private_data (rule %s)\n",
+                 facts(private_data_rule).id);
+  }
+  return record;
+}
+
+/// Calls the release callback of the producer on a copy: it may free the memory of *self.
+template <class Base>
+void release_tracked(Base* self) noexcept {
+  const auto record = record_of<Tracked<Base>>(self, kPrivateDataRule<Base>);
+  if (record == nullptr) {
+    self->release = nullptr;
+    return;
+  }
+  if (record->released.exchange(true)) {
+    self->release = nullptr;
+    return record->report(Rule::release_once, record->path,
+                          "release was called again: expected one call for all copies");
+  }
+  Base moved = *self;
+  self->release = nullptr;
+  moved.release = record->inner.release;
+  moved.private_data = record->inner.private_data;
+  moved.release(&moved);
+  if (moved.release != nullptr) {
+    record->report(Rule::release_marks_released, record->path,
+                   "release is not NULL after the callback: expected NULL");
+  }
+  Records::get().retire(*record);
+}
+
+/// Hooks the release of a schema or batch. Without memory it passes unwatched.
+template <class Base>
+void track(Base* base, const std::shared_ptr<Log>& log, const Rule& live_rule,
+           const Path& path) noexcept {
+  try {
+    const auto record = std::make_shared<Tracked<Base>>();
+    record->log = log;
+    record->path = path;
+    record->live_rule = &live_rule;
+    record->self = base;
+    record->inner = *base;
+    Records::get().add(record);
+    base->release = &release_tracked<Base>;
+    base->private_data = record.get();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+/// Makes a struct as the producer had filled it.
+template <class Base>
+void untrack(Base* base) noexcept {
+  if (base->release != &release_tracked<Base>) return;
+  const auto record = Records::get().find<Tracked<Base>>(base->private_data);
+  if (record == nullptr || record->released.exchange(true)) return;
+  base->release = record->inner.release;
+  base->private_data = record->inner.private_data;
+  Records::get().retire(*record);
+}
+
+inline RuleFacts facts_of(std::string_view id) noexcept {
+  for (const RuleFacts& entry : kRules) {
+    if (entry.id == id) return entry;
+  }
+  // A limit of the checks. NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
+  return {id.data(), "error", id == "limit.event" ? "both" : "producer", ""};
+}
+
+/// Whether the layer reads the buffers of an array. Waits for its event on the host.
+inline Result<bool> may_read_data(const ArrowArray& /*array*/) noexcept { return true; }
+inline Result<bool> may_read_data(const ArrowDeviceArray& array) noexcept {
+  if (!is_host_readable(array.device_type) || array.array.release == nullptr) return false;
+  const Status waited = SyncEvent(array).synchronize();
+  if (!waited) return waited.error();
+  return true;
+}
+
+template <class Raw>
+Result<ArrayFindings> check_at_level(const ArrowSchema& schema, const Raw& array,
+                                     std::int32_t level) noexcept {
+  if (level < FLETCHING_VALIDATE_DATA) return check_array(schema, array);
+  const Result<bool> may_read = may_read_data(array);
+  if (may_read.ok() && *may_read) return check_data(schema, array);
+  Result<ArrayFindings> found = check_array(schema, array);
+  if (!found || may_read.ok()) return found;
+  return detail::guarded([&]() -> Result<ArrayFindings> {
+    found->list.push_back({"limit.event", "array.sync_event", may_read.error().message()});
+    return std::move(found);
+  });
+}
+
+struct ArrayReport {
+  std::int64_t findings = 0;
+  bool is_other_type = false;  // than the schema's
+};
+
+/// Whether the rule compares an array with the type of its schema.
+inline bool compares_types(std::string_view rule) noexcept {
+  static constexpr Rule kRulesOfTypes[] = {
+      Rule::array_n_buffers_of_type, Rule::array_n_children_of_type,
+      Rule::array_dictionary_when_encoded, Rule::array_dictionary_null_otherwise};
+  return std::ranges::any_of(kRulesOfTypes,
+                             [=](Rule of_type) { return rule == facts(of_type).id; });
+}
+
+template <class Raw>
+Result<ArrayReport> report_array(const ArrowSchema& schema, const Raw& array, const Path& prefix,
+                                 Log& log) noexcept {
+  const Result<ArrayFindings> found = check_at_level(schema, array, log.level());
+  if (!found) return found.error();
+  ArrayReport report;
+  for (const ArrayFinding& finding : found->list) {
+    log.report(facts_of(finding.rule), nullptr,
+               text_or_empty([&] { return prefix.text() + finding.path; }).c_str(),
+               finding.message.c_str());
+    ++report.findings;
+    report.is_other_type = report.is_other_type || compares_types(finding.rule);
+  }
+  return report;
+}
+
+inline bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = detail::utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+inline int failed(FletchingMessage* message, int code, std::string_view text) noexcept {
+  detail::write_message(message, text);
+  return code;
+}
+
+inline const char* check_options(const FletchingValidateOptions* options) noexcept {
+  if (options == nullptr) return nullptr;
+  if (options->size != sizeof *options) return "options: size is unknown";
+  const bool known =
+      options->level >= FLETCHING_VALIDATE_PROTOCOL && options->level <= FLETCHING_VALIDATE_DATA;
+  return known ? nullptr : "options: level is unknown";
+}
+
+inline FletchingValidateOptions options_or_default(
+    const FletchingValidateOptions* options) noexcept {
+  if (options != nullptr) return *options;
+  return {sizeof(FletchingValidateOptions), FLETCHING_VALIDATE_PROTOCOL, nullptr, nullptr};
+}
+
+}  // namespace fletching::validate
+
+#endif  // FLETCHING_SRC_VALIDATE_HOOKS_HPP
