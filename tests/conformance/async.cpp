@@ -9,14 +9,28 @@
 namespace fletching::conformance {
 namespace {
 
-int start_producer(void* name, ArrowAsyncDeviceStreamHandler* handler) {
-  return FletchingHostileStartProducer(static_cast<const char*>(name), handler, nullptr);
+/// Puts the layer around a handler; it reports what this party breaks. It hides from the subject
+/// that a callback of the peer is NULL.
+void validate(ArrowAsyncDeviceStreamHandler** handler, const char* party) {
+  const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_PROTOCOL, party);
+  FletchingValidateAsyncHandler(handler, &options, nullptr);
 }
 
-Answer receive(Run& run, const Case& played, ArrowDeviceArrayStream* out) {
-  return ask(run.subject, run.subject.receive, &start_producer,
-             const_cast<char*>(played.c_str()),  // NOLINT: the context is never written to
-             out);
+/// A producer of the peer. One that breaks no rule has the layer in front of it.
+struct Start {
+  const char* name;
+  bool is_validated;
+};
+
+int start_producer(void* context, ArrowAsyncDeviceStreamHandler* handler) {
+  const auto& start = *static_cast<const Start*>(context);
+  if (start.is_validated) validate(&handler, "consumer");
+  return FletchingHostileStartProducer(start.name, handler, nullptr);
+}
+
+Answer receive(Run& run, const Peer& peer, ArrowDeviceArrayStream* out) {
+  Start start{peer.name.c_str(), peer.outcome == kFletchingHostileAccepted};
+  return ask(run.subject, run.subject.receive, &start_producer, static_cast<void*>(&start), out);
 }
 
 std::int64_t expected_batches(const Case& played) {
@@ -35,7 +49,7 @@ void play_producers(Run& run) {
             [&](Case& played, const Peer& peer) {
               {
                 Held<ArrowDeviceArrayStream> out;
-                const Answer answer = receive(run, played, &out.value);
+                const Answer answer = receive(run, peer, &out.value);
                 if (peer.outcome == kFletchingHostileStalled) {
                   judge(played, peer, answer, true);
                   if (answer.code == 0) read_schema(out.value);
@@ -45,7 +59,7 @@ void play_producers(Run& run) {
               }
               expect_finished(played);
               Held<ArrowDeviceArrayStream> unread;
-              (void)receive(run, played, &unread.value);
+              (void)receive(run, peer, &unread.value);
             });
 }
 
@@ -56,9 +70,10 @@ void play_handlers(Run& run) {
               ArrowAsyncDeviceStreamHandler* handler = nullptr;
               FletchingHostileExportDeviceStream("stream.good", &in.value, nullptr);
               FletchingHostileOpenHandler(played.c_str(), kBatches, &handler, nullptr);
+              const bool lacks_a_callback = played.name().ends_with("-null");
+              if (!lacks_a_callback) validate(&handler, "producer");
               const Answer answer = ask(run.subject, run.subject.send, &in.value, handler);
               played.answered(answer, true);
-              const bool lacks_a_callback = played.name().ends_with("-null");
               if ((answer.code != 0) != lacks_a_callback) {
                 played.wrong(lacks_a_callback ? "expected an error for a callback that is NULL"
                                               : "expected success, got " + answer.text);
@@ -76,6 +91,7 @@ struct Sending {
 
 int send(void* context, ArrowAsyncDeviceStreamHandler* handler) {
   auto& sending = *static_cast<Sending*>(context);
+  validate(&handler, nullptr);
   sending.answer = ask(*sending.subject, sending.subject->send, sending.in, handler);
   return sending.answer.code;
 }

@@ -48,7 +48,9 @@ constexpr std::array kGroups{
 std::mutex g_mutex;
 Case* g_played = nullptr;
 
-void find(void* /*context*/, const FletchingFinding* finding) {
+void find(void* context, const FletchingFinding* finding) {
+  const std::string_view party = finding->party;
+  if (context != nullptr && party != static_cast<const char*>(context) && party != "both") return;
   const std::scoped_lock lock(g_mutex);
   if (g_played == nullptr || g_played->excuses(finding->rule)) return;
   g_played->wrong(
@@ -111,8 +113,9 @@ void Case::answered(const Answer& answer, bool is_read) {
   if (!is_printable(answer.text)) wrong("expected a text that can be printed");
 }
 
-FletchingValidateOptions layer(std::int32_t level) noexcept {
-  return {sizeof(FletchingValidateOptions), level, &find, nullptr};
+FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): find does not write to it
+  return {sizeof(FletchingValidateOptions), level, &find, const_cast<char*>(party)};
 }
 
 bool Run::begin(const char* name) noexcept {

@@ -64,8 +64,8 @@ class Case {
 };
 
 /// Options with which the validation layer reports what is broken, as a fault of the case that is
-/// played then.
-FletchingValidateOptions layer(std::int32_t level) noexcept;
+/// played then. `party`: whose findings count, "producer" or "consumer"; NULL: any.
+FletchingValidateOptions layer(std::int32_t level, const char* party = nullptr) noexcept;
 
 /// A case of the hostile peer (tests/hostile).
 struct Peer {
