@@ -456,10 +456,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       return;
     }
     result =
-        code == ForeignHandler.MISSING
-            ? FletchingException.invalid("handler." + name + ": NULL: expected a callback")
-            : new FletchingException(
-                code, name + ": refused by the consumer: expected 0, got " + code);
+        new FletchingException(code, name + ": refused by the consumer: expected 0, got " + code);
     synchronized (this) {
       stopped = true;
     }

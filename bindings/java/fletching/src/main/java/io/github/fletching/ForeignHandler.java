@@ -6,34 +6,38 @@ import static io.github.fletching.Native.C;
 
 /** The calls of a producer to the handler of a consumer. */
 final class ForeignHandler {
-  /** The code of a callback that is NULL, which no other has. */
-  static final int MISSING = Integer.MIN_VALUE;
-
   private final long handler;
 
+  /** Errors: EINVAL for a callback that is NULL. */
   ForeignHandler(long handler) {
+    require(handler, "on_schema", Callback.HANDLER_ON_SCHEMA);
+    require(handler, "on_next_task", Callback.HANDLER_ON_NEXT_TASK);
+    require(handler, "on_error", Callback.HANDLER_ON_ERROR);
+    require(handler, "release", Callback.HANDLER_RELEASE);
     this.handler = handler;
   }
 
+  private static void require(long handler, String name, Callback callback) {
+    if (callback.in(handler) == 0) {
+      throw FletchingException.invalid("handler." + name + ": NULL: expected a callback");
+    }
+  }
+
   int onSchema(long schema) {
-    return call(Callback.HANDLER_ON_SCHEMA, handler, schema);
+    return (int) Callback.HANDLER_ON_SCHEMA.call(handler, schema);
   }
 
   int onNextTask(long task, long metadata) {
-    return call(Callback.HANDLER_ON_NEXT_TASK, handler, task, metadata);
+    return (int) Callback.HANDLER_ON_NEXT_TASK.call(handler, task, metadata);
   }
 
   void onError(FletchingException error) {
     long text = Native.newText(error.getMessage());
-    call(Callback.HANDLER_ON_ERROR, handler, error.errno(), text, 0);
+    Callback.HANDLER_ON_ERROR.call(handler, error.errno(), text, 0);
     C.free(text);
   }
 
   void release() {
-    call(Callback.HANDLER_RELEASE, handler);
-  }
-
-  private static int call(Callback callback, long... arguments) {
-    return callback.in(arguments[0]) == 0 ? MISSING : (int) callback.call(arguments);
+    Callback.HANDLER_RELEASE.call(handler);
   }
 }
