@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import com.sun.jna.Library;
 import com.sun.jna.Pointer;
-import io.github.fletching.ArrayStream;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.Schema;
 import io.github.fletching.testing.NativeLibraries;
@@ -17,7 +16,6 @@ import java.util.List;
 public final class Corpus {
   public static final int SCHEMA = 1;
   public static final int ARRAY = 2;
-  public static final int STREAM = 3;
 
   private static final int ACCEPT = 1;
 
@@ -39,19 +37,9 @@ public final class Corpus {
 
     String FletchingCorpusText(int index, String key);
 
-    int FletchingCorpusBatches(int index);
-
-    int FletchingCorpusError(int index);
-
     int FletchingCorpusExportSchema(String name, long out, Pointer message);
 
     int FletchingCorpusExportArray(String name, long out, Pointer message);
-
-    int FletchingCorpusExportStream(String name, long out, Pointer message);
-
-    int FletchingCorpusCompareSchema(String name, long schema, Pointer message);
-
-    int FletchingCorpusCompareArray(String name, long array, Pointer message);
 
     int FletchingCorpusFinish(Pointer message);
   }
@@ -60,16 +48,12 @@ public final class Corpus {
   public static final class Case {
     public final String name;
     public final boolean isAccepted;
-    public final int batches;
-    public final int error;
     private final int index;
 
     private Case(int index) {
       this.index = index;
       name = C.FletchingCorpusName(index);
       isAccepted = C.FletchingCorpusVerdict(index) == ACCEPT;
-      batches = C.FletchingCorpusBatches(index);
-      error = C.FletchingCorpusError(index);
     }
 
     /** Why the library answers differently from the verdict; null where it does not. */
@@ -94,23 +78,6 @@ public final class Corpus {
       Raw raw = Raw.deviceArray();
       Peer.call(name, message -> C.FletchingCorpusExportArray(name, raw.address(), message));
       return DeviceArray.wrap(raw.address());
-    }
-
-    /** The stream. */
-    public ArrayStream stream() {
-      Raw raw = Raw.stream();
-      Peer.call(name, message -> C.FletchingCorpusExportStream(name, raw.address(), message));
-      return ArrayStream.wrap(raw.address());
-    }
-
-    /** Fails if the schema differs from the exported one. */
-    public void compareSchema(Schema schema) {
-      Peer.call(name, message -> C.FletchingCorpusCompareSchema(name, schema.address(), message));
-    }
-
-    /** Fails if the array differs from the exported one. */
-    public void compareArray(DeviceArray array) {
-      Peer.call(name, message -> C.FletchingCorpusCompareArray(name, array.address(), message));
     }
 
     /** Fails unless each export was released once. */

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import com.sun.jna.Library;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,20 +15,11 @@ import java.util.function.ToIntFunction;
 
 /** The hostile peer; tests/hostile/hostile.h defines every function. */
 final class Peer {
-  static final int SCHEMA = 1;
-  static final int ARRAY = 2;
   static final int STREAM = 3;
   static final int DEVICE_STREAM = 4;
   static final int PRODUCER = 5;
-  static final int ARRAY_CONSUMER = 6;
-  static final int STREAM_CONSUMER = 7;
-  static final int HANDLER = 8;
 
-  static final int ACCEPTED = 1;
-  static final int REFUSED = 2;
-  static final int REPORTED = 3;
   static final int TOLERATED = 4;
-  static final int STALLED = 5;
 
   static final Functions C = NativeLibraries.load("hostile", Functions.class);
 
@@ -45,27 +35,9 @@ final class Peer {
 
     int FletchingHostileCaseOutcome(int index);
 
-    int FletchingHostileCaseCode(int index);
-
-    int FletchingHostileExportSchema(String name, long out, Pointer message);
-
-    int FletchingHostileExportArray(String name, long schema, long out, Pointer message);
-
-    int FletchingHostileExportStream(String name, long out, Pointer message);
-
     int FletchingHostileExportDeviceStream(String name, long out, Pointer message);
 
-    int FletchingHostileConsumeArray(String name, long array, Pointer message);
-
-    int FletchingHostileConsumeStream(String name, long batches, long stream, Pointer message);
-
-    int FletchingHostileConsumeDeviceStream(
-        String name, long batches, long stream, Pointer message);
-
     int FletchingHostileStartProducer(String name, long handler, Pointer message);
-
-    int FletchingHostileOpenHandler(
-        String name, long batches, PointerByReference out, Pointer message);
 
     int FletchingHostileFinish(Pointer message);
   }
@@ -74,12 +46,10 @@ final class Peer {
   static final class Case {
     final String name;
     final int outcome;
-    final int code;
 
     Case(int index) {
       name = C.FletchingHostileCaseName(index);
       outcome = C.FletchingHostileCaseOutcome(index);
-      code = C.FletchingHostileCaseCode(index);
     }
   }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.sun.jna.Callback;
+import com.sun.jna.Library;
+import com.sun.jna.Pointer;
+import com.sun.jna.Structure;
+import com.sun.jna.ptr.LongByReference;
+import io.github.fletching.testing.NativeLibraries;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** The conformance suite; tests/conformance/include/fletching/conformance.h defines all of it. */
+public final class Conformance {
+  static final int CHECKS_SCHEMAS = 1;
+  static final int CHECKS_FORMATS = 2;
+
+  private static final Functions C = NativeLibraries.load("conformance", Functions.class);
+
+  private Conformance() {}
+
+  // The names are C's: JNA looks them up.
+  interface Functions extends Library {
+    String FletchingConformanceGroup(int index);
+
+    int FletchingConformanceRun(
+        Subject subject, Options options, LongByReference wrong, Pointer message);
+  }
+
+  /** Takes a struct in and hands out another, or hands it to a handler. */
+  public interface Passage extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, long in, long out, Pointer message);
+  }
+
+  /** The same of a schema and an array. */
+  public interface Passages extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, long schema, long array, long outSchema, long out, Pointer message);
+  }
+
+  /** Hands out the stream of a handler that {@code connect} hands to a producer. */
+  public interface Receive extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, Pointer connect, Pointer connectContext, long out, Pointer message);
+  }
+
+  /** FletchingSubject. A function that is null is not supported. */
+  @Structure.FieldOrder({
+    "size",
+    "name",
+    "context",
+    "promises",
+    "schema",
+    "array",
+    "child",
+    "stream",
+    "deviceStream",
+    "tensor",
+    "legacyTensor",
+    "receive",
+    "send"
+  })
+  public static final class Subject extends Structure {
+    public long size;
+    public String name;
+    public Pointer context;
+    public int promises;
+    public Passage schema;
+    public Passages array;
+    public Passages child; // with an index in place of a schema to hand out
+    public Passage stream;
+    public Passage deviceStream;
+    public Passage tensor;
+    public Passage legacyTensor;
+    public Receive receive;
+    public Passage send; // to a handler
+
+    Subject(String name, int promises) {
+      this.name = name;
+      this.promises = promises;
+      size = size();
+    }
+  }
+
+  /** Receives a result, which is six texts. */
+  public interface Report extends Callback {
+    /** Is called after each case. */
+    void call(Pointer context, Pointer result);
+  }
+
+  /** FletchingConformanceOptions. */
+  @Structure.FieldOrder({"size", "group", "caseName", "report", "context"})
+  public static final class Options extends Structure {
+    public long size;
+    public String group;
+    public String caseName;
+    public Report report;
+    public Pointer context;
+
+    Options(String group, String caseName, Report report) {
+      this.group = group;
+      this.caseName = caseName;
+      this.report = report;
+      size = size();
+    }
+  }
+
+  /** The results of a run. */
+  static final class Results {
+    /** The wrong ones in words. */
+    final List<String> wrong = new ArrayList<>();
+
+    /** The number of results by verdict. */
+    final Map<String, Integer> counts = new HashMap<>();
+
+    private void add(Pointer context, Pointer result) {
+      String[] texts =
+          Stream.of(result.getPointerArray(0, 6))
+              .map(text -> text.getString(0, "UTF-8"))
+              .toArray(String[]::new);
+      counts.merge(texts[2], 1, Integer::sum);
+      if (texts[2].equals("wrong")) {
+        String rule = texts[4].isEmpty() ? "" : " (rule " + texts[4] + ")";
+        wrong.add(texts[0] + " " + texts[1] + ": " + texts[5] + rule);
+      }
+    }
+  }
+
+  /** The names of the groups. */
+  static Stream<String> groups() {
+    return IntStream.iterate(0, i -> i + 1)
+        .mapToObj(C::FletchingConformanceGroup)
+        .takeWhile(name -> name != null);
+  }
+
+  /** Plays a group on the subject; all its cases for null. */
+  static Results run(Subject subject, String group, String caseName) {
+    Results results = new Results();
+    LongByReference wrong = new LongByReference();
+    Options options = new Options(group, caseName, results::add);
+    Peer.call(group, m -> C.FletchingConformanceRun(subject, options, wrong, m));
+    assertEquals(wrong.getValue(), results.wrong.size());
+    return results;
+  }
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.sun.jna.Function;
+import com.sun.jna.Pointer;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.ArrayView;
+import io.github.fletching.AsyncDeviceStream;
+import io.github.fletching.AsyncDeviceStreams;
+import io.github.fletching.BatchStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceArrayStream;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaView;
+import io.github.fletching.Shared;
+import io.github.fletching.testing.suite.Conformance.Passage;
+import io.github.fletching.testing.suite.Conformance.Subject;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
+import java.util.Queue;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Flow;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+
+/**
+ * The library as two subjects of the conformance suite: one hands out views and sends iterators,
+ * the other builds schemas and arrays and sends publishers. Neither has tensors, because Java has
+ * no conversion to and from DLPack.
+ */
+final class ConformanceSubject {
+  private static final int NOT_AN_ERRNO = -1;
+  private static final int MESSAGE = 1024; // bytes, with the NUL
+
+  private static final AtomicInteger ATTACHED = new AtomicInteger(); // and not closed
+  private static final Queue<CompletionStage<Void>> SENT = new ConcurrentLinkedQueue<>();
+
+  private ConformanceSubject() {}
+
+  static Subject views() {
+    Subject subject = new Subject("java", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
+    subject.schema = passage(ConformanceSubject::viewSchema);
+    subject.array =
+        (context, schema, array, outSchema, out, message) ->
+            answer(message, () -> viewArray(schema, array, outSchema, out));
+    subject.child =
+        (context, schema, array, index, out, message) ->
+            answer(message, () -> takeChild(schema, array, index, out));
+    subject.stream =
+        passage(
+            (in, out) ->
+                use(
+                    ArrayStream.wrap(in),
+                    (schema, stream) -> ArrayStream.of(schema, stream).moveTo(out)));
+    subject.deviceStream =
+        passage(
+            (in, out) ->
+                use(
+                    DeviceArrayStream.wrap(in),
+                    (schema, stream) ->
+                        DeviceArrayStream.of(schema, stream.deviceType(), stream).moveTo(out)));
+    subject.receive =
+        (context, connect, connectContext, out, message) ->
+            answer(message, () -> receive(0, connect, connectContext, out));
+    subject.send =
+        passage(
+            (in, handler) ->
+                use(
+                    DeviceArrayStream.wrap(in),
+                    (schema, stream) ->
+                        SENT.add(
+                            AsyncDeviceStreams.send(
+                                schema,
+                                stream.deviceType(),
+                                stream,
+                                ForkJoinPool.commonPool(),
+                                handler))));
+    return subject;
+  }
+
+  static Subject builders() {
+    Subject subject = new Subject("java-builders", Conformance.CHECKS_SCHEMAS);
+    subject.schema = passage(ConformanceSubject::copySchema);
+    subject.array =
+        (context, schema, array, outSchema, out, message) ->
+            answer(message, () -> copyArray(schema, array, outSchema, out));
+    subject.child =
+        (context, schema, array, index, out, message) ->
+            answer(message, () -> column(schema, array, index, out));
+    subject.stream =
+        passage(
+            (in, out) ->
+                use(
+                    ArrayStream.wrap(in),
+                    (schema, stream) ->
+                        ArrayStream.of(
+                                schema,
+                                new Batches<>(stream.stream().map(a -> a.toDevice().toHost())))
+                            .moveTo(out)));
+    subject.deviceStream =
+        passage(
+            (in, out) ->
+                use(
+                    DeviceArrayStream.wrap(in),
+                    (schema, stream) ->
+                        DeviceArrayStream.of(
+                                schema,
+                                stream.deviceType(),
+                                new Batches<>(stream.stream().map(ConformanceSubject::view)))
+                            .moveTo(out)));
+    subject.receive =
+        (context, connect, connectContext, out, message) ->
+            answer(message, () -> receive(16, connect, connectContext, out));
+    subject.send =
+        passage(
+            (in, handler) ->
+                use(
+                    DeviceArrayStream.wrap(in),
+                    (schema, stream) ->
+                        SENT.add(
+                            AsyncDeviceStreams.send(
+                                schema, stream.deviceType(), new Published(stream), handler))));
+    return subject;
+  }
+
+  /** Waits for the ends of what was sent. Everything that was attached is closed then. */
+  static void finish() {
+    for (CompletionStage<Void> next = SENT.poll(); next != null; next = SENT.poll()) {
+      next.handle((none, error) -> none).toCompletableFuture().join();
+    }
+    assertEquals(0, ATTACHED.get());
+  }
+
+  private interface Move {
+    void run(long in, long out);
+  }
+
+  private static Passage passage(Move move) {
+    return (context, in, out, message) -> answer(message, () -> move.run(in, out));
+  }
+
+  /** An exception without an errno value is a fault of the library, which the suite reports. */
+  private static int answer(Pointer message, Runnable body) {
+    try {
+      body.run();
+      return 0;
+    } catch (Throwable thrown) {
+      Throwable error = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+      boolean hasErrno = error instanceof FletchingException;
+      String text = hasErrno ? error.getMessage() : error.toString();
+      ByteBuffer room = message.getByteBuffer(0, MESSAGE - 1); // what is behind it is zero
+      StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text), room, true);
+      return hasErrno ? ((FletchingException) error).errno() : NOT_AN_ERRNO;
+    }
+  }
+
+  // --- Schemas and arrays
+
+  private static void viewSchema(long in, long out) {
+    try (Shared<Schema> shared = Schema.wrap(in).share();
+        Schema view = shared.view()) {
+      read(view.view());
+      view.check();
+      view.moveTo(out);
+    }
+  }
+
+  private static void read(SchemaView schema) {
+    schema.name();
+    schema.metadata();
+    for (int i = 0; i < schema.childCount(); i++) {
+      read(schema.child(i));
+    }
+    if (!schema.dictionary().isReleased()) {
+      read(schema.dictionary());
+    }
+  }
+
+  private static void copySchema(long in, long out) {
+    try (Schema schema = Schema.wrap(in)) {
+      schema.view().toBuilder().build().moveTo(out);
+    }
+  }
+
+  private static void viewArray(long schema, long array, long outSchema, long out) {
+    try (Schema type = Schema.wrap(schema);
+        DeviceArray view = view(DeviceArray.wrap(array))) {
+      view.attach(ATTACHED::decrementAndGet);
+      ATTACHED.incrementAndGet();
+      view.moveTo(out);
+      type.moveTo(outSchema);
+    }
+  }
+
+  /** Closes the array, which the view keeps. */
+  private static DeviceArray view(DeviceArray array) {
+    try (array;
+        Shared<DeviceArray> shared = array.share()) {
+      return shared.view();
+    }
+  }
+
+  private static void copyArray(long schema, long array, long outSchema, long out) {
+    try (Schema type = Schema.wrap(schema)) {
+      DeviceArray source = DeviceArray.wrap(array);
+      try {
+        source.check(type);
+        copy(source.view())
+            .buildOn(source.deviceType(), source.deviceId(), source.syncEvent(), source)
+            .moveTo(out);
+      } catch (Throwable refusal) {
+        source.close();
+        throw refusal;
+      }
+      type.moveTo(outSchema);
+    }
+  }
+
+  /** Another array over the same buffers. */
+  private static ArrayBuilder copy(ArrayView view) {
+    ArrayBuilder copy =
+        new ArrayBuilder(view.length())
+            .nullCount(view.nullCount())
+            .offset(view.offset())
+            .buffers(view.buffers());
+    for (int i = 0; i < view.childCount(); i++) {
+      copy.child(copy(view.child(i)));
+    }
+    ArrayView values = view.dictionary();
+    return values.isReleased() ? copy : copy.dictionary(copy(values));
+  }
+
+  private static int clamped(long index) {
+    return (int) Math.max(-1, Math.min(index, Integer.MAX_VALUE));
+  }
+
+  private static void takeChild(long schema, long array, long index, long out) {
+    Schema.wrap(schema).close();
+    try (DeviceArray parent = DeviceArray.wrap(array)) {
+      parent.buffers();
+      Releases.errorOf(() -> parent.takeDictionary().close()); // most have none
+      parent.takeChild(clamped(index)).moveTo(out);
+    }
+  }
+
+  private static void column(long schema, long array, long index, long out) {
+    Schema.wrap(schema).close();
+    try (Shared<DeviceArray> parent = DeviceArray.wrap(array).share()) {
+      parent.column(clamped(index)).moveTo(out);
+    }
+  }
+
+  // --- Streams
+
+  private interface Use<S> {
+    void run(Schema schema, S stream);
+  }
+
+  /** Moves the schema and the stream into what is made of them, or closes both. */
+  private static <S extends BatchStream<?>> void use(S stream, Use<S> body) {
+    try (Schema schema = stream.schema()) {
+      body.run(schema, stream);
+    } catch (Throwable refusal) {
+      stream.close();
+      throw refusal;
+    }
+  }
+
+  /** An iterator that closes its source. */
+  private static final class Batches<B> implements Iterator<B>, AutoCloseable {
+    private final Stream<B> source;
+    private final Iterator<B> batches;
+
+    Batches(Stream<B> source) {
+      this.source = source;
+      batches = source.iterator();
+    }
+
+    @Override
+    public boolean hasNext() {
+      return batches.hasNext();
+    }
+
+    @Override
+    public B next() {
+      return batches.next();
+    }
+
+    @Override
+    public void close() {
+      source.close();
+    }
+  }
+
+  // --- Async streams
+
+  private static void receive(int window, Pointer connect, Pointer connectContext, long out) {
+    AsyncDeviceStream stream = new AsyncDeviceStream(window);
+    try {
+      Object[] arguments = {connectContext, stream.handlerAddress()};
+      int code = Function.getFunction(connect).invokeInt(arguments);
+      if (code != 0) {
+        stream.releaseHandler();
+        throw new FletchingException(code, "connect: refused: expected a producer");
+      }
+      try (Schema schema = stream.schema().toCompletableFuture().join()) {
+        Received batches = new Received(stream);
+        stream.subscribe(batches);
+        DeviceArrayStream.of(schema, stream.deviceType(), batches).moveTo(out);
+      }
+    } catch (Throwable refusal) {
+      stream.close();
+      throw refusal;
+    }
+  }
+
+  /** An iterator that requests one batch at a time, and waits for it. */
+  private static final class Received
+      implements Flow.Subscriber<DeviceArray>, Iterator<DeviceArray>, AutoCloseable {
+    private static final Object END = new Object();
+
+    private final AsyncDeviceStream stream;
+    private final LinkedBlockingQueue<Object> arrived = new LinkedBlockingQueue<>();
+    private Flow.Subscription subscription;
+    private Object next; // a batch, an error or the end; null before it has arrived
+    private boolean isClosed;
+
+    Received(AsyncDeviceStream stream) {
+      this.stream = stream;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+      subscription = given;
+      given.request(1);
+    }
+
+    @Override
+    public synchronized void onNext(DeviceArray batch) {
+      if (isClosed) {
+        batch.close();
+      } else {
+        arrived.add(batch);
+      }
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      arrived.add(error);
+    }
+
+    @Override
+    public void onComplete() {
+      arrived.add(END);
+    }
+
+    @Override
+    public boolean hasNext() {
+      try {
+        next = next == null ? arrived.take() : next;
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      if (next instanceof RuntimeException) {
+        throw (RuntimeException) next;
+      }
+      return next != END;
+    }
+
+    @Override
+    public DeviceArray next() {
+      DeviceArray batch = (DeviceArray) next;
+      next = null;
+      subscription.request(1);
+      return batch;
+    }
+
+    @Override
+    public void close() {
+      synchronized (this) {
+        isClosed = true;
+      }
+      stream.close();
+      for (Object each : arrived) {
+        if (each instanceof DeviceArray) {
+          ((DeviceArray) each).close();
+        }
+      }
+    }
+  }
+
+  /** Publishes a stream on the thread that requests. */
+  private static final class Published implements Flow.Publisher<DeviceArray>, Flow.Subscription {
+    private final DeviceArrayStream stream;
+    private Flow.Subscriber<? super DeviceArray> subscriber;
+
+    Published(DeviceArrayStream stream) {
+      this.stream = stream;
+    }
+
+    @Override
+    public void subscribe(Flow.Subscriber<? super DeviceArray> given) {
+      subscriber = given;
+      given.onSubscribe(this);
+    }
+
+    @Override
+    public void request(long n) {
+      try {
+        for (long i = 0; i < n && stream.hasNext(); i++) {
+          subscriber.onNext(stream.next());
+        }
+        if (stream.hasNext()) {
+          return;
+        }
+        subscriber.onComplete();
+      } catch (FletchingException error) {
+        subscriber.onError(error);
+      }
+      stream.close();
+    }
+
+    @Override
+    public void cancel() {
+      stream.close();
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.github.fletching.DeviceArrayStream;
+import io.github.fletching.testing.suite.Conformance.Passage;
+import io.github.fletching.testing.suite.Conformance.Results;
+import io.github.fletching.testing.suite.Conformance.Subject;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The conformance suite on the library: broken structs, the corpus and the catalogue. */
+@Timeout(300)
+@ExtendWith(NothingLeft.class)
+public abstract class ConformanceSuite {
+  private static final Set<String> UNSUPPORTED = Set.of("tensors", "legacy-tensors");
+
+  static Stream<String> groups() {
+    return Conformance.groups();
+  }
+
+  private static void play(Subject subject, String group) {
+    Results results = Conformance.run(subject, group, null);
+    ConformanceSubject.finish();
+    assertEquals("", String.join("\n", results.wrong));
+    String verdict = UNSUPPORTED.contains(group) ? "not-supported" : "right";
+    assertEquals(Set.of(verdict), results.counts.keySet(), group);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("groups")
+  void viewsConform(String group) {
+    play(ConformanceSubject.views(), group);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("groups")
+  void buildersConform(String group) {
+    play(ConformanceSubject.builders(), group);
+  }
+
+  @Test
+  void droppedBatchIsReported() {
+    Subject subject = ConformanceSubject.views();
+    Passage good = subject.deviceStream;
+    subject.deviceStream =
+        (context, in, out, message) -> {
+          int code = good.call(context, in, out, message);
+          DeviceArrayStream stream = DeviceArrayStream.wrap(out);
+          stream.next().close();
+          stream.moveTo(out);
+          return code;
+        };
+    Results results = Conformance.run(subject, "device-streams", "stream.good");
+    assertEquals(List.of("device-streams stream.good: expected 3 batches, got 2"), results.wrong);
+  }
+}
