@@ -47,8 +47,8 @@ public final class AsyncDeviceStreams {
    * @param batches the batches
    * @param handler the address of the handler
    * @return a stage that is completed when the stream is over
-   * @throws FletchingException EINVAL for a handler of 0 or with a callback that is NULL, and for a
-   *     device type of 0; then nothing was moved, and the handler is untouched
+   * @throws FletchingException EINVAL for a handler that is 0 or lacks a callback, and for a device
+   *     type of 0; then nothing was moved, and the handler is untouched
    * @throws IllegalStateException when the schema is closed
    */
   public static CompletionStage<Void> send(

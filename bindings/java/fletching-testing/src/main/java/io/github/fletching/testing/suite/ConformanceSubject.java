@@ -43,7 +43,7 @@ final class ConformanceSubject {
   private static final int NOT_AN_ERRNO = -1;
   private static final int MESSAGE = 1024; // bytes, with the NUL
 
-  private static final AtomicInteger ATTACHED = new AtomicInteger(); // and not closed
+  private static final AtomicInteger ATTACHED = new AtomicInteger(); // objects that are not closed
   private static final Queue<CompletionStage<Void>> SENT = new ConcurrentLinkedQueue<>();
 
   private ConformanceSubject() {}
@@ -134,7 +134,7 @@ final class ConformanceSubject {
     return subject;
   }
 
-  /** Waits for the ends of what was sent. Everything that was attached is closed then. */
+  /** Waits until every sent stream has ended. Then every attached object must be closed. */
   static void finish() {
     for (CompletionStage<Void> next = SENT.poll(); next != null; next = SENT.poll()) {
       next.handle((none, error) -> none).toCompletableFuture().join();
@@ -159,7 +159,7 @@ final class ConformanceSubject {
       Throwable error = thrown instanceof CompletionException ? thrown.getCause() : thrown;
       boolean hasErrno = error instanceof FletchingException;
       String text = hasErrno ? error.getMessage() : error.toString();
-      ByteBuffer room = message.getByteBuffer(0, MESSAGE - 1); // what is behind it is zero
+      ByteBuffer room = message.getByteBuffer(0, MESSAGE - 1); // the suite has zeroed the rest
       StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text), room, true);
       return hasErrno ? ((FletchingException) error).errno() : NOT_AN_ERRNO;
     }
@@ -249,7 +249,7 @@ final class ConformanceSubject {
     Schema.wrap(schema).close();
     try (DeviceArray parent = DeviceArray.wrap(array)) {
       parent.buffers();
-      Releases.errorOf(() -> parent.takeDictionary().close()); // most have none
+      Releases.errorOf(() -> parent.takeDictionary().close()); // most arrays have none
       parent.takeChild(clamped(index)).moveTo(out);
     }
   }
@@ -267,7 +267,9 @@ final class ConformanceSubject {
     void run(Schema schema, S stream);
   }
 
-  /** Moves the schema and the stream into what is made of them, or closes both. */
+  /**
+   * Passes the schema and the stream to the body, which moves both in; closes both if it throws.
+   */
   private static <S extends BatchStream<?>> void use(S stream, Use<S> body) {
     try (Schema schema = stream.schema()) {
       body.run(schema, stream);
