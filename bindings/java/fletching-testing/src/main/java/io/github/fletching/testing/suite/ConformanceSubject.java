@@ -31,6 +31,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
@@ -42,6 +43,7 @@ import java.util.stream.Stream;
 final class ConformanceSubject {
   private static final int NOT_AN_ERRNO = -1;
   private static final int MESSAGE = 1024; // bytes, with the NUL
+  private static final int SECONDS = 60; // for a stream that does not end, which is a fault
 
   private static final AtomicInteger ATTACHED = new AtomicInteger(); // objects that are not closed
   private static final Queue<CompletionStage<Void>> SENT = new ConcurrentLinkedQueue<>();
@@ -137,9 +139,13 @@ final class ConformanceSubject {
   /** Waits until every sent stream has ended. Then every attached object must be closed. */
   static void finish() {
     for (CompletionStage<Void> next = SENT.poll(); next != null; next = SENT.poll()) {
-      next.handle((none, error) -> none).toCompletableFuture().join();
+      await(next.handle((none, error) -> none));
     }
     assertEquals(0, ATTACHED.get());
+  }
+
+  private static <T> T await(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().orTimeout(SECONDS, TimeUnit.SECONDS).join();
   }
 
   private interface Move {
@@ -316,7 +322,7 @@ final class ConformanceSubject {
         stream.releaseHandler();
         throw new FletchingException(code, "connect: refused: expected a producer");
       }
-      try (Schema schema = stream.schema().toCompletableFuture().join()) {
+      try (Schema schema = await(stream.schema())) {
         Received batches = new Received(stream);
         stream.subscribe(batches);
         DeviceArrayStream.of(schema, stream.deviceType(), batches).moveTo(out);
@@ -370,9 +376,12 @@ final class ConformanceSubject {
     @Override
     public boolean hasNext() {
       try {
-        next = next == null ? arrived.take() : next;
+        next = next == null ? arrived.poll(SECONDS, TimeUnit.SECONDS) : next;
       } catch (InterruptedException e) {
         throw new IllegalStateException(e);
+      }
+      if (next == null) {
+        throw new IllegalStateException("no batch and no end");
       }
       if (next instanceof RuntimeException) {
         throw (RuntimeException) next;

@@ -29,8 +29,8 @@ public abstract class ConformanceSuite {
 
   private static void play(Subject subject, String group) {
     Results results = Conformance.run(subject, group, null);
-    ConformanceSubject.finish();
     assertEquals("", String.join("\n", results.wrong));
+    ConformanceSubject.finish();
     String verdict = UNSUPPORTED.contains(group) ? "not-supported" : "right";
     assertEquals(Set.of(verdict), results.counts.keySet(), group);
   }
