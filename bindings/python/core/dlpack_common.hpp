@@ -22,13 +22,6 @@ T or_buffer_error(Result<T> result) {
   if (result.error().code() == ENOMEM) raise(result.error());
   raise_buffer_error(result.error().message());
 }
-/// And of a consumer that cannot import the type.
-template <class T>
-T or_type_error(Result<T> result) {
-  if (result.ok()) return *std::move(result);
-  if (result.error().code() == ENOMEM) raise(result.error());
-  raise_type_error(result.error().message());
-}
 /// What from_dlpack raises: TypeError for a type that Arrow lacks, BufferError for memory that is
 /// malformed or would have to be copied, Error for a failure of the driver.
 template <class T>

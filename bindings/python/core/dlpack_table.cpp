@@ -117,7 +117,7 @@ int to_py_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
     DlpackTensor owned(tensor);
     ConsumerStream stream;
     if (tensor->version.major == DLPACK_MAJOR_VERSION) {
-      stream = or_type_error(read_dlpack_stream(tensor->dl_tensor.device.device_type, {}));
+      stream = unwrap(read_dlpack_stream(tensor->dl_tensor.device.device_type, {}));
     }
     *out = nb::cast(import_tensor(std::move(owned), stream, {})).release().ptr();
   });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ SOURCES = Path(__file__).resolve().parents[1]
 def run(code: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={"PYTHONPATH": str(PACKAGE)},
+        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
         capture_output=True,
         text=True,
         check=False,
