@@ -212,6 +212,42 @@ def test_an_exception_of_the_iterator_is_the_error() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("ending", ["none", "failure", "wrong batch"])
+def test_send_async_keeps_no_batch_that_was_sent(ending: str) -> None:
+    """Not even until the next collection: the batch may be in the memory of a device."""
+    sources = [batch_of(1)]
+
+    async def batches() -> AsyncIterator[object]:
+        yield DeviceArray.from_arrow(sources[0])
+        if ending == "none":
+            await asyncio.Event().wait()
+        if ending == "failure":
+            raise Error(errno.ENODATA, "no more data")
+        sources.append(ProducedOnDevice(device_type=2))
+        yield DeviceArray.from_arrow(sources[1])
+
+    async def run() -> None:
+        stream, sender = connected(batches(), window=1)
+        await anext(stream)
+        if ending == "none":
+            assert sources[0].releases.count("array") == 1
+            stream.cancel()
+            await sender
+            return
+        with pytest.raises(Error):
+            await anext(stream)
+        await asyncio.wait([sender])
+        assert sender.exception() is not None
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+        assert [source.releases.count("array") for source in sources] == [1] * len(sources)
+    finally:
+        gc.enable()
+        gc.collect()
+
+
 async def one_and_no_end(closed: list[bool]) -> AsyncIterator[object]:
     """One batch; `closed` says when the iterator is closed."""
     try:

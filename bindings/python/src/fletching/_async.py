@@ -283,6 +283,8 @@ def _cancel(stream: AsyncDeviceArrayStream | None) -> None:
 class _Sender:
     """What the executor's thread reports, in the event loop."""
 
+    task: asyncio.Task[object]
+
     def __init__(self) -> None:
         self.wake = _Wake()
         self.stopped = False
@@ -379,6 +381,7 @@ async def _send_async(
         _refuse(address, *_error_of(error)[:2])
         raise
     iterator: AsyncIterator[object] | None = None
+    sender.task = cast("asyncio.Task[object]", asyncio.current_task())
     try:
         iterator = aiter(batches)
         producer.schema(schema)
@@ -390,6 +393,7 @@ async def _send_async(
         producer.fail(*_error_of(error))
         raise
     finally:
+        del sender.task  # an exception keeps the sender: in a cycle it would keep the batch
         close = getattr(iterator, "aclose", None)
         if close is not None:
             await close()
@@ -397,7 +401,6 @@ async def _send_async(
 
 
 async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator[object]) -> None:
-    task = cast("asyncio.Task[object]", asyncio.current_task())
     demand = 0
     for sent in itertools.count(1):
         if sent % _FAIR == 0:
@@ -407,18 +410,18 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
         if sender.stopped:
             return
         # Inline, because a coroutine for each batch costs more than the batch.
-        others = task.cancelling()
-        sender.waiting = task
+        others = sender.task.cancelling()
+        sender.waiting = sender.task
         batch: object = _END  # also when the consumer cancels meanwhile
         try:
             batch = await anext(batches, _END)
         except asyncio.CancelledError:
-            if not sender.stopped or task.cancelling() > others + 1:
+            if not sender.stopped or sender.task.cancelling() > others + 1:
                 raise
         finally:
             sender.waiting = None
             if sender.stopped:
-                task.uncancel()
+                sender.task.uncancel()
         if batch is _END:
             producer.end()
             return
@@ -427,6 +430,7 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
             array, metadata = batch[0], dict(batch[1])
         if not producer.push(array, metadata):
             return
+        del array, batch  # the consumer has it
         demand -= 1
 
 
