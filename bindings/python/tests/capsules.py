@@ -15,6 +15,9 @@ _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object
 _new = ctypes.pythonapi.PyCapsule_New
 _new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
+_set_name = ctypes.pythonapi.PyCapsule_SetName
+_set_name.restype, _set_name.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+
 NAMES: dict[type[ctypes.Structure], bytes] = {
     ArrowSchema: b"arrow_schema",
     ArrowArray: b"arrow_array",
@@ -41,6 +44,17 @@ def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
 
 def capsule_at(address: int, name: bytes) -> Any:
     return _new(address, name, None)
+
+
+_USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
+
+
+def take_tensor(capsule: object) -> int:
+    """The address of the tensor, which the caller deletes."""
+    name = name_of(capsule)
+    address: int = _get_pointer(capsule, name)
+    _set_name(capsule, _USED[name])  # kept by the table: a capsule does not copy it
+    return address
 
 
 class Source:

@@ -13,8 +13,8 @@ from fletching import abi
 from libraries import declare, load
 from producer import Message
 
-SCHEMA, ARRAY, STREAM, TENSOR, LEGACY_TENSOR = 1, 2, 3, 4, 5
-ACCEPT, REFUSE = 1, 2
+ARRAY, TENSOR, LEGACY_TENSOR = 2, 4, 5
+ACCEPT = 1
 
 _library = load("libfletching_corpus.so")
 _message = POINTER(Message)
@@ -27,7 +27,6 @@ def _of_case(name: str, result: Any, *arguments: Any) -> Any:
 _count = declare(_library, "FletchingCorpusCount", c_int32)
 _name, _kind = _of_case("Name", c_char_p), _of_case("Kind", c_int32)
 _verdict = _of_case("Verdict", c_int32)
-_batches, _error = _of_case("Batches", c_int32), _of_case("Error", c_int32)
 _text, _exception = _of_case("Text", c_char_p, c_char_p), _of_case("Exception", c_char_p, c_char_p)
 
 
@@ -39,14 +38,6 @@ class Case(NamedTuple):
     @property
     def accepted(self) -> bool:
         return bool(_verdict(self.number) == ACCEPT)
-
-    @property
-    def batches(self) -> int:
-        return int(_batches(self.number))
-
-    @property
-    def error(self) -> int:
-        return int(_error(self.number))
 
     @property
     def values(self) -> Any:
@@ -87,12 +78,6 @@ def array_of(case: Case) -> abi.ArrowDeviceArray:
     return array
 
 
-def stream_of(case: Case) -> abi.ArrowArrayStream:
-    stream = abi.ArrowArrayStream()
-    _run("ExportStream", case.name.encode(), stream)
-    return stream
-
-
 def tensor_of(case: Case) -> Any:
     """A capsule without a destructor."""
     out = c_void_p()
@@ -101,12 +86,6 @@ def tensor_of(case: Case) -> Any:
         return capsule_at(out.value or 0, b"dltensor_versioned")
     _run("ExportLegacyTensor", case.name.encode(), out)
     return capsule_at(out.value or 0, b"dltensor")
-
-
-def compare(case: Case, struct: abi.ArrowSchema | abi.ArrowDeviceArray) -> None:
-    """Compares the struct with the exported one."""
-    what = "Schema" if isinstance(struct, abi.ArrowSchema) else "Array"
-    _run(f"Compare{what}", case.name.encode(), struct)
 
 
 def finish() -> None:

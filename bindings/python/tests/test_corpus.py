@@ -1,4 +1,4 @@
-"""The cases of the corpus (tests/corpus): imported, handed to pyarrow and released."""
+"""The values of the cases of the corpus (tests/corpus) in pyarrow and NumPy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import pyarrow
 import pytest
 
 import corpus
-from capsules import struct_in
 from corpus import Case, each
-from fletching import ArrayStream, DeviceArray, Error, Schema, abi, from_dlpack
+from fletching import DeviceArray, from_dlpack
 from hostile import Given
 
 
@@ -37,30 +36,6 @@ def _plain(values: Any) -> Any:
     return values
 
 
-@each(corpus.SCHEMA)
-def test_schema_arrives_unchanged(case: Case) -> None:
-    with Given("schema", corpus.schema_of(case)) as given:
-        try:
-            schema = Schema.from_arrow(given)
-        except Error:
-            assert not case.accepted
-            return
-        capsule = schema.__arrow_c_schema__()
-        corpus.compare(case, struct_in(abi.ArrowSchema, capsule))
-
-
-@each(corpus.ARRAY)
-def test_array_arrives_unchanged_or_is_refused(case: Case) -> None:
-    with Given("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
-        try:
-            array = DeviceArray.from_arrow(given)
-        except Error:
-            assert not case.accepted
-            return
-    _, exported = array.__arrow_c_device_array__()
-    corpus.compare(case, struct_in(abi.ArrowDeviceArray, exported))
-
-
 @each(corpus.ARRAY)
 def test_array_has_its_values_in_pyarrow(case: Case) -> None:
     reason = case.exception("pyarrow")
@@ -75,21 +50,6 @@ def test_array_has_its_values_in_pyarrow(case: Case) -> None:
     read = pyarrow.array(array)
     if case.values is not None:
         assert _plain(read.to_pylist()) == case.values
-
-
-@each(corpus.STREAM)
-def test_stream_gives_its_batches_and_its_error(case: Case) -> None:
-    batches = 0
-    with Given("stream", corpus.stream_of(case)) as given:
-        stream = ArrayStream.from_arrow(given)
-        try:
-            for _ in stream:
-                batches += 1
-            assert case.error == 0
-        except Error as error:
-            assert error.errno == case.error
-    assert batches == case.batches
-    stream.close()
 
 
 class _Tensor:

@@ -1,0 +1,437 @@
+"""The package as two subjects of the conformance suite (tests/conformance): `views` reads schemas
+and exports what it has imported, `others` takes the other ways in and out."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import itertools
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p
+from typing import Any, Self, TypeVar
+
+from capsules import capsule_at, name_of, struct_in, take_tensor
+from fletching import (
+    Array,
+    ArrayStream,
+    AsyncDeviceArrayStream,
+    AsyncHandler,
+    DeviceArray,
+    DeviceArrayStream,
+    Error,
+    Schema,
+    abi,
+    from_dlpack,
+    make_schema,
+    send_async,
+)
+from fletching._errno import errno_of
+from hostile import Given
+from libraries import declare, load
+from producer import Message
+
+CPU = 1
+CHECKS_SCHEMAS = 1
+T = TypeVar("T")
+
+# --- The table of C functions --------------------------------------------------------------------
+
+_schema, _array = POINTER(abi.ArrowSchema), POINTER(abi.ArrowDeviceArray)
+_stream, _device_stream = POINTER(abi.ArrowArrayStream), POINTER(abi.ArrowDeviceArrayStream)
+_connect = CFUNCTYPE(c_int, c_void_p, c_void_p)
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "schema": (_schema, _schema),
+    "array": (_schema, _array, _schema, _array),
+    "child": (_schema, _array, c_int64, _array),
+    "stream": (_stream, _stream),
+    "device_stream": (_device_stream, _device_stream),
+    "tensor": (c_void_p, POINTER(c_void_p)),
+    "legacy_tensor": (c_void_p, POINTER(c_void_p)),
+    "receive": (_connect, c_void_p, _device_stream),
+    "send": (_device_stream, c_void_p),
+}
+_TYPES = {
+    name: CFUNCTYPE(c_int, c_void_p, *arguments, POINTER(Message))
+    for name, arguments in ARGUMENTS.items()
+}
+
+
+class _Table(ctypes.Structure):
+    """struct FletchingSubject"""
+
+    _fields_ = (
+        *(("size", ctypes.c_size_t), ("name", c_char_p), ("context", c_void_p)),
+        ("promises", ctypes.c_uint32),
+        *_TYPES.items(),
+    )
+
+
+def _guarded(function: Callable[..., None]) -> Callable[..., int]:
+    """The function for C: an exception becomes its errno value and its text."""
+
+    def call(_: object, *arguments: Any) -> int:
+        code, text = 0, ""
+        try:
+            function(*arguments[:-1])
+        except BaseException as error:
+            code = errno_of(error)
+            text = error.strerror or "" if isinstance(error, Error) else str(error)
+        cut = text.encode("utf-8", "backslashreplace")[: ctypes.sizeof(Message) - 1]
+        arguments[-1].contents.text = cut.decode(errors="ignore").encode()
+        return code
+
+    return call
+
+
+class Subject:
+    """The table of the methods of an object."""
+
+    def __init__(self, name: str, methods: object, promises: int = 0) -> None:
+        self.name = name
+        self.table = _Table(ctypes.sizeof(_Table), name.encode(), None, promises)
+        for function, kind in _TYPES.items():
+            setattr(self.table, function, kind(_guarded(getattr(methods, function))))
+
+
+# --- The subjects --------------------------------------------------------------------------------
+
+
+def read(schema: Schema) -> None:
+    """All there is to read. What a format means is not for this package to say."""
+    _ = schema.format, schema.name, schema.flags, schema.nullable, schema.type, repr(schema)
+    _ = dict(schema.metadata)
+    for child in (*schema.children, *([schema.dictionary] if schema.dictionary else [])):
+        read(child)
+
+
+def copy_of(schema: Schema) -> Schema:
+    return make_schema(
+        *(schema.format, schema.name),
+        nullable=schema.nullable,
+        metadata=schema.metadata,
+        children=map(copy_of, schema.children),
+        dictionary=copy_of(schema.dictionary) if schema.dictionary else None,
+    )
+
+
+def hand_out(capsule: object, out: Any) -> None:
+    abi.move(struct_in(type(out.contents), capsule), out.contents)
+
+
+class Views:
+    """Exports what it has imported; a stream is one over an iterator of the package."""
+
+    window = 2
+
+    def schema(self, given: Any, out: Any) -> None:
+        schema = Schema.from_arrow(Given("schema", given.contents))
+        read(schema)
+        hand_out(schema.__arrow_c_schema__(), out)
+
+    def array(self, schema: Any, array: Any, out_schema: Any, out: Any) -> None:
+        given = Given("device_array", schema.contents, array.contents)
+        schema_capsule, array_capsule = DeviceArray.from_arrow(given).__arrow_c_device_array__()
+        hand_out(schema_capsule, out_schema)
+        hand_out(array_capsule, out)
+
+    def child(self, schema: Any, array: Any, index: int, out: Any) -> None:
+        given = Given("device_array", schema.contents, array.contents)
+        column = DeviceArray.from_arrow(given).column(_from_the_front(index))
+        hand_out(column.__arrow_c_device_array__()[1], out)
+
+    def stream(self, given: Any, out: Any) -> None:
+        stream = ArrayStream.from_arrow(Given("stream", given.contents))
+        through = ArrayStream.from_batches(stream.schema, stream)
+        hand_out(through.__arrow_c_stream__(), out)
+
+    def device_stream(self, given: Any, out: Any) -> None:
+        stream = DeviceArrayStream.from_arrow(Given("device_stream", given.contents))
+        through = DeviceArrayStream.from_batches(stream.schema, stream.device_type, stream)
+        hand_out(through.__arrow_c_device_stream__(), out)
+
+    def tensor(self, given: int, out: Any) -> None:
+        with Tensor(given, versioned=True) as tensor:
+            array = from_dlpack(tensor)
+        out[0] = take_tensor(array.__dlpack__(max_version=(1, 3)))
+
+    def legacy_tensor(self, given: int, out: Any) -> None:
+        with Tensor(given, versioned=False) as tensor:
+            array = from_dlpack(tensor)
+        if array.device_type == CPU:  # a copy, because no one says that the memory is writable
+            out[0] = take_tensor(array.__dlpack__())
+        else:
+            out[0] = _AsLegacy(take_tensor(array.__dlpack__(max_version=(1, 3)))).address
+
+    def receive(self, connect: Any, context: int | None, out: Any) -> None:
+        def start(handler: AsyncHandler) -> None:
+            address = handler.take()
+            if code := connect(context, address):
+                abi.release(abi.ArrowAsyncDeviceStreamHandler.from_address(address))
+                raise Error(code, "no producer has taken the handler")
+
+        async def open_stream() -> AsyncDeviceArrayStream:
+            return AsyncDeviceArrayStream.connect(start, self.window)
+
+        stream = _consumers.run(open_stream())
+        try:
+            schema = _consumers.run(stream.schema())
+            through = DeviceArrayStream.from_batches(schema, stream.device_type, _received(stream))
+            hand_out(through.__arrow_c_device_stream__(), out)
+        except BaseException:
+            _close(stream)
+            raise
+
+    def send(self, given: Any, handler: int) -> None:
+        stream = DeviceArrayStream.from_arrow(Given("device_stream", given.contents))
+        schema = copy_of(stream.schema)  # because the producer ends after the handler
+        _producers.run(_start_sending(schema, stream, handler))
+
+
+class Others(Views):
+    """Other ways: the structs of the CPU, the names of columns, generators."""
+
+    window = 16
+
+    def schema(self, given: Any, out: Any) -> None:
+        hand_out(Schema.from_arrow(Given("schema", given.contents)).__arrow_c_schema__(), out)
+
+    def array(self, schema: Any, array: Any, out_schema: Any, out: Any) -> None:
+        given = array.contents
+        if given.device_type != CPU or given.sync_event:
+            return super().array(schema, array, out_schema, out)
+        imported = Array.from_arrow(Given("array", schema.contents, given.array))
+        schema_capsule, array_capsule = imported.__arrow_c_array__()
+        hand_out(schema_capsule, out_schema)
+        abi.move(struct_in(abi.ArrowArray, array_capsule), out.contents.array)
+        out.contents.device_type, out.contents.device_id = CPU, given.device_id
+        return None
+
+    def child(self, schema: Any, array: Any, index: int, out: Any) -> None:
+        given = Given("device_array", schema.contents, array.contents)
+        imported = Array.from_arrow(given)
+        column = imported.column(imported.schema[_from_the_front(index)].name)
+        del imported
+        hand_out(column.__arrow_c_device_array__()[1], out)
+
+    def stream(self, given: Any, out: Any) -> None:
+        stream = DeviceArrayStream.from_arrow(
+            ArrayStream.from_arrow(Given("stream", given.contents))
+        )
+        batches = (batch for batch in stream)
+        through = DeviceArrayStream.from_batches(stream.schema, CPU, batches)
+        hand_out(through.__arrow_c_stream__(), out)
+
+    def device_stream(self, given: Any, out: Any) -> None:
+        if given.contents.device_type != CPU:
+            return super().device_stream(given, out)
+        stream = ArrayStream.from_arrow(Given("device_stream", given.contents))
+        through = ArrayStream.from_batches(stream.schema, (batch for batch in stream))
+        hand_out(through.__arrow_c_device_stream__(), out)
+        return None
+
+
+def _from_the_front(index: int) -> int:
+    if index < 0:  # in Python a column from the end
+        raise IndexError(f"child: expected an index from 0, got {index}")
+    return index
+
+
+class Tensor:
+    """A DLPack exporter. At the end of a block it deletes what was not consumed."""
+
+    def __init__(self, address: int, *, versioned: bool) -> None:
+        self._kind = abi.DLManagedTensorVersioned if versioned else abi.DLManagedTensor
+        self._name = b"dltensor_versioned" if versioned else b"dltensor"
+        self._struct: Any = self._kind.from_address(address)
+        self._capsule = capsule_at(address, self._name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if name_of(self._capsule) == self._name:
+            abi.release(self._struct)
+
+    def __dlpack__(self, **_: object) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = self._struct.dl_tensor.device
+        return device.device_type, device.device_id
+
+
+class _AsLegacy:
+    """A tensor from before 1.0 over one of version 1.3."""
+
+    def __init__(self, address: int) -> None:
+        self._inner: Any = abi.DLManagedTensorVersioned.from_address(address)
+        self._struct = abi.DLManagedTensor(dl_tensor=self._inner.dl_tensor)
+        self.address = ctypes.addressof(self._struct)
+        abi.implement(self._struct, self)  # which keeps this object
+
+    def deleter(self, _: object) -> None:
+        abi.release(self._inner)
+
+
+# --- Async streams -------------------------------------------------------------------------------
+
+
+class _Loop:
+    """An event loop on a thread that ends with the process."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if not self._thread.is_alive():
+            self._thread.start()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+# Two, because a consumer starts its producer inside of a call.
+_consumers, _producers = _Loop(), _Loop()
+_tasks: set[asyncio.Task[None]] = set()
+_Release = CFUNCTYPE(None, c_void_p)
+_kept: list[Any] = []
+
+
+def _received(stream: AsyncDeviceArrayStream) -> Iterator[DeviceArray]:
+    try:
+        while (batch := _consumers.run(_next(stream))) is not None:
+            yield batch
+    finally:
+        _close(stream)
+
+
+async def _next(stream: AsyncDeviceArrayStream) -> DeviceArray | None:
+    return await anext(stream, None)
+
+
+def _close(stream: AsyncDeviceArrayStream) -> None:
+    stream.cancel()
+    _producers.run(_finish_sending())
+
+
+class _Batches:
+    """The stream as an async iterator. `hold` keeps the handler until the stream is closed."""
+
+    def __init__(self, stream: DeviceArrayStream) -> None:
+        self._stream = stream
+        self._closed = threading.Event()
+        self._has_begun = False
+
+    def hold(self, handler: abi.ArrowAsyncDeviceStreamHandler) -> None:
+        if not handler.release:
+            return
+        kind = type(handler.release)
+        release = kind(ctypes.cast(handler.release, c_void_p).value)
+        thread = threading.get_ident()
+
+        def held(address: int) -> None:
+            if threading.get_ident() != thread:  # there the producer could not be started
+                self._closed.wait()
+            release(abi.ArrowAsyncDeviceStreamHandler.from_address(address))
+
+        _kept.append(_Release(held))
+        handler.release = kind(ctypes.cast(_kept[-1], c_void_p).value)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> DeviceArray:
+        if not self._has_begun:  # so that the first step is the start alone
+            self._has_begun = True
+            await asyncio.sleep(0)
+        try:
+            return next(self._stream)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        self._stream.close()
+        del self._stream  # which has the schema
+        self._closed.set()
+
+
+async def _start_sending(schema: Schema, stream: DeviceArrayStream, handler: int) -> None:
+    """Raises what the first step of the producer raises."""
+    batches = _Batches(stream)
+    batches.hold(abi.ArrowAsyncDeviceStreamHandler.from_address(handler))
+    task = asyncio.ensure_future(send_async(schema, stream.device_type, batches, handler))
+    _tasks.add(task)
+    task.add_done_callback(_forget)
+    await asyncio.sleep(0)
+    if task.done():
+        await batches.aclose()
+        try:
+            task.result()
+        finally:
+            del task  # whose exception keeps this frame
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    _tasks.discard(task)
+    task.exception()  # the consumer has it
+
+
+async def _finish_sending() -> None:
+    while _tasks:
+        await asyncio.wait(_tasks)
+
+
+SUBJECTS = [Subject("views", Views(), CHECKS_SCHEMAS), Subject("others", Others())]
+
+# --- The run -------------------------------------------------------------------------------------
+
+
+_FIELDS = ("group", "name", "verdict", "answer", "rule", "message")
+
+
+class _Result(ctypes.Structure):
+    """struct FletchingConformanceResult"""
+
+    _fields_ = tuple((name, c_char_p) for name in _FIELDS)
+
+
+_Report = CFUNCTYPE(None, c_void_p, POINTER(_Result))
+
+
+class _Options(ctypes.Structure):
+    """struct FletchingConformanceOptions"""
+
+    _fields_ = (
+        *(("size", ctypes.c_size_t), ("group", c_char_p), ("case_name", c_char_p)),
+        *(("report", _Report), ("context", c_void_p)),
+    )
+
+
+_library = load("libfletching_conformance.so")
+_group = declare(_library, "FletchingConformanceGroup", c_char_p, c_int32)
+_run = declare(
+    _library,
+    "FletchingConformanceRun",
+    c_int,
+    *(POINTER(_Table), POINTER(_Options), POINTER(c_int64), POINTER(Message)),
+)
+
+
+def groups() -> list[str]:
+    return [name.decode() for name in iter(map(_group, itertools.count()).__next__, None)]
+
+
+def play(subject: Subject, group: str) -> list[tuple[str, str]]:
+    """The verdict of each case, with the message of a wrong one."""
+    results: list[tuple[str, str]] = []
+
+    def report(_: object, result: Any) -> None:
+        of = {name: getattr(result.contents, name).decode(errors="replace") for name in _FIELDS}
+        text = "{group} {name}: {answer}: {message} {rule}".format_map(of)
+        results.append((of["verdict"], text))
+
+    options = _Options(ctypes.sizeof(_Options), group.encode(), None, _Report(report), None)
+    message = Message()
+    code = _run(subject.table, options, None, message)
+    assert code == 0, message.text.decode("utf-8", "backslashreplace")
+    return results

@@ -1,0 +1,36 @@
+"""The conformance suite (tests/conformance) on the package: each group is a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import subjects
+from fletching import DeviceArrayStream
+from hostile import Given
+from subjects import SUBJECTS, Subject, Views
+
+
+@pytest.mark.parametrize("group", subjects.groups())
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_group(subject: Subject, group: str) -> None:
+    results = subjects.play(subject, group)
+    assert [text for verdict, text in results if verdict == "wrong"] == []
+    assert {verdict for verdict, _ in results} == {"right"}
+
+
+class Dropping(Views):
+    """The first batch of a stream is lost."""
+
+    def device_stream(self, given: Any, out: Any) -> None:
+        stream = DeviceArrayStream.from_arrow(Given("device_stream", given.contents))
+        next(stream)
+        through = DeviceArrayStream.from_batches(stream.schema, stream.device_type, stream)
+        subjects.hand_out(through.__arrow_c_device_stream__(), out)
+
+
+def test_lost_batch_is_reported() -> None:
+    results = subjects.play(Subject("dropping", Dropping()), "device-streams")
+    wrong = [text for verdict, text in results if verdict == "wrong"]
+    assert any("stream.good: accepted: expected 3 batches, got 2" in text for text in wrong)
