@@ -140,6 +140,14 @@ TEST(Rules, async_release_set) {
   EXPECT_EQ(code_of(AsyncProducer::start(&peer.raw, queue)), EINVAL);
 }
 
+// It would reach the consumer as the type of every batch.
+TEST(AsyncProducerTest, RefusesADeviceTypeThatIsNotSet) {
+  RunQueue queue;
+  PeerHandler peer;
+  EXPECT_EQ(code_of(AsyncProducer::start(&peer.raw, queue, {0, {}, nullptr})), EINVAL);
+  EXPECT_EQ(peer.raw.producer, nullptr);
+}
+
 TEST(Rules, async_next_null_task_is_end) {
   ProducerBench bench;
   bench.deliver(0, 0);

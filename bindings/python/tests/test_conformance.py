@@ -12,12 +12,17 @@ from hostile import Given
 from subjects import SUBJECTS, Subject, Views
 
 
+# The structs of this group have no schema, which a DeviceArray needs.
+UNSUPPORTED = {"events"}
+
+
 @pytest.mark.parametrize("group", subjects.groups())
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_group(subject: Subject, group: str) -> None:
     results = subjects.play(subject, group)
     assert [text for verdict, text in results if verdict == "wrong"] == []
-    assert {verdict for verdict, _ in results} == {"right"}
+    expected = "not-supported" if group in UNSUPPORTED else "right"
+    assert {verdict for verdict, _ in results} == {expected}
 
 
 class Dropping(Views):

@@ -195,15 +195,13 @@ class DeviceStreamSource final : public AsyncSource {
 /// `stream` run on the executor, one at a time, and may block it. Pass a WorkerThread for a thread
 /// of its own, or a RunQueue for one of the caller's; both must outlive the handler's release.
 ///
-/// Errors: those of get_schema and of AsyncProducer::start; EINVAL for a stream without a device
-/// type. The handler is untouched then, and `stream` is released. Errors of get_next are passed to
-/// on_error.
+/// Errors: those of get_schema and of AsyncProducer::start. The handler is untouched then, and
+/// `stream` is released. Errors of get_next are passed to on_error.
 inline Status send_async(DeviceArrayStream stream, ArrowAsyncDeviceStreamHandler* handler,
                          Executor& executor, Options options = {}) noexcept {
   StreamReader<ArrowDeviceArrayStream> reader(std::move(stream), std::move(options));
   Result<Schema> schema = reader.schema();
   if (!schema.ok()) return std::move(schema).error();
-  if (Status set = detail::check_device_type_set(reader.device_type()); !set.ok()) return set;
   return detail::guarded([&]() -> Status {
     const ArrowDeviceType device_type = reader.device_type();
     auto source = std::make_shared<detail::DeviceStreamSource>(std::move(reader));

@@ -34,12 +34,16 @@ class AsyncProducer {
   /// Begins a stream: sets handler->producer, complete; no handler is called before `schema`.
   ///
   /// The handler belongs to the consumer and is called by this stream alone, until its release. The
-  /// executor outlives that. Errors: EINVAL for a callback that is NULL or additional metadata that
-  /// cannot be read, ENOMEM; the handler is untouched then.
+  /// executor outlives that. Errors: EINVAL for a callback that is NULL, a device type of 0 or
+  /// additional metadata that cannot be read; ENOMEM. The handler is untouched then.
   static Result<AsyncProducer> start(ArrowAsyncDeviceStreamHandler* handler, Executor& executor,
                                      AsyncProducerOptions options = {}) noexcept {
     if (const char* missing = missing_callback(handler)) {
       return detail::plain_error(EINVAL, missing);
+    }
+    if (options.device_type == 0) {
+      return detail::plain_error(
+          EINVAL, "AsyncProducer: device_type: 0: expected the device type of the batches");
     }
     Status readable = detail::check_metadata(options.metadata);
     if (!readable.ok()) return std::move(readable).error();

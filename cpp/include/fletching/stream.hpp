@@ -62,15 +62,6 @@ constexpr bool stands_in_for(ArrowDeviceType given, ArrowDeviceType promised) no
   return known;
 }
 
-inline Status check_device_type_set(ArrowDeviceType device_type) noexcept {
-  if (device_type != 0) return {};
-  return guarded([]() -> Status {
-    return broken_rule(
-        "device-stream.device-type-set",
-        "ArrowDeviceArrayStream.device_type: 0: expected a device type; hint: fix the producer");
-  });
-}
-
 /// Whether a batch may be in a stream of a device type.
 inline Status check_batch(const ArrowArray& /*batch*/, ArrowDeviceType /*promised*/,
                           const Options& /*options*/) noexcept {
@@ -78,7 +69,13 @@ inline Status check_batch(const ArrowArray& /*batch*/, ArrowDeviceType /*promise
 }
 inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promised,
                           const Options& options) noexcept {
-  if (Status set = check_device_type_set(promised); !set.ok()) return set;
+  if (promised == 0) {
+    return guarded([]() -> Status {
+      return broken_rule(
+          "device-stream.device-type-set",
+          "ArrowDeviceArrayStream.device_type: 0: expected a device type; hint: fix the producer");
+    });
+  }
   if (batch.device_type != promised) {
     const auto text = [&] {
       return "batch: device_type differs from the stream's: expected " + device_name(promised) +

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(300)
 @ExtendWith(NothingLeft.class)
 public abstract class ConformanceSuite {
-  private static final Set<String> UNSUPPORTED = Set.of("tensors", "legacy-tensors");
+  private static final Set<String> UNSUPPORTED = Set.of("tensors", "legacy-tensors", "events");
 
   static Stream<String> groups() {
     return Conformance.groups();
