@@ -38,8 +38,8 @@ use crate::owner::Schema;
 /// Dropping the future before the end calls `on_error` with ECANCELED, and then the release; on a
 /// thread of its own after the last task, if tasks are not extracted yet.
 ///
-/// Errors: EINVAL for a handler without a callback, a schema that is released, a `device_type` of 0,
-/// and malformed metadata.
+/// Errors: EINVAL for a handler without a callback, which is released at once; for a schema that is
+/// released, a `device_type` of 0, and malformed metadata.
 pub struct AsyncSending<F, St> {
     core: Arc<Core>,
     /// None after the release.
@@ -105,8 +105,11 @@ impl<F, St> AsyncSending<F, St> {
             wake(core.stop(Stop::Failed(error)));
         }
         // SAFETY: the handler is owned here, and its producer is ours to set.
-        unsafe { (*handler.as_ptr()).producer = core.raw() }
-        Self {
+        let missing = unsafe {
+            (*handler.as_ptr()).producer = core.raw();
+            missing_callback(&*handler.as_ptr())
+        };
+        let mut sending = Self {
             core,
             handler: Some(handler),
             source: Source::Opening(Box::pin(producer.open)),
@@ -119,7 +122,13 @@ impl<F, St> AsyncSending<F, St> {
             result: Ok(()),
             calls_per_poll: producer.calls_per_poll,
             device_type: producer.device_type,
+        };
+        if let Some(name) = missing {
+            let text = format!("handler.{name}: NULL: expected a callback");
+            sending.result = Err(Error::invalid(text));
+            sending.finish();
         }
+        sending
     }
 
     /// A handle to end the stream with an error of one's own.
@@ -133,14 +142,12 @@ impl<F, St> AsyncSending<F, St> {
         handler.map_or(ptr::null_mut(), AsyncHandler::as_ptr)
     }
 
-    /// Takes what a call of the handler has returned, none for a callback that is NULL.
+    /// Takes the result of a call of the handler, whose callbacks are not NULL.
     fn called(&mut self, call: &str, code: Option<c_int>) -> Step {
-        if code != Some(0) {
-            let text = match code {
-                None => format!("handler.{call}: NULL: expected a callback"),
-                Some(code) => format!("{call}: refused by the consumer: expected 0, got {code}"),
-            };
-            self.result = Err(Error::new(code.unwrap_or(EINVAL), text));
+        let code = code.unwrap_or(EINVAL);
+        if code != 0 {
+            let text = format!("{call}: refused by the consumer: expected 0, got {code}");
+            self.result = Err(Error::new(code, text));
             self.core.take_stop();
             self.finish();
         }
@@ -219,6 +226,17 @@ impl<F, St> AsyncSending<F, St> {
         drop(self.handler.take());
         Step::Released
     }
+}
+
+fn missing_callback(handler: &Handler) -> Option<&'static str> {
+    let callbacks = [
+        ("on_schema", handler.on_schema.is_none()),
+        ("on_next_task", handler.on_next_task.is_none()),
+        ("on_error", handler.on_error.is_none()),
+        ("release", handler.release.is_none()),
+    ];
+    let missing = callbacks.into_iter().find(|(_, is_missing)| *is_missing);
+    missing.map(|(name, _)| name)
 }
 
 /// Errors: EINVAL for a device type or metadata that no stream may have.
