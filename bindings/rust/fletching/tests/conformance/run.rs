@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The groups of the suite, and a subject with a fault.
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use fletching::abi::ArrowDeviceArrayStream;
+use fletching::DeviceArrayStream;
+
+use crate::subject::{finish, subjects, Message, Subject};
+
+/// `struct FletchingConformanceResult`
+#[repr(C)]
+pub struct Found([*const c_char; 6]);
+
+/// `struct FletchingConformanceOptions`
+#[repr(C)]
+pub struct RunOptions {
+    size: usize,
+    group: *const c_char,
+    case_name: *const c_char,
+    report: unsafe extern "C" fn(*mut c_void, *const Found),
+    context: *mut c_void,
+    begin: *const c_void,
+}
+
+fletching_testing::library! {
+    /// The suite.
+    pub struct Suite from "fletching_conformance" {
+        group = FletchingConformanceGroup(i32) -> *const c_char;
+        run = FletchingConformanceRun(*const Subject, *const RunOptions, *mut i64, *mut Message) -> c_int;
+    }
+}
+
+/// A case that is not right: group, name, verdict, answer, rule, and message.
+type Fault = [String; 6];
+
+unsafe extern "C" fn report(faults: *mut c_void, found: *const Found) {
+    // SAFETY: the suite passes the context of the run, and texts.
+    unsafe {
+        let texts = (*found)
+            .0
+            .map(|text| CStr::from_ptr(text).to_string_lossy().into_owned());
+        if texts[2] != "right" {
+            (*faults.cast::<Vec<Fault>>()).push(texts);
+        }
+    }
+}
+
+/// Plays a group, and returns the cases that are not right.
+fn play(subject: &Subject, group: &str) -> Vec<Fault> {
+    // The suite has one run at a time in a process.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let suite = Suite::load().unwrap();
+    let group = CString::new(group).unwrap();
+    let (mut faults, mut message) = (Vec::<Fault>::new(), Message::new());
+    let options = RunOptions {
+        size: size_of::<RunOptions>(),
+        group: group.as_ptr(),
+        case_name: ptr::null(),
+        report,
+        context: (&raw mut faults).cast(),
+        begin: ptr::null(),
+    };
+    // SAFETY: the structs match conformance.h and live during the call.
+    let code = unsafe { (suite.run)(subject, &options, ptr::null_mut(), &mut message) };
+    assert_eq!(code, 0, "{}", message.text());
+    faults
+}
+
+fn check(group: &str) {
+    let mut lines = Vec::new();
+    for subject in subjects() {
+        // SAFETY: a literal.
+        let name = unsafe { CStr::from_ptr(subject.name) }.to_string_lossy();
+        for [group, case, verdict, _, rule, message] in play(&subject, group) {
+            // Without a feature its functions are NULL.
+            let is_whole = cfg!(all(feature = "async", feature = "dlpack"));
+            if verdict == "wrong" || is_whole {
+                lines.push(format!(
+                    "{name}: {group}: {case}: {verdict}: {message} [{rule}]"
+                ));
+            }
+        }
+    }
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+macro_rules! groups {
+    ($($name:ident = $group:literal;)+) => {
+        const GROUPS: &[&str] = &[$($group),+];
+        $(
+            #[test]
+            fn $name() {
+                check($group);
+            }
+        )+
+    };
+}
+
+groups! {
+    schemas = "schemas";
+    arrays = "arrays";
+    children = "children";
+    array_consumers = "array-consumers";
+    streams = "streams";
+    device_streams = "device-streams";
+    stream_consumers = "stream-consumers";
+    tensors = "tensors";
+    legacy_tensors = "legacy-tensors";
+    receivers = "receivers";
+    senders = "senders";
+    catalogue_arrays = "catalogue-arrays";
+    catalogue_streams = "catalogue-streams";
+}
+
+#[test]
+fn every_group_is_played() {
+    let suite = Suite::load().unwrap();
+    // SAFETY: any index may be passed, and the names live as long as the library.
+    let names = (0..).map_while(|index| unsafe {
+        let name = (suite.group)(index);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_str().unwrap())
+    });
+    assert_eq!(names.collect::<Vec<_>>(), GROUPS);
+}
+
+/// Drops the first batch.
+unsafe extern "C" fn drops_a_batch(
+    _: *mut c_void,
+    from: *mut ArrowDeviceArrayStream,
+    to: *mut ArrowDeviceArrayStream,
+    message: *mut Message,
+) -> c_int {
+    // SAFETY: the suite moves a stream in, and passes a slot.
+    unsafe {
+        finish(message, || {
+            let mut reader = DeviceArrayStream::move_from(from).into_iter();
+            let (schema, device_type) = (reader.schema()?, reader.device_type());
+            DeviceArrayStream::from_batches(schema, device_type, reader.skip(1))?.move_to(to);
+            Ok(())
+        })
+    }
+}
+
+/// The suite sees the subject that it is given.
+#[test]
+fn dropped_batch_is_a_wrong_result() {
+    let subject = Subject {
+        device_stream: Some(drops_a_batch),
+        ..subjects()[0]
+    };
+    let faults = play(&subject, "device-streams");
+    let expected = [
+        "device-streams",
+        "stream.good",
+        "wrong",
+        "accepted",
+        "",
+        "expected 3 batches, got 2",
+    ];
+    assert!(faults.iter().any(|fault| fault == &expected), "{faults:?}");
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The crate as two subjects: one hands out views and reads the schemas, the other moves.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use fletching::abi::{
+    ArrowArrayStream, ArrowAsyncDeviceStreamHandler, ArrowDeviceArray, ArrowDeviceArrayStream,
+    ArrowSchema, DLManagedTensor, DLManagedTensorVersioned,
+};
+use fletching::Error;
+
+use crate::values;
+
+/// Room for an error text.
+#[repr(C)]
+pub struct Message([u8; 1024]);
+
+impl Message {
+    pub fn new() -> Self {
+        Self([0; 1024])
+    }
+
+    pub fn text(&self) -> String {
+        let text = CStr::from_bytes_until_nul(&self.0).expect("the message ends");
+        text.to_string_lossy().into()
+    }
+
+    /// Cuts the text at a character boundary.
+    fn write(&mut self, text: &str) {
+        let mut size = text.len().min(self.0.len() - 1);
+        while !text.is_char_boundary(size) {
+            size -= 1;
+        }
+        self.0[..size].copy_from_slice(&text.as_bytes()[..size]);
+        self.0[size] = 0;
+    }
+}
+
+pub type Connect = unsafe extern "C" fn(*mut c_void, *mut ArrowAsyncDeviceStreamHandler) -> c_int;
+
+/// A function that takes a struct in and hands out another.
+pub type Pass<In, Out> =
+    unsafe extern "C" fn(*mut c_void, *mut In, *mut Out, *mut Message) -> c_int;
+
+/// `struct FletchingSubject`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Subject {
+    pub size: usize,
+    pub name: *const c_char,
+    pub context: *mut c_void,
+    pub promises: u32,
+    pub schema: Option<Pass<ArrowSchema, ArrowSchema>>,
+    pub array: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            *mut ArrowSchema,
+            *mut ArrowDeviceArray,
+            *mut ArrowSchema,
+            *mut ArrowDeviceArray,
+            *mut Message,
+        ) -> c_int,
+    >,
+    pub child: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            *mut ArrowSchema,
+            *mut ArrowDeviceArray,
+            i64,
+            *mut ArrowDeviceArray,
+            *mut Message,
+        ) -> c_int,
+    >,
+    pub stream: Option<Pass<ArrowArrayStream, ArrowArrayStream>>,
+    pub device_stream: Option<Pass<ArrowDeviceArrayStream, ArrowDeviceArrayStream>>,
+    pub tensor: Option<Pass<DLManagedTensorVersioned, *mut DLManagedTensorVersioned>>,
+    pub legacy_tensor: Option<Pass<DLManagedTensor, *mut DLManagedTensor>>,
+    pub receive: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            Connect,
+            *mut c_void,
+            *mut ArrowDeviceArrayStream,
+            *mut Message,
+        ) -> c_int,
+    >,
+    pub send: Option<Pass<ArrowDeviceArrayStream, ArrowAsyncDeviceStreamHandler>>,
+}
+
+/// Runs `body`; an error and a panic become the code and the message.
+///
+/// # Safety
+///
+/// `message` may be written, or is NULL.
+pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Error>) -> c_int {
+    let result = catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|_| Err(Error::new(libc::ENOTRECOVERABLE, "panic")));
+    let (code, text) = match &result {
+        Ok(()) => (0, ""),
+        Err(error) => (error.code(), error.message()),
+    };
+    // SAFETY: the caller vouches for the message.
+    if let Some(message) = unsafe { message.as_mut() } {
+        message.write(text);
+    }
+    code
+}
+
+/// Declares a function of a subject by what it does with the structs that are passed to it.
+macro_rules! function {
+    ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
+        pub unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {
+            // SAFETY: the suite moves structs in, and passes slots for what is handed out.
+            unsafe { finish(message, || $body) }
+        }
+    };
+}
+
+mod views {
+    use super::*;
+    use fletching::{ArrayStream, DeviceArray, DeviceArrayStream, Schema};
+
+    function!(schema, |from: *mut ArrowSchema, to: *mut ArrowSchema| {
+        let view = values::view(Schema::move_from(from))?;
+        values::read(&view)?;
+        view.move_to(to);
+        Ok(())
+    });
+
+    function!(
+        array,
+        |schema: *mut ArrowSchema,
+         array: *mut ArrowDeviceArray,
+         to_schema: *mut ArrowSchema,
+         to_array: *mut ArrowDeviceArray| {
+            let (schema, array) = (Schema::move_from(schema), DeviceArray::move_from(array));
+            values::view(array)?.move_to(to_array);
+            schema.move_to(to_schema);
+            Ok(())
+        }
+    );
+
+    function!(child, |schema: *mut ArrowSchema,
+                      array: *mut ArrowDeviceArray,
+                      index: i64,
+                      to: *mut ArrowDeviceArray| {
+        drop(Schema::move_from(schema));
+        let shared = DeviceArray::move_from(array).share()?;
+        shared.column(index as usize)?.move_to(to);
+        Ok(())
+    });
+
+    function!(stream, |from: *mut ArrowArrayStream,
+                       to: *mut ArrowArrayStream| {
+        let mut reader = ArrayStream::move_from(from).into_iter();
+        let schema = reader.schema()?;
+        let views = reader.map(|batch| values::view(batch?));
+        ArrayStream::from_batches(schema, views)?.move_to(to);
+        Ok(())
+    });
+
+    function!(
+        device_stream,
+        |from: *mut ArrowDeviceArrayStream, to: *mut ArrowDeviceArrayStream| {
+            let mut reader = DeviceArrayStream::move_from(from).into_iter();
+            let (schema, device_type) = (reader.schema()?, reader.device_type());
+            let views = reader.map(|batch| values::attached_view(batch?));
+            DeviceArrayStream::from_batches(schema, device_type, views)?.move_to(to);
+            Ok(())
+        }
+    );
+}
+
+mod moves {
+    use super::*;
+    use fletching::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema};
+
+    function!(schema, |from: *mut ArrowSchema, to: *mut ArrowSchema| {
+        Schema::move_from(from).move_to(to);
+        Ok(())
+    });
+
+    function!(
+        array,
+        |schema: *mut ArrowSchema,
+         array: *mut ArrowDeviceArray,
+         to_schema: *mut ArrowSchema,
+         to_array: *mut ArrowDeviceArray| {
+            let (schema, mut array) = (Schema::move_from(schema), DeviceArray::move_from(array));
+            array.attach(Box::new(1))?;
+            array.move_to(to_array);
+            schema.move_to(to_schema);
+            Ok(())
+        }
+    );
+
+    function!(child, |schema: *mut ArrowSchema,
+                      array: *mut ArrowDeviceArray,
+                      index: i64,
+                      to: *mut ArrowDeviceArray| {
+        drop(Schema::move_from(schema));
+        DeviceArray::move_from(array)
+            .take_child(index as usize)?
+            .move_to(to);
+        Ok(())
+    });
+
+    // There and back through a device stream.
+    function!(stream, |from: *mut ArrowArrayStream,
+                       to: *mut ArrowArrayStream| {
+        let mut reader = ArrayStream::move_from(from).into_iter();
+        let (schema, device_type) = (reader.schema()?, reader.device_type());
+        let batches = reader.map(|batch| batch.map(DeviceArray::from));
+        let stream = DeviceArrayStream::from_batches(schema, device_type, batches)?;
+        let mut reader = stream.into_iter();
+        let schema = reader.schema()?;
+        let arrays = reader.map(|batch| Array::try_from(batch?));
+        ArrayStream::from_batches(schema, arrays)?.move_to(to);
+        Ok(())
+    });
+
+    function!(
+        device_stream,
+        |from: *mut ArrowDeviceArrayStream, to: *mut ArrowDeviceArrayStream| {
+            let mut reader = DeviceArrayStream::move_from(from).into_iter();
+            let (schema, device_type) = (reader.schema()?, reader.device_type());
+            let batches = std::iter::from_fn(move || reader.next());
+            DeviceArrayStream::from_batches(schema, device_type, batches)?.move_to(to);
+            Ok(())
+        }
+    );
+}
+
+#[cfg(feature = "dlpack")]
+mod tensors {
+    use super::*;
+    use fletching::dlpack::{from_dlpack, to_dlpack, to_legacy_dlpack, Tensor};
+
+    /// `$import` and `$export` are the options.
+    macro_rules! tensors {
+        ($tensor:ident, $legacy_tensor:ident, $import:expr) => {
+            function!(
+                $tensor,
+                |from: *mut DLManagedTensorVersioned, to: *mut *mut DLManagedTensorVersioned| {
+                    let mut imported = from_dlpack(Tensor::from_raw(from)?, &$import)?;
+                    let options = values::export_options();
+                    *to = to_dlpack(&imported.schema, &mut imported.array, &options)?.into_raw();
+                    Ok(())
+                }
+            );
+
+            function!(
+                $legacy_tensor,
+                |from: *mut DLManagedTensor, to: *mut *mut DLManagedTensor| {
+                    let mut imported = from_dlpack(Tensor::from_raw(from)?, &$import)?;
+                    let options = values::export_options();
+                    *to = to_legacy_dlpack(&imported.schema, &mut imported.array, &options)?
+                        .into_raw();
+                    Ok(())
+                }
+            );
+        };
+    }
+
+    tensors!(tensor, legacy_tensor, Default::default());
+    tensors!(list_tensor, legacy_list_tensor, values::list_options());
+}
+
+#[cfg(feature = "async")]
+mod streams {
+    use super::*;
+    use fletching::{AsyncHandler, DeviceArrayStream};
+    use std::ptr::NonNull;
+
+    macro_rules! receive {
+        ($name:ident, $window:literal) => {
+            function!($name, |connect: Connect,
+                              context: *mut c_void,
+                              to: *mut ArrowDeviceArrayStream| {
+                let connect = |handler: AsyncHandler| {
+                    let handler = handler.into_raw();
+                    match connect(context, handler) {
+                        0 => Ok(()),
+                        code => {
+                            drop(AsyncHandler::from_raw(NonNull::new_unchecked(handler)));
+                            Err(Error::new(code, "connect: no producer has the handler"))
+                        }
+                    }
+                };
+                values::receive($window, connect)?.move_to(to);
+                Ok(())
+            });
+        };
+    }
+
+    receive!(receive, 2);
+    receive!(receive_many, 16);
+
+    function!(
+        send,
+        |from: *mut ArrowDeviceArrayStream, handler: *mut ArrowAsyncDeviceStreamHandler| {
+            let mut reader = DeviceArrayStream::move_from(from).into_iter();
+            let schema = reader.schema()?;
+            let owner = AsyncHandler::from_raw(NonNull::new_unchecked(handler));
+            // The producer releases a handler that it refuses.
+            values::send(schema, reader, owner).inspect_err(|_| (*handler).release = None)
+        }
+    );
+}
+
+const CHECKS_SCHEMAS: u32 = 1;
+
+/// A function of a feature, or none.
+macro_rules! of {
+    ($feature:literal, $function:path) => {{
+        #[cfg(feature = $feature)]
+        let function: Option<_> = Some($function as _);
+        #[cfg(not(feature = $feature))]
+        let function = None;
+        function
+    }};
+}
+
+pub fn subjects() -> [Subject; 2] {
+    let views = Subject {
+        size: size_of::<Subject>(),
+        name: c"rust".as_ptr(),
+        context: std::ptr::null_mut(),
+        promises: CHECKS_SCHEMAS,
+        schema: Some(views::schema),
+        array: Some(views::array),
+        child: Some(views::child),
+        stream: Some(views::stream),
+        device_stream: Some(views::device_stream),
+        tensor: of!("dlpack", tensors::tensor),
+        legacy_tensor: of!("dlpack", tensors::legacy_tensor),
+        receive: of!("async", streams::receive),
+        send: of!("async", streams::send),
+    };
+    let moves = Subject {
+        name: c"rust-moves".as_ptr(),
+        promises: 0,
+        schema: Some(moves::schema),
+        array: Some(moves::array),
+        child: Some(moves::child),
+        stream: Some(moves::stream),
+        device_stream: Some(moves::device_stream),
+        tensor: of!("dlpack", tensors::list_tensor),
+        legacy_tensor: of!("dlpack", tensors::legacy_list_tensor),
+        receive: of!("async", streams::receive_many),
+        ..views
+    };
+    [views, moves]
+}
