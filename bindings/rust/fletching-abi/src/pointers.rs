@@ -14,15 +14,18 @@ pub unsafe fn text<'a>(first: *const c_char) -> Option<&'a CStr> {
     (!first.is_null()).then(|| unsafe { CStr::from_ptr(first) })
 }
 
-/// The values at `first`; none for NULL and for a count below 1.
+/// The values at `first`; none for NULL, for a count below 1 and for one that no memory holds.
 ///
 /// # Safety
 ///
 /// `first` is NULL or points to `count` values, which stay as they are for `'a`.
 pub unsafe fn list<'a, T>(first: *const T, count: impl TryInto<usize>) -> &'a [T] {
+    let most = isize::MAX as usize / size_of::<T>();
     match count.try_into() {
-        // SAFETY: the caller vouches for the values.
-        Ok(count) if !first.is_null() => unsafe { core::slice::from_raw_parts(first, count) },
+        Ok(count) if !first.is_null() && count <= most => {
+            // SAFETY: the caller vouches for the values.
+            unsafe { core::slice::from_raw_parts(first, count) }
+        }
         _ => &[],
     }
 }
