@@ -35,9 +35,16 @@ WITHOUT = {"fletching/src/dlpack/stream.rs": ("--features=dlpack", "--test=dlpac
 TESTS = {
     r"src/arrow/": ("--test=arrow",),
     r"src/async_stream/": ("--lib", "--test=async"),
-    r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack"),
+    r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack", "--test=conformance"),
     r"runtime/": ("--test=waiter", "--test=standin_events", "--test=gated_events"),
-    r"src/": ("--lib", "--test=core", "--test=owner", "--test=stream", "--test=allocations"),
+    r"src/": (
+        "--lib",
+        "--test=core",
+        "--test=owner",
+        "--test=stream",
+        "--test=allocations",
+        "--test=conformance",
+    ),
 }
 OUTCOMES = {
     "CaughtMutant": KILLED,

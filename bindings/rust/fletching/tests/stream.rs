@@ -115,13 +115,17 @@ fn a_batch_on_another_device_is_refused_or_warned_of() {
             "device-array.reserved-zero"
         ]
     );
-    let error = on_cuda(on(ArrowDeviceType::CUDA, 1), Options::strict()).unwrap_err();
-    assert!(
-        error
-            .message()
-            .ends_with("(rule device-array.reserved-zero)"),
-        "{error}"
-    );
+    for (found, rule) in [
+        (
+            on(ArrowDeviceType::CUDA_MANAGED, 0),
+            "device-stream.one-device-type",
+        ),
+        (on(ArrowDeviceType::CUDA, 1), "device-array.reserved-zero"),
+    ] {
+        let error = on_cuda(found, Options::strict()).unwrap_err();
+        let rule = format!("(rule {rule})");
+        assert!(error.message().ends_with(&rule), "{error}");
+    }
 }
 
 #[test]

@@ -5,13 +5,10 @@
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::sync::Mutex;
 
-use fletching_abi::{ArrowArrayStream, ArrowDeviceArray, ArrowSchema};
+use fletching_abi::{ArrowDeviceArray, ArrowSchema};
 
 use crate::library;
-
-/// Room for an error text.
-#[repr(C)]
-pub struct Message([u8; 1024]);
+use crate::message::Message;
 
 library! {
     /// The functions of the corpus library.
@@ -22,13 +19,8 @@ library! {
         verdict = FletchingCorpusVerdict(i32) -> i32;
         exception = FletchingCorpusException(i32, *const c_char) -> *const c_char;
         text = FletchingCorpusText(i32, *const c_char) -> *const c_char;
-        batches = FletchingCorpusBatches(i32) -> i32;
-        error = FletchingCorpusError(i32) -> i32;
         schema = FletchingCorpusExportSchema(*const c_char, *mut ArrowSchema, *mut Message) -> c_int;
         array = FletchingCorpusExportArray(*const c_char, *mut ArrowDeviceArray, *mut Message) -> c_int;
-        stream = FletchingCorpusExportStream(*const c_char, *mut ArrowArrayStream, *mut Message) -> c_int;
-        compare_schema = FletchingCorpusCompareSchema(*const c_char, *const ArrowSchema, *mut Message) -> c_int;
-        compare_array = FletchingCorpusCompareArray(*const c_char, *const ArrowDeviceArray, *mut Message) -> c_int;
         finish = FletchingCorpusFinish(*mut Message) -> c_int;
     }
 }
@@ -39,7 +31,6 @@ library! {
 pub enum Kind {
     Schema = 1,
     Array = 2,
-    Stream = 3,
 }
 
 /// A case that is being played.
@@ -59,10 +50,9 @@ pub struct Case<'a> {
 impl Case<'_> {
     /// Panics with the message of the library unless `call` returns 0.
     fn run(&self, call: impl FnOnce(*const c_char, *mut Message) -> c_int) {
-        let mut message = Message([0; 1024]);
+        let mut message = Message::default();
         let code = call(self.name.as_ptr(), &mut message);
-        let text = CStr::from_bytes_until_nul(&message.0).expect("the message ends");
-        assert_eq!(code, 0, "{:?}: {}", self.name, text.to_string_lossy());
+        assert_eq!(code, 0, "{:?}: {}", self.name, message.text());
     }
 
     /// Fills `out` with the schema.
@@ -85,42 +75,9 @@ impl Case<'_> {
         self.run(|name, message| unsafe { (self.corpus.array)(name, out, message) });
     }
 
-    /// Fills `out` with the stream.
-    ///
-    /// # Safety
-    ///
-    /// `out` may be written.
-    pub unsafe fn export_stream(&self, out: *mut ArrowArrayStream) {
-        // SAFETY: as above.
-        self.run(|name, message| unsafe { (self.corpus.stream)(name, out, message) });
-    }
-
-    /// Compares the schema with the exported one.
-    pub fn compare_schema(&self, schema: &ArrowSchema) {
-        // SAFETY: the caller has not released it.
-        self.run(|name, message| unsafe { (self.corpus.compare_schema)(name, schema, message) });
-    }
-
-    /// Compares the array with the exported one.
-    pub fn compare_array(&self, array: &ArrowDeviceArray) {
-        // SAFETY: as above.
-        self.run(|name, message| unsafe { (self.corpus.compare_array)(name, array, message) });
-    }
-
-    /// The number of batches that a consumer of the stream gets, and the error or 0.
-    pub fn batches(&self) -> (i32, i32) {
-        // SAFETY: an index that the library has.
-        unsafe {
-            (
-                (self.corpus.batches)(self.index),
-                (self.corpus.error)(self.index),
-            )
-        }
-    }
-
     /// Whether only code that looks for the fault in the buffers refuses the case.
     pub fn needs_data(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: an index that the library has.
         unsafe { !(self.corpus.text)(self.index, c"level".as_ptr()).is_null() }
     }
 

@@ -9,4 +9,5 @@ pub mod corpus;
 pub mod entries;
 pub mod fields;
 pub mod library;
+pub mod message;
 pub mod oracle;

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use fletching::abi::ArrowDeviceArrayStream;
 use fletching::DeviceArrayStream;
+use fletching_testing::message::Message;
 
-use crate::subject::{finish, subjects, Message, Subject};
+use crate::subject::{finish, subjects, Subject};
 
 /// `struct FletchingConformanceResult`
 #[repr(C)]
@@ -56,7 +57,7 @@ fn play(subject: &Subject, group: &str) -> Vec<Fault> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let suite = Suite::load().unwrap();
     let group = CString::new(group).unwrap();
-    let (mut faults, mut message) = (Vec::<Fault>::new(), Message::new());
+    let (mut faults, mut message) = (Vec::<Fault>::new(), Message::default());
     let options = RunOptions {
         size: size_of::<RunOptions>(),
         group: group.as_ptr(),

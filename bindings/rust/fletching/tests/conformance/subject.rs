@@ -2,7 +2,7 @@
 
 //! The crate as two subjects: one hands out views and reads the schemas, the other moves.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use fletching::abi::{
@@ -10,33 +10,9 @@ use fletching::abi::{
     ArrowSchema, DLManagedTensor, DLManagedTensorVersioned,
 };
 use fletching::Error;
+use fletching_testing::message::Message;
 
 use crate::values;
-
-/// Room for an error text.
-#[repr(C)]
-pub struct Message([u8; 1024]);
-
-impl Message {
-    pub fn new() -> Self {
-        Self([0; 1024])
-    }
-
-    pub fn text(&self) -> String {
-        let text = CStr::from_bytes_until_nul(&self.0).expect("the message ends");
-        text.to_string_lossy().into()
-    }
-
-    /// Cuts the text at a character boundary.
-    fn write(&mut self, text: &str) {
-        let mut size = text.len().min(self.0.len() - 1);
-        while !text.is_char_boundary(size) {
-            size -= 1;
-        }
-        self.0[..size].copy_from_slice(&text.as_bytes()[..size]);
-        self.0[size] = 0;
-    }
-}
 
 pub type Connect = unsafe extern "C" fn(*mut c_void, *mut ArrowAsyncDeviceStreamHandler) -> c_int;
 
@@ -89,17 +65,17 @@ pub struct Subject {
     pub send: Option<Pass<ArrowDeviceArrayStream, ArrowAsyncDeviceStreamHandler>>,
 }
 
-/// Runs `body`; an error and a panic become the code and the message.
+/// Runs `body`; an error becomes the code and the message. A panic has a code that is wrong.
 ///
 /// # Safety
 ///
 /// `message` may be written, or is NULL.
 pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Error>) -> c_int {
-    let result = catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|_| Err(Error::new(libc::ENOTRECOVERABLE, "panic")));
+    let result = catch_unwind(AssertUnwindSafe(body));
     let (code, text) = match &result {
-        Ok(()) => (0, ""),
-        Err(error) => (error.code(), error.message()),
+        Ok(Ok(())) => (0, ""),
+        Ok(Err(error)) => (error.code(), error.message()),
+        Err(_) => (-1, "panic"),
     };
     // SAFETY: the caller vouches for the message.
     if let Some(message) = unsafe { message.as_mut() } {
@@ -108,11 +84,16 @@ pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Er
     code
 }
 
-/// Declares a function of a subject by what it does with the structs that are passed to it.
+/// An index that no child has, if it is negative or too large for this machine.
+fn place(index: i64) -> usize {
+    index.try_into().unwrap_or(usize::MAX)
+}
+
+/// Declares a function of a subject.
 macro_rules! function {
     ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
         pub unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {
-            // SAFETY: the suite moves structs in, and passes slots for what is handed out.
+            // SAFETY: the suite moves structs in, and passes slots for the results.
             unsafe { finish(message, || $body) }
         }
     };
@@ -136,6 +117,7 @@ mod views {
          to_schema: *mut ArrowSchema,
          to_array: *mut ArrowDeviceArray| {
             let (schema, array) = (Schema::move_from(schema), DeviceArray::move_from(array));
+            let _ = values::read_array(&array);
             values::view(array)?.move_to(to_array);
             schema.move_to(to_schema);
             Ok(())
@@ -148,7 +130,7 @@ mod views {
                       to: *mut ArrowDeviceArray| {
         drop(Schema::move_from(schema));
         let shared = DeviceArray::move_from(array).share()?;
-        shared.column(index as usize)?.move_to(to);
+        shared.column(place(index))?.move_to(to);
         Ok(())
     });
 
@@ -202,7 +184,7 @@ mod moves {
                       to: *mut ArrowDeviceArray| {
         drop(Schema::move_from(schema));
         DeviceArray::move_from(array)
-            .take_child(index as usize)?
+            .take_child(place(index))?
             .move_to(to);
         Ok(())
     });

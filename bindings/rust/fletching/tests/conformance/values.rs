@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the subjects do with the crate's owners.
+//! The operations of the subjects on owners.
 
 use fletching::{DeviceArray, Error, Nested, Owner, Schema};
 
@@ -14,7 +14,7 @@ pub fn attached_view(array: DeviceArray) -> Result<DeviceArray, Error> {
     Ok(view)
 }
 
-/// Reads what there is to read in a schema. The crate does not know what a format means.
+/// Reads every text of a schema. The crate does not interpret formats.
 pub fn read(schema: &Schema) -> Result<usize, Error> {
     let mut texts = schema.format().to_bytes().len() + schema.name().to_bytes().len();
     for (key, value) in &schema.metadata()? {
@@ -30,6 +30,13 @@ pub fn read(schema: &Schema) -> Result<usize, Error> {
         texts += read(below)?;
     }
     Ok(texts)
+}
+
+/// Reads the lists of any array, not its buffers.
+pub fn read_array(array: &DeviceArray) -> usize {
+    let children = array.children().iter().flatten().copied();
+    let below = children.chain(array.dictionary());
+    array.buffers().len() + below.filter(|below| !below.is_released()).count()
 }
 
 #[cfg(feature = "dlpack")]
@@ -70,7 +77,7 @@ mod streams {
 
     static SENDERS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-    /// Waits for the senders on drop: the suite counts what is released when its stream is.
+    /// Waits for the senders on drop: the suite counts the releases when its stream is released.
     struct Senders;
 
     impl Drop for Senders {
@@ -126,7 +133,7 @@ mod streams {
                 };
                 started.send(refused).expect("the subject waits");
                 if is_open {
-                    // The suite judges what the handler gets.
+                    // The handler gets the error too, and the suite judges it.
                     let _ = sending.await;
                 }
             });

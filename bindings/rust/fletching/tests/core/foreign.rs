@@ -18,11 +18,6 @@ impl Log {
     pub fn push(&self, line: impl Into<String>) {
         self.0.lock().unwrap().push(line.into());
     }
-    /// The lines since the last call.
-    #[cfg(not(miri))]
-    pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
-    }
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }

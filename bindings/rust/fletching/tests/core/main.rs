@@ -29,12 +29,4 @@ mod stream_producer;
 mod take_child;
 
 #[cfg(not(miri))]
-mod corpus;
-#[cfg(not(miri))]
-mod foreign_producer;
-#[cfg(not(miri))]
-mod hostile;
-#[cfg(not(miri))]
-mod hostile_streams;
-#[cfg(not(miri))]
 mod properties;

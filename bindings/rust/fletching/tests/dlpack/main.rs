@@ -6,8 +6,6 @@
 
 mod export;
 mod export_rules;
-#[cfg(not(miri))]
-mod hostile;
 mod import;
 mod import_rules;
 mod imported;
