@@ -14,7 +14,7 @@ pub unsafe fn text<'a>(first: *const c_char) -> Option<&'a CStr> {
     (!first.is_null()).then(|| unsafe { CStr::from_ptr(first) })
 }
 
-/// The values at `first`; none for NULL, for a count below 1 and for one that no memory holds.
+/// The values at `first`; none for NULL, for a count below 1 and for more than the address space holds.
 ///
 /// # Safety
 ///

@@ -38,7 +38,7 @@ macro_rules! a_list_has_as_many_values_as_the_count_says {
                 assert!(object.$slice().is_empty(), "of NULL");
                 object.$list = values.as_mut_ptr();
                 assert_eq!(object.$slice(), [$value; 2]);
-                // No memory holds more pointers.
+                // The address space holds no more pointers.
                 let largest = isize::MAX as i64 / size_of::<*const u8>() as i64;
                 for none in [0, -1, i64::MIN, largest + 1, i64::MAX] {
                     object.$count = none;
