@@ -144,10 +144,6 @@ void check_producer(AsyncStream& stream, const ArrowAsyncProducer& producer) noe
   if (producer.cancel == nullptr) {
     stream.report(Rule::async_cancel_set, {"producer.cancel"}, "is NULL: expected a callback");
   }
-  if (producer.device_type == 0) {
-    stream.report(Rule::async_producer_device_type_set, {"producer.device_type"},
-                  "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
-  }
   check_metadata(stream, producer.additional_metadata, Rule::async_producer_metadata_encoding,
                  {"producer.additional_metadata"});
 }
@@ -209,6 +205,11 @@ void end_loan(const HandlerCall& call, ArrowSchema* schema, int result) noexcept
 int on_schema(Handler* self, ArrowSchema* schema) noexcept {
   HandlerCall call(self, Call::kSchema);
   if (!call) return EINVAL;
+  // A producer that only reports an error may have no device type.
+  if (call->producer != nullptr && call->device_type == 0) {
+    call->report(Rule::async_producer_device_type_set, {"producer.device_type"},
+                 "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
+  }
   call_early(*call);
   if (call->inner->on_schema == nullptr) return call.finish(ENOSYS);
   const bool is_live = schema != nullptr && schema->release != nullptr;

@@ -126,7 +126,9 @@ fn every_group_is_played() {
         let name = (suite.group)(index);
         (!name.is_null()).then(|| CStr::from_ptr(name).to_str().unwrap())
     });
-    assert_eq!(names.collect::<Vec<_>>(), GROUPS);
+    // The subjects have no functions of events: gated_events.rs has these tests.
+    let played = names.filter(|name| *name != "events");
+    assert_eq!(played.collect::<Vec<_>>(), GROUPS);
 }
 
 /// Drops the first batch.
