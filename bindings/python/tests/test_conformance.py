@@ -11,7 +11,6 @@ from fletching import DeviceArrayStream
 from hostile import Given
 from subjects import SUBJECTS, Subject, Views
 
-
 # The structs of this group have no schema, which a DeviceArray needs.
 UNSUPPORTED = {"events"}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import itertools
 import operator
@@ -130,9 +131,24 @@ class AsyncHandler:
         return f"<fletching.AsyncHandler{'' if self._addresses else ', taken'}>"
 
 
+class _Ended:
+    """The producer of a stream that was not started: on_error may call it."""
+
+    def request(self, _: object, n: int) -> None:
+        pass
+
+    def cancel(self, _: object) -> None:
+        pass
+
+
+_ended = abi.ArrowAsyncProducer()
+abi.implement(_ended, _Ended())
+
+
 def _refuse(address: int, code: int, text: str) -> None:
     """Fails a stream that was not started."""
     raw = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+    raw.producer = ctypes.pointer(_ended)
     if raw.on_error:
         raw.on_error(raw, code, text.encode(), None)
     abi.release(raw)
