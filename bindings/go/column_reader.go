@@ -192,9 +192,9 @@ func textsOf[O int32 | int64, T any](c ColumnReader, copied func([]byte) T) ([]T
 	if data == 0 && offsets[c.length] > offsets[0] {
 		return nil, invalid("read: buffer 2: NULL: expected %d bytes", offsets[c.length])
 	}
-	bytes := unsafe.Slice((*byte)(abi.Pointer(data)), int(offsets[c.length]))
-	if data == 0 {
-		bytes = nil
+	var bytes []byte
+	if data != 0 {
+		bytes = unsafe.Slice((*byte)(abi.Pointer(data)), int(offsets[c.length]))
 	}
 	values := make([]T, c.length)
 	for i := range values {
