@@ -88,6 +88,21 @@ func TestBatchesThatMisbehave(t *testing.T) {
 	expectNone(t, &live)
 }
 
+func TestSendReleasesSchemaThatCannotBeSent(t *testing.T) {
+	malformed := must((&SchemaBuilder{Format: "+s", Children: []SchemaBuilder{{Format: "i"}}}).Build())
+	must(malformed.TakeChild(0)).Close()
+	for schema, problem := range map[*Schema]error{malformed: nil, intSchema(): disk()} {
+		stream := NewAsyncStream(context.Background(), AsyncOptions{})
+		err := AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
+			return schema, func(func(AsyncBatch, error) bool) {}, problem
+		}}.Send(context.Background(), stream.Handler())
+		if err == nil || !schema.IsReleased() {
+			t.Errorf("expected an error and a released schema, got %v", err)
+		}
+		stream.Close()
+	}
+}
+
 func TestOpenThatFails(t *testing.T) {
 	closed := intSchema()
 	closed.Close()

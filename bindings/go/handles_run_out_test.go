@@ -7,6 +7,7 @@ package fletching
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"syscall"
 	"testing"
@@ -117,6 +118,27 @@ func TestBatchWithoutHandleIsReleased(t *testing.T) {
 	if stream.Close(); stream.core.users.Load() != 0 {
 		t.Error("the handler is not released")
 	}
+	expectNone(t, &live)
+}
+
+func TestBatchWithoutHandleIsNotSent(t *testing.T) {
+	var live live
+	p := newConsumerPeer(t)
+	p.inside = func(call string) {
+		if call == "schema" {
+			p.request(1)
+		}
+	}
+	expectNoMemory(t, "send", AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
+		return intSchema(), func(yield func(AsyncBatch, error) bool) {
+			batch := live.batch(1)
+			withoutHandles(func() {
+				yield(AsyncBatch{Array: batch}, nil)
+				<-ctx.Done()
+			})
+		}, nil
+	}}.Send(context.Background(), p.handler()))
+	expectText(t, p.take(), fmt.Sprintf("schema, error %d producer: batch: no memory, release", syscall.ENOMEM))
 	expectNone(t, &live)
 }
 

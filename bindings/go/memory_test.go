@@ -86,6 +86,21 @@ func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
 		}
 		return err
 	})
+	schema := intSchema()
+	defer schema.Close()
+	withoutMemory(t, func() error {
+		reader := &mixed[*fletching.Array]{}
+		kept := weak.Make(reader)
+		stream, err := fletching.NewArrayStreamFrom(schema, reader)
+		if err == nil {
+			stream.Close()
+		}
+		reader = nil
+		if runtime.GC(); kept.Value() != nil {
+			t.Errorf("the reader is kept after %v", err)
+		}
+		return err
+	})
 }
 
 // A schema that cannot be shown is a released one.

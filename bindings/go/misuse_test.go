@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestSendWithNilArgumentsReleasesTheHandler(t *testing.T) {
 		if err := send(consumer); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%s: expected EINVAL, got %v", name, err)
 		}
-		if err := nextError(consumer, background); !errors.Is(err, syscall.EINVAL) {
+		if err := nextError(consumer, background); !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: expected EINVAL at the consumer, got %v", name, err)
 		}
 		consumer.Close()
@@ -142,6 +143,12 @@ func TestCheckTypeOfEndlessTypes(t *testing.T) {
 	endless := &fletching.SchemaBuilder{Format: "i"}
 	endless.Dictionary = endless
 	expectError(t, endless.CheckType(endless), syscall.EINVAL, "nested too deep: expected at most 256 levels")
+
+	deepest := &fletching.SchemaBuilder{Format: "i"}
+	for range 255 {
+		deepest = &fletching.SchemaBuilder{Format: "i", Dictionary: deepest}
+	}
+	succeed(t, deepest.CheckType(deepest))
 }
 
 // A declared type may have fewer children than the array.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -184,7 +186,13 @@ func TestStandinReleaseAfter(t *testing.T) {
 			t.Error("the array is not closed")
 		}
 		// One that need not wait overtakes the other: the reaper has looked at both by then.
-		free, freeReleases, _ := countedArray(t, api.Type)
+		freeReleases := newReleases()
+		free := plainArray(t, api.Type, func() {
+			if stack := string(debug.Stack()); !strings.Contains(stack, "room.enter") {
+				t.Errorf("expected a release on a goroutine of the package, got\n%s", stack)
+			}
+			freeReleases.add()
+		})
 		succeed(t, free.ReleaseAfter(streamOf(api, gated.Consumer)))
 		freeReleases.waitFor(1)
 		expectCount(t, "what is behind the gate", behindReleases, 0)

@@ -7,6 +7,7 @@ package fletching_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -214,25 +215,36 @@ func TestStreamRefusesPartOfArrayOfAnotherType(t *testing.T) {
 		})
 		return array
 	}
-	parts := map[string]func() *fletching.Array{
-		"child":      func() *fletching.Array { return must(must(array().TakeChild(0)).TakeChild(0)) },
-		"dictionary": func() *fletching.Array { return must(must(array().TakeChild(1)).TakeDictionary()) },
-		"column":     func() *fletching.Array { return must(must(must(must(array().Share()).Column(0)).Share()).Column(0)) },
-		"device": func() *fletching.Array {
+	for name, each := range map[string]struct {
+		part   func() *fletching.Array
+		format string
+	}{
+		"child":      {func() *fletching.Array { return must(must(array().TakeChild(0)).TakeChild(0)) }, "l"},
+		"dictionary": {func() *fletching.Array { return must(must(array().TakeChild(1)).TakeDictionary()) }, "u"},
+		"column":     {func() *fletching.Array { return must(must(must(must(array().Share()).Column(0)).Share()).Column(0)) }, "l"},
+		"device": {func() *fletching.Array {
 			shared := must(must(array().ToDevice()).Share())
-			return must(must(must(shared.View()).TakeChild(1)).ToHost())
-		},
-	}
-	for name, part := range parts {
+			return must(must(must(must(shared.View()).TakeChild(0)).TakeChild(0)).ToHost())
+		}, "l"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			stream := must(fletching.NewArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "g"}).Build()),
-				&mixed[*fletching.Array]{batches: []func() *fletching.Array{part}}))
-			defer stream.Close()
-			if _, err := stream.Next(); !errors.Is(err, syscall.EINVAL) {
-				t.Error(err)
-			}
+			_, err := nextOfFloats(t, each.part)
+			expectError(t, err, syscall.EINVAL, fmt.Sprintf(`batch 0: expected format "g", got %q`, each.format))
 		})
 	}
+	part, err := nextOfFloats(t, func() *fletching.Array { return must(must(fitting().TakeChild(0)).TakeChild(0)) })
+	if err != nil {
+		t.Fatalf("part of an array of unknown type: %v", err)
+	}
+	part.Close()
+}
+
+// nextOfFloats returns the first batch of a stream of float64 whose batches are made by the function.
+func nextOfFloats(t *testing.T, batch func() *fletching.Array) (*fletching.Array, error) {
+	stream := must(fletching.NewArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "g"}).Build()),
+		&mixed[*fletching.Array]{batches: []func() *fletching.Array{batch}}))
+	t.Cleanup(stream.Close)
+	return stream.Next()
 }
 
 func TestStreamAcceptsOtherNamesFlagsAndMetadata(t *testing.T) {

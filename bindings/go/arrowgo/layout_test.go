@@ -7,6 +7,7 @@ package arrowgo_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"strings"
 	"syscall"
@@ -106,6 +107,7 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 		{fletching.ArrayBuilder{Length: 1, Children: arrays{{Length: 1, NullCount: -1, Buffers: []uintptr{at, at}}, ints(1)}}, arrow.RunEndEncodedOf(int32s, int32s), "null run ends"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: entries(1)}, pairs, "children[0].children[0]: null entries or keys"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Dictionary: &fletching.ArrayBuilder{}}, int32s, "dictionary: not NULL"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Dictionary: &fletching.ArrayBuilder{}}, types[len(types)-1].dataType, "ArrowArray.dictionary.n_buffers"},
 	} {
 		releases := new(counter)
 		source := must(must(each.builder.Build(releases)).ToDevice())
@@ -116,6 +118,35 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 		if *releases != 1 {
 			t.Errorf("%v: %s: releases: expected 1, got %d", each.dataType, each.message, *releases)
 		}
+	}
+}
+
+func TestImportArrayKnowsSizesOfBuffers(t *testing.T) {
+	const at = 1 << 20 // where nothing is read
+	const most = (math.MaxInt - 7) / 32
+	child := arrays{{Buffers: []uintptr{0, at}}}
+	int32s := arrow.PrimitiveTypes.Int32
+	for _, each := range []struct {
+		builder  fletching.ArrayBuilder
+		dataType arrow.DataType
+		sizes    []int
+	}{
+		{fletching.ArrayBuilder{Length: 8, Buffers: []uintptr{at, at, at}, Children: child}, arrow.ListViewOf(int32s), []int{1, 32, 32}},
+		{fletching.ArrayBuilder{Length: 8, Buffers: []uintptr{at, at, at}, Children: child}, arrow.LargeListViewOf(int32s), []int{1, 64, 64}},
+		{fletching.ArrayBuilder{Length: most, Buffers: []uintptr{at, at}}, int32s, []int{(most + 7) / 8, most * 4}},
+	} {
+		source := must(must(each.builder.Build(nil)).ToDevice())
+		imported, err := arrowgo.ImportArray(context.Background(), source, each.dataType, arrowgo.Options{})
+		if err != nil {
+			t.Errorf("%v: %v", each.dataType, err)
+			continue
+		}
+		for i, buffer := range imported.Data().Buffers() {
+			if size := each.sizes[i]; buffer.Len() != size {
+				t.Errorf("%v: buffer %d: expected %d bytes, got %d", each.dataType, i, size, buffer.Len())
+			}
+		}
+		imported.Release()
 	}
 }
 

@@ -24,25 +24,28 @@ func TestNilArgumentsAreInvalid(t *testing.T) {
 		return must(must((&fletching.ArrayBuilder{Buffers: []uintptr{0}}).Build(releases)).ToDevice())
 	}
 	fields := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.Null}}, nil)
-	for name, err := range map[string]error{
-		"array":              onlyError(arrowgo.ImportArray(ctx, nil, arrow.Null, options)),
-		"type":               onlyError(arrowgo.ImportArray(ctx, table(), nil, options)),
-		"batch":              onlyError(arrowgo.ImportRecordBatch(ctx, nil, fields, options)),
-		"schema of a batch":  onlyError(arrowgo.ImportRecordBatch(ctx, table(), nil, options)),
-		"array and schema":   onlyError(arrowgo.ImportBatch(ctx, nil, nil, options)),
-		"schema of an array": onlyError(arrowgo.ImportBatch(ctx, table(), nil, options)),
-		"schema":             onlyError(arrowgo.ImportSchema(nil)),
-		"field":              onlyError(arrowgo.ImportField(nil)),
-		"stream":             onlyError(arrowgo.ImportReader(ctx, nil, options)),
-		"host stream":        onlyError(arrowgo.ImportHostReader(ctx, nil, options)),
-		"export array":       onlyError(arrowgo.ExportArray(nil)),
-		"export batch":       onlyError(arrowgo.ExportRecordBatch(nil)),
-		"export schema":      onlyError(arrowgo.ExportSchema(nil)),
-		"export type":        onlyError(arrowgo.ExportField(arrow.Field{Name: "a"})),
-		"export reader":      onlyError(arrowgo.ExportReader(nil)),
+	for _, each := range []struct {
+		what string
+		err  error
+	}{
+		{"import array: array", onlyError(arrowgo.ImportArray(ctx, nil, arrow.Null, options))},
+		{"import array: type", onlyError(arrowgo.ImportArray(ctx, table(), nil, options))},
+		{"import array: array", onlyError(arrowgo.ImportRecordBatch(ctx, nil, fields, options))},
+		{"import record batch: schema", onlyError(arrowgo.ImportRecordBatch(ctx, table(), nil, options))},
+		{"import schema: schema", onlyError(arrowgo.ImportBatch(ctx, nil, nil, options))},
+		{"import schema: schema", onlyError(arrowgo.ImportBatch(ctx, table(), nil, options))},
+		{"import schema: schema", onlyError(arrowgo.ImportSchema(nil))},
+		{"import schema: schema", onlyError(arrowgo.ImportField(nil))},
+		{"import reader: stream", onlyError(arrowgo.ImportReader(ctx, nil, options))},
+		{"import reader: stream", onlyError(arrowgo.ImportHostReader(ctx, nil, options))},
+		{"export array: array", onlyError(arrowgo.ExportArray(nil))},
+		{"export record batch: batch", onlyError(arrowgo.ExportRecordBatch(nil))},
+		{"export schema: schema", onlyError(arrowgo.ExportSchema(nil))},
+		{"export schema: field: type", onlyError(arrowgo.ExportField(arrow.Field{Name: "a"}))},
+		{"export reader: reader", onlyError(arrowgo.ExportReader(nil))},
 	} {
-		if !errors.Is(err, syscall.EINVAL) {
-			t.Errorf("%s: expected EINVAL, got %v", name, err)
+		if text := each.what + " is nil: expected one"; !errors.Is(each.err, syscall.EINVAL) || each.err.Error() != text {
+			t.Errorf("expected EINVAL with %q, got %v", text, each.err)
 		}
 	}
 	if *releases != 3 {

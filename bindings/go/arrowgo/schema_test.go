@@ -65,6 +65,9 @@ func TestImportFieldRefusesWhatArrowGoCannotRepresent(t *testing.T) {
 		`field "a": format "+x"`:                   {Format: "+x"},
 		`field "a": format "+s:1"`:                 {Format: "+s:1"},
 		`field "a": type ids of a union`:           {Format: "+us:0,1", Children: []fletching.SchemaBuilder{{Format: "i"}}},
+		`"x": invalid syntax`:                      {Format: "+us:x", Children: []fletching.SchemaBuilder{{Format: "i"}}},
+		`"128": value out of range`:                {Format: "+us:128", Children: []fletching.SchemaBuilder{{Format: "i"}}},
+		`union: expected 0, got 1`:                 {Format: "+us:1"},
 		`field "a.b": format "?"`:                  {Format: "+s", Children: []fletching.SchemaBuilder{{Format: "?", Name: "b"}}},
 	} {
 		table := fletching.SchemaBuilder{Format: "+s"}
@@ -74,6 +77,19 @@ func TestImportFieldRefusesWhatArrowGoCannotRepresent(t *testing.T) {
 		if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), message) {
 			t.Errorf("expected EINVAL with %q, got %v", message, err)
 		}
+	}
+}
+
+func TestExportFieldWritesUnitOfTime(t *testing.T) {
+	for format, dataType := range map[string]arrow.DataType{
+		"tts": arrow.FixedWidthTypes.Time32s, "ttm": arrow.FixedWidthTypes.Time32ms,
+		"ttu": arrow.FixedWidthTypes.Time64us, "ttn": arrow.FixedWidthTypes.Time64ns,
+	} {
+		schema, err := arrowgo.ExportField(arrow.Field{Name: "a", Type: dataType})
+		if err != nil || schema.Format() != format {
+			t.Errorf("%v: expected %q, got %v, %v", dataType, format, schema, err)
+		}
+		schema.Close()
 	}
 }
 
