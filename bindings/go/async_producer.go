@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
 // AsyncBatch is one batch of an AsyncProducer: an array, or a function that makes it.
@@ -53,8 +54,8 @@ type AsyncProducer struct {
 // with EIO and its message, and the cause of a context that is done before the end, with its errno value
 // or ECANCELED. They, and a cancel, overtake batches that are not sent.
 //
-// Errors: EINVAL for an address that is nil, a handler without on_schema or on_next_task, a device type of
-// 0, a schema or a batch that is closed, and a batch on another type of device or of another schema.
+// Errors: EINVAL for an address that is nil, a handler without a callback, whose release is the only one called, a
+// device type of 0, a schema or a batch that is closed, and a batch on another type of device or of another schema.
 func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 	switch {
 	case handler == nil:
@@ -64,12 +65,31 @@ func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 			return nil, nil, noContext("send")
 		}}.Send(context.Background(), handler)
 	}
+	if name := missingCallback((*abi.ArrowAsyncDeviceStreamHandler)(handler)); name != "" {
+		callbacks.ReleaseArrowAsyncDeviceStreamHandler((*abi.ArrowAsyncDeviceStreamHandler)(handler))
+		return invalid("handler.%s: NULL: expected a callback", name)
+	}
 	s := newAsyncSending(ctx, p, handler)
 	s.start(p.Open)
 	if !s.run(s.wait) {
 		return s.abandon()
 	}
 	return s.result
+}
+
+// missingCallback returns the name of a callback that is NULL, or "".
+func missingCallback(handler *abi.ArrowAsyncDeviceStreamHandler) string {
+	switch {
+	case handler.OnSchema == 0:
+		return "on_schema"
+	case handler.OnNextTask == 0:
+		return "on_next_task"
+	case handler.OnError == 0:
+		return "on_error"
+	case handler.Release == 0:
+		return "release"
+	}
+	return ""
 }
 
 // Send sends the batches of an iterator to the handler of a consumer, and blocks until the handler is released:

@@ -138,16 +138,20 @@ func TestRuleAsyncSchemaFirstAndOnce(t *testing.T) {
 	expectText(t, p.take(), "release")
 }
 
-// without is a handler without a callback.
-func without(t *testing.T, call, calls string, change func(handler *abi.ArrowAsyncDeviceStreamHandler)) {
+// without sends to a handler without a callback, which is released and gets no other call.
+func without(t *testing.T, name, calls string, change func(handler *abi.ArrowAsyncDeviceStreamHandler)) {
 	t.Helper()
 	p := newConsumerPeer(t)
 	change(&p.handlers[0])
-	h := sendTo(t, p, AsyncProducer{}, counting(1))
-	p.request(1)
-	h.run()
+	err := AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
+		t.Error("Open was called")
+		return nil, nil, disk()
+	}}.Send(context.Background(), p.handler())
 	expectText(t, p.take(), calls)
-	expectText(t, h.result.Error(), "handler."+call+": NULL: expected a callback")
+	expectText(t, fmt.Sprint(err), "handler."+name+": NULL: expected a callback")
+	if !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("expected EINVAL, got %v", err)
+	}
 }
 
 func TestRuleAsyncSchemaSet(t *testing.T) {
@@ -155,23 +159,15 @@ func TestRuleAsyncSchemaSet(t *testing.T) {
 }
 
 func TestRuleAsyncNextSet(t *testing.T) {
-	without(t, "on_next_task", "schema, release", func(handler *abi.ArrowAsyncDeviceStreamHandler) { handler.OnNextTask = 0 })
+	without(t, "on_next_task", "release", func(handler *abi.ArrowAsyncDeviceStreamHandler) { handler.OnNextTask = 0 })
 }
 
 func TestRuleAsyncErrorSet(t *testing.T) {
-	p := newConsumerPeer(t)
-	p.handlers[0].OnError = 0
-	sendTo(t, p, AsyncProducer{}, items(disk())).run()
-	expectText(t, p.take(), "schema, release")
+	without(t, "on_error", "release", func(handler *abi.ArrowAsyncDeviceStreamHandler) { handler.OnError = 0 })
 }
 
 func TestRuleAsyncReleaseSet(t *testing.T) {
-	p := newConsumerPeer(t)
-	p.handlers[0].Release = 0
-	if !sendTo(t, p, AsyncProducer{}, nil).run() {
-		t.Error("it waits for a release that there is not")
-	}
-	expectText(t, p.take(), "schema, end")
+	without(t, "release", "", func(handler *abi.ArrowAsyncDeviceStreamHandler) { handler.Release = 0 })
 }
 
 func TestRuleAsyncNextNullTaskIsEnd(t *testing.T) {

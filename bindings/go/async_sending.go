@@ -238,9 +238,9 @@ func (s *asyncSending) step() asyncStep {
 }
 
 func (s *asyncSending) sendSchema(schema *Schema) asyncStep {
-	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnSchema(s.handler, schema.get())
+	code, _ := callbacks.CallArrowAsyncDeviceStreamHandlerOnSchema(s.handler, schema.get())
 	schema.Close() // when the consumer has not moved it out
-	return s.called("on_schema", code, called)
+	return s.called("on_schema", code)
 }
 
 func (s *asyncSending) sendBatch(task *asyncTask) asyncStep {
@@ -258,17 +258,17 @@ func (s *asyncSending) sendBatch(task *asyncTask) asyncStep {
 		metadata = uintptr(unsafe.Pointer(&task.metadata[0]))
 	}
 	s.task = abi.ArrowAsyncTask{ExtractData: callbacks.ArrowAsyncTaskExtractDataStub(), PrivateData: handle}
-	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, &s.task, metadata)
+	code, _ := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, &s.task, metadata)
 	pinner.Unpin()
-	if code != 0 || !called {
+	if code != 0 {
 		takeBack(handle)
 	}
-	return s.called("on_next_task", code, called)
+	return s.called("on_next_task", code)
 }
 
 func (s *asyncSending) sendEnd() asyncStep {
-	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, nil, 0)
-	s.called("on_next_task", code, called)
+	code, _ := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, nil, 0)
+	s.called("on_next_task", code)
 	s.finish()
 	return asyncCalls
 }
@@ -294,16 +294,12 @@ func (s *asyncSending) sendStop() asyncStep {
 	return asyncCalls
 }
 
-// called takes what a call of the handler has returned.
-func (s *asyncSending) called(call string, code int32, called bool) asyncStep {
-	switch {
-	case !called:
-		s.result = invalid("handler.%s: NULL: expected a callback", call)
-	case code != 0:
-		s.result = NewError(abi.SystemError(max(code, 0)), fmt.Sprintf("%s: refused by the consumer: expected 0, got %d", call, code), nil)
-	default:
+// called takes the result of a call of the handler, whose callbacks are not NULL.
+func (s *asyncSending) called(call string, code int32) asyncStep {
+	if code == 0 {
 		return asyncCalls
 	}
+	s.result = NewError(abi.SystemError(max(code, 0)), fmt.Sprintf("%s: refused by the consumer: expected 0, got %d", call, code), nil)
 	s.mutex.Lock()
 	s.stopped = asyncOver
 	s.mutex.Unlock()
