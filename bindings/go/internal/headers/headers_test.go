@@ -15,9 +15,10 @@ import (
 func TestHeadersAreThoseOfTheRepository(t *testing.T) {
 	repository.Need(t)
 	for copied, original := range map[string]string{
-		"hostile.h":           "tests/hostile/hostile.h",
-		"oracle.h":            "tests/oracle/oracle.h",
-		"fletching/message.h": "cpp/include/fletching/message.h",
+		"hostile.h":               "tests/hostile/hostile.h",
+		"oracle.h":                "tests/oracle/oracle.h",
+		"fletching/conformance.h": "tests/conformance/include/fletching/conformance.h",
+		"fletching/message.h":     "cpp/include/fletching/message.h",
 	} {
 		ours, err := os.ReadFile(filepath.FromSlash(copied))
 		if err != nil {

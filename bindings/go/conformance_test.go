@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/internal/conformance"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
+)
+
+// playGroup returns the results of a group of the conformance suite.
+func playGroup(t *testing.T, subject int, group string) []conformance.Result {
+	t.Helper()
+	results, err := conformance.Play(subject, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// conforms plays a group. Each result has the expected verdict, and those that are wrong are named.
+func conforms(t *testing.T, subject int, group string, expected ...string) {
+	t.Helper()
+	verdicts := map[string]int{}
+	for _, result := range playGroup(t, subject, group) {
+		verdicts[result.Verdict]++
+		if result.Verdict == "wrong" {
+			t.Errorf("%s %s: %s (rule %q)", group, result.Name, result.Message, result.Rule)
+		}
+	}
+	t.Log(group, verdicts)
+	for verdict := range verdicts {
+		if !slices.Contains(expected, verdict) {
+			t.Errorf("%s: expected %v, got %v", group, expected, verdicts)
+		}
+	}
+	if verdicts[expected[0]] == 0 {
+		t.Errorf("%s: expected a result that is %s", group, expected[0])
+	}
+}
+
+func TestConformance(t *testing.T) {
+	repository.Need(t)
+	succeed(t, conformance.Open())
+	unsupported := []string{ // there is no DLPack, and a moved array is the peer's own
+		"go/tensors", "go/legacy-tensors", "go-moves/tensors", "go-moves/legacy-tensors", "go-moves/array-consumers",
+	}
+	for _, subject := range []int{conformance.Views, conformance.Moves} {
+		for _, group := range conformance.Groups() {
+			if group == "events" { // TestConformanceEvents
+				continue
+			}
+			name := conformance.Name(subject) + "/" + group
+			t.Run(name, func(t *testing.T) {
+				if slices.Contains(unsupported, name) {
+					conforms(t, subject, group, "not-supported")
+				} else {
+					conforms(t, subject, group, "right")
+				}
+			})
+		}
+	}
+}
+
+// The devices that the stand-ins have, and those of the machine.
+func TestConformanceEvents(t *testing.T) {
+	gpu.Need(t, "standin/libcuda.so.1")
+	gpu.InProcess(t, func(t *testing.T) {
+		gpu.Open(t, "standin/libcuda.so.1")
+		gpu.Open(t, "standin/libamdhip64.so.7")
+		succeed(t, conformance.Open())
+		conforms(t, conformance.Views, "events", "right", "absent")
+	})
+}
+
+func TestConformanceReportsSubjectThatDropsBatch(t *testing.T) {
+	repository.Need(t)
+	succeed(t, conformance.Open())
+	for _, result := range playGroup(t, conformance.Drops, "device-streams") {
+		if result.Name == "stream.good" && result.Verdict == "wrong" && strings.Contains(result.Message, "batches") {
+			return
+		}
+	}
+	t.Error("expected a wrong result of stream.good")
+}

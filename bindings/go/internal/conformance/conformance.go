@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+// Package conformance plays the conformance suite, whose library is opened at run time, on the Go module.
+package conformance
+
+// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../headers
+// #cgo linux LDFLAGS: -ldl
+// #include "library.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
+)
+
+// The subjects.
+const (
+	Views = iota // hands out views of shared data, and streams over readers
+	Moves        // moves, and hands out streams over iterators
+	Drops        // is Views without the first batch of a device stream, which the suite reports
+)
+
+// Result is the result of one case.
+type Result struct{ Name, Verdict, Answer, Rule, Message string }
+
+// Open loads the suite from FLETCHING_LIB_DIR, or from build/lib of the repository.
+var Open = sync.OnceValue(func() error {
+	directory := os.Getenv("FLETCHING_LIB_DIR")
+	if directory == "" {
+		directory = filepath.Join(repository.Root(), "build", "lib")
+	}
+	path := filepath.Join(directory, "libfletching_conformance.so")
+	if problem := C.fletching_go_conformance_open(text(path)); problem != nil {
+		return fmt.Errorf("cannot use the suite %s: %s; run `make`", path, C.GoString(problem))
+	}
+	return nil
+})
+
+// Name returns the name of a subject.
+func Name(subject int) string {
+	return C.GoString(C.fletching_go_conformance_subject(C.int32_t(subject)))
+}
+
+// Groups returns the names of the groups.
+func Groups() (names []string) {
+	for name := C.fletching_go_conformance_Group(0); name != nil; name = C.fletching_go_conformance_Group(C.int32_t(len(names))) {
+		names = append(names, C.GoString(name))
+	}
+	return names
+}
+
+var results []Result // of the run
+
+// Play plays a group on a subject. One call at a time.
+func Play(subject int, group string) ([]Result, error) {
+	results = nil
+	var message C.struct_FletchingMessage
+	if code := C.fletching_go_conformance_play(C.int32_t(subject), text(group), &message); code != 0 {
+		return nil, fletching.NewError(syscall.Errno(code), C.GoString(&message.text[0]), nil)
+	}
+	return results, nil
+}
+
+//export fletching_go_conformance_report
+func fletching_go_conformance_report(result *C.struct_FletchingConformanceResult) {
+	results = append(results, Result{
+		C.GoString(result.name), C.GoString(result.verdict), C.GoString(result.answer), C.GoString(result.rule), C.GoString(result.message),
+	})
+}
+
+// text is a NUL-terminated copy in Go memory, for the length of a call.
+func text(s string) *C.char {
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
+}

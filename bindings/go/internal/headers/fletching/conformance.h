@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conformance suite: hands structs of the Arrow C interfaces and of DLPack to a library, good
+// ones and broken ones, and judges what the library returns. C99 and C++.
+//
+// The library under test is a subject: a table of functions. Each takes structs in, and hands out
+// the same data as the library exports it. A function that the library does not have is NULL.
+//
+// Threads: one run at a time in a process. The suite calls a subject from one thread; the structs
+// that a subject hands out are called from others too, as the interfaces allow.
+#ifndef FLETCHING_CONFORMANCE_H
+#define FLETCHING_CONFORMANCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fletching/abi.h"
+#include "fletching/dlpack.h"
+#include "fletching/message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define FLETCHING_CONFORMANCE_EXPORT __declspec(dllexport)
+#else
+#define FLETCHING_CONFORMANCE_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* --- The subject --- */
+
+/** The subject looks at the structs of a schema when it takes one in, and refuses a wrong one. */
+#define FLETCHING_SUBJECT_CHECKS_SCHEMAS 1u
+/** The subject reads what a format means, and refuses an unknown one. */
+#define FLETCHING_SUBJECT_CHECKS_FORMATS 2u
+/** The subject compares an array's struct with the schema, and refuses one that does not fit. */
+#define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
+/** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
+#define FLETCHING_SUBJECT_CHECKS_DATA 8u
+
+/** Hands the handler to a producer, which releases it. Returns 0, or an errno value: then no
+ * producer has it. */
+typedef int (*FletchingSubjectConnect)(void* context,
+                                       struct ArrowAsyncDeviceStreamHandler* handler);
+
+/** A library under test. Zero the struct before you fill it, so that members of later versions are
+ * zero.
+ *
+ * Every function returns 0, or a positive errno value with a text in `message`. Structs are moved
+ * in. On an error the subject has released a struct or left it whole; the suite releases what is
+ * left. `out` structs are zeroed before the call, filled on success, and then the suite's. */
+struct FletchingSubject {
+  size_t size;       /* sizeof(struct FletchingSubject) */
+  const char* name;  /* "go" */
+  void* context;     /* passed to every function */
+  uint32_t promises; /* FLETCHING_SUBJECT_CHECKS_... */
+
+  int (*schema)(void* context, struct ArrowSchema* schema, struct ArrowSchema* out,
+                struct FletchingMessage* message);
+  int (*array)(void* context, struct ArrowSchema* schema, struct ArrowDeviceArray* array,
+               struct ArrowSchema* out_schema, struct ArrowDeviceArray* out,
+               struct FletchingMessage* message);
+  /** Hands out one child alone. It lives on when all else is released. */
+  int (*child)(void* context, struct ArrowSchema* schema, struct ArrowDeviceArray* array,
+               int64_t index, struct ArrowDeviceArray* out, struct FletchingMessage* message);
+  int (*stream)(void* context, struct ArrowArrayStream* stream, struct ArrowArrayStream* out,
+                struct FletchingMessage* message);
+  int (*device_stream)(void* context, struct ArrowDeviceArrayStream* stream,
+                       struct ArrowDeviceArrayStream* out, struct FletchingMessage* message);
+  int (*tensor)(void* context, DLManagedTensorVersioned* tensor, DLManagedTensorVersioned** out,
+                struct FletchingMessage* message);
+  int (*legacy_tensor)(void* context, DLManagedTensor* tensor, DLManagedTensor** out,
+                       struct FletchingMessage* message);
+  /** Makes an async consumer, calls `connect` once with its handler, waits for the schema, and
+   * hands out what arrives as a stream. A release of the stream before its end cancels. */
+  int (*receive)(void* context, FletchingSubjectConnect connect, void* connect_context,
+                 struct ArrowDeviceArrayStream* out, struct FletchingMessage* message);
+  /** Starts an async producer that sends the stream to the handler, and returns. On an error the
+   * handler is the suite's. */
+  int (*send)(void* context, struct ArrowDeviceArrayStream* stream,
+              struct ArrowAsyncDeviceStreamHandler* handler, struct FletchingMessage* message);
+
+  /* Of arrays with an event, on any device. The array stays the suite's: a subject that has to own
+   * it moves it in and back. `stream` is a handle on the array's device: CUstream, hipStream_t,
+   * cl_command_queue. */
+
+  /** Waits for the event on the calling thread. */
+  int (*synchronize)(void* context, struct ArrowDeviceArray* array,
+                     struct FletchingMessage* message);
+  /** Writes 1 to *ready if the event has happened, else 0. Does not wait. */
+  int (*is_ready)(void* context, struct ArrowDeviceArray* array, int32_t* ready,
+                  struct FletchingMessage* message);
+  /** Lets the stream wait for the event, and returns at once. */
+  int (*wait_on)(void* context, struct ArrowDeviceArray* array, void* stream,
+                 struct FletchingMessage* message);
+  /** Gives the array an event that happens after the work on the stream so far. */
+  int (*export_with_event)(void* context, struct ArrowDeviceArray* array, void* stream,
+                           struct FletchingMessage* message);
+  /** Moves the array in, and releases it after the work on the stream so far. */
+  int (*release_after)(void* context, struct ArrowDeviceArray* array, void* stream,
+                       struct FletchingMessage* message);
+};
+
+/** What a shared library with subjects exports under the name FletchingConformanceSubject: a
+ * subject for each index from 0, and NULL past the last. */
+typedef const struct FletchingSubject* (*FletchingConformanceSubjectFunction)(int32_t index);
+
+/* --- The run --- */
+
+/** The result of one case. Every text is valid during the report only. */
+struct FletchingConformanceResult {
+  const char* group; /* "streams" */
+  const char* name;  /* of the case: "stream.next-fails" */
+  const char*
+      verdict; /* "right", "wrong", "not-supported"; "absent": the machine lacks the device */
+  const char* answer;  /* of the subject: "accepted", "refused", or "carried", unread */
+  const char* rule;    /* of a wrong result: the id of the broken rule, or "" */
+  const char* message; /* of a wrong result: "expected X, got Y" */
+};
+
+typedef void (*FletchingConformanceReport)(void* context,
+                                           const struct FletchingConformanceResult* result);
+
+/** Called before each case. Returns 0 to play it; else it is skipped, without a result. */
+typedef int (*FletchingConformanceBegin)(void* context, const char* group, const char* name);
+
+/** What is run, and where the results go. Zero the struct before you fill it, so that members of
+ * later versions are zero. */
+struct FletchingConformanceOptions {
+  size_t size;                       /* sizeof(struct FletchingConformanceOptions) */
+  const char* group;                 /* NULL: all */
+  const char* case_name;             /* NULL: all */
+  FletchingConformanceReport report; /* may be NULL */
+  void* context;                     /* of report and begin */
+  FletchingConformanceBegin begin;   /* may be NULL */
+};
+
+/** The name of a group, from 0; NULL past the last. */
+FLETCHING_CONFORMANCE_EXPORT const char* FletchingConformanceGroup(int32_t index);
+
+/** Plays the cases on the subject, one after the other. `wrong` may be NULL.
+ *
+ * Returns 0 when it could run, with the number of wrong results in `wrong`. EINVAL for NULL, an
+ * unknown size, a group or case that does not exist; ENOMEM. */
+FLETCHING_CONFORMANCE_EXPORT int FletchingConformanceRun(
+    const struct FletchingSubject* subject, const struct FletchingConformanceOptions* options,
+    int64_t* wrong, struct FletchingMessage* message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLETCHING_CONFORMANCE_H */
