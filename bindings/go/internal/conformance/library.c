@@ -11,22 +11,22 @@
 static const int32_t kNumbers[] = {0, 1, 2};
 
 /* There is no DLPack. */
-#define SUBJECT(number, label, promised)                          \
-  {.size = sizeof(struct FletchingSubject),                       \
-   .name = label,                                                 \
-   .context = (void*)&kNumbers[number],                           \
-   .promises = promised,                                          \
-   .schema = fletching_go_subject_schema,                         \
-   .array = fletching_go_subject_array,                           \
-   .child = fletching_go_subject_child,                           \
-   .stream = fletching_go_subject_stream,                         \
-   .device_stream = fletching_go_subject_device_stream,           \
-   .receive = fletching_go_subject_receive,                       \
-   .send = fletching_go_subject_send,                             \
-   .synchronize = fletching_go_subject_synchronize,               \
-   .is_ready = fletching_go_subject_is_ready,                     \
-   .wait_on = fletching_go_subject_wait_on,                       \
-   .export_with_event = fletching_go_subject_export_with_event,   \
+#define SUBJECT(number, label, promised)                        \
+  {.size = sizeof(struct FletchingSubject),                     \
+   .name = label,                                               \
+   .context = (void*)&kNumbers[number],                         \
+   .promises = promised,                                        \
+   .schema = fletching_go_subject_schema,                       \
+   .array = fletching_go_subject_array,                         \
+   .child = fletching_go_subject_child,                         \
+   .stream = fletching_go_subject_stream,                       \
+   .device_stream = fletching_go_subject_device_stream,         \
+   .receive = fletching_go_subject_receive,                     \
+   .send = fletching_go_subject_send,                           \
+   .synchronize = fletching_go_subject_synchronize,             \
+   .is_ready = fletching_go_subject_is_ready,                   \
+   .wait_on = fletching_go_subject_wait_on,                     \
+   .export_with_event = fletching_go_subject_export_with_event, \
    .release_after = fletching_go_subject_release_after}
 
 static const struct FletchingSubject kSubjects[] = {

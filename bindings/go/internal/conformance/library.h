@@ -5,12 +5,11 @@
 #include "fletching/conformance.h"
 
 /* X(result, name, parameters, arguments) */
-#define FLETCHING_GO_CONFORMANCE_FUNCTIONS(X)                                      \
-  X(const char*, Group, (int32_t index), (index))                                  \
-  X(int, Run,                                                                      \
-    (const struct FletchingSubject* subject,                                       \
-     const struct FletchingConformanceOptions* options, int64_t* wrong,            \
-     struct FletchingMessage* message),                                            \
+#define FLETCHING_GO_CONFORMANCE_FUNCTIONS(X)                                                   \
+  X(const char*, Group, (int32_t index), (index))                                               \
+  X(int, Run,                                                                                   \
+    (const struct FletchingSubject* subject, const struct FletchingConformanceOptions* options, \
+     int64_t* wrong, struct FletchingMessage* message),                                         \
     (subject, options, wrong, message))
 
 #define FLETCHING_GO_CONFORMANCE_DECLARE(result, name, parameters, arguments) \

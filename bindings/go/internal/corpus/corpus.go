@@ -27,7 +27,6 @@ import (
 const (
 	Schema = 1
 	Array  = 2
-	Stream = 3
 )
 
 const accept = 1
@@ -36,9 +35,7 @@ const accept = 1
 type Case struct {
 	Name     string
 	Accepted bool
-	// A consumer of the stream gets that many batches, and then the error Code, or the end.
-	Batches, Code int
-	index         C.int32_t
+	index    C.int32_t
 }
 
 // open loads the library from FLETCHING_LIB_DIR, or from build/lib of the repository.
@@ -67,10 +64,7 @@ func Each(t *testing.T, kind int32, play func(t *testing.T, c Case)) {
 		if int32(C.fletching_go_corpus_Kind(i)) != kind {
 			continue
 		}
-		c := Case{
-			C.GoString(C.fletching_go_corpus_Name(i)), C.fletching_go_corpus_Verdict(i) == accept,
-			int(C.fletching_go_corpus_Batches(i)), int(C.fletching_go_corpus_Error(i)), i,
-		}
+		c := Case{C.GoString(C.fletching_go_corpus_Name(i)), C.fletching_go_corpus_Verdict(i) == accept, i}
 		t.Run(c.Name, func(t *testing.T) {
 			play(t, c)
 			run(t, func(message unsafe.Pointer) C.int { return C.fletching_go_corpus_Finish(message) })
@@ -110,32 +104,6 @@ func (c Case) ExportArray(t *testing.T) *abi.ArrowDeviceArray {
 		return C.fletching_go_corpus_ExportArray(text(c.Name), unsafe.Pointer(out), message)
 	})
 	return out
-}
-
-// ExportStream returns the stream of the case.
-func (c Case) ExportStream(t *testing.T) *abi.ArrowArrayStream {
-	t.Helper()
-	out := new(abi.ArrowArrayStream)
-	run(t, func(message unsafe.Pointer) C.int {
-		return C.fletching_go_corpus_ExportStream(text(c.Name), unsafe.Pointer(out), message)
-	})
-	return out
-}
-
-// CompareSchema fails if the struct differs from the exported one.
-func (c Case) CompareSchema(t *testing.T, schema unsafe.Pointer) {
-	t.Helper()
-	run(t, func(message unsafe.Pointer) C.int {
-		return C.fletching_go_corpus_CompareSchema(text(c.Name), schema, message)
-	})
-}
-
-// CompareArray fails if the struct differs from the exported one.
-func (c Case) CompareArray(t *testing.T, array unsafe.Pointer) {
-	t.Helper()
-	run(t, func(message unsafe.Pointer) C.int {
-		return C.fletching_go_corpus_CompareArray(text(c.Name), array, message)
-	})
 }
 
 func run(t *testing.T, call func(message unsafe.Pointer) C.int) {

@@ -14,15 +14,8 @@
   X(int32_t, Verdict, (int32_t index), (index))                                            \
   X(const char*, Exception, (int32_t index, const char* library), (index, library))        \
   X(const char*, Text, (int32_t index, const char* key), (index, key))                     \
-  X(int32_t, Batches, (int32_t index), (index))                                            \
-  X(int32_t, Error, (int32_t index), (index))                                              \
   X(int, ExportSchema, (const char* name, void* out, void* message), (name, out, message)) \
   X(int, ExportArray, (const char* name, void* out, void* message), (name, out, message))  \
-  X(int, ExportStream, (const char* name, void* out, void* message), (name, out, message)) \
-  X(int, CompareSchema, (const char* name, const void* schema, void* message),             \
-    (name, schema, message))                                                               \
-  X(int, CompareArray, (const char* name, const void* array, void* message),               \
-    (name, array, message))                                                                \
   X(int, Finish, (void* message), (message))
 
 #define FLETCHING_GO_CORPUS_DECLARE(result, name, parameters, arguments) \

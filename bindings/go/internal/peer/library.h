@@ -11,36 +11,12 @@
   X(const char*, CaseName, (int32_t index), (index))                                               \
   X(int32_t, CaseParty, (int32_t index), (index))                                                  \
   X(int32_t, CaseOutcome, (int32_t index), (index))                                                \
-  X(int32_t, CaseCode, (int32_t index), (index))                                                   \
-  X(int, ExportSchema, (const char* name, struct ArrowSchema* out, struct FletchingMessage* m),    \
-    (name, out, m))                                                                                \
-  X(int, ExportArray,                                                                              \
-    (const char* name, struct ArrowSchema* schema, struct ArrowDeviceArray* out,                   \
-     struct FletchingMessage* m),                                                                  \
-    (name, schema, out, m))                                                                        \
-  X(int, ExportStream,                                                                             \
-    (const char* name, struct ArrowArrayStream* out, struct FletchingMessage* m), (name, out, m))  \
   X(int, ExportDeviceStream,                                                                       \
     (const char* name, struct ArrowDeviceArrayStream* out, struct FletchingMessage* m),            \
     (name, out, m))                                                                                \
-  X(int, ConsumeArray,                                                                             \
-    (const char* name, struct ArrowDeviceArray* array, struct FletchingMessage* m),                \
-    (name, array, m))                                                                              \
-  X(int, ConsumeStream,                                                                            \
-    (const char* name, int64_t batches, struct ArrowArrayStream* stream,                           \
-     struct FletchingMessage* m),                                                                  \
-    (name, batches, stream, m))                                                                    \
-  X(int, ConsumeDeviceStream,                                                                      \
-    (const char* name, int64_t batches, struct ArrowDeviceArrayStream* stream,                     \
-     struct FletchingMessage* m),                                                                  \
-    (name, batches, stream, m))                                                                    \
   X(int, StartProducer,                                                                            \
     (const char* name, struct ArrowAsyncDeviceStreamHandler* handler, struct FletchingMessage* m), \
     (name, handler, m))                                                                            \
-  X(int, OpenHandler,                                                                              \
-    (const char* name, int64_t batches, struct ArrowAsyncDeviceStreamHandler** out,                \
-     struct FletchingMessage* m),                                                                  \
-    (name, batches, out, m))                                                                       \
   X(int, Finish, (struct FletchingMessage * m), (m))
 
 #define FLETCHING_GO_PEER_DECLARE(result, name, parameters, arguments) \

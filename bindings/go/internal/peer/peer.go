@@ -25,28 +25,18 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// The parties and outcomes of hostile.h.
+// Parties and an outcome of hostile.h.
 const (
-	Schema         = C.kFletchingHostileSchema
-	Array          = C.kFletchingHostileArray
-	Stream         = C.kFletchingHostileStream
-	DeviceStream   = C.kFletchingHostileDeviceStream
-	Producer       = C.kFletchingHostileProducer
-	ArrayConsumer  = C.kFletchingHostileArrayConsumer
-	StreamConsumer = C.kFletchingHostileStreamConsumer
-	Handler        = C.kFletchingHostileHandler
+	DeviceStream = C.kFletchingHostileDeviceStream
+	Producer     = C.kFletchingHostileProducer
 
-	Accepted  = C.kFletchingHostileAccepted
-	Refused   = C.kFletchingHostileRefused
-	Reported  = C.kFletchingHostileReported
 	Tolerated = C.kFletchingHostileTolerated
-	Stalled   = C.kFletchingHostileStalled
 )
 
 // Case is a case of the catalogue.
 type Case struct {
-	Name          string
-	Outcome, Code int32
+	Name    string
+	Outcome int32
 }
 
 // Open loads the peer from FLETCHING_LIB_DIR, or from build/lib of the repository.
@@ -67,35 +57,10 @@ func Cases(party int32) []Case {
 	var cases []Case
 	for i := range C.fletching_go_peer_CaseCount() {
 		if int32(C.fletching_go_peer_CaseParty(i)) == party {
-			cases = append(cases, Case{
-				C.GoString(C.fletching_go_peer_CaseName(i)),
-				int32(C.fletching_go_peer_CaseOutcome(i)), int32(C.fletching_go_peer_CaseCode(i)),
-			})
+			cases = append(cases, Case{C.GoString(C.fletching_go_peer_CaseName(i)), int32(C.fletching_go_peer_CaseOutcome(i))})
 		}
 	}
 	return cases
-}
-
-// ExportSchema fills a schema in C; so do the others.
-func ExportSchema(name string, out *abi.ArrowSchema) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ExportSchema(text(name), (*C.struct_ArrowSchema)(unsafe.Pointer(out)), message)
-	})
-}
-
-// ExportArray fills a schema and an array.
-func ExportArray(name string, schema *abi.ArrowSchema, out *abi.ArrowDeviceArray) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ExportArray(text(name), (*C.struct_ArrowSchema)(unsafe.Pointer(schema)),
-			(*C.struct_ArrowDeviceArray)(unsafe.Pointer(out)), message)
-	})
-}
-
-// ExportStream fills a stream.
-func ExportStream(name string, out *abi.ArrowArrayStream) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ExportStream(text(name), (*C.struct_ArrowArrayStream)(unsafe.Pointer(out)), message)
-	})
 }
 
 // ExportDeviceStream fills a device stream.
@@ -105,41 +70,11 @@ func ExportDeviceStream(name string, out *abi.ArrowDeviceArrayStream) error {
 	})
 }
 
-// ConsumeArray moves an array in; so do the others.
-func ConsumeArray(name string, array *abi.ArrowDeviceArray) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ConsumeArray(text(name), (*C.struct_ArrowDeviceArray)(unsafe.Pointer(array)), message)
-	})
-}
-
-// ConsumeStream moves a stream of so many batches in.
-func ConsumeStream(name string, batches int, stream *abi.ArrowArrayStream) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ConsumeStream(text(name), C.int64_t(batches), (*C.struct_ArrowArrayStream)(unsafe.Pointer(stream)), message)
-	})
-}
-
-// ConsumeDeviceStream moves a device stream of so many batches in.
-func ConsumeDeviceStream(name string, batches int, stream *abi.ArrowDeviceArrayStream) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ConsumeDeviceStream(text(name), C.int64_t(batches), (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(stream)), message)
-	})
-}
-
 // StartProducer lets threads of the peer play an async producer.
 func StartProducer(name string, handler unsafe.Pointer) error {
 	return check(func(message *C.struct_FletchingMessage) C.int {
 		return C.fletching_go_peer_StartProducer(text(name), (*C.struct_ArrowAsyncDeviceStreamHandler)(handler), message)
 	})
-}
-
-// OpenHandler returns the handler of an async consumer that is sent so many batches.
-func OpenHandler(name string, batches int) (unsafe.Pointer, error) {
-	var handler *C.struct_ArrowAsyncDeviceStreamHandler
-	err := check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_OpenHandler(text(name), C.int64_t(batches), &handler, message)
-	})
-	return unsafe.Pointer(handler), err
 }
 
 // Finish ends a case: an error for whatever is alive, and for every mistake.
