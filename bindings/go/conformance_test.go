@@ -24,7 +24,7 @@ func playGroup(t *testing.T, subject int, group string) []conformance.Result {
 	return results
 }
 
-// conforms plays a group. Each result has the expected verdict, and those that are wrong are named.
+// conforms plays a group, reports wrong results, and expects one of the verdicts.
 func conforms(t *testing.T, subject int, group string, expected ...string) {
 	t.Helper()
 	verdicts := map[string]int{}
@@ -48,7 +48,7 @@ func conforms(t *testing.T, subject int, group string, expected ...string) {
 func TestConformance(t *testing.T) {
 	repository.Need(t)
 	succeed(t, conformance.Open())
-	unsupported := []string{ // there is no DLPack, and a moved array is the peer's own
+	unsupported := []string{ // Go has no DLPack, and a moved array keeps the peer's callbacks
 		"go/tensors", "go/legacy-tensors", "go-moves/tensors", "go-moves/legacy-tensors", "go-moves/array-consumers",
 	}
 	for _, subject := range []int{conformance.Views, conformance.Moves} {

@@ -122,7 +122,7 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 }
 
 func TestImportArrayKnowsSizesOfBuffers(t *testing.T) {
-	const at = 1 << 20 // where nothing is read
+	const at = 1 << 20 // never read
 	const most = (math.MaxInt - 7) / 32
 	child := arrays{{Buffers: []uintptr{0, at}}}
 	int32s := arrow.PrimitiveTypes.Int32

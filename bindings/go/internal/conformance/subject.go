@@ -71,7 +71,7 @@ func viewOf[S interface {
 	return shared.View()
 }
 
-// readSchema reads what there is in a schema.
+// readSchema reads every field of a schema.
 func readSchema(view fletching.SchemaView) error {
 	_, _ = view.Format(), view.Name()
 	if _, err := view.Metadata(); err != nil {
@@ -114,7 +114,7 @@ func (views) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStr
 
 func (views) window() int { return 2 }
 
-// reader reads an async stream. The suite counts what is alive after its release, which waits for the senders.
+// reader reads an async stream. Its Close waits for the senders, because the suite then counts the live structs.
 type reader struct{ *fletching.AsyncStream }
 
 var senders sync.WaitGroup
@@ -140,7 +140,7 @@ func (views) send(schema *fletching.Schema, deviceType abi.DeviceType, batches b
 	}, handler)
 }
 
-// moves moves what it gets, and hands out streams over iterators.
+// moves hands out the moved structs, and streams over iterators.
 type moves struct{}
 
 func (moves) schema(in *fletching.Schema) (*fletching.Schema, error) { return in, nil }
@@ -156,7 +156,7 @@ func (moves) child(array *fletching.DeviceArray, index int) (*fletching.DeviceAr
 	return shared.Column(index)
 }
 
-// An iterator does not close what it reads, so the schema keeps the source until the release.
+// An iterator does not close its source, so the schema keeps the source until the release.
 
 func (moves) stream(schema *fletching.Schema, in *fletching.ArrayStream) (*fletching.ArrayStream, error) {
 	if err := schema.Attach(in); err != nil {
@@ -329,8 +329,8 @@ func fletching_go_subject_receive(number address, connect C.FletchingSubjectConn
 	})
 }
 
-// sending is a stream that is sent to a handler. The suite counts what is alive after the release of the handler, and
-// Send ends the reading behind it, so the release waits for that.
+// sending is a stream that is sent to a handler. The suite counts the live structs after the release of the handler,
+// while Send is still reading, so the release waits for the end of the reading.
 type sending struct {
 	stream  *fletching.DeviceArrayStream
 	release *[0]byte
@@ -381,7 +381,7 @@ func fletching_go_subject_send(number address, in *C.struct_ArrowDeviceArrayStre
 			defer schema.Close() // which does nothing once it is sent
 			err := subject.send(schema, stream.DeviceType(), s.batches, address(handler), func() { start <- nil })
 			if err != nil && !strings.HasPrefix(err.Error(), "handler.") {
-				err = nil // the suite judges what the handler got
+				err = nil // the suite judges the calls of the handler
 			}
 			start <- err
 		}()
