@@ -270,3 +270,20 @@ fn the_future_lets_others_run() {
     }
     assert!(sending.run().is_ready());
 }
+
+#[test]
+fn debug_output_has_the_fields_that_can_be_shown() {
+    let shown = |value: &dyn std::fmt::Debug| format!("{value:?}");
+    let options = AsyncOptions::default().window(3);
+    assert_eq!(shown(&options), "AsyncOptions { window: 3, accept: false }");
+    let (handler, stream) = AsyncStream::new(options);
+    assert_eq!(shown(&stream), "AsyncStream { .. }");
+    let producer = producer(batches(1));
+    assert!(shown(&producer).starts_with("AsyncProducer { device_type: "));
+    let sending = producer.send(handler);
+    assert!(shown(&sending).ends_with("sent: 0, ended: false, .. }"));
+    assert_eq!(shown(&sending.abort_handle()), "AsyncAbort { .. }");
+    let batch = AsyncBatch::made(|| Err(Error::new(EINVAL, "none")));
+    let text = "AsyncBatch { array: \"made later\", metadata: ";
+    assert!(shown(&batch).starts_with(text));
+}
