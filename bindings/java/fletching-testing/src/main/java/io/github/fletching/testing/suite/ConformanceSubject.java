@@ -139,7 +139,7 @@ final class ConformanceSubject {
   /** Waits until every sent stream has ended. Then every attached object must be closed. */
   static void finish() {
     for (CompletionStage<Void> next = SENT.poll(); next != null; next = SENT.poll()) {
-      await(next.handle((none, error) -> none));
+      await(next.handle((none, error) -> null));
     }
     assertEquals(0, ATTACHED.get());
   }
