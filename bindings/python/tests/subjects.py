@@ -330,7 +330,7 @@ class _Batches:
         thread = threading.get_ident()
 
         def held(address: int) -> None:
-            if threading.get_ident() != thread:  # there the producer could not be started
+            if threading.get_ident() != thread:  # else the producer has not started
                 self._closed.wait()
             release(abi.ArrowAsyncDeviceStreamHandler.from_address(address))
 
