@@ -7,6 +7,7 @@
 
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Basic/SourceManager.h"
 
 namespace fletching::mutate {
 namespace {
@@ -186,6 +187,9 @@ void mutate_unary(Output& out, const clang::UnaryOperator* node) {
 }
 
 void mutate_condition(Output& out, const clang::Expr* condition) {
+  // A macro may use its argument for more than the condition.
+  const clang::SourceLocation begin = condition->getBeginLoc();
+  if (out.context.getSourceManager().isMacroArgExpansion(begin)) return;
   const clang::Expr* node = condition->IgnoreParenImpCasts();
   const auto* unary = llvm::dyn_cast<clang::UnaryOperator>(node);
   const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(node);

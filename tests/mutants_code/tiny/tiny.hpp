@@ -6,6 +6,8 @@
 #include <string>
 
 #define TINY_MACRO(a) ((a) < 7)
+#define TINY_KEEP(kept, given) \
+  if (given) (kept) = (given)
 
 namespace tiny {
 
@@ -66,6 +68,12 @@ inline long long braces(unsigned number) {
   const long long wide{1};
   const long long size{number > 0 ? 2 : 0};
   return TINY_MACRO(static_cast<int>(number)) ? wide + size : size;
+}
+
+inline int in_macro(int given) {
+  int kept = 3;
+  TINY_KEEP(kept, given);
+  return kept;
 }
 
 /// Nobody tests it.
