@@ -1,5 +1,5 @@
 """The package as two subjects of the conformance suite (tests/conformance): `views` reads schemas
-and exports what it has imported, `others` takes the other ways in and out."""
+and exports the imported objects, `others` takes the other ways in and out."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Subject:
 
 
 def read(schema: Schema) -> None:
-    """All there is to read. What a format means is not for this package to say."""
+    """Reads every property. The package does not check the meaning of a format."""
     _ = schema.format, schema.name, schema.flags, schema.nullable, schema.type, repr(schema)
     _ = dict(schema.metadata)
     for child in (*schema.children, *([schema.dictionary] if schema.dictionary else [])):
@@ -120,7 +120,7 @@ def hand_out(capsule: object, out: Any) -> None:
 
 
 class Views:
-    """Exports what it has imported; a stream is one over an iterator of the package."""
+    """Exports the imported object; a stream goes through an iterator of the package."""
 
     window = 2
 
@@ -238,7 +238,7 @@ def _from_the_front(index: int) -> int:
 
 
 class Tensor:
-    """A DLPack exporter. At the end of a block it deletes what was not consumed."""
+    """A DLPack exporter, which deletes an unconsumed tensor at the end of a block."""
 
     def __init__(self, address: int, *, versioned: bool) -> None:
         self._kind = abi.DLManagedTensorVersioned if versioned else abi.DLManagedTensor
@@ -356,7 +356,7 @@ class _Batches:
 
 
 async def _start_sending(schema: Schema, stream: DeviceArrayStream, handler: int) -> None:
-    """Raises what the first step of the producer raises."""
+    """Raises the error of the producer's first step."""
     batches = _Batches(stream)
     batches.hold(abi.ArrowAsyncDeviceStreamHandler.from_address(handler))
     task = asyncio.ensure_future(send_async(schema, stream.device_type, batches, handler))
