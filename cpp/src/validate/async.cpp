@@ -210,7 +210,6 @@ int on_schema(Handler* self, ArrowSchema* schema) noexcept {
     call->report(Rule::async_producer_device_type_set, {"producer.device_type"},
                  "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
   }
-  call_early(*call);
   if (call->inner->on_schema == nullptr) return call.finish(ENOSYS);
   const bool is_live = schema != nullptr && schema->release != nullptr;
   if (!is_live) {

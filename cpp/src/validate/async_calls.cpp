@@ -12,16 +12,22 @@ namespace {
 constexpr Rule kCancelledHandlerLives = Rule::async_cancel_stops;
 constexpr Rule kArrayLives = Rule::async_task_array_released_separately;
 
+/// NULL if the producer has set none.
+ArrowAsyncProducer* producer_of(const AsyncStream& stream) noexcept {
+  ArrowAsyncProducer* const shown = stream.producer;
+  return shown != nullptr ? shown : stream.outer.producer;  // before the first handler call
+}
+
 void call_request(AsyncStream& stream, std::int64_t n) noexcept {
   const Inside inside(&stream, Call::kRequest);
-  ArrowAsyncProducer* const producer = stream.producer;
+  ArrowAsyncProducer* const producer = producer_of(stream);
   if (producer != nullptr && producer->request != nullptr) producer->request(producer, n);
 }
 
 void call_cancel(AsyncStream& stream, Call call) noexcept {
   {
     const Inside inside(&stream, call);
-    ArrowAsyncProducer* const producer = stream.producer;
+    ArrowAsyncProducer* const producer = producer_of(stream);
     if (producer != nullptr && producer->cancel != nullptr) producer->cancel(producer);
   }
   stream.live_rule = &kCancelledHandlerLives;
@@ -95,13 +101,6 @@ void cancel(ArrowAsyncProducer* self) noexcept {
   report(stream, verdict, call, index);
   if (verdict.forward) call_cancel(stream, call);
   stream.log->note("cancel", index, 0);
-}
-
-void call_early(AsyncStream& stream) noexcept {
-  const EarlyCalls early =
-      stream.with_protocol([](AsyncProtocol& protocol) { return protocol.take_early(); });
-  if (early.requested > 0) call_request(stream, early.requested);
-  if (early.cancelled) call_cancel(stream, Call::kCancel);
 }
 
 int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept {

@@ -52,7 +52,6 @@ class Verdict {
   [[nodiscard]] const Broken* end() const noexcept { return broken_.data() + count_; }
 
   bool forward = true;
-  bool is_early = false;  // a call of the consumer before on_schema
 
  private:
   std::array<Broken, 4> broken_{};
@@ -84,12 +83,6 @@ class OwedError {
   bool owed_ = false;
   bool passed_one_ = false;
   std::thread::id thread_;
-};
-
-/// The calls of the consumer before on_schema.
-struct EarlyCalls {
-  std::int64_t requested = 0;
-  bool cancelled = false;
 };
 
 class AsyncProtocol {
@@ -129,9 +122,9 @@ class AsyncProtocol {
   Verdict begin_request(Call inside, std::int64_t n) noexcept {
     Verdict verdict;
     check_control(inside, verdict);
-    if (verdict.is_early) early_.requested = sum(early_.requested, n);
-    if (verdict.forward || verdict.is_early) add_demand(n);
-    if (n > 0 || !verdict.forward) return verdict;
+    if (!verdict.forward) return verdict;
+    add_demand(n);
+    if (n > 0) return verdict;
     verdict.add(Rule::async_request_positive, "n is not positive: expected 1 or more");
     if (is_over()) return verdict;
     failed_ = true;
@@ -144,7 +137,6 @@ class AsyncProtocol {
     Verdict verdict;
     *call = cancelling_ ? Call::kLateCancel : Call::kCancel;
     check_control(inside, verdict);
-    early_.cancelled = early_.cancelled || verdict.is_early;
     cancelling_ = true;
     return verdict;
   }
@@ -158,8 +150,6 @@ class AsyncProtocol {
     if (!is_over()) owed_by_extraction_.begin();
     failed_ = true;
   }
-
-  EarlyCalls take_early() noexcept { return std::exchange(early_, {}); }
 
  private:
   [[nodiscard]] bool is_over() const noexcept {
@@ -314,9 +304,8 @@ class AsyncProtocol {
       verdict.add(Rule::async_error_calls_no_producer,
                   "called inside on_error: expected no call on the producer");
     } else if (!schema_) {
-      verdict.is_early = true;
-      verdict.refuse(Rule::async_handler_producer_not_before_schema,
-                     "called before on_schema: expected a call inside on_schema or later");
+      verdict.add(Rule::async_handler_producer_not_before_schema,
+                  "called before on_schema: expected a call inside on_schema or later");
     }
   }
 
@@ -333,7 +322,6 @@ class AsyncProtocol {
   int extracting_ = 0;
   OwedError owed_by_extraction_;
   OwedError owed_by_request_;
-  EarlyCalls early_;
   std::int64_t tasks_ = 0;
   std::int64_t requested_ = 0;
   std::int64_t requested_late_ = 0;  // after cancel had returned

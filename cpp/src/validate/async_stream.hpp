@@ -134,8 +134,6 @@ inline void check_code(AsyncStream& stream, Rule rule, int code, const Path& pat
 int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept;
 void request(ArrowAsyncProducer* self, std::int64_t n) noexcept;
 void cancel(ArrowAsyncProducer* self) noexcept;
-/// Makes the calls that came before on_schema.
-void call_early(AsyncStream& stream) noexcept;
 
 }  // namespace fletching::validate
 

@@ -678,8 +678,8 @@ std::vector<Case> cases_of_requests() {
       {{"async-handler.producer-not-before-schema error consumer request[0]"},
        {[](Bench& b) {
          b.consumer.request(1);
-         b.start(0);
          EXPECT_EQ(b.producer.log, Log{"request 1"});
+         b.start(0);
          b.task();
        }},
        {[](Bench& b) {
@@ -689,7 +689,6 @@ std::vector<Case> cases_of_requests() {
       {{"async-handler.producer-not-before-schema error consumer cancel[0]"},
        {[](Bench& b) {
          b.consumer.cancel();
-         b.start(0);
          EXPECT_EQ(b.producer.log, Log{"cancel"});
          b.release();
        }},
