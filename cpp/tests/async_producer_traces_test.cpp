@@ -1,8 +1,10 @@
-// Every trace of producer.json (tests/traces/README.md), against the producer of the library.
+// Every trace of producer.json (tests/traces/README.md), against the producer of the library, also
+// through the validation layer.
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <set>
@@ -12,6 +14,8 @@
 
 #include "async_replay.hpp"
 #include "fletching/async_producer.hpp"
+#include "fletching/validate.h"
+#include "validate/findings.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -46,7 +50,8 @@ class PlayedExecutor final : public Executor {
 /// Plays the source, the executor and the consumer around a producer.
 class ProducerReplay final : public Replay {
  public:
-  ProducerReplay(const Json& trace, Coverage& coverage) : Replay(trace, coverage) {
+  ProducerReplay(const Json& trace, Coverage& coverage, Findings* findings = nullptr)
+      : Replay(trace, coverage) {
     for (const Json& step : trace.at("steps")) {
       if (step.at("event") == "extract_fails") made_.insert(step.at("task").get<int>());
     }
@@ -64,7 +69,12 @@ class ProducerReplay final : public Replay {
       self->release = nullptr;
     };
     handler_.private_data = this;
-    Result<AsyncProducer> started = AsyncProducer::start(&handler_, executor_);
+    ArrowAsyncDeviceStreamHandler* handler = &handler_;
+    if (findings != nullptr) {
+      const FletchingValidateOptions options = findings->options(FLETCHING_VALIDATE_PROTOCOL);
+      EXPECT_EQ(FletchingValidateAsyncHandler(&handler, &options, nullptr), 0);
+    }
+    Result<AsyncProducer> started = AsyncProducer::start(handler, executor_);
     producer_ = std::make_unique<AsyncProducer>(std::move(started).value());
     raw_ = handler_.producer;
   }
@@ -125,10 +135,12 @@ class ProducerReplay final : public Replay {
     batch.number = static_cast<int>(batches_.size()) - 1;
     if (!made_.contains(batch.number)) {
       auto raw = raw_of<ArrowDeviceArray>(batch);
+      raw.array.length = batch.number;
       (void)producer_->push(DeviceArray(&raw));
       return;
     }
     auto raw = raw_of<ArrowDeviceArray>(batch);
+    raw.array.length = batch.number;
     (void)producer_->push_made([this, array = std::make_shared<DeviceArray>(&raw),
                                 &batch](ArrowDeviceArray* out) -> Status {
       array->move_to(out);
@@ -154,9 +166,8 @@ class ProducerReplay final : public Replay {
     if (event != "extract" && !array.is_released())
       fail("extract_data: expected no array, got one");
     if (!array.is_released()) {
-      Thing& batch = *static_cast<Thing*>(array->array.private_data);
-      if (batch.number != number) fail("extract_data: returned another batch");
-      batch.fates.emplace_back("extracted");
+      if (array->array.length != number) fail("extract_data: returned another batch");
+      batches_.at(static_cast<std::size_t>(number))->fates.emplace_back("extracted");
       array->array.release = nullptr;
     }
     return result;
@@ -223,6 +234,30 @@ TEST(AsyncProducer, does_what_every_trace_says) {
   // The generator's tests see to it that the traces enter every cell that can be entered.
   EXPECT_EQ(coverage.library, coverage.traces);
   RecordProperty("cells", static_cast<int>(coverage.library.size()));
+}
+
+/// The layer changes nothing, and reports nothing of the library.
+TEST(AsyncProducer, does_what_every_trace_says_when_validated) {
+  // The error came before the cancel, which the layer cannot know.
+  const std::set<std::string> late_errors{"cancel-after-error",
+                                          "cancel-after-error-while-a-call-runs"};
+  const Json traces = read_traces("producer");
+  Coverage coverage;
+  std::size_t count = 0;
+  for (const Json& trace : traces) {
+    Findings findings;
+    ProducerReplay(trace, coverage, &findings).run();
+    const auto name = trace.at("name").get<std::string>();
+    count += findings.list.size();
+    for (const std::string& finding : findings.list) {
+      const bool is_late = finding == "async-cancel.no-on-error error producer on_error[0]" &&
+                           late_errors.contains(name);
+      EXPECT_TRUE(is_late || finding.find(" consumer ") != std::string::npos)
+          << name << ": " << finding;
+    }
+  }
+  EXPECT_GT(count, late_errors.size()) << "many consumers of the traces break rules";
+  EXPECT_EQ(coverage.library, coverage.traces);
 }
 
 }  // namespace
