@@ -236,7 +236,7 @@ TEST(AsyncProducer, does_what_every_trace_says) {
   RecordProperty("cells", static_cast<int>(coverage.library.size()));
 }
 
-/// The layer changes nothing, and reports nothing of the library.
+/// The layer changes no trace, and no finding names the producer.
 TEST(AsyncProducer, does_what_every_trace_says_when_validated) {
   // The error came before the cancel, which the layer cannot know.
   const std::set<std::string> late_errors{"cancel-after-error",

@@ -73,13 +73,14 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
  * place. It validates every call of the producer. The consumer finds in `producer` an object that
  * validates its calls: request, cancel, and extract_data of every task.
  *
- * Lifetime: the consumer's handler stays where it is, unchanged, until the producer has called
- * release of the new one, which calls release of the consumer's. The caller releases the new
+ * Lifetime: the consumer's handler stays where it is until the producer has called release of the
+ * new one, which calls release of the consumer's. The layer writes its member `producer`, no other.
+ * The caller releases the new
  * handler if no producer takes it. Its memory belongs to the layer, as does that of the producer
  * object: both stay valid until 4,096 later streams, schemas, tasks and batches are released, so
  * that a late call is a finding and not a crash. A call after release is refused (EINVAL), and so
  * is a handler call beside another one; a release beside another call takes effect when that call
- * returns. A request or cancel before on_schema is made inside on_schema.
+ * returns.
  *
  * The layer cannot know whether an error came before a cancel: it reports an on_error after cancel
  * unless a request or extraction has failed.
