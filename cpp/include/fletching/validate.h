@@ -75,12 +75,12 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
  *
  * Lifetime: the consumer's handler stays where it is until the producer has called release of the
  * new one, which calls release of the consumer's. The layer writes its member `producer`, no other.
- * The caller releases the new
- * handler if no producer takes it. Its memory belongs to the layer, as does that of the producer
- * object: both stay valid until 4,096 later streams, schemas, tasks and batches are released, so
- * that a late call is a finding and not a crash. A call after release is refused (EINVAL), and so
- * is a handler call beside another one; a release beside another call takes effect when that call
- * returns.
+ * The caller releases the new handler if no producer takes it. Its memory belongs to the layer, as
+ * does that of the producer object: both stay valid until 4,096 later streams, schemas, tasks and
+ * batches are released, so that a late call is a finding and not a crash.
+ *
+ * A call after release is refused (EINVAL), and so is a handler call beside another one; a release
+ * beside another call takes effect when that call returns.
  *
  * The layer cannot know whether an error came before a cancel: it reports an on_error after cancel
  * unless a request or extraction has failed.
