@@ -30,7 +30,7 @@ int finish(const Status& status, FletchingMessage* message) noexcept {
   return status.ok() ? 0 : status.error().code();
 }
 
-/// Hands out what was made, or fails with its error.
+/// Hands out the struct, or fails with the error.
 template <class Owned, class Raw>
 int hand_out(Result<Owned> made, Raw* out, FletchingMessage* message) noexcept {
   if (!made.ok()) return finish(made.error(), message);
@@ -71,7 +71,7 @@ int move_schema(void* /*context*/, ArrowSchema* in, ArrowSchema* out, FletchingM
   return hand_out(Result<Schema>(Schema(in)), out, message);
 }
 
-/// A view with an object of ours, which is freed with it.
+/// A view with an attached object, which is freed with it.
 Result<DeviceArray> attached_view(DeviceArray array) {
   Result<DeviceArray> view = shared_view(std::move(array));
   if (!view) return view;

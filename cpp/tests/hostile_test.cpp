@@ -48,7 +48,7 @@ std::string error_of(const HostileCase& played, Options options) {
   return {};
 }
 
-// Strict is stricter: what was tolerated is refused, with its rule.
+// A strict reader refuses the tolerated cases, and names the rule.
 TEST(Hostile, StrictStreamsRefuseWhatIsTolerated) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileDeviceStream)) {
     if (played.outcome != kFletchingHostileTolerated) continue;

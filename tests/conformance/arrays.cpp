@@ -97,7 +97,7 @@ void play_peer_arrays(Run& run) {
             });
 }
 
-/// What a subject does that sees what is wrong with the array.
+/// The promise of a subject that finds the fault of the array.
 std::uint32_t promise_for(const Data& data) {
   const char* const level = FletchingCorpusText(data.index, "level");
   const bool is_data = level != nullptr && std::string_view(level) == "data";
@@ -129,8 +129,8 @@ void play_data_arrays(Run& run) {
       });
 }
 
-/// Asks for a child that is there, or not. Whatever the counts of a broken array say, nothing is
-/// lost.
+/// Asks for a child that is there, or not. Nothing is lost, with any counts of
+/// a broken array.
 void take_child(Case& played, const FletchingSubject& subject, std::int64_t index, bool is_there) {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;

@@ -21,7 +21,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leav
 namespace fletching::conformance {
 namespace {
 
-constexpr int kPipe = 3;  // of the child: a subject may print whatever it likes
+constexpr int kPipe = 3;  // of the child: stdout belongs to the subject
 constexpr int kMostProcesses = 100;
 constexpr int kNoSubjectCode = 3;
 

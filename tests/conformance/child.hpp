@@ -11,7 +11,7 @@
 
 namespace fletching::conformance {
 
-/// What is run: a subject of a shared library, and which cases.
+/// A subject of a shared library, and the cases to play.
 struct Request {
   std::string library;
   int subject = 0;

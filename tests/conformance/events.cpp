@@ -51,7 +51,7 @@ class Scene {
   void read(const Queue& queue) {
     call("read", FletchingProducerQueueRead, queue.get(), kCase, &array_.value);
   }
-  /// What the reads on the queue saw: FLETCHING_PRODUCER_OLD or _NEW.
+  /// Compares the bytes that the reads saw: `expected` is FLETCHING_PRODUCER_OLD or _NEW.
   void verify(const char* what, const Queue& queue, std::int32_t expected) {
     std::int64_t bytes = 0;
     call(what, FletchingProducerQueueVerify, queue.get(), expected, &bytes);

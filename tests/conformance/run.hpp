@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run of the suite: the cases of a group, one after the other, and what is judged about each.
+// A run of the suite: plays the cases of each group in order, and judges the answers.
 #ifndef FLETCHING_TESTS_CONFORMANCE_RUN_HPP
 #define FLETCHING_TESTS_CONFORMANCE_RUN_HPP
 
@@ -19,7 +19,7 @@ namespace fletching::conformance {
 
 inline constexpr std::int32_t kMostErrno = 4095;  // the largest of any platform
 
-/// What a subject made of a case: 0, or an errno value and its text.
+/// The answer of a subject: 0, or an errno value and its text.
 struct Answer {
   int code = 0;
   std::string text;
@@ -63,8 +63,8 @@ class Case {
   std::string rule_;
 };
 
-/// Options with which the validation layer reports what is broken, as a fault of the case that is
-/// played then. `party`: whose findings count, "producer" or "consumer"; NULL: any.
+/// Options for the validation layer. Each finding is a fault of the case that is played then.
+/// `party`: whose findings count, "producer" or "consumer"; NULL: any.
 FletchingValidateOptions layer(std::int32_t level, const char* party = nullptr) noexcept;
 
 /// A case of the hostile peer (tests/hostile).
@@ -105,7 +105,7 @@ class Run {
   std::int64_t begun_ = 0;
 };
 
-/// A group of cases, with a name of its own in results and filters.
+/// A group of cases. Results and filters have its name.
 struct Group {
   const char* name;
   void (*play)(Run& run);
@@ -128,10 +128,10 @@ void play_catalogue_arrays(Run& run);
 void play_catalogue_streams(Run& run);
 void play_events(Run& run);
 
-/// Ends a case of the peer, or a part of one: nothing may be left of it.
+/// Ends a case of the peer, or a part of one: the account has to be empty.
 void expect_finished(Case& played);
 
-/// Plays the cases of a party of the hostile peer. After each, nothing may be left of it.
+/// Plays the cases of a party of the hostile peer. After each, the account has to be empty.
 template <class Play>
 void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play) {
   for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
@@ -149,7 +149,7 @@ void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play
   }
 }
 
-/// Plays the cases of a kind of the corpus. After each, nothing may be left of it.
+/// Plays the cases of a kind of the corpus. After each, the account has to be empty.
 template <class Play>
 void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play) {
   for (std::int32_t i = 0; i < FletchingCorpusCount(); ++i) {
@@ -169,8 +169,8 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
   }
 }
 
-/// Compares the answer with the catalogue of the peer. What is broken may be carried along by code
-/// that does not look.
+/// Compares the answer with the catalogue of the peer. Code that does not look
+/// may carry a broken struct along.
 void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_look);
 
 /// Calls a function of the subject: its result and its text.
@@ -193,7 +193,7 @@ bool is_released(const Raw& raw) {
 }
 inline bool is_released(const ArrowDeviceArray& raw) { return is_released(raw.array); }
 
-/// What a failed call has left behind may not be used.
+/// Forgets the output of a failed call, which may not be used.
 template <class Raw>
 void forget(Raw& raw) {
   raw = Raw{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Subjects with one fault each: the suite finds it, in a case that shows it, and says what it is.
+// Subjects with one fault each. The suite finds each fault in a case that shows it.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -12,8 +12,9 @@
 
 namespace fletching::conformance {
 
-inline constexpr std::int64_t kBatches = 3;      // of a stream of the peer
-inline constexpr std::size_t kMostText = 65536;  // of an error: whatever the peer said, it ends
+inline constexpr std::int64_t kBatches = 3;  // of a stream of the peer
+inline constexpr std::size_t kMostText =
+    65536;  // of an error, also where the peer's text is longer
 
 inline int validate(ArrowArrayStream& stream, std::int32_t level) {
   const FletchingValidateOptions options = layer(level);
@@ -70,7 +71,7 @@ Answer read_all(Case& played, Raw& stream, std::int64_t* count) {
   return answer;
 }
 
-/// Compares what a stream of the subject gives with the catalogue of the peer.
+/// Compares the batches and the error of the subject's stream with the catalogue of the peer.
 template <class Raw>
 void judge_stream(Case& played, const Peer& peer, Answer answer, Raw& out, std::int64_t expected) {
   std::int64_t batches = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance suite: hands structs of the Arrow C interfaces and of DLPack to a library, good
-// ones and broken ones, and judges what the library returns. C99 and C++.
+// The conformance suite: hands good and broken structs of the Arrow C interfaces and of DLPack to a
+// library, and judges the structs and errors that it returns. C99 and C++.
 //
 // The library under test is a subject: a table of functions. Each takes structs in, and hands out
 // the same data as the library exports it. A function that the library does not have is NULL.
@@ -32,9 +32,9 @@ extern "C" {
 
 /** The subject looks at the structs of a schema when it takes one in, and refuses a wrong one. */
 #define FLETCHING_SUBJECT_CHECKS_SCHEMAS 1u
-/** The subject reads what a format means, and refuses an unknown one. */
+/** The subject reads formats, and refuses an unknown one. */
 #define FLETCHING_SUBJECT_CHECKS_FORMATS 2u
-/** The subject compares an array's struct with the schema, and refuses one that does not fit. */
+/** The subject compares an array's struct with the schema, and refuses a mismatch. */
 #define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
 /** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
 #define FLETCHING_SUBJECT_CHECKS_DATA 8u
@@ -48,8 +48,8 @@ typedef int (*FletchingSubjectConnect)(void* context,
  * zero.
  *
  * Every function returns 0, or a positive errno value with a text in `message`. Structs are moved
- * in. On an error the subject has released a struct or left it whole; the suite releases what is
- * left. `out` structs are zeroed before the call, filled on success, and then the suite's. */
+ * in. On an error the subject has released a struct or left it whole; the suite releases the rest.
+ * `out` structs are zeroed before the call, filled on success, and then the suite's. */
 struct FletchingSubject {
   size_t size;       /* sizeof(struct FletchingSubject) */
   const char* name;  /* "go" */
@@ -102,7 +102,7 @@ struct FletchingSubject {
                        struct FletchingMessage* message);
 };
 
-/** What a shared library with subjects exports under the name FletchingConformanceSubject: a
+/** A shared library with subjects exports a function FletchingConformanceSubject. It returns a
  * subject for each index from 0, and NULL past the last. */
 typedef const struct FletchingSubject* (*FletchingConformanceSubjectFunction)(int32_t index);
 
@@ -125,7 +125,7 @@ typedef void (*FletchingConformanceReport)(void* context,
 /** Called before each case. Returns 0 to play it; else it is skipped, without a result. */
 typedef int (*FletchingConformanceBegin)(void* context, const char* group, const char* name);
 
-/** What is run, and where the results go. Zero the struct before you fill it, so that members of
+/** Selects cases, and receives the results. Zero the struct before you fill it, so that members of
  * later versions are zero. */
 struct FletchingConformanceOptions {
   size_t size;                       /* sizeof(struct FletchingConformanceOptions) */
