@@ -230,16 +230,23 @@ func TestReadColumnCountsTheNullsOfTheStruct(t *testing.T) {
 	}
 }
 
-func TestReadArrayRefusesNullCountOutOfRange(t *testing.T) {
+func TestReadArrayRefusesNumbersOutOfRange(t *testing.T) {
 	var log log
 	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
 	defer schema.Close()
-	for _, nulls := range []int64{-2, 2} {
+	for _, each := range []struct {
+		length, offset, nulls int64
+		message               string
+	}{
+		{1, 0, -2, "read: null_count: out of range: expected -1 to 1, got -2"},
+		{1, 0, 2, "read: null_count: out of range: expected -1 to 1, got 2"},
+		{-3, 5, 0, "read: length or offset out of range: expected 0 or more, got -3 and 5"},
+	} {
 		raw := rawArray(&log, "a", 0, false)
-		raw.NullCount = nulls
+		raw.Length, raw.Offset, raw.NullCount = each.length, each.offset, each.nulls
 		array := importArray(t, raw)
 		_, err := fletching.ReadArray(array.Root(), schema.Root())
-		expectError(t, err, syscall.EINVAL, fmt.Sprintf("read: null_count: out of range: expected -1 to 1, got %d", nulls))
+		expectError(t, err, syscall.EINVAL, each.message)
 		array.Close()
 	}
 }
