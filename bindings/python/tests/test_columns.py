@@ -106,6 +106,13 @@ def test_a_parent_with_a_negative_field(kind: Any, fields: dict[str, int]) -> No
         kind.from_arrow(Given(array=capsules)).column(0)
 
 
+@each_kind
+def test_column_child_offset_overflows_is_an_error(kind: Any) -> None:
+    array = kind.from_arrow(changed(STRUCT[1:3], offset=2**63 - 1))
+    with pytest.raises(Error, match="too short for its parent"):
+        array.column(0)
+
+
 def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
     """Only a struct and a sparse union have children as long as they are."""
     lists = pyarrow.array([[1], [2, 3]])[1:]
