@@ -52,7 +52,7 @@ typedef int (*FletchingSubjectConnect)(void* context,
  * `out` structs are zeroed before the call, filled on success, and then the suite's. */
 struct FletchingSubject {
   size_t size;       /* sizeof(struct FletchingSubject) */
-  const char* name;  /* "go" */
+  const char* name;  /* in the results */
   void* context;     /* passed to every function */
   uint32_t promises; /* FLETCHING_SUBJECT_CHECKS_... */
 
