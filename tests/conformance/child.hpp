@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a subject in a process of its own, so that a crash or a hang is a result.
+// Runs a subject in a separate process, so that a crash or a hang is a result.
 #ifndef FLETCHING_TESTS_CONFORMANCE_CHILD_HPP
 #define FLETCHING_TESTS_CONFORMANCE_CHILD_HPP
 

@@ -41,8 +41,14 @@ class Case {
   [[nodiscard]] bool is_wrong() const noexcept { return !fault_.empty(); }
 
   void wrong(const std::string& fault, std::string_view rule = {});
-  /// A fault if `code` is not 0: the text is in the message.
-  void expect_success(const char* what, int code, const FletchingMessage& message);
+  /// Calls a function that ends with a message. A fault if it does not return 0.
+  template <class Function, class... Arguments>
+  void call(const char* what, Function function, Arguments... arguments) {
+    FletchingMessage message{};
+    if (const int code = function(arguments..., &message); code != 0) {
+      wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
+    }
+  }
   /// Rules of which the name ends so are broken by the peer, and by who passes it on.
   void excuse(std::string_view rules) noexcept { excused_ = rules; }
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
@@ -52,6 +58,8 @@ class Case {
   void absent() noexcept { unplayed_ = "absent"; }
   /// Says how the subject answered, and finds fault with an error that nobody can print.
   void answered(const Answer& answer, bool is_read);
+  /// A fault if the subject has refused.
+  void expect_accepted(const Answer& answer);
 
  private:
   Run& run_;
@@ -163,9 +171,7 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
       continue;
     }
     play(played, data);
-    FletchingMessage message{};
-    const int code = FletchingCorpusFinish(&message);
-    played.expect_success("the account of the corpus", code, message);
+    played.call("the account of the corpus", FletchingCorpusFinish);
   }
 }
 

@@ -278,7 +278,7 @@ const Fault kFaults[] = {
          return 0;
        };
      }},
-    {"good handler refused", "senders", "handler.good", "expected success, got no",
+    {"good handler refused", "senders", "handler.good", "expected success, got errno 22: no",
      [](FletchingSubject& subject) {
        subject.send = [](void*, ArrowDeviceArrayStream*, ArrowAsyncDeviceStreamHandler*,
                          FletchingMessage* message) { return refuse(message); };

@@ -52,27 +52,25 @@ void play_peers(Run& run, std::int32_t party) {
 }
 
 void play_data(Run& run) {
-  each_data(
-      run, kFletchingCorpusStream, run.subject.stream != nullptr,
-      [&](Case& played, const Data& data) {
-        Held<ArrowArrayStream> in;
-        Held<ArrowArrayStream> out;
-        FletchingMessage message{};
-        played.expect_success(
-            "export", FletchingCorpusExportStream(played.c_str(), &in.value, &message), message);
-        Answer answer = pass(run.subject, &in.value, &out.value);
-        std::int64_t batches = 0;
-        if (answer.code == 0) answer = read_all(played, out.value, &batches);
-        played.answered(answer, true);
-        if (batches == FletchingCorpusBatches(data.index) &&
-            answer.code == FletchingCorpusError(data.index)) {
-          return;
-        }
-        played.wrong("expected " + std::to_string(FletchingCorpusBatches(data.index)) +
-                     " batches and errno " + std::to_string(FletchingCorpusError(data.index)) +
-                     ", got " + std::to_string(batches) + " and " + std::to_string(answer.code) +
-                     ": " + answer.text);
-      });
+  each_data(run, kFletchingCorpusStream, run.subject.stream != nullptr,
+            [&](Case& played, const Data& data) {
+              Held<ArrowArrayStream> in;
+              Held<ArrowArrayStream> out;
+              played.call("export", FletchingCorpusExportStream, played.c_str(), &in.value);
+              Answer answer = pass(run.subject, &in.value, &out.value);
+              std::int64_t batches = 0;
+              if (answer.code == 0) answer = read_all(played, out.value, &batches);
+              played.answered(answer, true);
+              if (batches == FletchingCorpusBatches(data.index) &&
+                  answer.code == FletchingCorpusError(data.index)) {
+                return;
+              }
+              played.wrong("expected " + std::to_string(FletchingCorpusBatches(data.index)) +
+                           " batches and errno " +
+                           std::to_string(FletchingCorpusError(data.index)) + ", got " +
+                           std::to_string(batches) + " and " + std::to_string(answer.code) + ": " +
+                           answer.text);
+            });
 }
 
 int consume(const char* name, ArrowArrayStream* stream, FletchingMessage* message) {
@@ -91,8 +89,9 @@ void play_consumer(Run& run, Case& played, const Peer& peer) {
   export_stream("stream.good", &in.value);
   judge(played, peer, pass(run.subject, &in.value, &out.value), true);
   if (played.is_wrong()) return;
-  FletchingMessage message{};
-  played.expect_success("the consumer", consume(played.c_str(), &out.value, &message), message);
+  played.call("the consumer", [&](FletchingMessage* message) {
+    return consume(played.c_str(), &out.value, message);
+  });
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 namespace {
 
+using fletching::fuzz::drop;
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
@@ -24,11 +25,6 @@ using fletching::fuzz::require;
 template <class T>
 T* nowhere() {
   return reinterpret_cast<T*>(std::uintptr_t{0x1000});
-}
-
-template <class Base>
-void drop(Base* self) {
-  self->release = nullptr;
 }
 
 /// One node of both trees, and what it points to; the lists are no longer than their counts.

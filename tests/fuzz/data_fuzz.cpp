@@ -24,13 +24,9 @@ using fletching::TypeId;
 using fletching::detail::item_at;
 using fletching::detail::Validity;
 using fletching::detail::View;
+using fletching::fuzz::drop;
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
-
-template <class Base>
-void drop(Base* self) {
-  self->release = nullptr;
-}
 
 /// One node of both trees, with its lists. Each buffer has exactly its bytes.
 struct Node {

@@ -21,6 +21,12 @@ inline void require(bool kept, const char* what) {
   std::abort();
 }
 
+/// A release callback that frees nothing.
+template <class Base>
+void drop(Base* self) {
+  self->release = nullptr;
+}
+
 /// The input, taken from the front; zero when it is used up.
 class Input {
  public:
