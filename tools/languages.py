@@ -137,6 +137,8 @@ class Rules:
     table: str  # "tests/rules.yaml": the rules without a test, by the reason
     files: tuple[str, ...]  # "tests/**/*_test.cpp": where the tests are
     test: str  # a regular expression: its group is the name of a rule, as a test spells it
+    # ("tensors",): the groups of tests/conformance that its subject lacks. None: it has no subject.
+    not_played: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

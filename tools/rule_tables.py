@@ -5,8 +5,8 @@
       rules: [capsule.*, cai.entries]
 
 A test is that of `async-request.positive` when its name has the same letters and digits:
-`async_request_positive`, `AsyncRequestPositive`. A rule that the spec calls not checkable needs
-neither.
+`async_request_positive`, `AsyncRequestPositive`. A test in tests/conformance/breaks counts for each
+language whose subject plays its group. A rule that the spec calls not checkable needs neither.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ REASONS = {
 
 Tests = Mapping[str, str]  # {"async_request_positive": "cpp/tests/async_consumer_test.cpp"}
 
+BREAKS = "tests/conformance/breaks"  # a subject breaks the rule, and a group of the suite finds it
+_BREAK = re.compile(r"^TEST\((\w+), (\w+)\)", re.MULTILINE)
+
 
 def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> Iterator[str]:
     """One line for each. Raises LanguageError for what cannot be read."""
@@ -42,8 +45,10 @@ def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> It
         return
     table = f"{language.folder}/{language.rules.table}"
     tests = find_tests(language, root)
-    known, tested = {letters(rule.id) for rule in rules}, {letters(name) for name in tests}
-    for name, path in tests.items():
+    broken = find_breaks(language, root)
+    known = {letters(rule.id) for rule in rules}
+    tested = {letters(name) for name in (*tests, *broken)}
+    for name, path in (*tests.items(), *broken.items()):
         if letters(name) not in known:
             yield f"{path}: {name}: no such rule: expected the name of a rule of spec/rules/"
     excused: set[str] = set()
@@ -89,6 +94,21 @@ def find_tests(language: Language, root: Path) -> Tests:
             for test in pattern.findall(path.read_text(encoding="utf-8")):
                 found[test] = path.relative_to(root.resolve()).as_posix()
     return found
+
+
+def find_breaks(language: Language, root: Path) -> Tests:
+    """The tests of BREAKS for what the language's subject plays."""
+    assert language.rules is not None
+    not_played = language.rules.not_played
+    if not_played is None:
+        return {}
+    without = {letters(group) for group in not_played}
+    return {
+        test: path.relative_to(root).as_posix()
+        for path in sorted((root / BREAKS).glob("*_test.cpp"))
+        for group, test in _BREAK.findall(path.read_text(encoding="utf-8"))
+        if letters(group) not in without
+    }
 
 
 def entries(path: Path, where: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from test_languages import GOOD, home
 from fletching_generator.rules.rulebook import Rule, load_rulebook
 from fletching_generator.spec.load import load_spec
 from languages import ROOT, LanguageError, load, read
-from rule_tables import letters, problems
+from rule_tables import BREAKS, letters, problems
 
 THE_RULES = load_rulebook(ROOT, load_spec(ROOT)).rules
 KNOWN = {name: each for name, each in load().items() if each.rules}
@@ -41,8 +41,13 @@ def test_names_of_tests_are_names_of_one_rule() -> None:
     assert len({letters(rule.id) for rule in THE_RULES}) == len(THE_RULES) > 0
 
 
-def check(root: Path, table: str, tests: str, keys: str = KEYS) -> list[str]:
+def check(
+    root: Path, table: str, tests: str, keys: str = KEYS, breaks: str | None = None
+) -> list[str]:
     path = home(root, GOOD + keys)
+    if breaks is not None:
+        (root / BREAKS).mkdir(parents=True)
+        (root / BREAKS / "a_test.cpp").write_text(breaks, encoding="utf-8")
     (path.parent / "rules.yaml").write_text(table, encoding="utf-8")
     (path.parent / "tests").mkdir()
     (path.parent / "tests" / "a.q").write_text(tests, encoding="utf-8")
@@ -51,6 +56,24 @@ def check(root: Path, table: str, tests: str, keys: str = KEYS) -> list[str]:
 
 def test_a_made_up_language_keeps_every_rule(tmp_path: Path) -> None:
     assert check(tmp_path, TABLE, "test BowStringSet") == []
+
+
+@pytest.mark.parametrize(
+    ("not_played", "lines"), [(None, 1), ("[]", 0), ('["bow-strings"]', 1), ('["arrows"]', 0)]
+)
+def test_a_break_counts_for_the_languages_that_play_its_group(
+    tmp_path: Path, not_played: str | None, lines: int
+) -> None:
+    keys = KEYS if not_played is None else KEYS + f"not_played = {not_played}\n"
+    found = check(tmp_path, TABLE, "", keys, "TEST(BowStrings, BowStringSet) {}\n")
+    assert len(found) == lines
+
+
+def test_a_break_has_the_name_of_a_rule(tmp_path: Path) -> None:
+    keys = KEYS + "not_played = []\n"
+    found = check(tmp_path, TABLE, "test bow_string_set", keys, "TEST(Bows, BowStringUnset) {}\n")
+    said = "BowStringUnset: no such rule: expected the name of a rule of spec/rules/"
+    assert found == [f"{BREAKS}/a_test.cpp: {said}"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Subjects with a fault, and what the suite says of them.
+//
+// A test in this folder is named after a group of the suite and a rule of spec/rules/. It breaks
+// the rule in the C++ subject, and the group has to find it: then no other language needs a test of
+// that rule (tools/rule_tables.py).
+#ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
+#define FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <regex>
+#include <string>
+#include <string_view>
+
+#include "fletching/conformance.h"
+
+extern "C" const FletchingSubject* FletchingConformanceSubject(std::int32_t index);
+
+namespace fletching::conformance {
+
+inline const FletchingSubject& good() { return *FletchingConformanceSubject(0); }
+
+/// The messages of the wrong results, each with its rule in brackets, by case.
+using Wrong = std::map<std::string, std::string>;
+
+inline Wrong run(const FletchingSubject& subject, const char* group, const char* name = nullptr) {
+  Wrong wrong;
+  const FletchingConformanceOptions options{
+      sizeof options,
+      group,
+      name,
+      [](void* context, const FletchingConformanceResult* result) {
+        if (std::string_view(result->verdict) != "wrong") return;
+        (*static_cast<Wrong*>(context))[result->name] =
+            std::string(result->message) + " [" + result->rule + "]";
+      },
+      &wrong,
+      nullptr};
+  EXPECT_EQ(FletchingConformanceRun(&subject, &options, nullptr, nullptr), 0);
+  return wrong;
+}
+
+/// "device-streams" of "DeviceStreams".
+inline std::string group_of_test() {
+  std::string group;
+  const char* const name = testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+  for (const char* at = name; *at != '\0'; ++at) {
+    const bool is_upper = std::isupper(static_cast<unsigned char>(*at)) != 0;
+    if (is_upper && at != name) group += '-';
+    group += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+  }
+  return group;
+}
+
+/// The case of the test's group finds the fault, and nothing in the good subject. `what` is a
+/// regular expression for the message, which ends with the rule: "\\[stream.release-once\\]".
+inline void finds(const FletchingSubject& faulty, const char* case_name, const std::string& what) {
+  const std::string group = group_of_test();
+  EXPECT_EQ(run(good(), group.c_str(), case_name), Wrong());
+  const Wrong wrong = run(faulty, group.c_str(), case_name);
+  const auto found = wrong.find(case_name);
+  ASSERT_NE(found, wrong.end()) << "not found";
+  EXPECT_TRUE(std::regex_search(found->second, std::regex(what))) << found->second;
+}
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
