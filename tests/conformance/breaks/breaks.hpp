@@ -45,21 +45,32 @@ inline Wrong run(const FletchingSubject& subject, const char* group, const char*
   return wrong;
 }
 
-/// "device-streams" of "DeviceStreams".
-inline std::string group_of_test() {
-  std::string group;
-  const char* const name = testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+/// The words of a name such as "DeviceStreams", in lower case.
+inline std::string words_of(const char* name, const char* separator) {
+  std::string words;
   for (const char* at = name; *at != '\0'; ++at) {
     const bool is_upper = std::isupper(static_cast<unsigned char>(*at)) != 0;
-    if (is_upper && at != name) group += '-';
-    group += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+    if (is_upper && at != name) words += separator;
+    words += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
   }
-  return group;
+  return words;
+}
+
+/// "device-streams" of a test of "DeviceStreams".
+inline std::string group_of_test() {
+  return words_of(testing::UnitTest::GetInstance()->current_test_info()->test_suite_name(), "-");
+}
+
+/// A regular expression for the rule that the test is named after.
+inline std::string rule_of_test() {
+  const char* const name = testing::UnitTest::GetInstance()->current_test_info()->name();
+  return "\\[" + words_of(name, "[.-]") + "\\]";
 }
 
 /// The case of the test's group finds the fault, and nothing in the good subject. `what` is a
 /// regular expression for the message, which ends with the rule: "\\[stream.release-once\\]".
-inline void finds(const FletchingSubject& faulty, const char* case_name, const std::string& what) {
+inline void finds(const FletchingSubject& faulty, const char* case_name,
+                  const std::string& what = rule_of_test()) {
   const std::string group = group_of_test();
   EXPECT_EQ(run(good(), group.c_str(), case_name), Wrong());
   const Wrong wrong = run(faulty, group.c_str(), case_name);
