@@ -12,7 +12,7 @@ namespace {
 /// Puts the layer around a handler; it reports what this party breaks. It hides from the subject
 /// that a callback of the peer is NULL.
 void validate(ArrowAsyncDeviceStreamHandler** handler, const char* party) {
-  const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_PROTOCOL, party);
+  const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_SHAPE, party);
   FletchingValidateAsyncHandler(handler, &options, nullptr);
 }
 
@@ -97,16 +97,61 @@ int send(void* context, ArrowAsyncDeviceStreamHandler* handler) {
   return sending.answer.code;
 }
 
+Answer send_and_receive(Run& run, ArrowDeviceArrayStream* in, ArrowDeviceArrayStream* out) {
+  Sending sending{&run.subject, in, {}};
+  const Answer answer =
+      ask(run.subject, run.subject.receive, &send, static_cast<void*>(&sending), out);
+  return sending.answer.code != 0 ? sending.answer : answer;
+}
+
+bool does_both(const Run& run) {
+  return run.subject.send != nullptr && run.subject.receive != nullptr;
+}
+
+int (*g_get_next)(ArrowDeviceArrayStream* self, ArrowDeviceArray* out);
+std::int64_t g_rows;  // of the next batch
+
+int get_fewer_rows(ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+  const int code = g_get_next(self, out);
+  if (code == 0 && !is_released(*out)) out->array.length = g_rows--;
+  return code;
+}
+
+/// Batches of 3, 2 and 1 rows, which shows their order.
+void play_order(Run& run) {
+  constexpr const char* kName = "stream.in-order";
+  if (!run.begin(kName)) return;
+  Case played(run, kName);
+  if (!does_both(run)) return played.not_supported();
+  {
+    Held<ArrowDeviceArrayStream> in;
+    Held<ArrowDeviceArrayStream> out;
+    FletchingHostileExportDeviceStream("stream.good", &in.value, nullptr);
+    g_get_next = in.value.get_next;
+    g_rows = kBatches;
+    in.value.get_next = &get_fewer_rows;
+    const Answer answer = send_and_receive(run, &in.value, &out.value);
+    played.answered(answer, true);
+    played.expect_accepted(answer);
+    for (std::int64_t rows = kBatches; answer.code == 0 && rows > 0; --rows) {
+      Held<ArrowDeviceArray> batch;
+      const int code = out.value.get_next(&out.value, &batch.value);
+      if (code != 0) forget(batch.value);
+      if (batch.value.array.length != rows) {
+        played.wrong("expected batches of 3, 2 and 1 rows in this order, got one of " +
+                     std::to_string(batch.value.array.length));
+      }
+    }
+  }
+  expect_finished(played);
+}
+
 void play_both(Run& run, std::int32_t party) {
-  const bool is_supported = run.subject.send != nullptr && run.subject.receive != nullptr;
-  each_peer(run, party, is_supported, [&](Case& played, const Peer& peer) {
+  each_peer(run, party, does_both(run), [&](Case& played, const Peer& peer) {
     Held<ArrowDeviceArrayStream> in;
     Held<ArrowDeviceArrayStream> out;
     FletchingHostileExportDeviceStream(played.c_str(), &in.value, nullptr);
-    Sending sending{&run.subject, &in.value, {}};
-    Answer answer =
-        ask(run.subject, run.subject.receive, &send, static_cast<void*>(&sending), &out.value);
-    if (sending.answer.code != 0) answer = sending.answer;
+    const Answer answer = send_and_receive(run, &in.value, &out.value);
     judge_stream(played, peer, answer, out.value, played.is("stream.empty") ? 0 : kBatches);
   });
 }
@@ -119,6 +164,7 @@ void play_senders(Run& run) {
   play_handlers(run);
   play_both(run, kFletchingHostileStream);
   play_both(run, kFletchingHostileDeviceStream);
+  play_order(run);
 }
 
 }  // namespace fletching::conformance

@@ -135,6 +135,9 @@ void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_loo
   const auto got = answer.code == 0 ? std::string("success")
                                     : "errno " + std::to_string(answer.code) + ": " + answer.text;
   if (peer.outcome == kFletchingHostileAccepted) played.expect_accepted(answer);
+  if (answer.text.find("####") != std::string::npos) {
+    played.wrong("expected the text of the call, got what the peer wrote there later");
+  }
   if (is_odd && has_to_look && answer.code == 0) played.wrong("expected an error, got success");
   if (is_odd && answer.code != 0 && answer.text.empty()) {
     played.wrong("expected a text for errno " + std::to_string(answer.code) + ", got none");

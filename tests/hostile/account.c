@@ -13,8 +13,8 @@
 #include "tensor.h"
 
 enum {
-  kPatienceSeconds = 60,
-  kReleaseSeconds = 2, /* for a thread of the code under test that is about to release */
+  kPatienceSeconds = 60, /* unless FLETCHING_HOSTILE_SECONDS says another number */
+  kReleaseSeconds = 2,   /* for a thread of the code under test that is about to release */
   kMaxThreads = 8
 };
 
@@ -197,6 +197,11 @@ int CloseId(void* id, const char* callback) {
   return 1;
 }
 
+int PatienceSeconds(void) {
+  const char* seconds = getenv("FLETCHING_HOSTILE_SECONDS");
+  return seconds == NULL ? kPatienceSeconds : atoi(seconds);
+}
+
 static struct timespec After(int seconds) {
   struct timespec end;
   timespec_get(&end, TIME_UTC);
@@ -205,7 +210,7 @@ static struct timespec After(int seconds) {
 }
 
 int WaitForTasks(void) {
-  const struct timespec end = After(kPatienceSeconds);
+  const struct timespec end = After(PatienceSeconds());
   pthread_mutex_lock(&lock);
   while (counters.live_tasks != 0 && pthread_cond_timedwait(&changed, &lock, &end) == 0) {
   }
@@ -309,7 +314,7 @@ static int WhatIsWrong(struct FletchingMessage* message) {
 
 int FletchingHostileFinish(struct FletchingMessage* message) {
   FinishHandlers();
-  const struct timespec end = After(kPatienceSeconds);
+  const struct timespec end = After(PatienceSeconds());
   pthread_mutex_lock(&lock);
   while ((running_threads != 0 || counters.live_handlers != 0) &&
          pthread_cond_timedwait(&changed, &lock, &end) == 0) {

@@ -64,6 +64,8 @@ void* FindId(void* id, const char* callback);
  * mistake.
  */
 int CloseId(void* id, const char* callback);
+/* How long the peer waits for the code under test. */
+int PatienceSeconds(void);
 /* Sleeps until every task is extracted; 0 when that took too long. */
 int WaitForTasks(void);
 

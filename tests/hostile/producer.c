@@ -9,8 +9,6 @@
 #include "data.h"
 #include "producer_cases.h"
 
-enum { kPatienceSeconds = 60 };
-
 struct Run {
   struct ArrowAsyncProducer producer;
   struct ArrowAsyncDeviceStreamHandler* handler;
@@ -24,6 +22,9 @@ struct Run {
   int last_call; /* on_error or release is running, on `last_thread` */
   pthread_t last_thread;
   int nested; /* request has called the handler */
+  /* Lent to a handler call, and overwritten after it. */
+  int32_t pairs;
+  char text[32];
 };
 
 struct Task {
@@ -143,8 +144,11 @@ static void DeliverTask(void* argument) {
     return;
   }
   struct ArrowAsyncTask handed = {can_extract ? Extract : NULL, id};
-  const int code = run->handler->on_next_task(run->handler, &handed,
-                                              Metadata(run->behaviour, kTaskMetadataNegative));
+  const char* metadata = Metadata(run->behaviour, kTaskMetadataNegative);
+  run->pairs = 0;
+  if (run->behaviour == kMetadata) metadata = (const char*)&run->pairs;
+  const int code = run->handler->on_next_task(run->handler, &handed, metadata);
+  run->pairs = -1;
   NoteResult(run, code);
   if ((code != 0 || !can_extract) && !CloseId(id, NULL) && code != 0) {
     Mistake("on_next_task has returned %d, and the task was extracted", code);
@@ -167,8 +171,7 @@ static void SetLastCall(struct Run* run, int running) {
 static void DeliverError(void* argument) {
   struct Run* run = argument;
   const int32_t behaviour = run->behaviour;
-  char text[] = "the source has failed";
-  const char* shown = text;
+  const char* shown = strcpy(run->text, "the source has failed");
   if (behaviour == kErrorTextNull) shown = NULL;
   if (behaviour == kErrorTextNotUtf8) shown = kNotUtf8;
   if (behaviour == kErrorTextLong) shown = LongText('x');
@@ -179,7 +182,7 @@ static void DeliverError(void* argument) {
   SetLastCall(run, 1);
   run->handler->on_error(run->handler, code, shown, Metadata(behaviour, kErrorMetadataNegative));
   SetLastCall(run, 0);
-  memset(text, '#', sizeof text - 1); /* the text is valid during the call only */
+  memset(run->text, '#', sizeof run->text - 1);
 }
 
 static void DeliverRelease(void* argument) {
@@ -191,18 +194,22 @@ static void DeliverRelease(void* argument) {
 
 /* --- The script --- */
 
+static int IgnoresCancel(const struct Run* run) {
+  return run->behaviour == kIgnoresCancel || run->behaviour == kTaskAfterCancel;
+}
+
 /* Until there is demand, when it is waited for, or the stream is over. Takes one off the demand; 0
  * when no task may be delivered. */
 static int Wait(struct Run* run, int for_demand) {
   struct timespec end;
   timespec_get(&end, TIME_UTC);
-  end.tv_sec += kPatienceSeconds;
+  end.tv_sec += PatienceSeconds();
   pthread_mutex_lock(&run->lock);
   int in_time = 1;
   while (in_time && !run->refused && !run->cancelled && !(for_demand && run->demand > 0)) {
     in_time = pthread_cond_timedwait(&run->changed, &run->lock, &end) == 0;
   }
-  const int stops = run->refused || (run->cancelled && run->behaviour != kIgnoresCancel);
+  const int stops = run->refused || (run->cancelled && !IgnoresCancel(run));
   const int goes_on = !stops && for_demand && run->demand > 0;
   if (goes_on) --run->demand;
   pthread_mutex_unlock(&run->lock);
@@ -216,7 +223,7 @@ static int Wait(struct Run* run, int for_demand) {
 /* Whether only release may follow. */
 static int IsOver(struct Run* run) {
   pthread_mutex_lock(&run->lock);
-  const int over = run->refused || (run->cancelled && run->behaviour != kIgnoresCancel);
+  const int over = run->refused || (run->cancelled && !IgnoresCancel(run));
   pthread_mutex_unlock(&run->lock);
   return over;
 }

@@ -49,6 +49,7 @@ const char* const kProducerScripts[] = {
     [kOverlappingRequest] = "STTER",
     [kReentrantCancel] = "STTTER",
     [kStalls] = "SCR",
+    [kTaskAfterCancel] = "SCtR",
     [kIgnoresCancel] = "STTTXR",
 };
 
@@ -132,6 +133,8 @@ static const struct Case kCases[] = {
      kFletchingHostileTolerated, 0, kReentrantCancel},
     {"producer.stalls", "no task is ever sent; release after cancel", kFletchingHostileStalled, 0,
      kStalls},
+    {"producer.task-after-cancel", "no task is sent before cancel, and one after it",
+     kFletchingHostileStalled, 0, kTaskAfterCancel},
     {"producer.ignores-cancel", "three tasks and an error, cancelled or not",
      kFletchingHostileReported, EIO, kIgnoresCancel},
 };

@@ -47,6 +47,7 @@ enum {
   kOverlappingRequest,
   kReentrantCancel,
   kStalls,
+  kTaskAfterCancel,
   kIgnoresCancel
 };
 

@@ -83,6 +83,15 @@ struct Relay {
   std::deque<Task> tasks;
 };
 
+/// The consumer gets a copy of the schema, whose release does nothing.
+struct SchemaCopied : Relay {
+  int on_schema(ArrowSchema* schema) override {
+    ArrowSchema copy = *schema;
+    copy.release = [](ArrowSchema* self) { self->release = nullptr; };
+    return Relay::on_schema(&copy);
+  }
+};
+
 /// Relays stay, for late calls.
 inline std::vector<std::unique_ptr<Relay>>& relays() {
   static auto& kept = *new std::vector<std::unique_ptr<Relay>>;

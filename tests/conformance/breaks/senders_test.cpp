@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "async.hpp"
 
@@ -69,6 +71,17 @@ TEST(Senders, AsyncSchemaOnlyReleaseAfterFailure) {
 }
 
 // --- on_next_task ---
+
+TEST(Senders, AsyncNextSameSchema) {
+  struct Fault : Relay {
+    int extract(Task& task, ArrowDeviceArray* out) override {
+      const int code = Relay::extract(task, out);
+      out->array.n_buffers = 1;
+      return code;
+    }
+  };
+  finds(sends<Fault>(), "handler.good", "n_buffers is wrong: expected 2, got 1");
+}
 
 TEST(Senders, AsyncNextNotConcurrent) {
   struct Fault : Relay {
@@ -173,22 +186,40 @@ TEST(Senders, AsyncErrorMetadataEncoding) {
 
 // --- release and the handler's other members ---
 
-TEST(Senders, AsyncReleaseLast) {
+TEST(Senders, AsyncReleaseAlwaysCalled) {
   struct Fault : Relay {
-    void release() override {
-      Relay::release();
-      (void)on_next_task(nullptr, nullptr);
-    }
+    void release() override {}
+  };
+  finds(sends<Fault>(), "handler.good", "not released: 1 handlers");
+}
+
+/// The suite waits for the release of the schema, so that the case gets the late call.
+struct CallsLate : SchemaCopied {
+  int on_schema(ArrowSchema* schema) override {
+    const int code = SchemaCopied::on_schema(schema);
+    kept = *schema;
+    schema->release = nullptr;
+    return code;
+  }
+  void release() override {
+    SchemaCopied::release();
+    call_late();
+    kept.release(&kept);
+  }
+  virtual void call_late() = 0;
+  ArrowSchema kept{};
+};
+
+TEST(Senders, AsyncReleaseLast) {
+  struct Fault : CallsLate {
+    void call_late() override { (void)on_next_task(nullptr, nullptr); }
   };
   finds(sends<Fault>(), "handler.good");
 }
 
 TEST(Senders, AsyncReleaseLikeArray) {
-  struct Fault : Relay {
-    void release() override {
-      Relay::release();
-      Relay::release();
-    }
+  struct Fault : CallsLate {
+    void call_late() override { Relay::release(); }
   };
   finds(sends<Fault>(), "handler.good");
 }
@@ -205,6 +236,17 @@ TEST(Senders, AsyncHandlerPrivateDataUntouched) {
     void show() override { inner->private_data = nullptr; }
   };
   finds(sends<Fault>(), "handler.good");
+}
+
+/// Of a consumer.
+TEST(Senders, AsyncHandlerProducerNotBeforeSchema) {
+  FletchingSubject subject = receives<Relay>();
+  subject.send = [](void* context, ArrowDeviceArrayStream* stream,
+                    ArrowAsyncDeviceStreamHandler* handler, FletchingMessage* message) {
+    relays().back()->request(1);
+    return good().send(context, stream, handler, message);
+  };
+  finds(subject, "stream.good");
 }
 
 // --- Tasks ---
@@ -258,6 +300,24 @@ TEST(Senders, AsyncTaskReturnsErrno) {
     }
   };
   finds(sends<Fault>(), "handler.good");
+}
+
+/// The second task comes before the first.
+TEST(Senders, AsyncTaskInOrder) {
+  struct Fault : Relay {
+    int on_next_task(ArrowAsyncTask* task, const char* metadata) override {
+      if (task != nullptr && first.extract_data == nullptr) {
+        first = *task;
+        return 0;
+      }
+      const int code = Relay::on_next_task(task, metadata);
+      if (!std::exchange(is_passed, true)) (void)Relay::on_next_task(&first, nullptr);
+      return code;
+    }
+    ArrowAsyncTask first{};
+    bool is_passed = false;
+  };
+  finds(sends<Fault>(), "stream.in-order", "rows in this order, got one of 2");
 }
 
 // --- request ---
@@ -345,6 +405,25 @@ TEST(Senders, AsyncRequestNothingAfterCancel) {
 }
 
 // --- cancel ---
+
+TEST(Senders, AsyncCancelStops) {
+  struct Fault : Relay {
+    void cancel() override {}
+  };
+  finds(sends<Fault>(), "handler.cancel-in-schema", "not released: 1 handlers");
+}
+
+/// A cancel of another thread is lost.
+TEST(Senders, AsyncCancelThreadSafe) {
+  struct Fault : Relay {
+    void show() override { thread = std::this_thread::get_id(); }
+    void cancel() override {
+      if (thread == std::this_thread::get_id()) Relay::cancel();
+    }
+    std::thread::id thread;
+  };
+  finds(sends<Fault>(), "handler.cancel-storm", "not released: 1 handlers");
+}
 
 TEST(Senders, AsyncCancelSet) {
   struct Fault : Relay {
