@@ -1,5 +1,5 @@
-// The rules of the async interface about what passes from side to side: schema and batches,
-// metadata, and private_data, which stays with the side that has set it.
+// The rules of the async interface about what passes from side to side: schema, batches and
+// metadata.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -282,92 +282,6 @@ TEST(Rules, async_task_no_blocking) {
   EXPECT_EQ(peer.extract(1, nullptr), 0);
   queue.run_ready();
   EXPECT_EQ(peer.log.back(), "release");
-}
-
-// --- private_data ---
-
-/// Not an address: a read through it crashes.
-void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
-
-TEST(Rules, async_handler_private_data_untouched) {
-  static int calls;
-  static ArrowAsyncTask taken;
-  calls = 0;
-  const auto seen = [](const ArrowAsyncDeviceStreamHandler* self) {
-    EXPECT_EQ(self->private_data, nowhere());
-    ++calls;
-  };
-  static const auto see = seen;
-  ArrowAsyncDeviceStreamHandler handler{};
-  handler.private_data = nowhere();
-  handler.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
-    see(self);
-    Schema(schema).release();
-    self->producer->request(self->producer, 1);
-    return 0;
-  };
-  handler.on_next_task = [](ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task,
-                            const char*) {
-    see(self);
-    taken = *task;
-    return 0;
-  };
-  handler.on_error = [](ArrowAsyncDeviceStreamHandler* self, int, const char*, const char*) {
-    see(self);
-  };
-  handler.release = [](ArrowAsyncDeviceStreamHandler* self) { see(self); };
-  Ledger ledger;
-  RunQueue queue;
-  AsyncProducer producer = AsyncProducer::start(&handler, queue).value();
-  EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
-  EXPECT_TRUE(producer.push(a_batch(ledger)).ok());
-  queue.run_ready();
-  EXPECT_EQ(taken.extract_data(&taken, nullptr), 0);
-  producer.fail(Error(EIO, "gone"));
-  queue.run_ready();
-  EXPECT_EQ(calls, 4);
-  EXPECT_EQ(handler.private_data, nowhere());
-}
-
-TEST(Rules, async_task_private_data_untouched) {
-  static int extracted;
-  extracted = 0;
-  ConsumerBench bench;
-  bench.receive(2, 0);
-  ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray*) {
-                        EXPECT_EQ(self->private_data, nowhere());
-                        ++extracted;
-                        return EIO;
-                      },
-                      nowhere()};
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), 0);
-  }
-  EXPECT_TRUE(bench.consumer.drop());
-  EXPECT_EQ(code_of(*bench.consumer.take()), EIO);
-  EXPECT_EQ(extracted, 2);
-  EXPECT_EQ(task.private_data, nowhere()) << "which was only lent";
-  bench.peer.release();
-}
-
-TEST(Rules, async_producer_private_data_untouched) {
-  static Log log;
-  log = {};
-  ConsumerBench bench;
-  bench.peer.raw.private_data = nowhere();
-  bench.peer.raw.request = [](ArrowAsyncProducer* self, std::int64_t) {
-    EXPECT_EQ(self->private_data, nowhere());
-    log.emplace_back("request");
-  };
-  bench.peer.raw.cancel = [](ArrowAsyncProducer* self) {
-    EXPECT_EQ(self->private_data, nowhere());
-    log.emplace_back("cancel");
-  };
-  bench.receive(1, 0);
-  bench.consumer.cancel();
-  EXPECT_EQ(log, (Log{"request", "cancel"}));
-  bench.peer.release();
-  EXPECT_EQ(bench.peer.raw.private_data, nowhere());
 }
 
 }  // namespace
