@@ -193,6 +193,9 @@ void release_left(Raw& raw) {
 }
 inline void release_left(ArrowDeviceArray& raw) { release_left(raw.array); }
 
+inline const ArrowArray& base_of(const ArrowArray& array) noexcept { return array; }
+inline const ArrowArray& base_of(const ArrowDeviceArray& array) noexcept { return array.array; }
+
 template <class Raw>
 bool is_released(const Raw& raw) {
   return raw.release == nullptr;

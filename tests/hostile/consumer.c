@@ -189,6 +189,7 @@ struct Reading {
   const struct AnyStream* any;
   int32_t behaviour;
   struct ArrowSchema schema;
+  char format[8]; /* of the first schema */
   struct ArrowDeviceArray array;
   int code; /* of the last call */
 };
@@ -208,7 +209,14 @@ static const char* ReadSchema(struct Reading* reading) {
     reading->schema.release = NULL;
     return "get_schema has failed";
   }
-  return reading->schema.release == NULL ? "get_schema: returned a released schema" : NULL;
+  if (reading->schema.release == NULL) return "get_schema: returned a released schema";
+  if (reading->format[0] == 0) {
+    strncpy(reading->format, reading->schema.format, sizeof reading->format - 1);
+  }
+  if (strncmp(reading->format, reading->schema.format, sizeof reading->format - 1) != 0) {
+    return "get_schema: another schema";
+  }
+  return NULL;
 }
 
 static const char* ReadArray(struct Reading* reading, int expects_end) {
