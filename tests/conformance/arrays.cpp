@@ -92,6 +92,13 @@ void play_peer_arrays(Run& run) {
             });
 }
 
+/// Looks at the array, and at its data, with the rules of the validation layer.
+void check(const Passage& passage) {
+  const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_DATA);
+  (void)FletchingCheckDeviceArray(&passage.out_schema.value, &passage.out.value, &options, nullptr,
+                                  nullptr);
+}
+
 /// The promise of a subject that finds the fault of the array.
 std::uint32_t promise_for(const Data& data) {
   const char* const level = FletchingCorpusText(data.index, "level");
@@ -109,6 +116,7 @@ void play_data_arrays(Run& run) {
         const Answer answer = passage.pass(subject);
         judge_data(played, data, answer, (subject.promises & promise_for(data)) != 0);
         if (answer.code != 0) return;
+        if (!data.is_refused) check(passage);
         played.call("schema", FletchingCorpusCompareSchema, played.c_str(),
                     &passage.out_schema.value);
         played.call("array", FletchingCorpusCompareArray, played.c_str(), &passage.out.value);

@@ -44,13 +44,6 @@ const Fault kFaults[] = {
          return 0;
        };
      }},
-    {"schema that is released twice", "schemas", "schema.good", "released",
-     [](FletchingSubject& subject) {
-       subject.schema = [](void*, ArrowSchema* in, ArrowSchema* out, FletchingMessage*) {
-         *out = *in;
-         return 0;
-       };
-     }},
     {"every schema refused", "schemas", "schema.good", "expected success, got errno 22: no",
      [](FletchingSubject& subject) {
        subject.schema = [](void*, ArrowSchema*, ArrowSchema*, FletchingMessage* message) {
@@ -94,32 +87,12 @@ const Fault kFaults[] = {
          return code;
        };
      }},
-    {"array on another device", "catalogue-arrays", "int32", "device",
-     [](FletchingSubject& subject) {
-       subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
-                          ArrowSchema* out_schema, ArrowDeviceArray* out,
-                          FletchingMessage* message) {
-         const int code = good().array(context, schema, in, out_schema, out, message);
-         ++out->device_id;
-         return code;
-       };
-     }},
     {"child beyond the last", "children", "array.good-children", "child -1",
      [](FletchingSubject& subject) {
        subject.child = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
                           std::int64_t /*index*/, ArrowDeviceArray* out,
                           FletchingMessage* message) {
          return good().child(context, schema, in, 0, out, message);
-       };
-     }},
-    {"reserved that is not zero", "array-consumers", "array-consumer.plain", "reserved",
-     [](FletchingSubject& subject) {
-       subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
-                          ArrowSchema* out_schema, ArrowDeviceArray* out,
-                          FletchingMessage* message) {
-         const int code = good().array(context, schema, in, out_schema, out, message);
-         out->reserved[1] = 1;
-         return code;
        };
      }},
     {"batch that is dropped", "device-streams", "stream.good", "expected 3 batches, got 2",
@@ -179,10 +152,6 @@ const Fault kFaults[] = {
          return code;
        };
      }},
-    {"wait that waits for nothing", "events", "opencl.wait-on", "byte 0 is old|an idle one",
-     [](FletchingSubject& subject) {
-       subject.wait_on = [](void*, ArrowDeviceArray*, void*, FletchingMessage*) { return 0; };
-     }},
     {"wait of the host that returns at once", "events", "opencl.synchronize", "before",
      [](FletchingSubject& subject) {
        subject.synchronize = [](void*, ArrowDeviceArray*, FletchingMessage*) { return 0; };
@@ -191,12 +160,6 @@ const Fault kFaults[] = {
      [](FletchingSubject& subject) {
        subject.is_ready = [](void*, ArrowDeviceArray*, std::int32_t* ready, FletchingMessage*) {
          *ready = 1;
-         return 0;
-       };
-     }},
-    {"array without an event", "events", "opencl.export-with-event", "byte 0 is old|an idle one",
-     [](FletchingSubject& subject) {
-       subject.export_with_event = [](void*, ArrowDeviceArray*, void*, FletchingMessage*) {
          return 0;
        };
      }},

@@ -69,6 +69,31 @@ void check_tensor(Case& played, const DLTensor& tensor) {
   }
 }
 
+/// What every tensor of version 1.3 has, and one from before 1.0.
+void check_fields(Case& played, const DLTensor& tensor) {
+  const auto expect = [&](bool is_so, const std::string& what) {
+    if (!is_so) played.wrong(what);
+  };
+  expect(tensor.data == nullptr || expected_items(played.name()) != 0, "data: expected NULL");
+  expect(tensor.ndim == 0 || tensor.strides != nullptr, "strides: expected one for each size");
+  if (tensor.device.device_type == kDLCPU) {
+    expect(tensor.device.device_id == 0,
+           "device_id: expected 0, got " + std::to_string(tensor.device.device_id));
+  }
+  const DLDataType type = tensor.dtype;
+  expect(type.code == kDLInt && type.bits == 32 && type.lanes == 1, "dtype: expected int32");
+}
+
+void check_header(Case& /*played*/, const DLManagedTensor& /*tensor*/) {}
+void check_header(Case& played, const DLManagedTensorVersioned& tensor) {
+  if (tensor.version.major != 1) {
+    played.wrong("version: expected 1, got " + std::to_string(tensor.version.major));
+  }
+  constexpr std::uint64_t kKnown = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
+                                   DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  if ((tensor.flags & ~kKnown) != 0) played.wrong("flags: expected known ones only");
+}
+
 template <class Raw>
 void play_peers(Run& run, std::int32_t party) {
   const bool is_supported = function_of(run.subject, static_cast<Raw*>(nullptr)) != nullptr;
@@ -79,7 +104,9 @@ void play_peers(Run& run, std::int32_t party) {
     const Answer answer = pass(run.subject, in, out);
     judge(played, peer, answer, true);
     if (answer.code == 0 && peer.outcome == kFletchingHostileAccepted) {
-      check_tensor(played, out.value->dl_tensor);
+      check_header(played, *out.value);
+      check_fields(played, out.value->dl_tensor);
+      if (!played.is_wrong()) check_tensor(played, out.value->dl_tensor);
     }
   });
 }

@@ -163,6 +163,9 @@ struct Live {
   std::vector<ArrowSchema*> schemas = {};
   std::vector<ArrowArray*> arrays = {};
   // NOLINTEND(readability-redundant-member-init)
+  /// The struct as it was exported.
+  ArrowSchema schema_given = {};
+  ArrowArray array_given = {};
   bool forgets = false;
   /// Of a stream:
   const json* calls = nullptr;
@@ -216,16 +219,31 @@ void release_all(const std::vector<Raw*>& below) {
   }
 }
 
+/// A consumer changes nothing but release. What was released is overwritten, so that a later read
+/// shows.
+template <class Raw>
+void end(Raw* raw, Raw given, bool forgets) {
+  const auto release = raw->release;
+  given.release = release;
+  if (std::memcmp(raw, &given, sizeof given) != 0) {
+    const std::lock_guard lock(account().mutex);
+    account().note("a struct was changed by the consumer");
+  }
+  std::memset(static_cast<void*>(raw), 0xA5, sizeof *raw);
+  raw->private_data = given.private_data;
+  raw->release = forgets ? release : nullptr;
+}
+
 void release_schema(ArrowSchema* schema) {
   const Live closed = close(schema->private_data, "ArrowSchema.release");
   release_all(closed.schemas);
-  if (!closed.forgets) schema->release = nullptr;
+  if (closed.memory != nullptr) end(schema, closed.schema_given, closed.forgets);
 }
 
 void release_array(ArrowArray* array) {
   const Live closed = close(array->private_data, "ArrowArray.release");
   release_all(closed.arrays);
-  if (!closed.forgets) array->release = nullptr;
+  if (closed.memory != nullptr) end(array, closed.array_given, closed.forgets);
 }
 
 void release_stream(ArrowArrayStream* stream) {
@@ -238,6 +256,14 @@ void release_abandoned(ArrowArray* array) {
   const std::lock_guard lock(all.mutex);
   all.note("ArrowArray.release: called on what a failed get_next has left behind");
   array->release = nullptr;
+}
+
+/// Ends the export of a struct.
+template <class Raw>
+void open(Live live, Raw Live::*given, Raw* out) {
+  out->private_data = account().open(std::move(live));
+  Live& opened = account().live[reinterpret_cast<uintptr_t>(out->private_data)];
+  opened.*given = *out;
 }
 
 // --- Schemas ---
@@ -302,7 +328,7 @@ void build_schema(const json& data, ArrowSchema* out, const std::shared_ptr<Memo
     live.schemas.push_back(out->dictionary);
   }
   out->release = &release_schema;
-  out->private_data = account().open(std::move(live));
+  open(std::move(live), &Live::schema_given, out);
 }
 
 // --- Arrays ---
@@ -385,7 +411,7 @@ void build_array(const json& data, ArrowArray* out, const std::shared_ptr<Memory
   }
   live.forgets = data.value("release_forgets", false);
   out->release = &release_array;
-  out->private_data = account().open(std::move(live));
+  open(std::move(live), &Live::array_given, out);
 }
 
 // --- Streams ---
@@ -476,8 +502,10 @@ Managed* build_tensor(const json& data) {
 template <class Value>
 void expect(const std::string& path, const char* field, const Value& wanted, const Value& got) {
   if (wanted == got) return;
-  throw Difference(path + "." + field + ": expected " + json(wanted).dump() + ", got " +
-                   json(got).dump());
+  const auto text = [](const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  };
+  throw Difference(path + "." + field + ": expected " + text(wanted) + ", got " + text(got));
 }
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
@@ -486,8 +514,12 @@ std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 template <class Raw, class Compare>
 void compare_below(const json& data, const Raw& raw, const std::string& path, Compare compare) {
   if (data.contains("children") && !data["children"].is_null()) {
+    const bool has_children = !data["children"].empty();
+    if (has_children) expect(path, "children", true, raw.children != nullptr);
     for (size_t i = 0; i < data["children"].size(); ++i) {
-      compare(data["children"][i], *raw.children[i], path + ".children[" + std::to_string(i) + "]");
+      const std::string child = path + ".children[" + std::to_string(i) + "]";
+      expect(child, "pointer", true, raw.children[i] != nullptr);
+      compare(data["children"][i], *raw.children[i], child);
     }
   }
   expect(path, "dictionary", data.contains("dictionary"), raw.dictionary != nullptr);
@@ -520,6 +552,7 @@ void compare_array(const json& data, const ArrowArray& array, const std::string&
   expect(path, "n_children", count_of(data, "n_children", "children"), array.n_children);
   if (!data.at("buffers").is_null()) {
     const std::vector<const void*>& buffers = account().buffers[path];
+    if (!buffers.empty()) expect(path, "buffers", true, array.buffers != nullptr);
     for (size_t i = 0; i < buffers.size(); ++i) {
       expect(path, "buffers", reinterpret_cast<uintptr_t>(buffers[i]),
              reinterpret_cast<uintptr_t>(array.buffers[i]));

@@ -138,7 +138,7 @@ static void SpoilChildren(int32_t behaviour, struct ArrowArray* array) {
       children[1] = NULL;
       break;
     case kChildReleased:
-      children[1]->release(children[1]);
+      ReleaseArrayChildInPlace(children[1]);
       break;
     case kChildrenFewer:
       array->n_children = 1;

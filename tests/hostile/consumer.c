@@ -140,6 +140,7 @@ int FletchingHostileConsumeArray(const char* name, struct ArrowDeviceArray* arra
                                  struct FletchingMessage* message) {
   if (array == NULL) return Fail(message, EINVAL, "array is NULL");
   struct ArrowDeviceArray moved = *array;
+  memset(array, 0xA5, sizeof *array); /* which no pointer of the array may need */
   array->array.release = NULL;
   const struct Case* found = FindCase(&kArrayConsumerParty, name, message);
   int code = 0;
@@ -229,9 +230,18 @@ static const char* ReadArray(struct Reading* reading, int expects_end) {
     reading->array.array.release = NULL;
     return "get_next has failed";
   }
+  struct ArrowArray dirty;
+  memset(&dirty, 0xA5, sizeof dirty);
+  if (reading->array.array.release == dirty.release) {
+    reading->array.array.release = NULL;
+    return "get_next: out was not filled";
+  }
   const int is_end = reading->array.array.release == NULL;
   if (is_end != expects_end)
     return is_end ? "get_next: end too early" : "get_next: array after the end";
+  const int64_t* reserved = reading->array.reserved;
+  if (reading->any->plain == NULL && !is_end && (reserved[0] | reserved[1] | reserved[2]) != 0)
+    return "get_next: reserved is not zero";
   return NULL;
 }
 
@@ -277,6 +287,7 @@ int FletchingHostileConsumeStream(const char* name, int64_t batches,
                                   struct FletchingMessage* message) {
   if (stream == NULL) return Fail(message, EINVAL, "stream is NULL");
   struct ArrowArrayStream moved = *stream;
+  memset(stream, 0xA5, sizeof *stream);
   stream->release = NULL;
   if (moved.release == NULL) return Fail(message, EBADMSG, "the stream is released");
   return Consume(name, batches, &(struct AnyStream){&moved, NULL}, message);
@@ -287,6 +298,7 @@ int FletchingHostileConsumeDeviceStream(const char* name, int64_t batches,
                                         struct FletchingMessage* message) {
   if (stream == NULL) return Fail(message, EINVAL, "stream is NULL");
   struct ArrowDeviceArrayStream moved = *stream;
+  memset(stream, 0xA5, sizeof *stream);
   stream->release = NULL;
   if (moved.release == NULL) return Fail(message, EBADMSG, "the stream is released");
   return Consume(name, batches, &(struct AnyStream){NULL, &moved}, message);

@@ -10,10 +10,15 @@ const char kNotUtf8[] = "\xFF\xFE broken \xC0\xAF \xED\xA0\x80";
 const int32_t kNegativeCount[] = {-1};
 const int32_t kNegativeLength[] = {1, -1};
 
+static int IsInPlace(const void* child, const void* children, size_t size) {
+  return (uintptr_t)child - (uintptr_t)children < size;
+}
+
 /* --- Schemas --- */
 
 struct SchemaBlock {
   atomic_int users;
+  atomic_int releases_children;
   struct ArrowSchema children[kChildren];
   struct ArrowSchema* child_list[kChildren];
 };
@@ -23,13 +28,25 @@ static void DropSchemaBlock(void* object) {
   if (atomic_fetch_sub(&block->users, 1) == 1) free(block);
 }
 
+/* Of a child that is still in its parent, only the parent calls release. */
 static void ReleaseSchemaChild(struct ArrowSchema* schema) {
+  struct SchemaBlock* block = FindId(schema->private_data, "release of a child schema");
+  if (block == NULL) return;
+  if (IsInPlace(schema, block->children, sizeof block->children) && !block->releases_children) {
+    Mistake("release of a child schema was called in its parent");
+  }
   if (CloseId(schema->private_data, "release of a child schema")) schema->release = NULL;
+}
+
+void ReleaseSchemaChildInPlace(struct ArrowSchema* child) {
+  CloseId(child->private_data, "release of a child schema");
+  child->release = NULL;
 }
 
 void ReleaseSchemaAndForget(struct ArrowSchema* schema) {
   struct SchemaBlock* block = FindId(schema->private_data, "release of a schema");
   if (block == NULL) return;
+  block->releases_children = 1;
   for (int i = 0; i < kChildren; ++i) {
     struct ArrowSchema* child = &block->children[i];
     if (child->release != NULL) child->release(child);
@@ -79,6 +96,7 @@ int MakeSchema(int has_children, struct ArrowSchema* out) {
 
 struct ArrayBlock {
   atomic_int users;
+  atomic_int releases_children;
   int32_t values[kLength];
   const void* validity_alone[1];
   const void* buffers[2];
@@ -92,12 +110,23 @@ static void DropArrayBlock(void* object) {
 }
 
 static void ReleaseArrayChild(struct ArrowArray* array) {
+  struct ArrayBlock* block = FindId(array->private_data, "release of a child array");
+  if (block == NULL) return;
+  if (IsInPlace(array, block->children, sizeof block->children) && !block->releases_children) {
+    Mistake("release of a child array was called in its parent");
+  }
   if (CloseId(array->private_data, "release of a child array")) array->release = NULL;
+}
+
+void ReleaseArrayChildInPlace(struct ArrowArray* child) {
+  CloseId(child->private_data, "release of a child array");
+  child->release = NULL;
 }
 
 void ReleaseArrayAndForget(struct ArrowArray* array) {
   struct ArrayBlock* block = FindId(array->private_data, "release of an array");
   if (block == NULL) return;
+  block->releases_children = 1;
   for (int i = 0; i < kChildren; ++i) {
     struct ArrowArray* child = &block->children[i];
     if (child->release != NULL) child->release(child);
@@ -175,7 +204,7 @@ int MakeDeepSchema(struct ArrowSchema* out) {
   void* id = OpenId(kCountsAsStruct, chain, DropNothing);
   if (id == NULL) return ENOMEM;
   *out = chain[0];
-  out->release = ReleaseSchemaChild; /* closes the id, and has no children of a block */
+  out->release = ReleaseSchemaChildInPlace; /* closes the id, and has no children of a block */
   out->private_data = id;
   return 0;
 }

@@ -18,7 +18,9 @@ int MakeDeviceArray(int has_children, struct ArrowDeviceArray* out);
 
 /* Release as it should be, but release stays set. */
 void ReleaseSchemaAndForget(struct ArrowSchema* schema);
+void ReleaseSchemaChildInPlace(struct ArrowSchema* child);
 void ReleaseArrayAndForget(struct ArrowArray* array);
+void ReleaseArrayChildInPlace(struct ArrowArray* child);
 
 /* A list in a list, kDepth times. Only the outermost one is counted. */
 int MakeDeepSchema(struct ArrowSchema* out);

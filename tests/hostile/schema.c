@@ -146,7 +146,7 @@ static void Spoil(int32_t behaviour, struct ArrowSchema* schema) {
       schema->children[1] = NULL;
       break;
     case kChildReleased:
-      schema->children[1]->release(schema->children[1]);
+      ReleaseSchemaChildInPlace(schema->children[1]);
       break;
     case kChildrenOfPrimitive:
       schema->format = "i";

@@ -123,6 +123,31 @@ void frees_batches() {
 TEST(Streams, StreamResultOutlivesStream) { frees_batches(); }
 TEST(DeviceStreams, DeviceStreamResultOutlivesStream) { frees_batches(); }
 
+// Fills what it takes for zeros: the consumer's struct has other bytes.
+TEST(StreamConsumers, ReleaseBaseAllocatedByConsumer) {
+  finds(streams_with([](ArrowArrayStream& stream) {
+          stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
+            ArrowArray next{};
+            const int code = next_of(self, &next);
+            if (next.release != nullptr) *out = next;
+            return code;
+          };
+        }),
+        "stream-consumer.dirty-out", "get_next: out was not filled");
+}
+
+TEST(StreamConsumers, DeviceArrayBaseAllocatedByConsumer) {
+  finds(device_streams_with([](ArrowDeviceArrayStream& stream) {
+          stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+            ArrowDeviceArray next{};
+            const int code = next_of(self, &next);
+            out->array = next.array;
+            return code;
+          };
+        }),
+        "stream-consumer.dirty-out", "reserved is not zero");
+}
+
 // --- What a consumer owes ---
 
 /// Releases a stream, and calls it once more.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schemas and arrays with a faulty field or release: what the C++ subject hands out, and what it
+// makes of those that it takes in.
+#ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_STRUCTS_HPP
+#define FLETCHING_TESTS_CONFORMANCE_BREAKS_STRUCTS_HPP
+
+#include <cerrno>
+
+#include "breaks.hpp"
+
+namespace fletching::conformance {
+
+template <class Struct>
+Struct* inner_of(Struct* self) {
+  return static_cast<Struct*>(self->private_data);
+}
+
+template <class Struct>
+void release_inner(Struct* self) {
+  inner_of(self)->release(inner_of(self));
+  delete inner_of(self);
+}
+
+/// The fields of another struct, which is released whatever a fault makes of them.
+template <class Struct>
+Struct over(const Struct& inner) {
+  Struct outer = inner;
+  outer.release = [](Struct* self) {
+    release_inner(self);
+    self->release = nullptr;
+  };
+  outer.private_data = new Struct(inner);
+  return outer;
+}
+
+/// A subject whose schemas have the fault that `Plant`, without captures, puts in.
+template <class Plant>
+FletchingSubject schemas_with(Plant /*plant*/) {
+  FletchingSubject subject = good();
+  subject.schema = [](void* context, ArrowSchema* in, ArrowSchema* out, FletchingMessage* message) {
+    const int code = good().schema(context, in, out, message);
+    if (code == 0) Plant()(*out = over(*out));
+    return code;
+  };
+  return subject;
+}
+
+/// A subject whose arrays, or their schemas, have the fault.
+template <class Plant>
+FletchingSubject arrays_with(Plant /*plant*/) {
+  FletchingSubject subject = good();
+  subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                     ArrowSchema* out_schema, ArrowDeviceArray* out, FletchingMessage* message) {
+    const int code = good().array(context, schema, in, out_schema, out, message);
+    if (code == 0) {
+      *out_schema = over(*out_schema);
+      out->array = over(out->array);
+      Plant()(*out_schema, *out);
+    }
+    return code;
+  };
+  return subject;
+}
+
+/// A subject that does `Plant` before it takes a schema in. If that returns a code, it ends there.
+template <class Plant>
+FletchingSubject takes_schemas_with(Plant /*plant*/) {
+  FletchingSubject subject = good();
+  subject.schema = [](void* context, ArrowSchema* in, ArrowSchema* out, FletchingMessage* message) {
+    const int code = Plant()(*in);
+    return code != 0 ? code : good().schema(context, in, out, message);
+  };
+  return subject;
+}
+template <class Plant>
+FletchingSubject takes_arrays_with(Plant /*plant*/) {
+  FletchingSubject subject = good();
+  subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                     ArrowSchema* out_schema, ArrowDeviceArray* out, FletchingMessage* message) {
+    const int code = Plant()(*in);
+    return code != 0 ? code : good().array(context, schema, in, out_schema, out, message);
+  };
+  return subject;
+}
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_BREAKS_STRUCTS_HPP
