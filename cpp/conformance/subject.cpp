@@ -21,6 +21,8 @@
 #include "fletching/stream_adapters.hpp"
 #include "fletching/stream_producer.hpp"
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
+#include "fletching/waiter.hpp"
 
 namespace fletching {
 namespace {
@@ -186,20 +188,29 @@ int send(void* /*context*/, ArrowDeviceArrayStream* in, ArrowAsyncDeviceStreamHa
   return finish(send_async(DeviceArrayStream(in), handler, **worker), message);
 }
 
+vulkan::WaitContext g_vulkan;  // of the suite's device
+
+bool is_vulkan(const ArrowDeviceArray& array) { return array.device_type == ARROW_DEVICE_VULKAN; }
+
 int synchronize(void* /*context*/, ArrowDeviceArray* array, FletchingMessage* message) {
-  return finish(SyncEvent(*array).synchronize(), message);
+  const SyncEvent event(*array);
+  return finish(is_vulkan(*array) ? event.synchronize(g_vulkan) : event.synchronize(), message);
 }
 
 int is_ready(void* /*context*/, ArrowDeviceArray* array, std::int32_t* ready,
              FletchingMessage* message) {
-  const Result<bool> happened = SyncEvent(*array).ready();
+  const SyncEvent event(*array);
+  const Result<bool> happened = is_vulkan(*array) ? event.ready(g_vulkan) : event.ready();
   if (!happened) return finish(happened.error(), message);
   *ready = *happened ? 1 : 0;
   return finish({}, message);
 }
 
 int wait_on(void* /*context*/, ArrowDeviceArray* array, void* stream, FletchingMessage* message) {
-  return finish(SyncEvent(*array).wait_on(Stream(array->device_type, stream)), message);
+  const SyncEvent event(*array);
+  return finish(is_vulkan(*array) ? event.wait_on(g_vulkan, stream)
+                                  : event.wait_on(Stream(array->device_type, stream)),
+                message);
 }
 
 int give_event(void* /*context*/, ArrowDeviceArray* array, void* stream,
@@ -217,14 +228,63 @@ int release_later(void* /*context*/, ArrowDeviceArray* array, void* stream,
   return finish(release_after(owner, on), message);
 }
 
+int use_vulkan(void* /*context*/, const FletchingVulkanWaitContext* vulkan,
+               FletchingMessage* message) {
+  g_vulkan.device = vulkan->device;
+  g_vulkan.producer_queue = vulkan->producer_queue;
+  g_vulkan.queue = vulkan->queue;
+  g_vulkan.set_stages = vulkan->set_stages;
+  g_vulkan.get_device_proc_addr =
+      reinterpret_cast<decltype(g_vulkan.get_device_proc_addr)>(vulkan->get_device_proc_addr);
+  return finish({}, message);
+}
+
+int use_waiter(void* /*context*/, ArrowDeviceType device_type, const FletchingWaiter* waiter,
+               FletchingMessage* message) {
+  return finish(register_waiter(device_type, *waiter), message);
+}
+
 constexpr FletchingSubject kSubjects[] = {
-    {sizeof(FletchingSubject), "cpp", nullptr,
-     FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS, schema, array, child,
-     stream, device_stream, tensor, legacy_tensor, receive<2>, send, synchronize, is_ready, wait_on,
-     give_event, release_later},
-    {sizeof(FletchingSubject), "cpp-moves", nullptr, 0, move_schema, move_array, column,
-     adapt_stream, call_stream, tensor, legacy_tensor, receive<16>, send, synchronize, is_ready,
-     wait_on, give_event, release_later}};
+    {sizeof(FletchingSubject),
+     "cpp",
+     nullptr,
+     FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS,
+     schema,
+     array,
+     child,
+     stream,
+     device_stream,
+     tensor,
+     legacy_tensor,
+     receive<2>,
+     send,
+     synchronize,
+     is_ready,
+     wait_on,
+     give_event,
+     release_later,
+     use_vulkan,
+     use_waiter},
+    {sizeof(FletchingSubject),
+     "cpp-moves",
+     nullptr,
+     0,
+     move_schema,
+     move_array,
+     column,
+     adapt_stream,
+     call_stream,
+     tensor,
+     legacy_tensor,
+     receive<16>,
+     send,
+     synchronize,
+     is_ready,
+     wait_on,
+     give_event,
+     release_later,
+     use_vulkan,
+     use_waiter}};
 
 }  // namespace
 }  // namespace fletching

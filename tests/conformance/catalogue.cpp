@@ -2,6 +2,7 @@
 //
 // The catalogue of the reference producer through the subject and back, with the validation layer
 // on both sides.
+#include "gated.hpp"
 #include "producer.h"
 #include "streams.hpp"
 
@@ -12,69 +13,73 @@ constexpr const char* kBackend = "cpu";
 constexpr std::int64_t kFailAt = 2;  // the number of the batch that is not given
 constexpr std::int64_t kNever = -1;
 
+/// Plays a case of the producer; `suffix` tells the directions of a group apart.
 template <class Play>
-void each_case(Run& run, bool is_supported, const Play& play) {
-  for (std::int32_t i = 0; const char* name = FletchingProducerCaseName(i); ++i) {
-    if (!run.begin(name)) continue;
-    Case played(run, name);
-    if (!is_supported) {
-      played.not_supported();
-      continue;
-    }
-    FletchingProducerResetCounters();
-    FletchingProducerCounters counters{};
-    FletchingProducerReadCounters(&counters);
-    const std::int64_t left = counters.exported - counters.released;  // by earlier cases
-    play(played);
-    FletchingProducerReadCounters(&counters);
-    const std::int64_t expected = counters.exported - left;
-    if (counters.released != expected) {
-      played.wrong("expected " + std::to_string(expected) + " releases, got " +
-                   std::to_string(counters.released));
-    }
+void play_case(Run& run, const char* name, const char* suffix, const char* direction,
+               bool is_supported, const Play& play) {
+  const std::string full = std::string(name) + suffix;
+  if (!run.begin(full.c_str())) return;
+  Case played(run, full);
+  played.is_cell({kBackend, name, direction});
+  if (!is_supported) return played.not_supported();
+  FletchingProducerResetCounters();
+  play(played, name);
+  FletchingProducerCounters counters{};
+  FletchingProducerReadCounters(&counters);
+  if (counters.released != counters.exported) {
+    played.wrong("expected " + std::to_string(counters.exported) + " releases, got " +
+                 std::to_string(counters.released));
   }
 }
 
-void pass_array(Run& run, Case& played) {
+void pass_array(Run& run, Case& played, const char* name) {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;
   Held<ArrowSchema> out_schema;
   Held<ArrowDeviceArray> out;
-  played.call("export", FletchingProducerExportArray, kBackend, played.c_str(), &schema.value,
-              &array.value);
+  played.call("export", FletchingProducerExportArray, kBackend, name, &schema.value, &array.value);
+  const ArrowDeviceArray taken = array.value;
   const Answer answer = ask(run.subject, run.subject.array, &schema.value, &array.value,
                             &out_schema.value, &out.value);
   played.answered(answer, true);
   if (answer.code != 0) return played.expect_accepted(answer);
-  played.call("array", FletchingProducerVerifyArray, kBackend, played.c_str(), &out_schema.value,
-              &out.value);
+  played.passed(taken.array, out.value.array);
+  played.call("array", FletchingProducerVerifyArray, kBackend, name, &out_schema.value, &out.value);
 }
 
-void pass_stream(Run& run, Case& played, std::int64_t fail_at) {
+void pass_stream(Run& run, Case& played, const char* name, std::int64_t fail_at) {
   Held<ArrowDeviceArrayStream> in;
   Held<ArrowDeviceArrayStream> out;
-  played.call("export", FletchingProducerExportStream, kBackend, played.c_str(), kBatches, fail_at,
+  played.call("export", FletchingProducerExportStream, kBackend, name, kBatches, fail_at,
               &in.value);
   (void)validate(in.value, FLETCHING_VALIDATE_SHAPE);
+  const ArrowDeviceArrayStream taken = in.value;
   const Answer answer = ask(run.subject, run.subject.device_stream, &in.value, &out.value);
   played.answered(answer, true);
   if (answer.code != 0) return played.expect_accepted(answer);
+  played.passed(taken, out.value);
   (void)validate(out.value, FLETCHING_VALIDATE_SHAPE);
-  played.call("stream", FletchingProducerVerifyStream, kBackend, played.c_str(), kBatches, fail_at,
+  played.call("stream", FletchingProducerVerifyStream, kBackend, name, kBatches, fail_at,
               &out.value);
 }
 
 }  // namespace
 
 void play_catalogue_arrays(Run& run) {
-  each_case(run, run.subject.array != nullptr, [&](Case& played) { pass_array(run, played); });
+  for (std::int32_t i = 0; const char* name = FletchingProducerCaseName(i); ++i) {
+    play_case(run, name, "", "array", run.subject.array != nullptr,
+              [&](Case& played, const char* of) { pass_array(run, played, of); });
+  }
 }
 
 void play_catalogue_streams(Run& run) {
-  each_case(run, run.subject.device_stream != nullptr, [&](Case& played) {
-    pass_stream(run, played, kNever);
-    pass_stream(run, played, kFailAt);
-  });
+  const bool is_supported = run.subject.device_stream != nullptr;
+  for (std::int32_t i = 0; const char* name = FletchingProducerCaseName(i); ++i) {
+    play_case(run, name, "", "stream", is_supported,
+              [&](Case& played, const char* of) { pass_stream(run, played, of, kNever); });
+    play_case(run, name, ".failure", "stream_failure", is_supported,
+              [&](Case& played, const char* of) { pass_stream(run, played, of, kFailAt); });
+  }
 }
 
 }  // namespace fletching::conformance

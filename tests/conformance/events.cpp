@@ -4,13 +4,11 @@
 // subject waits for their event. Each case has its negative control.
 #include <array>
 #include <atomic>
-#include <memory>
 #include <thread>
 
 #include "fletching/events.h"
-#include "gate.h"
+#include "gated.hpp"
 #include "producer.h"
-#include "run.hpp"
 
 namespace fletching::conformance {
 namespace {
@@ -20,21 +18,12 @@ constexpr std::array kBackends{"cuda", "cuda_host", "cuda_managed", "rocm", "roc
 constexpr const char* kCase = "record_batch";
 constexpr int kTurns = 1000;  // of a thread that gives a wait the time to return too early
 
-template <auto Function>
-struct Destroy {
-  void operator()(auto* object) const { Function(object, nullptr); }
-};
-using Gate = std::unique_ptr<FletchingProducerGate, Destroy<FletchingProducerGateDestroy>>;
-using Queue = std::unique_ptr<FletchingProducerQueue, Destroy<FletchingProducerQueueDestroy>>;
-
 /// An array behind a shut gate, and queues that read it.
 class Scene {
  public:
   Scene(Case& played, const char* backend) : played_(played), backend_(backend) {
-    FletchingProducerGate* gate = nullptr;
-    played_.call("gate", FletchingProducerGateCreate, backend, &gate);
-    gate_.reset(gate);
-    played_.call("export", FletchingProducerExportArrayBehind, gate, kCase, &schema_.value,
+    gate_ = make_gate(played_, backend);
+    played_.call("export", FletchingProducerExportArrayBehind, gate_.get(), kCase, &schema_.value,
                  &array_.value);
   }
   Scene(const Scene&) = delete;
@@ -43,20 +32,13 @@ class Scene {
 
   [[nodiscard]] ArrowDeviceArray* array() noexcept { return &array_.value; }
 
-  Queue make_queue() {
-    FletchingProducerQueue* queue = nullptr;
-    played_.call("queue", FletchingProducerQueueCreate, backend_, &queue);
-    return Queue(queue);
-  }
+  Queue make_queue() { return fletching::conformance::make_queue(played_, backend_); }
   void open() { played_.call("opening the gate", FletchingProducerGateOpen, gate_.get()); }
   void read(const Queue& queue) {
     played_.call("read", FletchingProducerQueueRead, queue.get(), kCase, &array_.value);
   }
-  /// Compares the bytes that the reads saw: `expected` is FLETCHING_PRODUCER_OLD or _NEW.
   void verify(const char* what, const Queue& queue, std::int32_t expected) {
-    std::int64_t bytes = 0;
-    played_.call(what, FletchingProducerQueueVerify, queue.get(), expected, &bytes);
-    if (bytes == 0) played_.wrong("no byte was compared");
+    fletching::conformance::verify(played_, what, queue, expected);
   }
   /// A queue that has not waited sees the old data: else the rest proves nothing.
   void control() {
@@ -65,9 +47,9 @@ class Scene {
     verify("the queue that does not wait", unwaited, FLETCHING_PRODUCER_OLD);
   }
   void expect_blocked(const Queue& queue) {
-    std::int32_t idle = 1;
-    played_.call("query", FletchingProducerQueueIsIdle, queue.get(), &idle);
-    if (idle != 0) played_.wrong("expected a stream that waits for the event, got an idle one");
+    if (is_idle(played_, queue)) {
+      played_.wrong("expected a stream that waits for the event, got an idle one");
+    }
   }
 
  private:
@@ -77,16 +59,6 @@ class Scene {
   Held<ArrowSchema> schema_;
   Held<ArrowDeviceArray> array_;
 };
-
-void* handle(const Queue& queue) { return FletchingProducerQueueHandle(queue.get()); }
-
-template <class Function, class... Arguments>
-void must(Case& played, const FletchingSubject& subject, Function function,
-          Arguments... arguments) {
-  const Answer answer = ask(subject, function, arguments...);
-  played.answered(answer, true);
-  played.expect_accepted(answer);
-}
 
 void play_wait_on(Case& played, const FletchingSubject& subject, const char* backend) {
   Scene scene(played, backend);
@@ -188,13 +160,6 @@ constexpr Operation kOperations[] = {
      [](const FletchingSubject& s) { return s.wait_on != nullptr && s.release_after != nullptr; },
      play_release_after},
 };
-
-bool is_present(const char* backend) {
-  std::int32_t presence = FLETCHING_PRODUCER_ABSENT;
-  FletchingMessage message{};
-  return FletchingProducerBackendPresence(backend, &presence, &message) == 0 &&
-         presence != FLETCHING_PRODUCER_ABSENT;
-}
 
 }  // namespace
 

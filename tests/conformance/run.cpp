@@ -42,6 +42,7 @@ constexpr std::array kGroups{
     Group{"catalogue-arrays", play_catalogue_arrays},
     Group{"catalogue-streams", play_catalogue_streams},
     Group{"events", play_events},
+    Group{"devices", play_devices},
 };
 
 // The layer may report from any thread, and of a struct that an earlier case has released.
@@ -89,7 +90,10 @@ Case::~Case() {
   }
   const char* const played = is_wrong() ? "wrong" : "right";
   const char* const verdict = unplayed_ != nullptr ? unplayed_ : played;
-  run_.report({run_.group(), name_.c_str(), verdict, answer_, rule_.c_str(), fault_.c_str()});
+  const FletchingConformanceResult result{run_.group(), name_.c_str(), verdict,
+                                          answer_,      rule_.c_str(), fault_.c_str()};
+  run_.report(result);
+  if (cell_) run_.report(*cell_, result, compared_, own_releases_);
 }
 
 void Case::wrong(const std::string& fault, std::string_view rule) {

@@ -5,6 +5,7 @@
 #define FLETCHING_TESTS_CONFORMANCE_RUN_HPP
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,13 @@
 namespace fletching::conformance {
 
 inline constexpr std::int32_t kMostErrno = 4095;  // the largest of any platform
+
+/// What a case is in the report of the round trip (tests/roundtrip/README.md).
+struct Cell {
+  const char* backend;    // of the reference producer
+  const char* name;       // of the producer's case
+  std::string direction;  // "stream_failure"
+};
 
 /// The answer of a subject: 0, or an errno value and its text.
 struct Answer {
@@ -40,11 +48,20 @@ class Case {
   [[nodiscard]] bool is(std::string_view name) const noexcept { return name_ == name; }
   [[nodiscard]] bool is_wrong() const noexcept { return !fault_.empty(); }
 
+  /// The result is a cell of the round trip, too.
+  void is_cell(Cell cell) { cell_ = std::move(cell); }
+  /// Counts a struct that has to be released by a callback of the subject's own.
+  template <class Raw>
+  void passed(const Raw& in, const Raw& out) noexcept {
+    if (in.release != out.release) ++own_releases_;
+  }
+
   void wrong(const std::string& fault, std::string_view rule = {});
   /// Calls a function that ends with a message. A fault if it does not return 0.
   template <class Function, class... Arguments>
   void call(const char* what, Function function, Arguments... arguments) {
     FletchingMessage message{};
+    ++compared_;
     if (const int code = function(arguments..., &message); code != 0) {
       wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
     }
@@ -69,6 +86,9 @@ class Case {
   std::string_view excused_;
   std::string fault_;
   std::string rule_;
+  std::optional<Cell> cell_;
+  std::int64_t compared_ = 0;
+  std::int64_t own_releases_ = 0;
 };
 
 /// Options for the validation layer. Each finding is a fault of the case that is played then.
@@ -101,6 +121,10 @@ class Run {
   /// Whether a case is played. To be asked once.
   bool begin(const char* name) noexcept;
   void report(const FletchingConformanceResult& result) noexcept;
+  /// Appends a cell to the file that FLETCHING_CELLS names, if the subject is that of the column
+  /// FLETCHING_COLUMN.
+  void report(const Cell& cell, const FletchingConformanceResult& result, std::int64_t compared,
+              std::int64_t own_releases);
 
   [[nodiscard]] const char* group() const noexcept { return group_; }
   [[nodiscard]] std::int64_t wrong() const noexcept { return wrong_; }
@@ -135,6 +159,7 @@ void play_senders(Run& run);
 void play_catalogue_arrays(Run& run);
 void play_catalogue_streams(Run& run);
 void play_events(Run& run);
+void play_devices(Run& run);
 
 /// Ends a case of the peer, or a part of one: the account has to be empty.
 void expect_finished(Case& played);

@@ -107,7 +107,7 @@ const Fault kFaults[] = {
          return inner_of(self)->get_next(inner_of(self), out) == 0 ? 0 : ENOSYS;
        };
      })},
-    {"end for an error", "catalogue-streams", "int32", "stream",
+    {"end for an error", "catalogue-streams", "int32.failure", "stream",
      replaces_stream([](ArrowDeviceArrayStream& stream) {
        stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
          if (inner_of(self)->get_next(inner_of(self), out) != 0) *out = {};
@@ -167,6 +167,30 @@ const Fault kFaults[] = {
      [](FletchingSubject& subject) {
        subject.release_after = [](void*, ArrowDeviceArray* array, void*, FletchingMessage*) {
          array->array.release(&array->array);
+         return 0;
+       };
+     }},
+    {"wait for nothing of a device", "devices", "opencl.int32.stream", "byte 0 is old|an idle one",
+     [](FletchingSubject& subject) {
+       subject.wait_on = [](void*, ArrowDeviceArray*, void*, FletchingMessage*) { return 0; };
+     }},
+    {"batch that has lost its event", "devices", "opencl.utf8.stream",
+     "expected an event, got NULL", replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+         const int code = inner_of(self)->get_next(inner_of(self), out);
+         out->sync_event = nullptr;
+         return code;
+       };
+     })},
+    {"text of a failure lost", "devices", "opencl.list.stream-failure", "got errno 5: no",
+     replaces_stream([](ArrowDeviceArrayStream& stream) {
+       stream.get_last_error = [](ArrowDeviceArrayStream*) { return "no"; };
+     })},
+    {"event that is ready behind a shut gate", "devices", "vulkan.int32.array",
+     "is_ready: expected 0, got 1",
+     [](FletchingSubject& subject) {
+       subject.is_ready = [](void*, ArrowDeviceArray*, std::int32_t* ready, FletchingMessage*) {
+         *ready = 1;
          return 0;
        };
      }},

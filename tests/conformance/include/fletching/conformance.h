@@ -16,6 +16,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/dlpack.h"
+#include "fletching/events.h"
 #include "fletching/message.h"
 
 #ifdef __cplusplus
@@ -100,6 +101,16 @@ struct FletchingSubject {
   /** Moves the array in, and releases it after the work on the stream so far. */
   int (*release_after)(void* context, struct ArrowDeviceArray* array, void* stream,
                        struct FletchingMessage* message);
+
+  /* Of devices whose waits need more than a stream. */
+
+  /** Copies the handles that later waits for Vulkan's events use. Their `stream` is a
+   * VkCommandBuffer. */
+  int (*use_vulkan)(void* context, const struct FletchingVulkanWaitContext* vulkan,
+                    struct FletchingMessage* message);
+  /** Makes the waiter that of the device type, for the process. A second one replaces the first. */
+  int (*register_waiter)(void* context, ArrowDeviceType device_type,
+                         const struct FletchingWaiter* waiter, struct FletchingMessage* message);
 };
 
 /** A shared library with subjects exports a function FletchingConformanceSubject. It returns a

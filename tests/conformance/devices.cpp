@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reference producer's devices: arrays, streams and async streams whose data is written when a
+// gate opens, through the subject. Each has a negative control: the same, and nobody waits.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "ext_dev.h"
+#include "fletching/events.h"
+#include "gated.hpp"
+#include "producer.h"
+#include "streams.hpp"
+#include "vulkan_handles.h"
+
+namespace fletching::conformance {
+namespace {
+
+// One of each layout.
+constexpr std::array kCases{"int32",  "utf8",       "utf8_view",   "list",
+                            "struct", "dictionary", "dense_union", "record_batch"};
+constexpr std::int64_t kFailAt = 2;  // the number of the batch that is not given
+constexpr std::int64_t kNever = -1;
+
+bool has_queues(std::string_view backend) { return backend != "cpu"; }
+
+/// What a case works with.
+struct Scene {
+  Case& played;
+  const FletchingSubject& subject;
+  const char* backend;
+  const char* name;  // of the producer's case
+  bool is_control;   // read without a wait, and see the old data
+  std::int64_t fail_at;
+  FletchingProducerGate* gate;  // NULL without queues
+};
+
+/// What the subject hands out. It lives on when a stream that it came from is released.
+struct Received {
+  Held<ArrowSchema> schema;
+  std::deque<Held<ArrowDeviceArray>> batches;
+};
+
+void expect_ready(const Scene& scene, ArrowDeviceArray* array, bool expected) {
+  std::int32_t ready = -1;
+  must(scene.played, scene.subject, scene.subject.is_ready, array, &ready);
+  if (ready == (expected ? 1 : 0)) return;
+  scene.played.wrong(std::string("is_ready: expected ") + (expected ? "1" : "0") + ", got " +
+                     std::to_string(ready));
+}
+
+void expect_nothing_to_wait_for(const Scene& scene, Received& received) {
+  for (auto& [array] : received.batches) {
+    if (array.sync_event != nullptr) scene.played.wrong("sync_event: expected NULL");
+    expect_ready(scene, &array, true);
+    must(scene.played, scene.subject, scene.subject.wait_on, &array, nullptr);
+    must(scene.played, scene.subject, scene.subject.synchronize, &array);
+  }
+}
+
+void open(const Scene& scene) {
+  scene.played.call("opening the gate", FletchingProducerGateOpen, scene.gate);
+}
+
+void read(const Scene& scene, const Queue& queue, Received& received) {
+  for (auto& [array] : received.batches) {
+    scene.played.call("read", FletchingProducerQueueRead, queue.get(), scene.name, &array);
+  }
+}
+
+/// Opens the gate before a queue that reads behind it is destroyed.
+class OpenAtLast {
+ public:
+  explicit OpenAtLast(const Scene& scene) : scene_(scene) {}
+  OpenAtLast(const OpenAtLast&) = delete;
+  OpenAtLast& operator=(const OpenAtLast&) = delete;
+  ~OpenAtLast() { open(scene_); }
+
+ private:
+  const Scene& scene_;
+};
+
+/// A queue that has not waited reads the old data; one that has waited, the new data.
+void play_waits(const Scene& scene, Received& received) {
+  Case& played = scene.played;
+  const Queue careful = make_queue(played, scene.backend);
+  const Queue careless = make_queue(played, scene.backend);
+  const OpenAtLast open_at_last(scene);
+  for (auto& [array] : received.batches) {
+    if (array.sync_event == nullptr) played.wrong("sync_event: expected an event, got NULL");
+    expect_ready(scene, &array, false);
+    if (scene.is_control) continue;
+    must(played, scene.subject, scene.subject.wait_on, &array, handle(careful));
+    played.call("read", FletchingProducerQueueRead, careful.get(), scene.name, &array);
+  }
+  read(scene, careless, received);
+  verify(played, "the queue that does not wait", careless, FLETCHING_PRODUCER_OLD);
+  if (scene.is_control) return;
+  if (is_idle(played, careful)) played.wrong("expected a queue that waits, got an idle one");
+  open(scene);
+  verify(played, "the queue that waits", careful, FLETCHING_PRODUCER_NEW);
+  for (auto& [array] : received.batches) {
+    must(played, scene.subject, scene.subject.synchronize, &array);
+    expect_ready(scene, &array, true);
+  }
+}
+
+/// Whether the subject waits for what it handed out, and has not changed it.
+void judge(const Scene& scene, Received& received) {
+  if (scene.played.is_wrong() || received.batches.empty()) return;
+  if (has_queues(scene.backend)) {
+    play_waits(scene, received);
+  } else {
+    expect_nothing_to_wait_for(scene, received);
+  }
+  for (auto& [array] : received.batches) {
+    scene.played.call("array", FletchingProducerVerifyArray, scene.backend, scene.name,
+                      &received.schema.value, &array);
+  }
+}
+
+void play_array(const Scene& scene) {
+  Received received;
+  Held<ArrowSchema> schema;
+  Held<ArrowDeviceArray> array;
+  scene.played.call("export", FletchingProducerExportArrayBehind, scene.gate, scene.name,
+                    &schema.value, &array.value);
+  const ArrowDeviceArray taken = array.value;
+  ArrowDeviceArray& out = received.batches.emplace_back().value;
+  must(scene.played, scene.subject, scene.subject.array, &schema.value, &array.value,
+       &received.schema.value, &out);
+  scene.played.passed(taken.array, out.array);
+  judge(scene, received);
+}
+
+/// Reads the subject's stream and releases it: what came out of it lives on. The failure of an
+/// async stream may overtake batches that were requested and not read yet.
+void play_out(const Scene& scene, Held<ArrowDeviceArrayStream>& out, bool is_async) {
+  if (scene.played.is_wrong()) return;
+  const std::int64_t expected = scene.fail_at == kNever ? kBatches : kFailAt;
+  ArrowDeviceArrayStream& stream = out.value;
+  (void)validate(stream, FLETCHING_VALIDATE_SHAPE);
+  Received received;
+  Answer ended{stream.get_schema(&stream, &received.schema.value), {}};
+  while (ended.code == 0) {
+    ArrowDeviceArray batch{};
+    if (ended.code = stream.get_next(&stream, &batch); ended.code != 0) {
+      ended = last_error(stream, ended.code);
+    } else if (is_released(batch)) {
+      break;
+    } else {
+      received.batches.emplace_back().value = batch;
+    }
+  }
+  release_left(stream);
+  const bool fails = scene.fail_at != kNever;
+  const auto batches = static_cast<std::int64_t>(received.batches.size());
+  if (batches > expected || (batches < expected && !(fails && is_async))) {
+    scene.played.wrong("expected " + std::to_string(expected) + " batches, got " +
+                       std::to_string(batches));
+  }
+  const std::string text = std::string("case ") + scene.name +
+                           ": the stream fails on purpose before batch " + std::to_string(kFailAt);
+  if (fails ? ended.code != EIO || ended.text != text : ended.code != 0) {
+    scene.played.wrong("got errno " + std::to_string(ended.code) + ": " + ended.text);
+  }
+  judge(scene, received);
+}
+
+void play_stream(const Scene& scene) {
+  Held<ArrowDeviceArrayStream> in;
+  Held<ArrowDeviceArrayStream> out;
+  scene.played.call("export", FletchingProducerExportStreamBehind, scene.gate, scene.name, kBatches,
+                    scene.fail_at, &in.value);
+  const ArrowDeviceArrayStream taken = in.value;
+  must(scene.played, scene.subject, scene.subject.device_stream, &in.value, &out.value);
+  scene.played.passed(taken, out.value);
+  play_out(scene, out, false);
+}
+
+int start_async(void* context, ArrowAsyncDeviceStreamHandler* handler) {
+  const auto& scene = *static_cast<const Scene*>(context);
+  return FletchingProducerRunAsync(scene.backend, scene.gate, scene.name, kBatches, scene.fail_at,
+                                   handler, nullptr);
+}
+
+void play_async(const Scene& scene) {
+  Held<ArrowDeviceArrayStream> out;
+  Scene copy = scene;
+  must(scene.played, scene.subject, scene.subject.receive, &start_async, static_cast<void*>(&copy),
+       &out.value);
+  scene.played.passed(ArrowDeviceArrayStream{}, out.value);
+  play_out(scene, out, true);
+  release_left(out.value);
+  FletchingProducerAwaitAsync();
+}
+
+struct Direction {
+  const char* name;
+  void (*play)(const Scene& scene);
+  bool (*is_supported)(const FletchingSubject& subject);
+  bool is_control = false;
+  bool fails = false;
+};
+
+bool has_array(const FletchingSubject& subject) { return subject.array != nullptr; }
+bool has_stream(const FletchingSubject& subject) { return subject.device_stream != nullptr; }
+bool has_async(const FletchingSubject& subject) { return subject.receive != nullptr; }
+
+constexpr Direction kDirections[] = {
+    {"array", play_array, has_array},
+    {"array-control", play_array, has_array, true},
+    {"stream", play_stream, has_stream},
+    {"stream-control", play_stream, has_stream, true},
+    {"stream-failure", play_stream, has_stream, false, true},
+    {"stream-failure-control", play_stream, has_stream, true, true},
+    {"async", play_async, has_async},
+    {"async-control", play_async, has_async, true},
+    {"async-failure", play_async, has_async, false, true},
+    {"async-failure-control", play_async, has_async, true, true},
+};
+
+/// Without queues there is nothing to see too early, and the catalogue has arrays and streams.
+bool concerns(const Direction& direction, std::string_view backend) {
+  return has_queues(backend) || (direction.play == play_async && !direction.is_control);
+}
+
+bool can_wait(const FletchingSubject& subject, std::string_view backend) {
+  if (subject.is_ready == nullptr || subject.wait_on == nullptr || subject.synchronize == nullptr) {
+    return false;
+  }
+  if (backend == "vulkan") return subject.use_vulkan != nullptr;
+  return backend != "ext_dev" || subject.register_waiter != nullptr;
+}
+
+const FletchingExtDevEvent* ext_dev(void* event) {
+  return static_cast<const FletchingExtDevEvent*>(event);
+}
+
+constexpr FletchingWaiter kExtDev{
+    [](void*, void* event, std::int64_t, FletchingMessage*) {
+      ext_dev(event)->synchronize(ext_dev(event));
+      return 0;
+    },
+    [](void*, void* event, std::int64_t, void* stream, FletchingMessage*) {
+      return ext_dev(event)->wait_on(ext_dev(event), static_cast<FletchingExtDevQueue*>(stream));
+    },
+    [](void*, void* event, std::int64_t, int* ready, FletchingMessage*) {
+      *ready = ext_dev(event)->query(ext_dev(event));
+      return 0;
+    },
+    nullptr};
+
+/// Gives the subject what it needs besides a stream.
+void prepare(Case& played, const FletchingSubject& subject, std::string_view backend) {
+  if (backend == "ext_dev") {
+    must(played, subject, subject.register_waiter, ArrowDeviceType{ARROW_DEVICE_EXT_DEV}, &kExtDev);
+  }
+  if (backend == "vulkan") {
+    FletchingProducerVulkan handles{};
+    played.call("handles", FletchingProducerVulkanHandles, &handles);
+    const FletchingVulkanWaitContext vulkan{
+        handles.device, handles.queue, handles.queue, handles.set_stages,
+        reinterpret_cast<void (*)()>(handles.get_device_proc_addr)};
+    must(played, subject, subject.use_vulkan, &vulkan);
+  }
+}
+
+void play(Case& played, const FletchingSubject& subject, const char* backend, const char* name,
+          const Direction& direction) {
+  const Account account;
+  {
+    const Gate gate = has_queues(backend) ? make_gate(played, backend) : nullptr;
+    prepare(played, subject, backend);
+    if (played.is_wrong()) return;
+    direction.play({played, subject, backend, name, direction.is_control,
+                    direction.fails ? kFailAt : kNever, gate.get()});
+  }
+  account.expect_released(played);
+}
+
+}  // namespace
+
+void play_devices(Run& run) {
+  for (std::int32_t i = 0; const char* backend = FletchingProducerBackendName(i); ++i) {
+    const bool is_there = is_present(backend);
+    for (const char* name : kCases) {
+      for (const Direction& direction : kDirections) {
+        if (!concerns(direction, backend)) continue;
+        const std::string full = std::string(backend) + "." + name + "." + direction.name;
+        if (!run.begin(full.c_str())) continue;
+        Case played(run, full);
+        std::string cell = direction.name;
+        std::ranges::replace(cell, '-', '_');
+        played.is_cell({backend, name, cell});
+        if (!direction.is_supported(run.subject) || !can_wait(run.subject, backend)) {
+          played.not_supported();
+        } else if (!is_there) {
+          played.absent();
+        } else {
+          play(played, run.subject, backend, name, direction);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace fletching::conformance
