@@ -228,14 +228,14 @@ int release_later(void* /*context*/, ArrowDeviceArray* array, void* stream,
   return finish(release_after(owner, on), message);
 }
 
-int use_vulkan(void* /*context*/, const FletchingVulkanWaitContext* vulkan,
-               FletchingMessage* message) {
-  g_vulkan.device = vulkan->device;
-  g_vulkan.producer_queue = vulkan->producer_queue;
-  g_vulkan.queue = vulkan->queue;
-  g_vulkan.set_stages = vulkan->set_stages;
+int use_vulkan(void* /*context*/, void* device, void* queue, std::uint32_t set_stages,
+               void* get_device_proc_addr, FletchingMessage* message) {
+  g_vulkan.device = device;
+  g_vulkan.producer_queue = queue;
+  g_vulkan.queue = queue;
+  g_vulkan.set_stages = set_stages;
   g_vulkan.get_device_proc_addr =
-      reinterpret_cast<decltype(g_vulkan.get_device_proc_addr)>(vulkan->get_device_proc_addr);
+      reinterpret_cast<decltype(g_vulkan.get_device_proc_addr)>(get_device_proc_addr);
   return finish({}, message);
 }
 

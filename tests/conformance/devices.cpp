@@ -8,9 +8,11 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "chain.hpp"
 #include "ext_dev.h"
-#include "fletching/events.h"
 #include "gated.hpp"
 #include "producer.h"
 #include "streams.hpp"
@@ -198,6 +200,42 @@ void play_async(const Scene& scene) {
   FletchingProducerAwaitAsync();
 }
 
+/// Through a subject, which releases what it took in.
+void pass(const Scene& scene, const FletchingSubject& through, Received& received) {
+  Held<ArrowSchema> schema;
+  Held<ArrowDeviceArray> array;
+  std::swap(schema.value, received.schema.value);
+  std::swap(array.value, received.batches.front().value);
+  must(scene.played, through, through.array, &schema.value, &array.value, &received.schema.value,
+       &received.batches.front().value);
+}
+
+/// Behind the shut gate, through the languages of a chain, the subject, and the first one again.
+void play_chain(const Scene& scene) {
+  Received received;
+  ArrowDeviceArray& array = received.batches.emplace_back().value;
+  if (has_queues(scene.backend)) {
+    scene.played.call("export", FletchingProducerExportArrayBehind, scene.gate, scene.name,
+                      &received.schema.value, &array);
+  } else {
+    scene.played.call("export", FletchingProducerExportArray, scene.backend, scene.name,
+                      &received.schema.value, &array);
+  }
+  const void* const event = array.sync_event;
+  const std::vector<Link> chain = links(scene.subject);
+  for (const Link& link : chain) {
+    if (link.subject == nullptr) scene.played.wrong(link.name + ": " + link.problem);
+    if (scene.played.is_wrong()) return;
+    pass(scene, *link.subject, received);
+  }
+  const ArrowDeviceArray taken = array;
+  pass(scene, scene.subject, received);
+  scene.played.passed(taken.array, array.array);
+  pass(scene, *chain.front().subject, received);
+  if (array.sync_event != event) scene.played.wrong("sync_event: expected the exported pointer");
+  judge(scene, received);
+}
+
 struct Direction {
   const char* name;
   void (*play)(const Scene& scene);
@@ -221,11 +259,13 @@ constexpr Direction kDirections[] = {
     {"async-control", play_async, has_async, true},
     {"async-failure", play_async, has_async, false, true},
     {"async-failure-control", play_async, has_async, true, true},
+    {"chain", play_chain, has_array},
 };
 
 /// Without queues there is nothing to see too early, and the catalogue has arrays and streams.
 bool concerns(const Direction& direction, std::string_view backend) {
-  return has_queues(backend) || (direction.play == play_async && !direction.is_control);
+  if (has_queues(backend)) return true;
+  return direction.play == play_chain || (direction.play == play_async && !direction.is_control);
 }
 
 bool can_wait(const FletchingSubject& subject, std::string_view backend) {
@@ -262,10 +302,8 @@ void prepare(Case& played, const FletchingSubject& subject, std::string_view bac
   if (backend == "vulkan") {
     FletchingProducerVulkan handles{};
     played.call("handles", FletchingProducerVulkanHandles, &handles);
-    const FletchingVulkanWaitContext vulkan{
-        handles.device, handles.queue, handles.queue, handles.set_stages,
-        reinterpret_cast<void (*)()>(handles.get_device_proc_addr)};
-    must(played, subject, subject.use_vulkan, &vulkan);
+    must(played, subject, subject.use_vulkan, handles.device, handles.queue, handles.set_stages,
+         reinterpret_cast<void*>(handles.get_device_proc_addr));
   }
 }
 
@@ -285,11 +323,12 @@ void play(Case& played, const FletchingSubject& subject, const char* backend, co
 }  // namespace
 
 void play_devices(Run& run) {
+  const bool has_chain = !links(run.subject).empty();
   for (std::int32_t i = 0; const char* backend = FletchingProducerBackendName(i); ++i) {
     const bool is_there = is_present(backend);
     for (const char* name : kCases) {
       for (const Direction& direction : kDirections) {
-        if (!concerns(direction, backend)) continue;
+        if (!concerns(direction, backend) || (direction.play == play_chain && !has_chain)) continue;
         const std::string full = std::string(backend) + "." + name + "." + direction.name;
         if (!run.begin(full.c_str())) continue;
         Case played(run, full);

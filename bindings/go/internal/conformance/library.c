@@ -10,6 +10,13 @@
 /* A context is the number of the subject. */
 static const int32_t kNumbers[] = {0, 1, 2};
 
+/* cgo exports no const. */
+static int register_waiter(void* context, ArrowDeviceType device_type,
+                           const struct FletchingWaiter* waiter, struct FletchingMessage* message) {
+  return fletching_go_subject_register_waiter(context, device_type, (struct FletchingWaiter*)waiter,
+                                              message);
+}
+
 /* There is no DLPack. */
 #define SUBJECT(number, label, promised)                        \
   {.size = sizeof(struct FletchingSubject),                     \
@@ -27,7 +34,9 @@ static const int32_t kNumbers[] = {0, 1, 2};
    .is_ready = fletching_go_subject_is_ready,                   \
    .wait_on = fletching_go_subject_wait_on,                     \
    .export_with_event = fletching_go_subject_export_with_event, \
-   .release_after = fletching_go_subject_release_after}
+   .release_after = fletching_go_subject_release_after,         \
+   .use_vulkan = fletching_go_subject_use_vulkan,               \
+   .register_waiter = register_waiter}
 
 static const struct FletchingSubject kSubjects[] = {
     SUBJECT(0, "go", FLETCHING_SUBJECT_CHECKS_SCHEMAS),
@@ -39,6 +48,12 @@ enum { kSubjectCount = sizeof kSubjects / sizeof kSubjects[0] };
 
 const char* fletching_go_conformance_subject(int32_t number) {
   return number >= 0 && number < kSubjectCount ? kSubjects[number].name : NULL;
+}
+
+/* Of a library with the subjects: those without a fault. */
+__attribute__((visibility("default"))) const struct FletchingSubject* FletchingConformanceSubject(
+    int32_t index) {
+  return index == 0 || index == 1 ? &kSubjects[index] : NULL;
 }
 
 static void report(void* context, const struct FletchingConformanceResult* result) {
@@ -60,4 +75,22 @@ int fletching_go_conformance_connect(FletchingSubjectConnect connect, void* cont
 
 void (*fletching_go_conformance_release(void))(struct ArrowAsyncDeviceStreamHandler*) {
   return fletching_go_subject_release;
+}
+
+int fletching_go_conformance_synchronize(const struct FletchingWaiter* waiter, uintptr_t event,
+                                         int64_t device_id) {
+  struct FletchingMessage message;
+  return waiter->synchronize(waiter->context, (void*)event, device_id, &message);
+}
+
+int fletching_go_conformance_wait_on(const struct FletchingWaiter* waiter, uintptr_t event,
+                                     int64_t device_id, uintptr_t stream) {
+  struct FletchingMessage message;
+  return waiter->wait_on(waiter->context, (void*)event, device_id, (void*)stream, &message);
+}
+
+int fletching_go_conformance_ready(const struct FletchingWaiter* waiter, uintptr_t event,
+                                   int64_t device_id, int* ready) {
+  struct FletchingMessage message;
+  return waiter->ready(waiter->context, (void*)event, device_id, ready, &message);
 }

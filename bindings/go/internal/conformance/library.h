@@ -33,4 +33,12 @@ int fletching_go_conformance_connect(FletchingSubjectConnect connect, void* cont
 /* Returns the callback that the Go function fletching_go_subject_release is. */
 void (*fletching_go_conformance_release(void))(struct ArrowAsyncDeviceStreamHandler*);
 
+/* The functions of a waiter. */
+int fletching_go_conformance_synchronize(const struct FletchingWaiter* waiter, uintptr_t event,
+                                         int64_t device_id);
+int fletching_go_conformance_wait_on(const struct FletchingWaiter* waiter, uintptr_t event,
+                                     int64_t device_id, uintptr_t stream);
+int fletching_go_conformance_ready(const struct FletchingWaiter* waiter, uintptr_t event,
+                                   int64_t device_id, int* ready);
+
 #endif /* FLETCHING_GO_CONFORMANCE_LIBRARY_H */

@@ -405,20 +405,76 @@ func streamOf(array *fletching.DeviceArray, handle address) fletching.Stream {
 	return fletching.NewStream(array.DeviceType(), uintptr(handle))
 }
 
-//export fletching_go_subject_synchronize
-func fletching_go_subject_synchronize(number address, array *C.struct_ArrowDeviceArray, message *C.struct_FletchingMessage) C.int {
+var vulkan fletching.VulkanContext // of the suite's device
+
+func isVulkan(array *fletching.DeviceArray) bool { return array.DeviceType() == abi.DeviceVulkan }
+
+//export fletching_go_subject_use_vulkan
+func fletching_go_subject_use_vulkan(number, device, queue address, setStages C.uint32_t, getDeviceProcAddr address, message *C.struct_FletchingMessage) C.int {
 	return answer(number, message, func(subject) error {
-		return borrow(array, func(array *fletching.DeviceArray) error { return array.Synchronize(background) })
+		vulkan = fletching.VulkanContext{
+			Device: uintptr(device), ProducerQueue: uintptr(queue), Queue: uintptr(queue),
+			SetStages: uint32(setStages), GetDeviceProcAddr: uintptr(getDeviceProcAddr),
+		}
+		return nil
 	})
 }
 
-//export fletching_go_subject_is_ready
-func fletching_go_subject_is_ready(number address, array *C.struct_ArrowDeviceArray, ready *C.int32_t, message *C.struct_FletchingMessage) C.int {
+// waiter is a waiter in C.
+type waiter struct{ of *C.struct_FletchingWaiter }
+
+//export fletching_go_subject_register_waiter
+func fletching_go_subject_register_waiter(number address, deviceType C.ArrowDeviceType, of *C.struct_FletchingWaiter, message *C.struct_FletchingMessage) C.int {
+	return answer(number, message, func(subject) error { return fletching.RegisterWaiter(abi.DeviceType(deviceType), waiter{of}) })
+}
+
+func (w waiter) Synchronize(_ context.Context, event fletching.SyncEvent) error {
+	return failure(C.fletching_go_conformance_synchronize(w.of, C.uintptr_t(event.Address), C.int64_t(event.DeviceID)))
+}
+
+func (w waiter) WaitOn(event fletching.SyncEvent, stream fletching.Stream) error {
+	return failure(C.fletching_go_conformance_wait_on(w.of, C.uintptr_t(event.Address), C.int64_t(event.DeviceID), C.uintptr_t(stream.Handle())))
+}
+
+func (w waiter) Ready(event fletching.SyncEvent) (bool, error) {
+	var ready C.int
+	err := failure(C.fletching_go_conformance_ready(w.of, C.uintptr_t(event.Address), C.int64_t(event.DeviceID), &ready))
+	return ready != 0, err
+}
+
+func failure(code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return fletching.NewError(syscall.Errno(code), "the waiter failed", nil)
+}
+
+//export fletching_go_subject_synchronize
+func fletching_go_subject_synchronize(number address, array *C.struct_ArrowDeviceArray, message *C.struct_FletchingMessage) C.int {
 	return answer(number, message, func(subject) error {
 		return borrow(array, func(array *fletching.DeviceArray) error {
-			isReady, err := array.Ready()
-			if *ready = 0; isReady {
-				*ready = 1
+			if isVulkan(array) {
+				return array.SynchronizeVulkan(background, vulkan)
+			}
+			return array.Synchronize(background)
+		})
+	})
+}
+
+func ready(array *fletching.DeviceArray) (bool, error) {
+	if isVulkan(array) {
+		return array.ReadyVulkan(vulkan)
+	}
+	return array.Ready()
+}
+
+//export fletching_go_subject_is_ready
+func fletching_go_subject_is_ready(number address, array *C.struct_ArrowDeviceArray, out *C.int32_t, message *C.struct_FletchingMessage) C.int {
+	return answer(number, message, func(subject) error {
+		return borrow(array, func(array *fletching.DeviceArray) error {
+			isReady, err := ready(array)
+			if *out = 0; isReady {
+				*out = 1
 			}
 			return err
 		})
@@ -428,7 +484,12 @@ func fletching_go_subject_is_ready(number address, array *C.struct_ArrowDeviceAr
 //export fletching_go_subject_wait_on
 func fletching_go_subject_wait_on(number address, array *C.struct_ArrowDeviceArray, stream address, message *C.struct_FletchingMessage) C.int {
 	return answer(number, message, func(subject) error {
-		return borrow(array, func(array *fletching.DeviceArray) error { return array.WaitOn(streamOf(array, stream)) })
+		return borrow(array, func(array *fletching.DeviceArray) error {
+			if isVulkan(array) {
+				return array.WaitOnVulkan(vulkan, uintptr(stream))
+			}
+			return array.WaitOn(streamOf(array, stream))
+		})
 	})
 }
 

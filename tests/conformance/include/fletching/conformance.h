@@ -16,8 +16,8 @@
 
 #include "fletching/abi.h"
 #include "fletching/dlpack.h"
-#include "fletching/events.h"
 #include "fletching/message.h"
+#include "fletching/waiter.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,11 +104,13 @@ struct FletchingSubject {
 
   /* Of devices whose waits need more than a stream. */
 
-  /** Copies the handles that later waits for Vulkan's events use. Their `stream` is a
-   * VkCommandBuffer. */
-  int (*use_vulkan)(void* context, const struct FletchingVulkanWaitContext* vulkan,
-                    struct FletchingMessage* message);
-  /** Makes the waiter that of the device type, for the process. A second one replaces the first. */
+  /** What later waits for Vulkan's events use: the VkDevice of the producer, its VkQueue, to which
+   * the suite submits, the VkPipelineStageFlags with which events are set, and vkGetDeviceProcAddr.
+   * The `stream` of a wait is a VkCommandBuffer. */
+  int (*use_vulkan)(void* context, void* device, void* queue, uint32_t set_stages,
+                    void* get_device_proc_addr, struct FletchingMessage* message);
+  /** Makes the waiter that of the device type, for the process. It is static; a later one replaces
+   * it. */
   int (*register_waiter)(void* context, ArrowDeviceType device_type,
                          const struct FletchingWaiter* waiter, struct FletchingMessage* message);
 };

@@ -17,6 +17,7 @@
 #include "fletching/abi.h"
 #include "fletching/dlpack.h"
 #include "fletching/message.h"
+#include "fletching/waiter.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,6 +101,18 @@ struct FletchingSubject {
   /** Moves the array in, and releases it after the work on the stream so far. */
   int (*release_after)(void* context, struct ArrowDeviceArray* array, void* stream,
                        struct FletchingMessage* message);
+
+  /* Of devices whose waits need more than a stream. */
+
+  /** What later waits for Vulkan's events use: the VkDevice of the producer, its VkQueue, to which
+   * the suite submits, the VkPipelineStageFlags with which events are set, and vkGetDeviceProcAddr.
+   * The `stream` of a wait is a VkCommandBuffer. */
+  int (*use_vulkan)(void* context, void* device, void* queue, uint32_t set_stages,
+                    void* get_device_proc_addr, struct FletchingMessage* message);
+  /** Makes the waiter that of the device type, for the process. It is static; a later one replaces
+   * it. */
+  int (*register_waiter)(void* context, ArrowDeviceType device_type,
+                         const struct FletchingWaiter* waiter, struct FletchingMessage* message);
 };
 
 /** A shared library with subjects exports a function FletchingConformanceSubject. It returns a

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use fletching::abi::ArrowArray;
 use fletching::{Array, ArrayBuilder, ArrayCapacity, ArrayValues, Node, Schema, SchemaBuilder};
 
 const LEVELS: usize = if cfg!(miri) { 40 } else { 131_072 };
@@ -132,4 +133,28 @@ fn a_parents_object_is_dropped_after_what_is_inside_its_child() {
     builder.set_array(child, over(over(listed(0))));
     drop(over(builder.finish().unwrap()));
     assert_eq!(*list.lock().unwrap(), [0, 1]);
+}
+
+#[test]
+fn a_release_inside_a_foreign_callback_is_complete_when_it_returns() {
+    static RELEASE: Mutex<Option<unsafe extern "C" fn(*mut ArrowArray)>> = Mutex::new(None);
+    static ENDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    unsafe extern "C" fn release(array: *mut ArrowArray) {
+        let release = RELEASE.lock().unwrap().take().unwrap();
+        // SAFETY: it is the callback that the array had, with its private_data.
+        unsafe { release(array) };
+        ENDED.lock().unwrap().push(usize::MAX);
+    }
+    struct Inner;
+    impl Drop for Inner {
+        fn drop(&mut self) {
+            ENDED.lock().unwrap().push(0);
+        }
+    }
+    let mut raw = over(over(Inner)).into_raw();
+    *RELEASE.lock().unwrap() = raw.release.replace(release);
+    // SAFETY: the callback passes the release on.
+    let foreign = unsafe { Array::from_raw(raw) };
+    drop(over(over(foreign)));
+    assert_eq!(*ENDED.lock().unwrap(), [0, usize::MAX]);
 }
