@@ -113,6 +113,17 @@ TEST(CheckDataTest, ReadsUnalignedBuffers) {
   EXPECT_TRUE(verify_data(*schema, *array));
 }
 
+TEST(CheckDataTest, KnowsWhereMemoryEnds) {
+  const Schema schema = make_schema({.format = "i"}).value();
+  const void* const last16 = reinterpret_cast<const void*>(UINTPTR_MAX - 15);
+  for (const std::int64_t length : {3, 4}) {
+    auto builder = build_array_for(*schema, std::make_unique<int>(0)).value();
+    builder.set(builder.root(), {.length = length}, std::array<const void*, 2>{nullptr, last16});
+    const DeviceArray array = builder.finish_cpu().value();
+    EXPECT_EQ(verify_data(*schema, *array).ok(), length == 3) << length;
+  }
+}
+
 TEST(CheckDataTest, CountsNullsAtEveryBit) {
   constexpr std::array<std::uint8_t, 5> kBits{0x00, 0xA5, 0xFF, 0x7F, 0x10};
   constexpr int kCount = 8 * kBits.size();
