@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "dump.hpp"
 #include "fletching/message.h"
 #include "fletching/result.hpp"
 #include "producer.h"
@@ -44,16 +43,6 @@ class Asserter {
  private:
   std::int64_t count_ = 0;
 };
-
-/// What C++ reads in the producer's structs is what the producer exported in them.
-inline void require_dump(Asserter& asserter, const ArrowSchema& schema,
-                         const ArrowDeviceArray& array) {
-  std::int64_t lines = 0;
-  FletchingMessage message{};
-  const int code = FletchingProducerVerifyDump(dump(schema, array).c_str(), &lines, &message);
-  asserter.require_success("verification of the dump", code, message);
-  asserter.add("the dump", lines);
-}
 
 /// Everything of the producer has been released, once.
 inline void require_producer_at_rest(Asserter& asserter) {

@@ -86,14 +86,4 @@ void check(const ArrowSchema& schema, const ArrowArray& array) {
   check_array({}, schema, array);
 }
 
-void check(const ArrowDeviceArrayStream& stream) {
-  const auto require = [](bool condition, const char* what) {
-    if (!condition) fail(EINVAL, std::string("stream ") + what);
-  };
-  require(stream.release != nullptr, "is released");
-  require(stream.get_schema != nullptr, "has a get_schema of NULL");
-  require(stream.get_next != nullptr, "has a get_next of NULL");
-  require(stream.get_last_error != nullptr, "has a get_last_error of NULL");
-}
-
 }  // namespace fletching::roundtrip

@@ -17,8 +17,6 @@ namespace {
 std::atomic<std::int64_t> g_exported{0};
 std::atomic<std::int64_t> g_released{0};
 
-// --- Schemas and arrays
-
 /// The private data of one struct of ours. Memory is allocated first (plan), then everything is
 /// moved in without a way to fail (adopt). `Struct`: ArrowSchema or ArrowArray.
 template <typename Struct>
@@ -79,66 +77,6 @@ void adopt(std::unique_ptr<Node<ArrowArray>> node, ArrowDeviceArray& source,
   adopt(std::move(node), source.array, out.array);
 }
 
-// --- Streams
-
-struct StreamState {
-  Owned<ArrowDeviceArrayStream> source;
-  Owned<ArrowSchema> schema;
-  BatchObserver observe;
-  std::string last_error;
-};
-
-StreamState& state_of(const ArrowDeviceArrayStream* stream) {
-  return *static_cast<StreamState*>(stream->private_data);
-}
-
-/// Calls one of the source's callbacks and throws what it failed with. What a failed call left in
-/// `out` has no owner.
-template <typename Struct>
-void pull(ArrowDeviceArrayStream& source, int (*callback)(ArrowDeviceArrayStream*, Struct*),
-          Struct& out) {
-  const int code = callback(&source, &out);
-  if (code == 0) return;
-  out = Struct{};
-  fail(code, printable(source.get_last_error(&source)));
-}
-
-int get_schema(ArrowDeviceArrayStream* self, ArrowSchema* out) noexcept {
-  StreamState& state = state_of(self);
-  return guarded(state.last_error, [&] {
-    if (out == nullptr) fail(EINVAL, "get_schema: out is NULL");
-    Owned<ArrowSchema> schema;
-    pull(state.source.value, state.source.value.get_schema, schema.value);
-    reexport(schema.value, *out);
-  });
-}
-
-int get_next(ArrowDeviceArrayStream* self, ArrowDeviceArray* out) noexcept {
-  StreamState& state = state_of(self);
-  return guarded(state.last_error, [&] {
-    if (out == nullptr) fail(EINVAL, "get_next: out is NULL");
-    Owned<ArrowDeviceArray> batch;
-    pull(state.source.value, state.source.value.get_next, batch.value);
-    if (is_released(batch.value)) {
-      *out = ArrowDeviceArray{};  // the end
-      return;
-    }
-    state.observe(state.schema.value, batch.value);
-    reexport(state.schema.value, batch.value, *out);
-  });
-}
-
-const char* get_last_error(ArrowDeviceArrayStream* self) noexcept {
-  const StreamState& state = state_of(self);
-  return state.last_error.empty() ? nullptr : state.last_error.c_str();
-}
-
-void release_stream(ArrowDeviceArrayStream* self) noexcept {
-  const std::unique_ptr<StreamState> state(&state_of(self));
-  self->release = nullptr;
-  ++g_released;
-}
-
 }  // namespace
 
 std::int64_t exported_count() noexcept { return g_exported; }
@@ -161,22 +99,6 @@ void reexport(ArrowSchema& schema, ArrowDeviceArray& array, ArrowSchema& out_sch
   auto array_node = plan(array.array);
   adopt(std::move(schema_node), schema, out_schema);
   adopt(std::move(array_node), array, out_array);
-}
-
-void reexport(ArrowDeviceArrayStream& source, BatchObserver observe, ArrowDeviceArrayStream& out) {
-  check(source);
-  auto state = std::make_unique<StreamState>();
-  pull(source, source.get_schema, state->schema.value);
-  check(state->schema.value);
-  state->observe = std::move(observe);
-  out = source;
-  out.get_schema = get_schema;
-  out.get_next = get_next;
-  out.get_last_error = get_last_error;
-  out.release = release_stream;
-  state->source.value = moved_from(source);
-  out.private_data = state.release();
-  ++g_exported;
 }
 
 }  // namespace fletching::roundtrip

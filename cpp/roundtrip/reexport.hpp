@@ -3,7 +3,6 @@
 #define FLETCHING_TESTS_ROUNDTRIP_REEXPORT_HPP
 
 #include <cstdint>
-#include <functional>
 
 #include "fletching/abi.h"
 
@@ -21,13 +20,6 @@ void reexport(ArrowSchema& source, ArrowSchema& out);
 void reexport(const ArrowSchema& schema, ArrowDeviceArray& source, ArrowDeviceArray& out);
 void reexport(ArrowSchema& schema, ArrowDeviceArray& array, ArrowSchema& out_schema,
               ArrowDeviceArray& out_array);
-
-/// Sees every batch that passes through a stream; what it throws fails that get_next.
-using BatchObserver = std::function<void(const ArrowSchema&, const ArrowDeviceArray&)>;
-
-/// The stream likewise. Reads its schema once here; get_schema and get_next of `out` pass on what
-/// the source returns, reexported, or its errno and text.
-void reexport(ArrowDeviceArrayStream& source, BatchObserver observe, ArrowDeviceArrayStream& out);
 
 }  // namespace fletching::roundtrip
 

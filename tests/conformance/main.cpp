@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "child.hpp"
 
@@ -16,17 +17,18 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kUsage =
-    "usage: fletching_conformance [--group GROUP] [--case CASE] [--json FILE] [--seconds N] "
+    "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--json FILE] [--seconds N] "
     "LIBRARY\n"
     "\n"
-    "Plays the suite on each subject of a shared library. Prints a line for each wrong result, "
-    "and\n"
-    "the counts. --json: every result, as a list. --seconds: how long a case may take (60).\n"
+    "Plays the suite, or some groups of it, on each subject of a shared library. Prints a line\n"
+    "for each wrong result, and the counts. --json: every result, as a list. --seconds: how long\n"
+    "a case may take (60).\n"
     "Exit codes: 0 nothing is wrong, 1 something is, 2 could not run.\n";
 constexpr int kSeconds = 60;
 
 struct Options {
   fletching::conformance::Request request;
+  std::vector<std::string> groups;  // none: all
   const char* file = nullptr;
   int seconds = kSeconds;
 };
@@ -42,7 +44,7 @@ bool parse(int count, char** arguments, Options& options) {
     if (++i == count) return false;
     const char* const value = arguments[i];
     if (name == "--group") {
-      options.request.group = value;
+      options.groups.emplace_back(value);
     } else if (name == "--case") {
       options.request.case_name = value;
     } else if (name == "--json") {
@@ -91,11 +93,16 @@ int run(int count, char** arguments) {
                 text(result, "group").c_str(), text(result, "name").c_str(),
                 text(result, "message").c_str(), rule.empty() ? "" : (", rule " + rule).c_str());
   };
-  Ended ended = Ended::kDone;
-  for (int& i = options.request.subject; ended == Ended::kDone; ++i) {
-    ended = run_subject(options.request, options.seconds, report);
+  if (options.groups.empty()) options.groups.emplace_back();
+  for (const std::string& group : options.groups) {
+    options.request.group = group;
+    options.request.subject = 0;
+    Ended ended = Ended::kDone;
+    for (int& i = options.request.subject; ended == Ended::kDone; ++i) {
+      ended = run_subject(options.request, options.seconds, report);
+    }
+    if (ended == Ended::kFailed) return 2;
   }
-  if (ended == Ended::kFailed) return 2;
   print(results);
   if (options.file != nullptr && !(std::ofstream(options.file) << results.dump(1) << '\n')) {
     std::fprintf(stderr, "fletching_conformance: cannot write %s\n", options.file);

@@ -51,7 +51,7 @@ def _rows(build: Build, programs: Path | None, status: str) -> list[Row]:
         with tempfile.TemporaryDirectory() as folder:
             environment = _environment(build, programs, Path(folder), known)
             for name, gpu in carried.items():
-                if name not in missing:
+                if gpu.cases and name not in missing:
                     row = f"{name}: every case, on the host"
                     cells, problem = _run(gpu.cases, known[name], environment, Path(folder))
                     rows.append(cells_row(row, cells, problem, "real", least=1))

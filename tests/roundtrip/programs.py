@@ -1,7 +1,7 @@
 """What the round trip runs, column by column, from the language.toml of each home.
 
-Commands run in bash, from the folder named, with FLETCHING_LIB_DIR, FLETCHING_CELLS and
-FLETCHING_CHAIN set. The native libraries are there already (`make build`).
+Commands run in bash, from the folder named, with FLETCHING_LIB_DIR, FLETCHING_CELLS,
+FLETCHING_CHAIN and FLETCHING_COLUMN set. The native libraries are there already (`make build`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
     hops = {"FLETCHING_CHAIN": " ".join(chain(known))}
 
     def entry(home: languages.Language, column: languages.Column) -> Language:
-        environment = {**languages.environment(home), **hops}
+        environment = {**languages.environment(home), **hops, "FLETCHING_COLUMN": column.name}
 
         def command(line: str) -> Command | None:
             return Command(line, home.folder, environment) if line else None

@@ -70,13 +70,13 @@ func TestWhatIsRefusedStaysTheCallers(t *testing.T) {
 	withoutFormat.Format = 0
 	outSchema, outArray := new(abi.ArrowSchema), new(abi.ArrowDeviceArray)
 	for expected, err := range map[string]error{
-		"schema: NULL":                     transit(nil, array, outSchema, outArray),
-		"array: NULL":                      transit(schema, nil, outSchema, outArray),
-		"out_schema: NULL":                 transit(schema, array, nil, outArray),
-		"out_array: NULL":                  transit(schema, array, outSchema, nil),
-		"import: schema is released":       transit(new(abi.ArrowSchema), array, outSchema, outArray),
-		"import: device array is released": transit(schema, new(abi.ArrowDeviceArray), outSchema, outArray),
-		"schema.format: NULL":              transit(&withoutFormat, array, outSchema, outArray),
+		"schema: NULL":                       transit(nil, array, outSchema, outArray),
+		"array: NULL":                        transit(schema, nil, outSchema, outArray),
+		"out_schema: NULL":                   transit(schema, array, nil, outArray),
+		"out_array: NULL":                    transit(schema, array, outSchema, nil),
+		"import: schema is released":         transit(new(abi.ArrowSchema), array, outSchema, outArray),
+		"import: device array is released":   transit(schema, new(abi.ArrowDeviceArray), outSchema, outArray),
+		"schema builder: a copy: the struct": transit(&withoutFormat, array, outSchema, outArray),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), expected) || codeOf(err) != int(syscall.EINVAL) {
 			t.Errorf("expected %s, got %v (code %d)", expected, err, codeOf(err))
