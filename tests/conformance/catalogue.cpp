@@ -22,14 +22,9 @@ void play_case(Run& run, const char* name, const char* suffix, const char* direc
   Case played(run, full);
   played.is_cell({kBackend, name, direction});
   if (!is_supported) return played.not_supported();
-  FletchingProducerResetCounters();
+  const Account account;
   play(played, name);
-  FletchingProducerCounters counters{};
-  FletchingProducerReadCounters(&counters);
-  if (counters.released != counters.exported) {
-    played.wrong("expected " + std::to_string(counters.exported) + " releases, got " +
-                 std::to_string(counters.released));
-  }
+  account.expect_released(played);
 }
 
 void pass_array(Run& run, Case& played, const char* name) {
