@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "async.hpp"
 #include "fletching/async_adapters.hpp"
 #include "fletching/conformance.h"
 #include "fletching/detail/message.hpp"
@@ -244,6 +245,16 @@ int use_waiter(void* /*context*/, ArrowDeviceType device_type, const FletchingWa
   return finish(register_waiter(device_type, *waiter), message);
 }
 
+int producer(void* /*context*/, ArrowAsyncDeviceStreamHandler* handler,
+             FletchingSubjectProducer* out, FletchingMessage* message) {
+  return finish(make_producer(handler, out), message);
+}
+
+int consumer(void* /*context*/, FletchingSubjectNotify notify, void* notify_context,
+             FletchingSubjectConsumer* out, FletchingMessage* message) {
+  return finish(make_consumer(notify, notify_context, out), message);
+}
+
 constexpr FletchingSubject kSubjects[] = {
     {sizeof(FletchingSubject),
      "cpp",
@@ -264,7 +275,9 @@ constexpr FletchingSubject kSubjects[] = {
      give_event,
      release_later,
      use_vulkan,
-     use_waiter},
+     use_waiter,
+     producer,
+     consumer},
     {sizeof(FletchingSubject),
      "cpp-moves",
      nullptr,
@@ -284,7 +297,9 @@ constexpr FletchingSubject kSubjects[] = {
      give_event,
      release_later,
      use_vulkan,
-     use_waiter}};
+     use_waiter,
+     producer,
+     consumer}};
 
 }  // namespace
 }  // namespace fletching

@@ -43,6 +43,8 @@ constexpr std::array kGroups{
     Group{"catalogue-streams", play_catalogue_streams},
     Group{"events", play_events},
     Group{"devices", play_devices},
+    Group{"producer-traces", play_producer_traces},
+    Group{"consumer-traces", play_consumer_traces},
 };
 
 // The layer may report from any thread, and of a struct that an earlier case has released.

@@ -160,6 +160,8 @@ void play_catalogue_arrays(Run& run);
 void play_catalogue_streams(Run& run);
 void play_events(Run& run);
 void play_devices(Run& run);
+void play_producer_traces(Run& run);
+void play_consumer_traces(Run& run);
 
 /// Ends a case of the peer, or a part of one: the account has to be empty.
 void expect_finished(Case& played);

@@ -59,7 +59,8 @@ void play_data(Run& run) {
               played.call("export", FletchingCorpusExportStream, played.c_str(), &in.value);
               Answer answer = pass(run.subject, &in.value, &out.value);
               std::int64_t batches = 0;
-              if (answer.code == 0) answer = read_all(played, out.value, &batches, [](const ArrowArray&) {});
+              if (answer.code == 0)
+                answer = read_all(played, out.value, &batches, [](const ArrowArray&) {});
               played.answered(answer, true);
               if (batches == FletchingCorpusBatches(data.index) &&
                   answer.code == FletchingCorpusError(data.index)) {

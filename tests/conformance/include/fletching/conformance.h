@@ -45,6 +45,58 @@ extern "C" {
 typedef int (*FletchingSubjectConnect)(void* context,
                                        struct ArrowAsyncDeviceStreamHandler* handler);
 
+/* The two sides of the async stream, for the traces (tests/traces/README.md). The subject fills a
+ * table; the suite has set its size and zeroed the rest. The functions are called from several
+ * threads, and from inside the calls that the stream makes. A function that the library does not
+ * have is NULL, and the traces that need it are not supported. */
+
+/** A producer. The suite is its source and its consumer, and decides when it makes its calls. */
+struct FletchingSubjectProducer {
+  size_t size; /* sizeof(struct FletchingSubjectProducer) */
+  void* self;  /* passed to every function */
+  /** Moves the schema in. The producer may refuse it, here and in the next two. */
+  void (*schema)(void* self, struct ArrowSchema* schema);
+  /** Moves a batch in. */
+  void (*batch)(void* self, struct ArrowDeviceArray* batch);
+  /** Moves in a batch whose extraction into an array fails with the errno value. May be NULL. */
+  void (*failing_batch)(void* self, struct ArrowDeviceArray* batch, int code);
+  void (*end)(void* self);
+  void (*fail)(void* self, int code);
+  /** Runs the job of the producer that has waited longest: at most one call of the handler, on any
+   * thread. Returns 1; 0 when no job is left, or one is running. The producer makes no other
+   * call. */
+  int (*run)(void* self);
+  /** The number of the state in docs/reference/async.md; -1: not known at the moment. May be
+   * NULL. */
+  int32_t (*state)(void* self);
+  /** Frees the producer, which makes no call afterwards. */
+  void (*release)(void* self);
+};
+
+/** Tells the suite what the application of a consumer is notified of, inside the handler call:
+ * "schema", "task", "end", or "error" with its code, which is 0 otherwise. */
+typedef void (*FletchingSubjectNotify)(void* context, const char* what, int code);
+
+/** A consumer. The suite is its application and its producer. */
+struct FletchingSubjectConsumer {
+  size_t size; /* sizeof(struct FletchingSubjectConsumer) */
+  void* self;  /* passed to every function */
+  /** The suite releases it, once. */
+  struct ArrowAsyncDeviceStreamHandler* handler;
+  void (*request)(void* self, int64_t n);
+  /** Extracts the oldest queued task and releases its batch. Returns 0 or an errno value. */
+  int (*take)(void* self);
+  /** Discards the oldest queued task. Returns an errno value when none is queued. May be NULL. */
+  int (*drop)(void* self);
+  void (*cancel)(void* self);
+  /** Makes the application refuse the next schema or task with the errno value. May be NULL. */
+  void (*refuse_next)(void* self, int code);
+  /** The number of the state in docs/reference/async.md. May be NULL. */
+  int32_t (*state)(void* self);
+  /** Frees the consumer, after its handler is released. */
+  void (*release)(void* self);
+};
+
 /** A library under test. Zero the struct before you fill it, so that members of later versions are
  * zero.
  *
@@ -113,6 +165,13 @@ struct FletchingSubject {
    * it. */
   int (*register_waiter)(void* context, ArrowDeviceType device_type,
                          const struct FletchingWaiter* waiter, struct FletchingMessage* message);
+
+  /** Makes an async producer of CPU batches for the handler. */
+  int (*producer)(void* context, struct ArrowAsyncDeviceStreamHandler* handler,
+                  struct FletchingSubjectProducer* out, struct FletchingMessage* message);
+  /** Makes an async consumer, which calls `notify` until it is released. */
+  int (*consumer)(void* context, FletchingSubjectNotify notify, void* notify_context,
+                  struct FletchingSubjectConsumer* out, struct FletchingMessage* message);
 };
 
 /** A shared library with subjects exports a function FletchingConformanceSubject. It returns a
