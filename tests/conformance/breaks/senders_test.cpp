@@ -219,7 +219,7 @@ TEST(Senders, AsyncReleaseLast) {
 
 TEST(Senders, AsyncReleaseLikeArray) {
   struct Fault : CallsLate {
-    void call_late() override { Relay::release(); }
+    void call_late() override { inner->release(inner); }
   };
   finds(sends<Fault>(), "handler.good");
 }
