@@ -150,7 +150,7 @@ void play_out(const Scene& scene, Held<ArrowDeviceArrayStream>& out, bool is_asy
   while (ended.code == 0) {
     ArrowDeviceArray batch{};
     if (ended.code = stream.get_next(&stream, &batch); ended.code != 0) {
-      ended = last_error(stream, ended.code);
+      ended = last_error(scene.played, stream, ended.code);
     } else if (is_released(batch)) {
       break;
     } else {
