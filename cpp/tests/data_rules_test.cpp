@@ -10,26 +10,19 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "dlpack_data.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/shared.hpp"
-#include "fletching/stream.hpp"
-#include "fletching/stream_producer.hpp"
 #include "foreign.hpp"
 
 namespace fletching::testing {
 namespace {
 
 alignas(8) constexpr std::array<std::int32_t, 4> kValues{1, 2, 3, 4};
-
-/// Not an address: a read through it crashes.
-void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
 
 int code_of_export(Data& data, const DlpackExportOptions& options = {}) {
   const Schema schema = data.schema();
@@ -39,30 +32,6 @@ int code_of_export(Data& data, const DlpackExportOptions& options = {}) {
 }
 
 // --- Schemas ---
-
-TEST(Rules, schema_private_data_untouched) {
-  static int releases;
-  releases = 0;
-  ArrowSchema raw{};
-  raw.format = "i";
-  raw.private_data = nowhere();
-  raw.release = [](ArrowSchema* self) {
-    EXPECT_EQ(self->private_data, nowhere());
-    self->release = nullptr;
-    ++releases;
-  };
-  Schema schema(&raw);
-  ASSERT_TRUE(attach(schema, std::make_unique<int>(1)));
-  {
-    const Result<SharedSchema> shared = share(std::move(schema));
-    ASSERT_TRUE(shared);
-    const Result<Schema> view = shared->view();
-    ASSERT_TRUE(view);
-    EXPECT_STREQ((*view)->format, "i");
-    EXPECT_EQ(releases, 0);
-  }
-  EXPECT_EQ(releases, 1);
-}
 
 TEST(Rules, schema_extension_storage) {
   Data booleans("c", 3, kValues.data());
@@ -159,49 +128,6 @@ TEST(Rules, array_data_immutable) {
 
 // --- Who allocates, who frees ---
 
-/// A stream of one batch of ours, on the CPU.
-DeviceArrayStream one_batch() {
-  auto source = [left = 1]() mutable -> Result<DeviceArray> {
-    if (left-- == 0) return DeviceArray();
-    auto builder = build_array({.buffers = 2}, std::array(kValues)).value();
-    builder.set(builder.root(), {.length = 4}, {nullptr, builder.object().data()});
-    return builder.finish_cpu();
-  };
-  return make_device_stream(make_schema({.format = "i"}).value(), ARROW_DEVICE_CPU, source).value();
-}
-
-/// Where a consumer has room for a struct, full of what was there before.
-template <class Raw>
-struct Room {
-  Raw* get() { return &raw; }
-  Room() { std::memset(static_cast<void*>(&raw), 0xA5, sizeof raw); }
-  Raw raw;
-};
-
-TEST(Rules, release_base_allocated_by_consumer) {
-  DeviceArrayStream stream = one_batch();
-  ArrowDeviceArrayStream* raw = stream.get();
-  Room<ArrowSchema> schema;
-  ASSERT_EQ(raw->get_schema(raw, schema.get()), 0);
-  EXPECT_STREQ(schema.raw.format, "i");
-  EXPECT_EQ(schema.raw.n_children, 0);
-  schema.raw.release(schema.get());
-}
-
-TEST(Rules, device_array_base_allocated_by_consumer) {
-  DeviceArrayStream stream = one_batch();
-  ArrowDeviceArrayStream* raw = stream.get();
-  Room<ArrowDeviceArray> array;
-  ASSERT_EQ(raw->get_next(raw, array.get()), 0);
-  EXPECT_EQ(array.raw.array.length, 4);
-  EXPECT_EQ(array.raw.sync_event, nullptr);
-  EXPECT_EQ(array.raw.reserved[0] | array.raw.reserved[1] | array.raw.reserved[2], 0);
-  array.raw.array.release(&array.raw.array);
-  Room<ArrowDeviceArray> end;
-  ASSERT_EQ(raw->get_next(raw, end.get()), 0);
-  EXPECT_EQ(end.raw.array.release, nullptr);
-}
-
 /// Says when it is destroyed.
 struct Alive {
   explicit Alive(bool* flag) : flag(flag) { *flag = true; }
@@ -248,45 +174,6 @@ TEST(Rules, device_array_members_owned_by_producer) {
   EXPECT_TRUE(alive) << "the event of the child";
   child.release();
   EXPECT_FALSE(alive);
-}
-
-/// What a consumer received, to compare with what it returns. One at a time.
-ArrowArray given;
-int compared;
-void compare_and_release(ArrowArray* self) {
-  // Every field and no padding: an ArrowArray has none in this layout, or zeros in it.
-  EXPECT_EQ(std::memcmp(self, &given, sizeof given), 0) << "changed by the consumer";
-  ++compared;
-  self->release = nullptr;
-}
-
-TEST(Rules, release_consumer_frees_nothing) {
-  static ArrowArray child;
-  static ArrowArray* children[] = {&child};
-  static const void* buffers[] = {nullptr, kValues.data()};
-  child = {};
-  child.release = [](ArrowArray*) { ADD_FAILURE() << "the parent's child was released"; };
-  given = {};
-  given.length = 4;
-  given.n_buffers = 2;
-  given.buffers = buffers;
-  given.n_children = 1;
-  given.children = children;
-  given.release = compare_and_release;
-  given.private_data = nowhere();
-  compared = 0;
-  ArrowDeviceArray raw{};
-  raw.array = given;
-  raw.device_type = ARROW_DEVICE_CPU;
-  {
-    DeviceArray array(&raw);
-    DeviceArray moved = std::move(array);
-    Result<Shared<ArrowDeviceArray>> shared = Shared<ArrowDeviceArray>::make(std::move(moved));
-    ASSERT_TRUE(shared);
-    const Result<DeviceArray> column = shared->column(0);
-    EXPECT_TRUE(column);
-  }
-  EXPECT_EQ(compared, 1);
 }
 
 TEST(Rules, release_no_access_after) {

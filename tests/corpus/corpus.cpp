@@ -260,7 +260,7 @@ void release_abandoned(ArrowArray* array) {
 
 /// Ends the export of a struct.
 template <class Raw>
-void open(Live live, Raw Live::*given, Raw* out) {
+void open(Live live, Raw Live::* given, Raw* out) {
   out->private_data = account().open(std::move(live));
   Live& opened = account().live[reinterpret_cast<uintptr_t>(out->private_data)];
   opened.*given = *out;

@@ -195,8 +195,9 @@ TEST(CatalogueArrays, DeviceArrayReleaseFreesDeviceData) {
 // --- What a consumer owes ---
 
 TEST(Arrays, ArrayNullCountUnknownAccepted) {
-  finds(takes_arrays_with([](ArrowDeviceArray& in) { return in.array.null_count < 0 ? EINVAL : 0; }),
-        "int32.null-count-unknown", "expected success, got errno 22");
+  finds(
+      takes_arrays_with([](ArrowDeviceArray& in) { return in.array.null_count < 0 ? EINVAL : 0; }),
+      "int32.null-count-unknown", "expected success, got errno 22");
 }
 
 TEST(Arrays, ArrayBuffersNullAccepted) {

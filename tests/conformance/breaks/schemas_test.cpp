@@ -58,6 +58,11 @@ TEST(Arrays, FormatRunEndChildren) {
         "run-end-encoded.whole");
 }
 
+TEST(Arrays, FormatDictionaryIndexType) {
+  finds(arrays_with([](ArrowSchema& schema, ArrowDeviceArray&) { schema.format = "f"; }),
+        "dictionary-int32.whole");
+}
+
 // The text of a schema is compared with what came in.
 
 TEST(Schemas, SchemaFormatUtf8) {
@@ -200,9 +205,7 @@ FletchingSubject reads_no_formats() {
 }
 
 TEST(Schemas, FormatKnown) { finds(reads_no_formats(), "misspelling.int32-1"); }
-TEST(Schemas, FormatTimestampColon) {
-  finds(reads_no_formats(), "misspelling.timestamp-s-colon");
-}
+TEST(Schemas, FormatTimestampColon) { finds(reads_no_formats(), "misspelling.timestamp-s-colon"); }
 TEST(Schemas, FormatTimezoneUnquoted) {
   finds(reads_no_formats(), "misspelling.timestamp-s-zone-2");
 }

@@ -31,9 +31,8 @@ TEST(Streams, StreamErrnoCodes) { negates_codes(); }
 TEST(DeviceStreams, DeviceStreamErrnoCodes) { negates_codes(); }
 
 void breaks_texts() {
-  finds_in_output("stream.next-fails", [](auto& stream) {
-    stream.get_last_error = [](auto*) { return "\xFF"; };
-  });
+  finds_in_output("stream.next-fails",
+                  [](auto& stream) { stream.get_last_error = [](auto*) { return "\xFF"; }; });
 }
 TEST(Streams, StreamErrorText) { breaks_texts(); }
 TEST(DeviceStreams, DeviceStreamErrorText) { breaks_texts(); }
@@ -222,35 +221,29 @@ TEST(Streams, StreamGetLastErrorOnlyAfterError) { reads_the_text_after_success()
 TEST(DeviceStreams, DeviceStreamGetLastErrorOnlyAfterError) { reads_the_text_after_success(); }
 
 TEST(Streams, StreamErrnoRead) {
-  finds(
-      reads_streams_with([](ArrowArrayStream& stream) {
-        stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
-          if (next_of(self, out) != 0) *out = {};
-          return 0;
-        };
-      }),
-      "stream.next-fails",
-      "expected errno 5, got success");
+  finds(reads_streams_with([](ArrowArrayStream& stream) {
+          stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
+            if (next_of(self, out) != 0) *out = {};
+            return 0;
+          };
+        }),
+        "stream.next-fails", "expected errno 5, got success");
 }
 
 TEST(Streams, StreamErrnoRecognized) {
-  finds(
-      reads_streams_with([](ArrowArrayStream& stream) {
-        stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
-          return next_of(self, out) == 0 ? 0 : EIO;
-        };
-      }),
-      "stream.next-partial",
-      "expected errno 12, got errno 5");
+  finds(reads_streams_with([](ArrowArrayStream& stream) {
+          stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
+            return next_of(self, out) == 0 ? 0 : EIO;
+          };
+        }),
+        "stream.next-partial", "expected errno 12, got errno 5");
 }
 
 // What a kept pointer shows when the producer has used the memory again.
 void keeps_the_text() {
   finds_in_output(
       "stream.text-changes",
-      [](auto& stream) {
-        stream.get_last_error = [](auto*) { return "#####"; };
-      },
+      [](auto& stream) { stream.get_last_error = [](auto*) { return "#####"; }; },
       "expected the text of the peer");
 }
 TEST(Streams, StreamErrorTextCopied) { keeps_the_text(); }
