@@ -29,7 +29,7 @@ static void print(void* context, const struct FletchingFinding* finding) {
 int main(void) {
   struct ArrowArrayStream stream = {get_schema, get_next, get_last_error, release, NULL};
   const struct FletchingValidateOptions options = {sizeof(struct FletchingValidateOptions),
-                                                   FLETCHING_VALIDATE_SHAPE, print, NULL};
+                                                   FLETCHING_VALIDATE_SHAPE, print, NULL, 0};
   if (FletchingValidateStream(&stream, &options, NULL) != 0) return 1;
 
   struct ArrowSchema schema = {0};

@@ -121,7 +121,7 @@ void Case::expect_accepted(const Answer& answer) {
 
 FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): find does not write to it
-  return {sizeof(FletchingValidateOptions), level, &find, const_cast<char*>(party)};
+  return {sizeof(FletchingValidateOptions), level, &find, const_cast<char*>(party), 0};
 }
 
 bool Run::begin(const char* name) noexcept {

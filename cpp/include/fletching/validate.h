@@ -42,6 +42,27 @@ typedef void (*FletchingFindingReport)(void* context, const struct FletchingFind
  * read past its end. */
 #define FLETCHING_VALIDATE_DATA 2
 
+/* Stress: what the rules allow and most libraries do not do, so that a side that relies on it shows
+ * a fault. A side that reads or calls what it must not can crash. */
+/* Overwrites what the consumer must not read any longer: the members of a schema or array that it
+ * releases, and the copies of error texts and metadata that it gets. An error text or the metadata
+ * of a producer that changes too early is a finding. */
+#define FLETCHING_STRESS_POISON 1u
+/* The struct of a stream is at another address in every call. The producer fills schemas and arrays
+ * at an address from which they are moved; a later write there is a finding. */
+#define FLETCHING_STRESS_MOVE 2u
+/* private_data of what is handed over is no address. */
+#define FLETCHING_STRESS_PRIVATE_DATA 4u
+/* Another thread runs the producer's release of a schema, array or stream, while the caller waits.
+ */
+#define FLETCHING_STRESS_THREAD 8u
+/* The producer's release of a schema or array runs when the next call on the stream has returned,
+ * or after the release of the stream. */
+#define FLETCHING_STRESS_DELAY 16u
+/* Reports when the program exits what FletchingValidateLive would report. `report` and `context`
+ * must live until then. */
+#define FLETCHING_STRESS_REPORT_AT_EXIT 32u
+
 /** How to validate. Zero the struct before you fill it, so that members of later versions are zero.
  */
 struct FletchingValidateOptions {
@@ -51,6 +72,7 @@ struct FletchingValidateOptions {
   FletchingFindingReport report;
   /* Passed to `report`. Must outlive the stream, its schemas and its batches. */
   void* context;
+  uint32_t stress; /* FLETCHING_STRESS_...; a size that ends before it is accepted */
 };
 
 /** Takes the stream and writes a stream that validates every call to the same place.
@@ -60,7 +82,7 @@ struct FletchingValidateOptions {
  * and not a crash. Without memory for a record, a batch passes unwatched. A call that runs beside
  * another one is refused: EINVAL, or NULL from get_last_error; such a release leaks the stream.
  *
- * EINVAL for NULL, a released stream and an unknown size or level; ENOMEM. An error leaves the
+ * EINVAL for NULL, a released stream and an unknown size, level or stress; ENOMEM. An error leaves the
  * stream unchanged. */
 FLETCHING_EXPORT int FletchingValidateStream(struct ArrowArrayStream* stream,
                                              const struct FletchingValidateOptions* options,
@@ -85,7 +107,7 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
  * The layer cannot know whether an error came before a cancel: it reports an on_error after cancel
  * unless a request or extraction has failed.
  *
- * EINVAL for NULL and an unknown size or level; ENOMEM. An error leaves the handler unchanged. A
+ * EINVAL for NULL and an unknown size, level or stress; ENOMEM. An error leaves the handler unchanged. A
  * missing callback is a finding; it is answered with ENOSYS. */
 FLETCHING_EXPORT int FletchingValidateAsyncHandler(struct ArrowAsyncDeviceStreamHandler** handler,
                                                    const struct FletchingValidateOptions* options,
@@ -100,7 +122,7 @@ FLETCHING_EXPORT int64_t FletchingValidateLive(void);
  * never a buffer. At level DATA as that level does. Writes the number of findings to *findings,
  * which may be NULL; at most 64 are reported, and one more for a failed wait.
  *
- * EINVAL for NULL, an unknown size or level; ENOMEM. A finding is no error. */
+ * EINVAL for NULL, an unknown size, level or stress; ENOMEM. A finding is no error. */
 FLETCHING_EXPORT int FletchingCheckArray(const struct ArrowSchema* schema,
                                          const struct ArrowArray* array,
                                          const struct FletchingValidateOptions* options,

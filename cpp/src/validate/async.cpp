@@ -24,23 +24,40 @@ constexpr Rule kSchemaLives = Rule::async_schema_released_independently;
 class KeptBytes {
  public:
   KeptBytes() = default;
-  KeptBytes(const char* bytes, std::size_t size) noexcept : bytes_(bytes) {
+  KeptBytes(Log& log, const char* bytes, std::size_t size) noexcept : bytes_(bytes) {
     copy_ = text_or_empty([&] { return std::string(bytes, size); });
+    if (!log.has(FLETCHING_STRESS_POISON)) return;
+    // With the NUL of the string.
+    lent_ = log.texts.keep_or_null(copy_.c_str(), copy_.size() + 1);
+    log_ = &log;
   }
+  KeptBytes(const KeptBytes&) = delete;
+  KeptBytes& operator=(const KeptBytes&) = delete;
+  ~KeptBytes() {
+    if (log_ != nullptr) log_->texts.end(lent_);
+  }
+
   [[nodiscard]] bool changed() const noexcept {
     return !copy_.empty() && std::memcmp(bytes_, copy_.data(), copy_.size()) != 0;
+  }
+  [[nodiscard]] const std::string& copy() const noexcept { return copy_; }
+  /// What the consumer gets: with the stress option a copy that ends with the call.
+  [[nodiscard]] const char* for_consumer(const char* bytes) const noexcept {
+    return lent_ != nullptr && copy_.size() != 0 ? lent_ : bytes;
   }
 
  private:
   const char* bytes_ = nullptr;
   std::string copy_;
+  Log* log_ = nullptr;
+  const char* lent_ = nullptr;
 };
 
 KeptBytes check_metadata(AsyncStream& stream, const char* block, Rule rule,
                          const Path& path) noexcept {
   if (block == nullptr) return {};
   const Result<MetadataView> view = MetadataView::read(block, kMostMetadata);
-  if (view) return {view->block().data(), view->block().size()};
+  if (view) return {*stream.log, view->block().data(), view->block().size()};
   stream.report(rule, path,
                 text_or_empty([&] { return std::string(view.error().message()); }).c_str());
   return {};
@@ -52,6 +69,7 @@ void call_release(AsyncStream& stream) noexcept {
   const Inside inside(&stream, Call::kRelease);
   if (stream.inner->release != nullptr) stream.inner->release(stream.inner);
   stream.log->note("release", 0, 0);
+  stream.log->end();
 }
 
 /// After it a call is a finding.
@@ -80,6 +98,7 @@ class HandlerCall {
     }
     inside_.emplace(stream_.get(), call);
     check_ready();
+    check_producer_metadata();
     if (call != Call::kRelease) show_producer(self->producer);
   }
   HandlerCall(const HandlerCall&) = delete;
@@ -102,6 +121,7 @@ class HandlerCall {
   int finish(int result) noexcept {
     result_ = result;
     stream_->log->note(name_of(call_), index_, result);
+    stream_->log->release_delayed();
     return result;
   }
 
@@ -127,6 +147,16 @@ class HandlerCall {
                     "a callback was changed: expected the handler that was handed over");
   }
 
+  /// Whether the producer's metadata is still there, with the stress option.
+  void check_producer_metadata() const noexcept {
+    const std::string& kept = stream_->producer_metadata;
+    if (kept.empty()) return;
+    const char* const block = stream_->producer.load()->additional_metadata;
+    if (block != nullptr && std::memcmp(block, kept.data(), kept.size()) == 0) return;
+    stream_->report(Rule::async_producer_metadata_lives, {"producer.additional_metadata"},
+                    "was changed before release: expected the same bytes");
+  }
+
   /// Shows the producer to the consumer, once.
   void show_producer(ArrowAsyncProducer* producer) noexcept;
 
@@ -144,8 +174,14 @@ void check_producer(AsyncStream& stream, const ArrowAsyncProducer& producer) noe
   if (producer.cancel == nullptr) {
     stream.report(Rule::async_cancel_set, {"producer.cancel"}, "is NULL: expected a callback");
   }
-  check_metadata(stream, producer.additional_metadata, Rule::async_producer_metadata_encoding,
-                 {"producer.additional_metadata"});
+  const KeptBytes kept =
+      check_metadata(stream, producer.additional_metadata, Rule::async_producer_metadata_encoding,
+                     {"producer.additional_metadata"});
+  if (!stream.log->has(FLETCHING_STRESS_POISON) || kept.copy().empty()) return;
+  stream.producer_metadata = text_or_empty([&] { return kept.copy(); });
+  const char* const lent =
+      stream.log->texts.keep_or_null(kept.copy().c_str(), kept.copy().size() + 1);
+  if (lent != nullptr) stream.controls->shown.additional_metadata = lent;
 }
 
 void HandlerCall::show_producer(ArrowAsyncProducer* producer) noexcept {
@@ -199,7 +235,7 @@ void end_loan(const HandlerCall& call, ArrowSchema* schema, int result) noexcept
   }
   lent = {};
   lent.release = &release_late;
-  lent.private_data = call.stream().get();
+  lent.private_data = call->key();
 }
 
 int on_schema(Handler* self, ArrowSchema* schema) noexcept {
@@ -239,7 +275,7 @@ std::shared_ptr<Task> track_task(const HandlerCall& call, const ArrowAsyncTask& 
     task->path = call.path(".task");
     task->live_rule = &kTaskLives;
     task->inner = inner;
-    task->shown = {&extract_data, task.get()};
+    task->shown = {&extract_data, task->key()};
     task->self = &task->shown;
     Records::get().add(task);
     return task;
@@ -291,7 +327,7 @@ int on_next_task(Handler* self, ArrowAsyncTask* task, const char* metadata) noex
                              ? KeptBytes()
                              : check_metadata(*call, metadata, Rule::async_next_metadata_encoding,
                                               call.path(".metadata"));
-  const int result = give_task(call, task, metadata);
+  const int result = give_task(call, task, kept.for_consumer(metadata));
   check_code(*call, Rule::async_next_returns_errno, result, call.path());
   if (kept.changed()) {
     call->report(Rule::async_next_task_lives_during_call, call.path(".metadata"),
@@ -302,11 +338,11 @@ int on_next_task(Handler* self, ArrowAsyncTask* task, const char* metadata) noex
 
 // --- on_error and release ---
 
-KeptBytes keep_text(const char* text) noexcept {
+KeptBytes keep_text(Log& log, const char* text) noexcept {
   if (text == nullptr) return {};
   const void* const end = std::memchr(text, '\0', kMostText);
   if (end == nullptr) return {};
-  return {text, static_cast<std::size_t>(static_cast<const char*>(end) - text)};
+  return {log, text, static_cast<std::size_t>(static_cast<const char*>(end) - text)};
 }
 
 void on_error(Handler* self, int code, const char* message, const char* metadata) noexcept {
@@ -319,11 +355,12 @@ void on_error(Handler* self, int code, const char* message, const char* metadata
                           ", got " + std::to_string(code);
                  }).c_str());
   }
-  const KeptBytes text = keep_text(message);
+  const KeptBytes text = keep_text(*call->log, message);
   const KeptBytes block =
       check_metadata(*call, metadata, Rule::async_error_metadata_encoding, call.path(".metadata"));
   if (call->inner->on_error != nullptr) {
-    call->inner->on_error(call->inner, code, message, metadata);
+    call->inner->on_error(call->inner, code, text.for_consumer(message),
+                          block.for_consumer(metadata));
   }
   call.finish(0);
   if (text.changed() || block.changed()) {
@@ -354,7 +391,7 @@ std::shared_ptr<Controls> make_controls(const std::shared_ptr<AsyncStream>& stre
   controls->log = stream->log;
   controls->path = {"producer"};
   controls->stream = stream;
-  controls->shown = {0, &request, &cancel, nullptr, controls.get()};
+  controls->shown = {0, &request, &cancel, nullptr, controls->key()};
   controls->self = &controls->shown;
   stream->controls = controls.get();
   return controls;
@@ -367,7 +404,7 @@ std::shared_ptr<AsyncStream> make_stream(Handler* inner, const FletchingValidate
   stream->live_rule = &kHandlerLives;
   stream->inner = inner;
   stream->given = *inner;
-  stream->outer = {&on_schema, &on_next_task, &on_error, &release, nullptr, stream.get()};
+  stream->outer = {&on_schema, &on_next_task, &on_error, &release, nullptr, stream->key()};
   stream->self = &stream->outer;
   return stream;
 }
@@ -392,6 +429,7 @@ int wrap(Handler** handler, const FletchingValidateOptions* options,
   try {
     const auto stream = make_stream(*handler, options);
     const auto controls = make_controls(stream);
+    if (stream->log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
     add(controls, stream);
     check_callbacks(*stream);
     stream->inner->producer = &controls->shown;

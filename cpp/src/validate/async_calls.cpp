@@ -122,11 +122,15 @@ int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept {
   {
     const Inside inside(&stream, Call::kExtract);
     ArrowAsyncTask inner = task->inner;
-    code = inner.extract_data(&inner, out);
+    code = task->array.fill(*task, task->path, out,
+                            [&](ArrowDeviceArray* filled) {
+                              return inner.extract_data(&inner, filled);
+                            });
   }
   stream.with_protocol([=](AsyncProtocol& protocol) { protocol.end_extract(code); });
   stream.log->note("extract_data", task->index, code);
   check_extraction(*task, out, code);
+  stream.log->release_delayed();
   Records::get().retire(*task);
   return code;
 }

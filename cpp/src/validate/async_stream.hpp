@@ -34,6 +34,7 @@ struct AsyncStream : Record {
   std::array<std::atomic<std::int64_t>, 10> calls{};  // by Call
   std::atomic<ArrowAsyncProducer*> producer = nullptr;
   std::atomic<ArrowDeviceType> device_type = 0;
+  std::string producer_metadata;  // with the stress option; written before the first handler call
 
   std::mutex mutex;  // of the members below; not held during a callback
   AsyncProtocol protocol;
@@ -57,6 +58,7 @@ struct Task : Record {
   std::int64_t index = 0;
   ArrowAsyncTask inner{};
   ArrowAsyncTask shown{};
+  Filled<ArrowDeviceArray> array;
   std::atomic<bool> is_lent = true;  // on_next_task has not returned
   std::atomic<bool> is_refused = false;
 };

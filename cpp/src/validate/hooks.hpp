@@ -5,6 +5,7 @@
 #define FLETCHING_SRC_VALIDATE_HOOKS_HPP
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -40,7 +41,63 @@ inline std::string errno_message(int code) {
 
 template <class Base>
 struct Tracked : Record {
-  Base inner{};  // release and private_data of the producer
+  /// Releases a copy: the callback may free the memory of the struct.
+  void release_inner() noexcept override {
+    Base moved = inner;
+    const auto run = [&] { moved.release(&moved); };
+    if (log->has(FLETCHING_STRESS_THREAD)) {
+      run_elsewhere(run);
+    } else {
+      run();
+    }
+    if (moved.release != nullptr) {
+      report(Rule::release_marks_released, path,
+             "release is not NULL after the callback: expected NULL");
+    }
+    Records::get().retire(*this);
+  }
+
+  Base inner{};  // release and private_data of the producer; after release all members
+};
+
+/// Marks a struct as released. With the stress option nothing else can be read.
+template <class Base>
+void mark_released(Base* self, const Log& log) noexcept {
+  if (log.has(FLETCHING_STRESS_POISON)) std::memset(self, kPoison, sizeof *self);
+  self->release = nullptr;
+}
+
+inline constexpr const char* kStoredAddress =
+    "a struct was written to after it had been moved: expected no pointer to it";
+
+/// The place from which a struct is moved to the consumer, and where the producer must not write
+/// later.
+template <class Raw>
+struct Filled {
+  /// Calls the producer. A consumer that passes NULL is passed on.
+  template <class Fill>
+  int fill(Record& record, const Path& path, Raw* out, const Fill& call) noexcept {
+    if (out == nullptr || !record.log->has(FLETCHING_STRESS_MOVE)) return call(out);
+    check(record, path);
+    Place<Raw>& place = places[at];
+    at = 1 - at;
+    place.raw = *out;
+    const int code = call(&place.raw);
+    *out = place.raw;
+    place.leave();
+    return code;
+  }
+
+  void check(Record& record, const Path& path) noexcept {
+    for (Place<Raw>& place : places) {
+      if (place.is_untouched()) continue;
+      record.report(Rule::move_no_stored_address, path, kStoredAddress);
+      place.leave();
+    }
+  }
+
+  std::array<Place<Raw>, 2> places;
+  std::size_t at = 0;
 };
 
 template <class Base>
@@ -68,7 +125,7 @@ std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
   return record;
 }
 
-/// Calls the release callback of the producer on a copy: it may free the memory of *self.
+/// The release callback for the consumer.
 template <class Base>
 void release_tracked(Base* self) noexcept {
   const auto record = record_of<Tracked<Base>>(self, kPrivateDataRule<Base>);
@@ -81,16 +138,13 @@ void release_tracked(Base* self) noexcept {
     return record->report(Rule::release_once, record->path,
                           "release was called again: expected one call for all copies");
   }
-  Base moved = *self;
-  self->release = nullptr;
-  moved.release = record->inner.release;
-  moved.private_data = record->inner.private_data;
-  moved.release(&moved);
-  if (moved.release != nullptr) {
-    record->report(Rule::release_marks_released, record->path,
-                   "release is not NULL after the callback: expected NULL");
-  }
-  Records::get().retire(*record);
+  const auto release = record->inner.release;
+  void* const private_data = record->inner.private_data;
+  record->inner = *self;
+  record->inner.release = release;
+  record->inner.private_data = private_data;
+  mark_released(self, *record->log);
+  if (!record->log->delay(record)) record->release_inner();
 }
 
 /// Hooks the release of a schema or batch. Without memory it passes unwatched.
@@ -106,7 +160,7 @@ void track(Base* base, const std::shared_ptr<Log>& log, const Rule& live_rule,
     record->inner = *base;
     Records::get().add(record);
     base->release = &release_tracked<Base>;
-    base->private_data = record.get();
+    base->private_data = record->key();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }
 }
@@ -197,18 +251,26 @@ inline int failed(FletchingMessage* message, int code, std::string_view text) no
   return code;
 }
 
-inline const char* check_options(const FletchingValidateOptions* options) noexcept {
-  if (options == nullptr) return nullptr;
-  if (options->size != sizeof *options) return "options: size is unknown";
-  const bool known =
-      options->level >= FLETCHING_VALIDATE_PROTOCOL && options->level <= FLETCHING_VALIDATE_DATA;
-  return known ? nullptr : "options: level is unknown";
-}
-
+/// Options of this version or of an earlier one.
 inline FletchingValidateOptions options_or_default(
     const FletchingValidateOptions* options) noexcept {
-  if (options != nullptr) return *options;
-  return {sizeof(FletchingValidateOptions), FLETCHING_VALIDATE_PROTOCOL, nullptr, nullptr};
+  FletchingValidateOptions chosen{};
+  if (options != nullptr) std::memcpy(&chosen, options, options->size);
+  return chosen;
+}
+
+inline const char* check_options(const FletchingValidateOptions* options) noexcept {
+  constexpr std::size_t kFirstVersion = offsetof(FletchingValidateOptions, stress);
+  constexpr std::uint32_t kKnownStress = 2 * FLETCHING_STRESS_REPORT_AT_EXIT - 1;
+  if (options == nullptr) return nullptr;
+  if (options->size != sizeof *options && options->size != kFirstVersion) {
+    return "options: size is unknown";
+  }
+  const FletchingValidateOptions chosen = options_or_default(options);
+  const bool known =
+      chosen.level >= FLETCHING_VALIDATE_PROTOCOL && chosen.level <= FLETCHING_VALIDATE_DATA;
+  if (!known) return "options: level is unknown";
+  return (chosen.stress & ~kKnownStress) == 0 ? nullptr : "options: stress is unknown";
 }
 
 }  // namespace fletching::validate

@@ -21,6 +21,7 @@ struct StreamRules {
   Rule get_last_error_only_after_error;
   Rule errno_codes;
   Rule error_text;
+  Rule error_text_lifetime;  // with a stress option
   Rule calls_serialized;
   Rule private_data_untouched;
   Rule release_like_array;
@@ -37,6 +38,7 @@ struct StreamRules {
    Rule::prefix##_get_last_error_only_after_error,  \
    Rule::prefix##_errno_codes,                      \
    Rule::prefix##_error_text,                       \
+   Rule::prefix##_error_text_lifetime,              \
    Rule::prefix##_calls_serialized,                 \
    Rule::prefix##_private_data_untouched,           \
    Rule::prefix##_release_like_array,               \

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -21,11 +22,14 @@
 
 #include "fletching/validate.h"
 #include "rules.hpp"
+#include "stress.hpp"
 
 namespace fletching::validate {
 
 inline constexpr std::size_t kKeptRecords = 4096;
 inline constexpr std::size_t kKeptCalls = 16;
+
+struct Record;
 
 /// The last calls on a stream and on its batches, and where findings go.
 class Log {
@@ -33,6 +37,18 @@ class Log {
   explicit Log(const FletchingValidateOptions& options) noexcept : options_(options) {}
 
   [[nodiscard]] std::int32_t level() const noexcept { return options_.level; }
+  [[nodiscard]] bool has(std::uint32_t stress) const noexcept {
+    return (options_.stress & stress) != 0;
+  }
+
+  /// Puts off the release of an object. False if it is due at once.
+  bool delay(const std::shared_ptr<Record>& record) noexcept;
+  /// Releases what was put off.
+  void release_delayed() noexcept;
+  /// The stream is released: from now on every release is due at once.
+  void end() noexcept;
+
+  Texts texts;
 
   void note(const char* call, std::int64_t index, int code) noexcept {
     const std::scoped_lock lock(mutex_);
@@ -81,6 +97,8 @@ class Log {
   std::mutex mutex_;
   std::array<Call, kKeptCalls> calls_{};
   std::size_t noted_ = 0;
+  bool is_over_ = false;
+  std::vector<std::shared_ptr<Record>> delayed_;
 };
 
 /// Builds the texts of a finding. Without memory the finding has no texts.
@@ -106,12 +124,20 @@ struct Path {
   const char* member = "";
 };
 
-/// A wrapped object. private_data of its struct points to it.
+/// A wrapped object. private_data of its struct is its key.
 struct Record {
   Record() = default;
   Record(const Record&) = delete;
   Record& operator=(const Record&) = delete;
   virtual ~Record() = default;
+
+  /// The private_data of its struct.
+  [[nodiscard]] void* key() noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(this);
+    return reinterpret_cast<void*>(log->has(FLETCHING_STRESS_PRIVATE_DATA) ? ~address : address);
+  }
+  /// Calls the release callback of the producer.
+  virtual void release_inner() noexcept {}
 
   void report(Rule rule, const Path& at, const char* message,
               const char* party = nullptr) noexcept {
@@ -125,6 +151,35 @@ struct Record {
   std::atomic<bool> released = false;
 };
 
+inline bool Log::delay(const std::shared_ptr<Record>& record) noexcept {
+  if (!has(FLETCHING_STRESS_DELAY)) return false;
+  try {
+    const std::scoped_lock lock(mutex_);
+    if (!is_over_) delayed_.push_back(record);
+    return !is_over_;
+  } catch (...) {
+    return false;
+  }
+}
+
+inline void Log::release_delayed() noexcept {
+  std::vector<std::shared_ptr<Record>> due;
+  {
+    const std::scoped_lock lock(mutex_);
+    due.swap(delayed_);
+  }
+  for (const auto& record : due) record->release_inner();
+}
+
+inline void Log::end() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_over_ = true;
+  }
+  texts.end_all();
+  release_delayed();
+}
+
 /// The live records and the newest released ones. Never destroyed: a program may release a batch
 /// while it exits.
 class Records {
@@ -137,19 +192,19 @@ class Records {
   /// May throw.
   void add(const std::shared_ptr<Record>& record) {
     const std::scoped_lock lock(mutex_);
-    known_.emplace(record.get(), record);
+    known_.emplace(record->key(), record);
   }
 
-  void remove(const Record& record) noexcept {
+  void remove(Record& record) noexcept {
     const std::scoped_lock lock(mutex_);
-    known_.erase(&record);
+    known_.erase(record.key());
   }
 
-  /// Returns the record at an address, or NULL if no record of this type is there.
+  /// Returns the record with a key, or NULL if no record of this type has it.
   template <class Kind>
-  std::shared_ptr<Kind> find(const void* address) noexcept {
+  std::shared_ptr<Kind> find(const void* key) noexcept {
     const std::scoped_lock lock(mutex_);
-    const auto found = known_.find(address);
+    const auto found = known_.find(key);
     return found == known_.end() ? nullptr : std::dynamic_pointer_cast<Kind>(found->second);
   }
 
@@ -157,7 +212,7 @@ class Records {
   template <class Kind>
   std::shared_ptr<Kind> find_struct(const void* self) noexcept {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [address, record] : known_) {
+    for (const auto& [key, record] : known_) {
       if (record->self != self || record->released) continue;
       if (auto kind = std::dynamic_pointer_cast<Kind>(record)) return kind;
     }
@@ -166,11 +221,11 @@ class Records {
 
   /// Keeps a released record, and drops the oldest if there are too many. Without memory for the
   /// place in the order, the record is kept for good.
-  void retire(const Record& record) noexcept {
+  void retire(Record& record) noexcept {
     std::shared_ptr<Record> dropped;  // destroyed without the lock
     const std::scoped_lock lock(mutex_);
     try {
-      released_.push_back(&record);
+      released_.push_back(record.key());
     } catch (...) {
       return;
     }
@@ -187,7 +242,7 @@ class Records {
   std::vector<std::shared_ptr<Record>> live() {
     const std::scoped_lock lock(mutex_);
     std::vector<std::shared_ptr<Record>> found;
-    for (const auto& [address, record] : known_) {
+    for (const auto& [key, record] : known_) {
       if (!record->released && record->live_rule != nullptr) found.push_back(record);
     }
     return found;
@@ -196,8 +251,33 @@ class Records {
  private:
   std::mutex mutex_;
   std::unordered_map<const void*, std::shared_ptr<Record>> known_;
-  std::deque<const Record*> released_;
+  std::deque<const void*> released_;
 };
+
+/// Reports the live records that are selected. Returns how many there are, or -1 without memory.
+template <class Select>
+std::int64_t report_live(const Select& select) noexcept {
+  try {
+    std::int64_t count = 0;
+    for (const auto& record : Records::get().live()) {
+      if (!select(*record)) continue;
+      ++count;
+      record->report(*record->live_rule.load(), record->path,
+                     "is not released: expected a release");
+    }
+    return count;
+  } catch (...) {
+    return -1;
+  }
+}
+
+/// Reports what is alive when the program exits, of the streams with the stress option.
+inline void report_at_exit() noexcept {
+  static const int registered = std::atexit([] {
+    report_live([](const Record& record) { return record.log->has(FLETCHING_STRESS_REPORT_AT_EXIT); });
+  });
+  static_cast<void>(registered);
+}
 
 }  // namespace fletching::validate
 

@@ -33,7 +33,32 @@ struct Traits<ArrowDeviceArrayStream> {
 /// A wrapped stream. Only the call that has set `inside` touches the other members.
 template <class Raw>
 struct Stream : Record {
-  Raw inner{};
+  /// The struct of the producer for the next call.
+  Raw* for_call() noexcept {
+    if (!log->has(FLETCHING_STRESS_MOVE)) return &inner.get();
+    if (!inner.move()) {
+      report(Rule::move_no_stored_address, path, kStoredAddress);
+    }
+    return &inner.get();
+  }
+
+  /// Ends the lifetime of the last error text.
+  void end_text() noexcept {
+    if (text == nullptr) return;
+    if (std::memcmp(text, text_copy, text_size) != 0) {
+      report(Traits<Raw>::kRules.error_text_lifetime, {"get_last_error", texts - 1},
+             "text was changed before the next call: expected the same bytes");
+    }
+    log->texts.end(text_copy);
+    text = nullptr;
+  }
+
+  MovingStruct<Raw> inner;
+  Filled<ArrowSchema> schema;
+  Filled<typename Traits<Raw>::Batch> batch;
+  const char* text = nullptr;  // the last error text of the producer, with the stress option
+  const char* text_copy = nullptr;
+  std::size_t text_size = 0;
   std::atomic<bool> inside = false;
   bool failed = false;  // the last get_schema or get_next
   bool ended = false;
@@ -67,6 +92,22 @@ class Call {
   static constexpr const StreamRules& rules() noexcept { return Traits<Raw>::kRules; }
   explicit operator bool() const noexcept { return stream_ != nullptr; }
   Stream<Raw>* operator->() const noexcept { return stream_.get(); }
+  Stream<Raw>& operator*() const noexcept { return *stream_; }
+
+  /// Calls get_schema or get_next of the producer.
+  template <class Out, class Callback>
+  int fill(const char* name, std::int64_t index, Filled<Out>& filled, Out* out,
+           Callback Raw::*callback) const noexcept {
+    stream_->end_text();
+    const int code = filled.fill(*stream_, {name, index}, out,
+                                 [&](Out* place) -> int {
+                                   Raw* const inner = stream_->for_call();
+                                   if (inner->*callback == nullptr) return ENOSYS;
+                                   return (inner->*callback)(inner, place);
+                                 });
+    stream_->log->release_delayed();
+    return code;
+  }
 
  private:
   void refuse(Rule rule, const Path& path, const char* message) noexcept {
@@ -108,8 +149,7 @@ int get_schema(Raw* self, ArrowSchema* out) noexcept {
   const Call<Raw> call(self, "get_schema", Call<Raw>::rules().get_schema_after_release);
   if (!call) return EINVAL;
   const std::int64_t index = call->schemas++;
-  const int code =
-      call->inner.get_schema == nullptr ? ENOSYS : call->inner.get_schema(&call->inner, out);
+  const int code = call.fill("get_schema", index, call->schema, out, &Raw::get_schema);
   check_code(call, "get_schema", index, code);
   if (code != 0 || out == nullptr) return code;
   const Path path{"get_schema", index, ".schema"};
@@ -126,10 +166,11 @@ void check_device(const Call<ArrowArrayStream>& /*call*/, const ArrowArray& /*ba
                   const Path& /*path*/) noexcept {}
 void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArray& batch,
                   const Path& path) noexcept {
-  if (batch.device_type == call->inner.device_type) return;
+  const ArrowDeviceType expected = call->inner.get().device_type;
+  if (batch.device_type == expected) return;
   const auto message = text_or_empty([&] {
     return "device_type differs from the stream's: expected " +
-           std::to_string(call->inner.device_type) + ", got " + std::to_string(batch.device_type);
+           std::to_string(expected) + ", got " + std::to_string(batch.device_type);
   });
   call->report(Rule::device_stream_one_device_type, path, message.c_str());
 }
@@ -152,8 +193,7 @@ int get_next(Raw* self, Batch* out) noexcept {
   const Call<Raw> call(self, "get_next", Call<Raw>::rules().get_next_after_release);
   if (!call) return EINVAL;
   const std::int64_t index = call->batches++;
-  const int code =
-      call->inner.get_next == nullptr ? ENOSYS : call->inner.get_next(&call->inner, out);
+  const int code = call.fill("get_next", index, call->batch, out, &Raw::get_next);
   check_code(call, "get_next", index, code);
   if (code != 0 || out == nullptr) return code;
   ArrowArray& base = detail::base(*out);
@@ -167,6 +207,17 @@ int get_next(Raw* self, Batch* out) noexcept {
   return code;
 }
 
+/// With the stress option the consumer gets a copy. Without memory it gets the text.
+template <class Raw>
+const char* lend_text(Stream<Raw>& stream, const char* text, const char* end) noexcept {
+  if (!stream.log->has(FLETCHING_STRESS_POISON)) return text;
+  stream.text_size = static_cast<std::size_t>(end - text) + 1;
+  stream.text_copy = stream.log->texts.keep_or_null(text, stream.text_size);
+  if (stream.text_copy == nullptr) return text;
+  stream.text = text;
+  return stream.text_copy;
+}
+
 template <class Raw>
 const char* get_last_error(Raw* self) noexcept {
   const Call<Raw> call(self, "get_last_error", Call<Raw>::rules().get_last_error_after_release);
@@ -177,8 +228,10 @@ const char* get_last_error(Raw* self) noexcept {
     call->report(call.rules().get_last_error_only_after_error, path,
                  "the last call returned 0: expected a call after an error only");
   }
+  call->end_text();
+  Raw* const inner = call->for_call();
   const char* const text =
-      call->inner.get_last_error == nullptr ? nullptr : call->inner.get_last_error(&call->inner);
+      inner->get_last_error == nullptr ? nullptr : inner->get_last_error(inner);
   call->log->note("get_last_error", index, 0);
   if (text == nullptr) return nullptr;
   const void* const end = std::memchr(text, '\0', kMostText);
@@ -186,7 +239,7 @@ const char* get_last_error(Raw* self) noexcept {
       !is_utf8({text, static_cast<std::size_t>(static_cast<const char*>(end) - text)})) {
     call->report(call.rules().error_text, path, "text is not UTF-8: expected UTF-8 or NULL");
   }
-  return text;
+  return end == nullptr ? text : lend_text(*call, text, static_cast<const char*>(end));
 }
 
 template <class Raw>
@@ -195,9 +248,18 @@ void release(Raw* self) noexcept {
   self->release = nullptr;
   if (!call) return;  // beside another call the stream leaks: the other call still uses it
   call->released = true;
-  Raw moved = call->inner;
-  moved.release(&moved);
+  call->end_text();
+  call->schema.check(*call, {"release"});
+  call->batch.check(*call, {"release"});
+  Raw moved = *call->for_call();
+  const auto run = [&] { moved.release(&moved); };
+  if (call->log->has(FLETCHING_STRESS_THREAD)) {
+    run_elsewhere(run);
+  } else {
+    run();
+  }
   call->log->note("release", 0, 0);
+  call->log->end();
   if (moved.release != nullptr) {
     call->report(call.rules().release_like_array, {"release"},
                  "release is not NULL after the callback: expected NULL", "producer");
@@ -209,7 +271,7 @@ void release(Raw* self) noexcept {
 
 void check_device_type(const Stream<ArrowArrayStream>& /*stream*/) noexcept {}
 void check_device_type(Stream<ArrowDeviceArrayStream>& stream) noexcept {
-  if (stream.inner.device_type != 0) return;
+  if (stream.inner.get().device_type != 0) return;
   stream.report(Rule::device_stream_device_type_set, {"stream.device_type"},
                 "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
 }
@@ -220,9 +282,10 @@ void check_callbacks(Stream<Raw>& stream) noexcept {
     if (is_set) return;
     stream.report(Traits<Raw>::kRules.callbacks_set, {path}, "is NULL: expected a callback");
   };
-  check(stream.inner.get_schema != nullptr, "stream.get_schema");
-  check(stream.inner.get_next != nullptr, "stream.get_next");
-  check(stream.inner.get_last_error != nullptr, "stream.get_last_error");
+  const Raw& inner = stream.inner.get();
+  check(inner.get_schema != nullptr, "stream.get_schema");
+  check(inner.get_next != nullptr, "stream.get_next");
+  check(inner.get_last_error != nullptr, "stream.get_last_error");
 }
 
 template <class Raw>
@@ -236,7 +299,8 @@ int wrap(Raw* raw, const FletchingValidateOptions* options, FletchingMessage* me
     stream->log = std::make_shared<Log>(options_or_default(options));
     stream->path = {"stream.private_data"};
     stream->self = raw;
-    stream->inner = *raw;
+    stream->inner.get() = *raw;
+    if (stream->log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
     Records::get().add(stream);
     check_callbacks(*stream);
     check_device_type(*stream);
@@ -244,7 +308,7 @@ int wrap(Raw* raw, const FletchingValidateOptions* options, FletchingMessage* me
     raw->get_next = &get_next<Raw, typename Traits<Raw>::Batch>;
     raw->get_last_error = &get_last_error<Raw>;
     raw->release = &release<Raw>;
-    raw->private_data = stream.get();
+    raw->private_data = stream->key();
   } catch (...) {
     return failed(message, ENOMEM, "no memory to validate the stream");
   }
@@ -295,15 +359,6 @@ int FletchingCheckDeviceArray(const ArrowSchema* schema, const ArrowDeviceArray*
 }
 
 int64_t FletchingValidateLive(void) {  // NOLINT(modernize-redundant-void-arg): as in the header
-  try {
-    const auto live = fletching::validate::Records::get().live();
-    for (const auto& record : live) {
-      record->report(*record->live_rule.load(), record->path,
-                     "is not released: expected a release");
-    }
-    return static_cast<int64_t>(live.size());
-  } catch (...) {
-    return -1;
-  }
+  return fletching::validate::report_live([](const auto& /*record*/) { return true; });
 }
 }

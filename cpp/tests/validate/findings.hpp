@@ -12,6 +12,17 @@
 
 namespace fletching::testing {
 
+/// All options but the report at exit, when the findings are gone.
+inline constexpr std::uint32_t kAllStress = FLETCHING_STRESS_REPORT_AT_EXIT - 1;
+/// No stress, every option alone, and all together.
+inline constexpr std::uint32_t kStress[] = {0,
+                                            FLETCHING_STRESS_POISON,
+                                            FLETCHING_STRESS_MOVE,
+                                            FLETCHING_STRESS_PRIVATE_DATA,
+                                            FLETCHING_STRESS_THREAD,
+                                            FLETCHING_STRESS_DELAY,
+                                            kAllStress};
+
 /// Rule, severity, party and path of each finding, on one line.
 struct Findings {
   static void add(void* context, const FletchingFinding* finding) {
@@ -22,9 +33,10 @@ struct Findings {
     self.histories.emplace_back(finding->history);
   }
   FletchingValidateOptions options(std::int32_t level) {
-    return {sizeof(FletchingValidateOptions), level, &add, this};
+    return {sizeof(FletchingValidateOptions), level, &add, this, stress};
   }
 
+  std::uint32_t stress = 0;
   std::vector<std::string> list;
   std::vector<std::string> messages;
   std::vector<std::string> histories;

@@ -45,10 +45,12 @@ ArrowAsyncDeviceStreamHandler* validated(ArrowAsyncDeviceStreamHandler* handler,
 
 // --- The reference producer ---
 
-void verify_catalogue_stream(const char* name, std::int64_t fail_at) {
+void verify_catalogue_stream(const char* name, std::int64_t fail_at, std::uint32_t stress) {
   constexpr std::int64_t kBatches = 3;
-  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at));
+  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) +
+               ", stress " + std::to_string(stress));
   Findings findings;
+  findings.stress = stress;
   FletchingMessage message{};
   // A failure drops the batches that were not read: as many are requested as come before it.
   Result<AsyncReader> reader = AsyncReader::create(fail_at < 0 ? kBatches : 1);
@@ -71,7 +73,9 @@ void verify_catalogue_stream(const char* name, std::int64_t fail_at) {
 TEST(ValidAsyncStreamTest, ReportsNothingForCatalogue) {
   for (std::int32_t i = 0; i < FletchingProducerCaseCount(); ++i) {
     for (const std::int64_t fail_at : {-1, 1}) {
-      verify_catalogue_stream(FletchingProducerCaseName(i), fail_at);
+      for (const std::uint32_t stress : {0U, kAllStress}) {
+        verify_catalogue_stream(FletchingProducerCaseName(i), fail_at, stress);
+      }
     }
   }
 }
@@ -216,6 +220,7 @@ TEST(ValidAsyncStreamTest, ReportsNothingForStreamsInThreads) {
   threads.reserve(kThreads);
   for (std::vector<Findings>& own : findings) {
     own.resize(kStreams);
+    for (std::size_t i = 0; i < own.size(); ++i) own[i].stress = kStress[i % std::size(kStress)];
     threads.emplace_back([&own, &counts] {
       auto worker = WorkerThread::start().value();
       for (int i = 0; i < kStreams; ++i) {

@@ -27,10 +27,12 @@ void expect_no_findings(const Findings& findings) {
   }
 }
 
-void verify_producer_stream(const char* name, std::int64_t fail_at) {
+void verify_producer_stream(const char* name, std::int64_t fail_at, std::uint32_t stress) {
   constexpr std::int64_t kBatches = 3;
-  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at));
+  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) +
+               ", stress " + std::to_string(stress));
   Findings findings;
+  findings.stress = stress;
   const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_DATA);
   ArrowDeviceArrayStream stream{};
   FletchingMessage message{};
@@ -47,13 +49,16 @@ TEST(ValidStreamTest, ReportsNothingForCatalogue) {
   ASSERT_GT(FletchingProducerCaseCount(), 0);
   for (std::int32_t i = 0; i < FletchingProducerCaseCount(); ++i) {
     for (const std::int64_t fail_at : {-1, 0, 2}) {
-      verify_producer_stream(FletchingProducerCaseName(i), fail_at);
+      for (const std::uint32_t stress : {0U, kAllStress}) {
+        verify_producer_stream(FletchingProducerCaseName(i), fail_at, stress);
+      }
     }
   }
 }
 
-TEST(ValidStreamTest, ReportsNothingForStreamReader) {
+void verify_reader(std::uint32_t stress) {
   Findings findings;
+  findings.stress = stress;
   Script script;
   script.steps = {{}, {}, {EIO}};
   const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_SHAPE);
@@ -68,6 +73,10 @@ TEST(ValidStreamTest, ReportsNothingForStreamReader) {
   }
   expect_clean(script);
   expect_no_findings(findings);
+}
+
+TEST(ValidStreamTest, ReportsNothingForStreamReader) {
+  for (const std::uint32_t stress : kStress) verify_reader(stress);
 }
 
 TEST(ValidStreamTest, ReportsNothingForStreamsInThreads) {

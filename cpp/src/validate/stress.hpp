@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Helpers for the stress options: memory that no side may use any longer.
+#ifndef FLETCHING_SRC_VALIDATE_STRESS_HPP
+#define FLETCHING_SRC_VALIDATE_STRESS_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace fletching::validate {
+
+inline constexpr unsigned char kPoison = 0xDB;  // no address, no UTF-8, a negative count
+
+/// A place that a struct moves through. The bytes show whether somebody writes there later.
+template <class Raw>
+struct Place {
+  Place() noexcept { leave(); }
+  void leave() noexcept { std::memset(&raw, kPoison, sizeof raw); }
+  [[nodiscard]] bool is_untouched() const noexcept {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(&raw);
+    return std::all_of(bytes, bytes + sizeof raw, [](unsigned char b) { return b == kPoison; });
+  }
+
+  Raw raw;
+};
+
+/// A struct that can be moved to another address.
+template <class Raw>
+class MovingStruct {
+ public:
+  Raw& get() noexcept { return places_[at_].raw; }
+  /// False if the place that the struct had left before was written to.
+  bool move() noexcept {
+    Place<Raw>& other = places_[1 - at_];
+    const bool is_untouched = other.is_untouched();
+    other.raw = get();
+    places_[at_].leave();
+    at_ = 1 - at_;
+    return is_untouched;
+  }
+
+ private:
+  std::array<Place<Raw>, 2> places_;
+  std::size_t at_ = 0;
+};
+
+/// Copies of texts that the consumer got. The memory stays, so that a late read finds the poison
+/// and does not crash.
+class Texts {
+ public:
+  /// NULL without memory. The first text is never dropped: it may be the producer's metadata.
+  const char* keep_or_null(const char* bytes, std::size_t size) noexcept {
+    try {
+      const std::scoped_lock lock(mutex_);
+      texts_.emplace_back(bytes, bytes + size);
+      const char* const kept = texts_.back().data();
+      if (texts_.size() > kKept) texts_.erase(texts_.begin() + 1);
+      return kept;
+    } catch (...) {
+      return nullptr;
+    }
+  }
+  /// Overwrites one copy, or all of them.
+  void end(const char* text) noexcept {
+    const std::scoped_lock lock(mutex_);
+    for (std::vector<char>& kept : texts_) {
+      if (kept.data() == text) poison(kept);
+    }
+  }
+  void end_all() noexcept {
+    const std::scoped_lock lock(mutex_);
+    for (std::vector<char>& kept : texts_) poison(kept);
+  }
+
+ private:
+  static constexpr std::size_t kKept = 256;
+
+  /// The last byte of a text stays NUL.
+  static void poison(std::vector<char>& text) noexcept {
+    if (!text.empty()) std::fill(text.begin(), text.end() - 1, static_cast<char>(kPoison));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::vector<char>> texts_;
+};
+
+/// Runs it on another thread and waits; on this thread if there is no other.
+template <class Run>
+void run_elsewhere(const Run& run) noexcept {
+  try {
+    std::thread(run).join();
+  } catch (...) {
+    run();
+  }
+}
+
+}  // namespace fletching::validate
+
+#endif  // FLETCHING_SRC_VALIDATE_STRESS_HPP
