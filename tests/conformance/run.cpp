@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -18,6 +20,12 @@ namespace {
 // Of the first version.
 constexpr std::size_t kLeastOptions = offsetof(FletchingConformanceOptions, begin);
 constexpr std::size_t kLeastSubject = offsetof(FletchingSubject, synchronize);
+
+// All but the report at exit.
+constexpr const char* kStressVariable = "FLETCHING_CONFORMANCE_STRESS";
+constexpr std::uint32_t kStress = FLETCHING_STRESS_POISON | FLETCHING_STRESS_MOVE |
+                                  FLETCHING_STRESS_PRIVATE_DATA | FLETCHING_STRESS_THREAD |
+                                  FLETCHING_STRESS_DELAY;
 
 /// Copies a struct of this version or of an earlier one.
 template <class Struct>
@@ -120,8 +128,9 @@ void Case::expect_accepted(const Answer& answer) {
 }
 
 FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {
+  const std::uint32_t stress = std::getenv(kStressVariable) == nullptr ? 0 : kStress;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): find does not write to it
-  return {sizeof(FletchingValidateOptions), level, &find, const_cast<char*>(party), 0};
+  return {sizeof(FletchingValidateOptions), level, &find, const_cast<char*>(party), stress};
 }
 
 bool Run::begin(const char* name) noexcept {

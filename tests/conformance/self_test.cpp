@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <regex>
@@ -362,6 +363,22 @@ TEST(Conformance, FindsEachFault) {
 }
 
 TEST(Conformance, FindsNothingInTheCppLibrary) { EXPECT_EQ(run(good(), nullptr), Wrong()); }
+
+TEST(Conformance, FindsStoredAddressUnderStress) {
+  FletchingSubject subject = device_streams_with([](ArrowDeviceArrayStream& stream) {
+    stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+      static ArrowDeviceArray* stored = nullptr;
+      if (stored != nullptr) stored->array.null_count = 1;
+      stored = out;
+      return inner_of(self)->get_next(inner_of(self), out);
+    };
+  });
+  setenv("FLETCHING_CONFORMANCE_STRESS", "1", 1);
+  const Wrong wrong = run(subject, "catalogue-streams", "int32");
+  unsetenv("FLETCHING_CONFORMANCE_STRESS");
+  ASSERT_EQ(wrong.count("int32"), 1U);
+  EXPECT_TRUE(wrong.at("int32").find("no pointer to it") != std::string::npos) << wrong.at("int32");
+}
 
 /// How often each verdict was given; none is "wrong".
 std::map<std::string, int> verdicts(const FletchingSubject& subject, const char* group) {

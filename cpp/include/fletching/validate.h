@@ -82,8 +82,8 @@ struct FletchingValidateOptions {
  * and not a crash. Without memory for a record, a batch passes unwatched. A call that runs beside
  * another one is refused: EINVAL, or NULL from get_last_error; such a release leaks the stream.
  *
- * EINVAL for NULL, a released stream and an unknown size, level or stress; ENOMEM. An error leaves the
- * stream unchanged. */
+ * EINVAL for NULL, a released stream and an unknown size, level or stress; ENOMEM. An error leaves
+ * the stream unchanged. */
 FLETCHING_EXPORT int FletchingValidateStream(struct ArrowArrayStream* stream,
                                              const struct FletchingValidateOptions* options,
                                              struct FletchingMessage* message);
@@ -107,8 +107,8 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
  * The layer cannot know whether an error came before a cancel: it reports an on_error after cancel
  * unless a request or extraction has failed.
  *
- * EINVAL for NULL and an unknown size, level or stress; ENOMEM. An error leaves the handler unchanged. A
- * missing callback is a finding; it is answered with ENOSYS. */
+ * EINVAL for NULL and an unknown size, level or stress; ENOMEM. An error leaves the handler
+ * unchanged. A missing callback is a finding; it is answered with ENOSYS. */
 FLETCHING_EXPORT int FletchingValidateAsyncHandler(struct ArrowAsyncDeviceStreamHandler** handler,
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);

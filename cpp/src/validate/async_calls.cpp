@@ -122,10 +122,9 @@ int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept {
   {
     const Inside inside(&stream, Call::kExtract);
     ArrowAsyncTask inner = task->inner;
-    code = task->array.fill(*task, task->path, out,
-                            [&](ArrowDeviceArray* filled) {
-                              return inner.extract_data(&inner, filled);
-                            });
+    code = task->array.fill(*task, task->path, out, [&](ArrowDeviceArray* filled) {
+      return inner.extract_data(&inner, filled);
+    });
   }
   stream.with_protocol([=](AsyncProtocol& protocol) { protocol.end_extract(code); });
   stream.log->note("extract_data", task->index, code);

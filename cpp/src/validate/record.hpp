@@ -274,7 +274,8 @@ std::int64_t report_live(const Select& select) noexcept {
 /// Reports what is alive when the program exits, of the streams with the stress option.
 inline void report_at_exit() noexcept {
   static const int registered = std::atexit([] {
-    report_live([](const Record& record) { return record.log->has(FLETCHING_STRESS_REPORT_AT_EXIT); });
+    report_live(
+        [](const Record& record) { return record.log->has(FLETCHING_STRESS_REPORT_AT_EXIT); });
   });
   static_cast<void>(registered);
 }

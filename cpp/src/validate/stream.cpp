@@ -97,14 +97,13 @@ class Call {
   /// Calls get_schema or get_next of the producer.
   template <class Out, class Callback>
   int fill(const char* name, std::int64_t index, Filled<Out>& filled, Out* out,
-           Callback Raw::*callback) const noexcept {
+           Callback Raw::* callback) const noexcept {
     stream_->end_text();
-    const int code = filled.fill(*stream_, {name, index}, out,
-                                 [&](Out* place) -> int {
-                                   Raw* const inner = stream_->for_call();
-                                   if (inner->*callback == nullptr) return ENOSYS;
-                                   return (inner->*callback)(inner, place);
-                                 });
+    const int code = filled.fill(*stream_, {name, index}, out, [&](Out* place) -> int {
+      Raw* const inner = stream_->for_call();
+      if (inner->*callback == nullptr) return ENOSYS;
+      return (inner->*callback)(inner, place);
+    });
     stream_->log->release_delayed();
     return code;
   }
@@ -169,8 +168,8 @@ void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArr
   const ArrowDeviceType expected = call->inner.get().device_type;
   if (batch.device_type == expected) return;
   const auto message = text_or_empty([&] {
-    return "device_type differs from the stream's: expected " +
-           std::to_string(expected) + ", got " + std::to_string(batch.device_type);
+    return "device_type differs from the stream's: expected " + std::to_string(expected) +
+           ", got " + std::to_string(batch.device_type);
   });
   call->report(Rule::device_stream_one_device_type, path, message.c_str());
 }

@@ -47,8 +47,8 @@ ArrowAsyncDeviceStreamHandler* validated(ArrowAsyncDeviceStreamHandler* handler,
 
 void verify_catalogue_stream(const char* name, std::int64_t fail_at, std::uint32_t stress) {
   constexpr std::int64_t kBatches = 3;
-  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) +
-               ", stress " + std::to_string(stress));
+  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) + ", stress " +
+               std::to_string(stress));
   Findings findings;
   findings.stress = stress;
   FletchingMessage message{};

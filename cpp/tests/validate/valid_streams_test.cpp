@@ -29,8 +29,8 @@ void expect_no_findings(const Findings& findings) {
 
 void verify_producer_stream(const char* name, std::int64_t fail_at, std::uint32_t stress) {
   constexpr std::int64_t kBatches = 3;
-  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) +
-               ", stress " + std::to_string(stress));
+  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) + ", stress " +
+               std::to_string(stress));
   Findings findings;
   findings.stress = stress;
   const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_DATA);
