@@ -45,6 +45,7 @@
 #include "fletching/stream_producer.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/tables.hpp"
+#include "fletching/validate.hpp"
 #include "fletching/vulkan_event.hpp"
 #include "fletching/waiter.hpp"
 

@@ -14,7 +14,7 @@
 #include "../stream_support.hpp"
 #include "findings.hpp"
 #include "fletching/stream.hpp"
-#include "fletching/validate.h"
+#include "fletching/validate.hpp"
 #include "producer.h"
 
 namespace fletching::testing {
@@ -98,6 +98,35 @@ TEST(ValidStreamTest, ReportsNothingForStreamsInThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Findings& own : findings) expect_no_findings(own);
+}
+
+// --- fletching/validate.hpp ---
+
+template <class Raw>
+void validate_owner() {
+  Script script;
+  script.steps = {{}, {}};
+  std::vector<std::string> rules;
+  auto report = [&](const FletchingFinding& finding) { rules.emplace_back(finding.rule); };
+  {
+    Result<Owner<Raw>> stream =
+        validate(foreign_stream<Raw>(script), report, {.stress = FLETCHING_STRESS_PRIVATE_DATA});
+    ASSERT_TRUE(stream.ok()) << stream.error().message();
+    EXPECT_NE((*stream)->private_data, &script);
+    EXPECT_EQ(rules, std::vector<std::string>{});
+    (*stream)->get_last_error(stream->get());
+  }
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_TRUE(rules[0].ends_with("stream.get-last-error-only-after-error")) << rules[0];
+  EXPECT_EQ(script.released_streams, 1);
+  EXPECT_EQ(validate(Owner<Raw>(), report).error().code(), EINVAL);
+  EXPECT_EQ(validate(foreign_stream<Raw>(script), report, {.level = 3}).error().code(), EINVAL);
+  EXPECT_EQ(script.released_streams, 2) << "an error releases the stream";
+}
+
+TEST(ValidateOwnerTest, ReportsToCallable) {
+  validate_owner<ArrowArrayStream>();
+  validate_owner<ArrowDeviceArrayStream>();
 }
 
 TEST(ReleasedStreamTest, IsRecognizedUntilManyOthersAreReleased) {
