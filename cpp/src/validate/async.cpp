@@ -254,6 +254,7 @@ int on_schema(Handler* self, ArrowSchema* schema) noexcept {
     return call.finish(call->inner->on_schema(call->inner, schema));
   }
   keep_formats(*call, *schema);
+  check_members(*call->log, *schema, call.path(".schema"));
   call->lent = *schema;
   schema->release = nullptr;
   track(&call->lent, call->log, kSchemaLives, call.path(".schema"));

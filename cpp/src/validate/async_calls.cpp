@@ -62,6 +62,7 @@ void check_array(const Task& task, ArrowDeviceArray* out) noexcept {
     });
     stream.report(Rule::async_producer_one_device_type, path, message.c_str());
   }
+  check_members(*stream.log, *out, path);
   check_shape(stream, *out, path);
   track(&out->array, stream.log, kArrayLives, path);
 }

@@ -17,11 +17,10 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "hooks.hpp"
+#include "members.hpp"
 #include "record.hpp"
 
 namespace fletching::validate {
-
-inline constexpr std::size_t kMostMetadata = std::size_t{1} << 26U;  // a larger block is malformed
 
 struct Controls;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rule of the stream interfaces is checked where.
+// Which rule is checked where.
 #ifndef FLETCHING_SRC_VALIDATE_PLACES_HPP
 #define FLETCHING_SRC_VALIDATE_PLACES_HPP
 
@@ -160,7 +160,22 @@ inline constexpr Rule kDataRules[] = {Rule::layout_offsets_monotone,
                                       Rule::layout_union_offsets_ascending,
                                       Rule::layout_dictionary_indices_in_range};
 
-enum class Kind { not_observable, stress };
+/// The rules that check_members reports, at level SHAPE.
+inline constexpr Rule kMemberRules[] = {Rule::schema_format_utf8,
+                                        Rule::schema_name_utf8,
+                                        Rule::schema_flags_known,
+                                        Rule::schema_flags_fit_type,
+                                        Rule::schema_extension_keys,
+                                        Rule::format_map_names,
+                                        Rule::metadata_encoding,
+                                        Rule::device_array_device_type_set,
+                                        Rule::device_array_device_id_convention,
+                                        Rule::device_array_reserved_zero,
+                                        Rule::sync_event_null_where_none};
+
+/// Where a rule is checked that no call shows: with a stress option, by the Python package, or
+/// nowhere.
+enum class Kind { not_observable, stress, python };
 
 /// A rule that no checker reports.
 struct Unchecked {
@@ -175,6 +190,16 @@ inline constexpr const char* kConsumerBranch = "what a consumer makes of the arr
 
 inline constexpr const char* kFreedCopy =
     "shown by a copy of the text that is freed after the call";
+
+inline constexpr const char* kMemory = "to allocate and to free memory is no call";
+inline constexpr const char* kIntent = "the struct does not show what the producer meant";
+inline constexpr const char* kMovedTwice =
+    "a source that is released as well is reported as release.once";
+inline constexpr const char* kMoved = "shown by FLETCHING_STRESS_MOVE";
+inline constexpr const char* kRuntime = "only the runtime of the device knows";
+inline constexpr const char* kCudaArray =
+    "no C struct has it; fletching/cuda_array_interface.hpp reports it";
+inline constexpr const char* kCapsule = "no C struct has it; the tests of the package check it";
 
 inline constexpr Unchecked kUnchecked[] = {
     {Rule::async_next_metadata_copied, Kind::stress, kFreedCopy},
@@ -195,6 +220,64 @@ inline constexpr Unchecked kUnchecked[] = {
     {Rule::device_stream_result_schema_on_cpu, Kind::not_observable, kLaterRead},
     {Rule::device_stream_result_end_checked, Kind::not_observable, kConsumerBranch},
     {Rule::device_stream_result_outlives_stream, Kind::not_observable, kLaterRead},
+    {Rule::format_timestamp_colon, Kind::not_observable, "reported as format.known"},
+    {Rule::format_timezone_unquoted, Kind::not_observable, "reported as format.known"},
+    {Rule::schema_metadata_null_when_absent, Kind::not_observable,
+     "an empty string is shorter than what a reader of metadata reads"},
+    {Rule::schema_flags_zero_when_absent, Kind::not_observable, kIntent},
+    {Rule::schema_dictionary_when_encoded, Kind::not_observable, kIntent},
+    {Rule::schema_dictionary_null_otherwise, Kind::not_observable, kIntent},
+    {Rule::schema_extension_storage, Kind::not_observable,
+     "a format that is no storage type is reported as format.known"},
+    {Rule::metadata_native_endian, Kind::not_observable, "reported as metadata.encoding"},
+    {Rule::array_buffers_aligned, Kind::not_observable,
+     "a warning for what most libraries hand out; no level asks for it"},
+    {Rule::array_data_immutable, Kind::not_observable, "a write to memory is no call"},
+    {Rule::array_record_batch_is_struct, Kind::not_observable,
+     "a stream of arrays may have any type"},
+    {Rule::release_members_owned_by_producer, Kind::not_observable, kMemory},
+    {Rule::release_consumer_frees_nothing, Kind::not_observable, kMemory},
+    {Rule::release_not_on_children, Kind::not_observable,
+     "release of a child is the callback of the producer"},
+    {Rule::release_no_access_after, Kind::stress, "shown by FLETCHING_STRESS_POISON"},
+    {Rule::release_address_independent, Kind::stress, kMoved},
+    {Rule::release_walks_children, Kind::not_observable,
+     "release of a child is the callback of the producer"},
+    {Rule::move_marks_source, Kind::not_observable, kMovedTwice},
+    {Rule::move_child_then_release_parent, Kind::not_observable, kLaterRead},
+    {Rule::move_no_inner_pointers, Kind::stress, kMoved},
+    {Rule::move_no_stored_address, Kind::stress, kMoved},
+    {Rule::device_array_buffers_on_device, Kind::not_observable, kRuntime},
+    {Rule::device_array_rest_on_cpu, Kind::not_observable,
+     "a read of memory that is not there ends the process"},
+    {Rule::device_array_device_id_set, Kind::not_observable, kRuntime},
+    {Rule::device_array_members_owned_by_producer, Kind::not_observable, kMemory},
+    {Rule::device_array_release_through_array, Kind::not_observable,
+     "the address of a moved struct says nothing"},
+    {Rule::device_array_released_like_array, Kind::not_observable,
+     "reported as release.once and release.marks-released"},
+    {Rule::device_array_move_marks_source, Kind::not_observable, kMovedTwice},
+    {Rule::device_array_record_batch_is_struct, Kind::not_observable,
+     "a stream of arrays may have any type"},
+    {Rule::sync_event_waited_before_access, Kind::not_observable,
+     "a wait is a call of the runtime"},
+    {Rule::sync_event_type_of_table, Kind::not_observable, kRuntime},
+    {Rule::sync_event_destroyed_by_release, Kind::not_observable, kRuntime},
+    {Rule::cai_entries, Kind::python, kCudaArray},
+    {Rule::cai_shape_tuple, Kind::python, kCudaArray},
+    {Rule::cai_typestr, Kind::python, kCudaArray},
+    {Rule::cai_data_pair, Kind::python, kCudaArray},
+    {Rule::cai_zero_size_pointer, Kind::python, kCudaArray},
+    {Rule::cai_version, Kind::python, kCudaArray},
+    {Rule::cai_strides, Kind::python, kCudaArray},
+    {Rule::cai_mask, Kind::python, kCudaArray},
+    {Rule::cai_mask_shape, Kind::python, kCudaArray},
+    {Rule::cai_descr, Kind::python, kCudaArray},
+    {Rule::cai_data_device_accessible, Kind::not_observable, kRuntime},
+    {Rule::cai_stream_not_zero, Kind::python, kCudaArray},
+    {Rule::cai_stream_values, Kind::python, kCudaArray},
+    {Rule::capsule_names, Kind::python, kCapsule},
+    {Rule::capsule_moved_out, Kind::python, kCapsule},
 };
 
 constexpr bool has(const StreamRules& rules, Rule rule) {
@@ -219,7 +302,8 @@ constexpr bool is_checked(Rule rule) {
     return std::ranges::find(rules, rule) != std::ranges::end(rules);
   };
   return is_in(kDeviceRules) || is_in(kAsyncRules) || is_in(kHookRules) || is_in(kShapeRules) ||
-         is_in(kDataRules) || has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
+         is_in(kDataRules) || is_in(kMemberRules) || has(kStreamRules, rule) ||
+         has(kDeviceStreamRules, rule);
 }
 
 constexpr bool has_kind(Rule rule) {
@@ -239,6 +323,10 @@ constexpr bool is_complete(std::string_view family) {
 static_assert(is_complete("c-stream"));
 static_assert(is_complete("c-device-stream"));
 static_assert(is_complete("c-async-stream"));
+static_assert(is_complete("c-data"));
+static_assert(is_complete("c-device-data"));
+static_assert(is_complete("cuda-array-interface"));
+static_assert(is_complete("pycapsule"));
 
 }  // namespace fletching::validate
 

@@ -9,6 +9,7 @@
 #include "fletching/detail/schema_copy.hpp"
 #include "fletching/owner.hpp"
 #include "hooks.hpp"
+#include "members.hpp"
 #include "places.hpp"
 #include "record.hpp"
 
@@ -157,6 +158,7 @@ int get_schema(Raw* self, ArrowSchema* out) noexcept {
     return code;
   }
   check_schema_constant(call, *out, path);
+  check_members(*call->log, *out, path);
   track(out, call->log, call.rules().released_independently, path);
   return code;
 }
@@ -165,6 +167,7 @@ void check_device(const Call<ArrowArrayStream>& /*call*/, const ArrowArray& /*ba
                   const Path& /*path*/) noexcept {}
 void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArray& batch,
                   const Path& path) noexcept {
+  check_members(*call->log, batch, path);
   const ArrowDeviceType expected = call->inner.get().device_type;
   if (batch.device_type == expected) return;
   const auto message = text_or_empty([&] {

@@ -72,6 +72,7 @@ class EventTest : public ::testing::Test {
     array_.array.buffers = buffers_.data();
     array_.array.release = [](ArrowArray* self) { self->release = nullptr; };
     array_.device_type = ARROW_DEVICE_CPU;
+    array_.device_id = -1;
     array_.sync_event = &data_;
     const FletchingWaiter waiter{&wait, nullptr, nullptr, this};
     ASSERT_EQ(FletchingRegisterWaiter(ARROW_DEVICE_CPU, &waiter, nullptr), 0);
@@ -193,7 +194,8 @@ TEST_F(EventTest, ReportsBatchOfStream) {
             std::vector<std::string>{"layout.utf8 error producer get_next[0].array"});
   array_.sync_event = &data_;
   ASSERT_EQ(stream.get_next(&stream, batch.out()), 0);
-  EXPECT_EQ(findings.list.size(), 1U) << "the layer waits for the event of the second batch";
+  EXPECT_EQ(findings.list.size(), 2U) << "the layer waits for the event of the second batch";
+  EXPECT_EQ(findings.list.back(), "sync-event.null-where-none error producer get_next[1].array");
   EXPECT_EQ(waits_, 1);
   stream.release(&stream);
 }
