@@ -89,6 +89,20 @@ Seeds typestr() {
 
 Seeds dlpack() { return {std::string(64, '\0'), std::string(64, '\1'), std::string(96, '\2')}; }
 
+/// Calls of a stream, a device stream and an async stream.
+Seeds validate() {
+  Seeds seeds;
+  for (const char kind : {'\0', '\1', '\2'}) {
+    for (const char call : {'\0', '\2', '\3'}) {
+      seeds.push_back(std::string(1, kind) + std::string(100, call));
+      std::string many(1, kind);
+      for (int i = 0; i < 190; ++i) many.push_back(static_cast<char>(i * 7 + call));
+      seeds.push_back(many);
+    }
+  }
+  return seeds;
+}
+
 void write(const std::filesystem::path& folder, const Seeds& seeds) {
   std::filesystem::create_directories(folder);
   for (std::size_t i = 0; i < seeds.size(); ++i) {
@@ -114,6 +128,7 @@ int main(int count, char** arguments) {
     write(folder / "schema", schema());
     write(folder / "text", text());
     write(folder / "typestr", typestr());
+    write(folder / "validate", validate());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "seeds: %s\n", error.what());
     return 2;

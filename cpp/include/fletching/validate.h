@@ -42,16 +42,16 @@ typedef void (*FletchingFindingReport)(void* context, const struct FletchingFind
  * read past its end. */
 #define FLETCHING_VALIDATE_DATA 2
 
-/* Stress: what the rules allow and most libraries do not do, so that a side that relies on it shows
- * a fault. A side that reads or calls what it must not can crash. */
-/* Overwrites what the consumer must not read any longer: the members of a schema or array that it
+/* Stress: valid behaviour that most libraries do not have, so that a peer that relies on the usual
+ * one shows a fault. A peer that breaks a rule can crash. */
+/* Overwrites memory at the end of its lifetime: the members of a schema or array that the consumer
  * releases, and the copies of error texts and metadata that it gets. An error text or the metadata
  * of a producer that changes too early is a finding. */
 #define FLETCHING_STRESS_POISON 1u
 /* The struct of a stream is at another address in every call. The producer fills schemas and arrays
  * at an address from which they are moved; a later write there is a finding. */
 #define FLETCHING_STRESS_MOVE 2u
-/* private_data of what is handed over is no address. */
+/* private_data of schemas, arrays, streams, handlers and tasks is not an address. */
 #define FLETCHING_STRESS_PRIVATE_DATA 4u
 /* Another thread runs the producer's release of a schema, array or stream, while the caller waits.
  */

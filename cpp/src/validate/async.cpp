@@ -41,7 +41,7 @@ class KeptBytes {
     return !copy_.empty() && std::memcmp(bytes_, copy_.data(), copy_.size()) != 0;
   }
   [[nodiscard]] const std::string& copy() const noexcept { return copy_; }
-  /// What the consumer gets: with the stress option a copy that ends with the call.
+  /// The text for the consumer: with the stress option a copy that ends with the call.
   [[nodiscard]] const char* for_consumer(const char* bytes) const noexcept {
     return lent_ != nullptr && copy_.size() != 0 ? lent_ : bytes;
   }

@@ -60,7 +60,7 @@ struct Tracked : Record {
   Base inner{};  // release and private_data of the producer; after release all members
 };
 
-/// Marks a struct as released. With the stress option nothing else can be read.
+/// Marks a struct as released. With the stress option the other members are poison.
 template <class Base>
 void mark_released(Base* self, const Log& log) noexcept {
   if (log.has(FLETCHING_STRESS_POISON)) std::memset(self, kPoison, sizeof *self);

@@ -43,7 +43,7 @@ class Log {
 
   /// Puts off the release of an object. False if it is due at once.
   bool delay(const std::shared_ptr<Record>& record) noexcept;
-  /// Releases what was put off.
+  /// Runs the delayed releases.
   void release_delayed() noexcept;
   /// The stream is released: from now on every release is due at once.
   void end() noexcept;
@@ -271,7 +271,7 @@ std::int64_t report_live(const Select& select) noexcept {
   }
 }
 
-/// Reports what is alive when the program exits, of the streams with the stress option.
+/// Registers a report of the live objects at exit, for streams with the stress option.
 inline void report_at_exit() noexcept {
   static const int registered = std::atexit([] {
     report_live(

@@ -90,7 +90,7 @@ class Texts {
   std::vector<std::vector<char>> texts_;
 };
 
-/// Runs it on another thread and waits; on this thread if there is no other.
+/// Runs a function on another thread and waits. Runs it here if no thread can start.
 template <class Run>
 void run_elsewhere(const Run& run) noexcept {
   try {

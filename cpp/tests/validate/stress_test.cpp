@@ -304,7 +304,7 @@ Findings stressed(std::uint32_t stress, const Bench::Script& script,
   });
 }
 
-/// What a consumer keeps and must have copied.
+/// A text that a consumer keeps without a copy.
 const char* g_kept = nullptr;
 
 TEST(AsyncStressTest, PoisonShowsKeptTexts) {
