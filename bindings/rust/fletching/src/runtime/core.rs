@@ -39,27 +39,15 @@ macro_rules! call {
 pub(super) use call;
 
 /// Names in the texts of the core, and the names of this crate.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("FLETCHING_CAPTURE_EXTERNAL_EVENT", "OnCapture::External"),
-    (
-        "array: released: expected a live array; hint: wait before the release",
-        RELEASED,
-    ),
-    (
-        "WaitContext.device: NULL",
-        "VulkanContext::new: device is NULL",
-    ),
-    ("WaitContext.queue", "VulkanContext::with_queues"),
-    (
-        "WaitContext.get_device_proc_addr",
-        "VulkanContext::with_device_functions",
-    ),
-    (
-        "set it, or call synchronize",
-        "set it, or call synchronize_vulkan",
-    ),
+    ("array: released", "array is released"),
+    ("WaitContext.", "VulkanContext::"),
+    ("::device: NULL", "::new: device is NULL"),
+    ("::queue", "::with_queues"),
+    ("::get_device_proc_addr", "::with_device_functions"),
+    ("it, or call synchronize", "it, or call synchronize_vulkan"),
 ];
-const RELEASED: &str = "array is released: expected a live array";
 
 /// Spells the text of an operation as this crate does.
 fn renamed(operation: &str, text: &str) -> String {
@@ -74,7 +62,7 @@ fn renamed(operation: &str, text: &str) -> String {
     let names = ["ready: ", "vulkan::WaitContext: ", "wait_on: "];
     match names.iter().find_map(|name| text.strip_prefix(name)) {
         Some(rest) => format!("{operation}: {rest}"),
-        None if operation.ends_with("_vulkan") || text == RELEASED => {
+        None if operation.ends_with("_vulkan") || text.starts_with("array is released") => {
             format!("{operation}: {text}")
         }
         None => text,

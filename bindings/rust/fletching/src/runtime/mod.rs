@@ -51,20 +51,18 @@ pub use self::waiter::{register_waiter, unregister_waiter, Waiter};
 /// stream, and with any other runtime, it makes no difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(i32)] // numbered as in the core
 pub enum OnCapture {
     /// EBUSY, before a call that would invalidate the capture.
     #[default]
-    Refuse,
+    Refuse = core::FLETCHING_CAPTURE_REFUSE,
     /// The graph records the event, or waits for it, each time it is launched. The graph does not
     /// keep the event: the array must not be released before the graph and everything instantiated
     /// from it are destroyed. Before the first launch an event that the graph records counts as
     /// done, so that the array must not be handed on before. ENOTSUP for a runtime without such
     /// events: CUDA has them from 11.1 on, ROCm from 7.0 on.
-    External,
+    External = core::FLETCHING_CAPTURE_EXTERNAL_EVENT,
 }
-
-const _: () = assert!(OnCapture::Refuse as c_int == core::FLETCHING_CAPTURE_REFUSE);
-const _: () = assert!(OnCapture::External as c_int == core::FLETCHING_CAPTURE_EXTERNAL_EVENT);
 
 /// A stream or queue with its runtime and device. The caller owns it.
 #[derive(Clone, Copy, Debug)]
@@ -314,10 +312,10 @@ impl DeviceArray {
         // Work of any runtime may read an array that has none.
         let runtime = Runtime::of(raw.device_type);
         let stream = stream.to_core(runtime.map_or(stream.device_type, |_| raw.device_type));
+        let on_capture = OnCapture::Refuse as c_int;
         // SAFETY: the array was owned, and the core takes it. The stream is alive, see
         // Stream::from_raw.
         unsafe {
-            let on_capture = core::FLETCHING_CAPTURE_REFUSE;
             call!(
                 "release_after",
                 DeviceArrayReleaseAfter(&raw mut raw, stream, on_capture)

@@ -23,25 +23,22 @@ use crate::Error;
 pub trait Waiter: Send + Sync {
     /// Blocks the calling thread until the event has happened.
     fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
-        let _ = event;
-        unsupported()
+        unsupported(event)
     }
 
     /// Makes later work on the stream wait for the event, and returns while it is still pending.
     fn wait_on(&self, event: &SyncEvent<'_>, stream: &Stream) -> Result<(), Error> {
-        let _ = (event, stream);
-        unsupported()
+        unsupported((event, stream))
     }
 
     /// Whether the event has happened. Does not block.
     fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
-        let _ = event;
-        unsupported()
+        unsupported(event)
     }
 }
 
 /// The core adds the operation and the device type.
-fn unsupported<T>() -> Result<T, Error> {
+fn unsupported<T>(_arguments: impl Sized) -> Result<T, Error> {
     let text = "not supported by the registered waiter";
     Err(Error::new(crate::errno::ENOTSUP, text))
 }
