@@ -34,13 +34,12 @@ WITHOUT = {"fletching/src/dlpack/stream.rs": ("--features=dlpack", "--test=dlpac
 # The first that fits a file has the tests that are the likeliest to notice.
 TESTS = {
     r"src/arrow/": ("--test=arrow",),
-    r"src/async_stream/": ("--lib", "--test=async"),
+    r"src/async_stream/": ("--lib", "--test=async", "--test=conformance"),
     r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack", "--test=conformance"),
-    r"runtime/": ("--test=waiter", "--test=standin_events", "--test=gated_events"),
+    r"runtime/": ("--test=waiter", "--test=standin_events", "--test=conformance"),
     r"src/": (
         "--lib",
         "--test=core",
-        "--test=owner",
         "--test=stream",
         "--test=allocations",
         "--test=conformance",

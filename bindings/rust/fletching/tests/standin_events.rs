@@ -7,15 +7,15 @@
 #[macro_use]
 mod gpu;
 
-use std::sync::{mpsc, Arc, Barrier, Mutex};
+use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
 
 use fletching::runtime::{pending_releases, OnCapture, PendingReleases, Stream};
 use fletching::{ArrowDeviceType, DeviceArray};
 
-use gpu::api::{Api, Cuda, Gated};
+use gpu::api::{Api, Gated};
+use gpu::error;
 use gpu::released::{array, counted, empty, Releases};
-use gpu::{alone, error};
 
 both! {
     default_streams_are_of_the_arrays_device => cuda_default_streams, hip_default_streams;
@@ -109,30 +109,6 @@ fn a_taken_child_keeps_the_event<A: Api>() {
     drop(child);
     assert_eq!(children.count(), 2);
     assert_eq!(gated.control.alive().events, events);
-    gated.end();
-}
-
-#[test]
-fn slow_callbacks_delay_no_other() {
-    let _alone = alone();
-    let gated = Gated::<Cuda>::new(0);
-    let barrier = Arc::new(Barrier::new(41));
-    let done = Arc::<Releases>::default();
-    for _ in 0..40 {
-        // Each waits for all the others to begin.
-        let (barrier, done) = (Arc::clone(&barrier), Arc::clone(&done));
-        let slow = array(Cuda::TYPE, move || {
-            barrier.wait();
-            done.add();
-        });
-        slow.release_after(&gated.consumer()).unwrap();
-    }
-    let (quick, releases, _) = counted(Cuda::TYPE, 0);
-    quick.release_after(&gated.consumer()).unwrap();
-    releases.wait_for(1);
-    assert_eq!(done.count(), 0);
-    barrier.wait();
-    done.wait_for(40);
     gated.end();
 }
 
@@ -355,29 +331,5 @@ fn streams_of_another_runtime_leak_the_array<A: Api>() {
         assert_eq!(error.message(), text);
         assert_eq!(pending_releases().leaked, leaked + 1);
     }
-    gated.end();
-}
-
-/// `wait_on` and `synchronize` from several threads at once.
-#[test]
-fn operations_run_on_several_threads() {
-    let _alone = alone();
-    let gated = Gated::<Cuda>::new(0);
-    let (mut array, _, _) = counted(Cuda::TYPE, 0);
-    array.export_with_event(&gated.producer()).unwrap();
-    let (sender, receiver) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            let (array, gated_stream, sender) = (&array, gated.consumer(), sender.clone());
-            scope.spawn(move || {
-                array.wait_on(&gated_stream).unwrap();
-                array.synchronize().unwrap();
-                sender.send(array.is_ready().unwrap()).unwrap();
-            });
-        }
-    });
-    drop(sender);
-    assert_eq!(receiver.iter().collect::<Vec<_>>(), [true; 4]);
-    drop(array);
     gated.end();
 }

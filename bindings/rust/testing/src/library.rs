@@ -18,9 +18,12 @@ pub fn folder() -> PathBuf {
 /// Loads `name` from [`folder`], for the rest of the process: structs that it fills hold pointers to
 /// its code.
 pub fn open(name: &str) -> Result<&'static Library, String> {
-    let path = folder().join(libloading::library_filename(name));
+    keep(&folder().join(libloading::library_filename(name)))
+}
+
+fn keep(path: &Path) -> Result<&'static Library, String> {
     // SAFETY: our own libraries run no code when they are loaded.
-    let library = unsafe { Library::new(&path) }
+    let library = unsafe { Library::new(path) }
         .map_err(|error| format!("cannot load {}: {error}; run `make`", path.display()))?;
     let library: &'static Library = Box::leak(Box::new(library));
     // A leak detector sees that they are kept.
@@ -29,6 +32,15 @@ pub fn open(name: &str) -> Result<&'static Library, String> {
         .unwrap_or_else(PoisonError::into_inner)
         .push(library);
     Ok(library)
+}
+
+/// Loads a stand-in of CUDA or HIP, before another part of the process looks for the library by name.
+///
+/// # Panics
+///
+/// When it is not there.
+pub fn load_stand_in(name: &str) -> &'static Library {
+    keep(&folder().join("standin").join(name)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The function `symbol` of a library from [`open`].

@@ -20,6 +20,9 @@ pub type Connect = unsafe extern "C" fn(*mut c_void, *mut ArrowAsyncDeviceStream
 pub type Pass<In, Out> =
     unsafe extern "C" fn(*mut c_void, *mut In, *mut Out, *mut Message) -> c_int;
 
+/// A function of an event, with a stream.
+pub type WithStream = Pass<ArrowDeviceArray, c_void>;
+
 /// `struct FletchingSubject`
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -63,6 +66,12 @@ pub struct Subject {
         ) -> c_int,
     >,
     pub send: Option<Pass<ArrowDeviceArrayStream, ArrowAsyncDeviceStreamHandler>>,
+    pub synchronize:
+        Option<unsafe extern "C" fn(*mut c_void, *mut ArrowDeviceArray, *mut Message) -> c_int>,
+    pub is_ready: Option<Pass<ArrowDeviceArray, i32>>,
+    pub wait_on: Option<WithStream>,
+    pub export_with_event: Option<WithStream>,
+    pub release_after: Option<WithStream>,
 }
 
 /// Runs `body`; an error becomes the code and the message. A panic has a code that is wrong.
@@ -292,6 +301,63 @@ mod streams {
     );
 }
 
+#[cfg(feature = "runtime")]
+mod events {
+    use super::*;
+    use fletching::runtime::Stream;
+    use fletching::DeviceArray;
+
+    /// Moves an array in for a call, and back.
+    unsafe fn lend<T>(
+        array: *mut ArrowDeviceArray,
+        call: impl FnOnce(&mut DeviceArray) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        // SAFETY: the suite passes an array.
+        let mut owner = unsafe { DeviceArray::move_from(array) };
+        let result = call(&mut owner);
+        // SAFETY: as above.
+        unsafe { owner.move_to(array) };
+        result
+    }
+
+    fn stream(array: &DeviceArray, handle: *mut c_void) -> Stream {
+        // SAFETY: the suite passes a stream of the array's device.
+        unsafe { Stream::from_raw(array.device_type(), handle) }
+    }
+
+    function!(synchronize, |array: *mut ArrowDeviceArray| {
+        lend(array, |array| array.synchronize())
+    });
+
+    function!(is_ready, |array: *mut ArrowDeviceArray, ready: *mut i32| {
+        *ready = lend(array, |array| array.is_ready())?.into();
+        Ok(())
+    });
+
+    function!(wait_on, |array: *mut ArrowDeviceArray,
+                        handle: *mut c_void| {
+        lend(array, |array| array.wait_on(&stream(array, handle)))
+    });
+
+    function!(
+        export_with_event,
+        |array: *mut ArrowDeviceArray, handle: *mut c_void| {
+            lend(array, |array| {
+                array.export_with_event(&stream(array, handle))
+            })
+        }
+    );
+
+    function!(
+        release_after,
+        |array: *mut ArrowDeviceArray, handle: *mut c_void| {
+            let array = DeviceArray::move_from(array);
+            let stream = stream(&array, handle);
+            array.release_after(&stream)
+        }
+    );
+}
+
 const CHECKS_SCHEMAS: u32 = 1;
 
 /// A function of a feature, or none.
@@ -320,6 +386,11 @@ pub fn subjects() -> [Subject; 2] {
         legacy_tensor: of!("dlpack", tensors::legacy_tensor),
         receive: of!("async", streams::receive),
         send: of!("async", streams::send),
+        synchronize: of!("runtime", events::synchronize),
+        is_ready: of!("runtime", events::is_ready),
+        wait_on: of!("runtime", events::wait_on),
+        export_with_event: of!("runtime", events::export_with_event),
+        release_after: of!("runtime", events::release_after),
     };
     let moves = Subject {
         name: c"rust-moves".as_ptr(),

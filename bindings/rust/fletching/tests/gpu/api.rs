@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use fletching::runtime::Stream;
 use fletching::{ArrowDeviceType, DeviceArray};
+use fletching_testing::library::load_stand_in;
 
-use super::{preload, Control};
+use super::Control;
 
 pub type Handle = *mut c_void;
 
@@ -178,7 +179,7 @@ impl Api for Cuda {
 
     fn control() -> &'static Control {
         static CONTROL: OnceLock<Control> = OnceLock::new();
-        CONTROL.get_or_init(|| Control::of(preload("standin/libcuda.so.1")))
+        CONTROL.get_or_init(|| Control::of(load_stand_in("libcuda.so.1")))
     }
 
     fn open_device(device: i32) {
@@ -242,7 +243,7 @@ impl Api for Hip {
 
     fn control() -> &'static Control {
         static CONTROL: OnceLock<Control> = OnceLock::new();
-        CONTROL.get_or_init(|| Control::of(preload("standin/libamdhip64.so.7")))
+        CONTROL.get_or_init(|| Control::of(load_stand_in("libamdhip64.so.7")))
     }
 
     fn open_device(device: i32) {

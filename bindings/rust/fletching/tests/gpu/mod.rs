@@ -27,7 +27,6 @@ pub mod api;
 pub mod released;
 
 use std::ffi::{c_char, c_int, CString};
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fletching::Error;
@@ -42,16 +41,6 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// The error that there has to be.
 pub fn error<T>(result: Result<T, Error>) -> Error {
     result.err().expect("an error")
-}
-
-/// Loads a library by its path, before another part of the process looks for it by its name.
-pub fn preload(path: &str) -> &'static Library {
-    let path: PathBuf = fletching_testing::library::folder().join(path);
-    // SAFETY: a library of the tests.
-    match unsafe { Library::new(&path) } {
-        Ok(library) => Box::leak(Box::new(library)),
-        Err(error) => panic!("cannot load {}: {error}; run `make`", path.display()),
-    }
 }
 
 /// What is alive in a stand-in.
