@@ -257,6 +257,28 @@ fn bad_arguments_are_errors_of_the_stream() {
     }
 }
 
+/// A batch, and an error without a text.
+#[test]
+fn bad_items_are_errors_of_the_stream() {
+    let metadata = AsyncBatch::from(batch(1)).with_metadata(vec![0; 5]);
+    for (item, code, expected) in [
+        (Ok(metadata), EINVAL, "metadata: bytes after the last pair"),
+        (
+            Err(Error::new(71, "")),
+            71,
+            "producer: failed without a message",
+        ),
+    ] {
+        let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+        let mut sending = Hand::new(producer(items([item])).send(handler));
+        assert!(sending.run().is_ready());
+        let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+            panic!("no error")
+        };
+        assert_eq!((error.code(), error.message()), (code, expected));
+    }
+}
+
 #[test]
 fn the_future_lets_others_run() {
     let peer = ConsumerPeer::new();

@@ -6,16 +6,13 @@ use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, CStr};
 use std::ptr::{null_mut, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fletching::abi::{
     ArrowAsyncDeviceStreamHandler as Handler, ArrowAsyncProducer as Producer,
     ArrowAsyncTask as Task, ArrowSchema,
 };
-use fletching::{AsyncHandler, DeviceArray, Metadata, Schema};
-
-type Inside = Box<dyn FnMut(&ConsumerPeer, &str) + Send>;
+use fletching::{AsyncHandler, DeviceArray, Schema};
 
 /// A consumer that writes down what is called, and keeps the tasks.
 #[derive(Default)]
@@ -23,14 +20,7 @@ pub struct ConsumerPeer {
     pub handler: UnsafeCell<Handler>,
     pub calls: Mutex<Vec<String>>,
     pub tasks: Mutex<VecDeque<Task>>,
-    /// What a call returns, by its name.
-    pub refuses: Mutex<Option<(&'static str, c_int)>>,
-    /// Called inside each call, except on_error and release.
-    pub inside: Mutex<Option<Inside>>,
-    pub metadata: Mutex<Vec<Vec<u8>>>,
     pub released_on: Mutex<Option<std::thread::ThreadId>>,
-    running: AtomicBool,
-    pub overlaps: AtomicUsize,
 }
 
 // SAFETY: the pointers are the producer's, and its calls are thread-safe.
@@ -109,33 +99,13 @@ impl ConsumerPeer {
         unsafe { Task::call_extract_data(&raw mut task, null_mut()).unwrap() }
     }
 
-    /// Drops the tasks that are left, so that the producer can release the handler.
-    pub fn drop_tasks(&self) {
-        while !self.tasks.lock().unwrap().is_empty() {
-            assert_eq!(self.drop_task(), 0);
-        }
-    }
-
     /// The calls since the last time.
     pub fn calls(&self) -> String {
         std::mem::take(&mut *self.calls.lock().unwrap()).join(", ")
     }
 
-    fn called(&self, name: &str, text: String) -> c_int {
-        if self.running.swap(true, Ordering::SeqCst) {
-            self.overlaps.fetch_add(1, Ordering::SeqCst);
-        }
-        self.calls.lock().unwrap().push(text);
-        let inside = self.inside.lock().unwrap().take();
-        if let Some(mut inside) = inside.filter(|_| !["error", "release"].contains(&name)) {
-            inside(self, name);
-            self.inside.lock().unwrap().get_or_insert(inside);
-        }
-        self.running.store(false, Ordering::SeqCst);
-        let refuses = *self.refuses.lock().unwrap();
-        refuses
-            .filter(|refuses| refuses.0 == name)
-            .map_or(0, |refuses| refuses.1)
+    fn called(&self, text: impl Into<String>) {
+        self.calls.lock().unwrap().push(text.into());
     }
 }
 
@@ -147,35 +117,20 @@ unsafe fn peer<'a>(this: *mut Handler) -> &'a ConsumerPeer {
 unsafe extern "C" fn on_schema(this: *mut Handler, schema: *mut ArrowSchema) -> c_int {
     // SAFETY: the producer passes the handler and a schema.
     unsafe {
-        let code = peer(this).called("schema", "schema".into());
-        if code == 0 {
-            drop(Schema::move_from(schema));
-        }
-        code
+        peer(this).called("schema");
+        drop(Schema::move_from(schema));
     }
+    0
 }
 
-unsafe extern "C" fn on_next_task(
-    this: *mut Handler,
-    task: *mut Task,
-    metadata: *const c_char,
-) -> c_int {
+unsafe extern "C" fn on_next_task(this: *mut Handler, task: *mut Task, _: *const c_char) -> c_int {
     // SAFETY: the producer passes the handler, and a task or NULL.
-    let (peer, task, metadata) =
-        unsafe { (peer(this), task.as_ref(), Metadata::read(metadata).unwrap()) };
-    let Some(task) = task else {
-        return peer.called("end", "end".into());
-    };
-    peer.metadata
-        .lock()
-        .unwrap()
-        .push(metadata.block().to_vec());
-    peer.tasks.lock().unwrap().push_back(Task { ..*task });
-    let code = peer.called("task", "task".into());
-    if code != 0 {
-        peer.tasks.lock().unwrap().pop_back();
+    let (peer, task) = unsafe { (peer(this), task.as_ref()) };
+    if let Some(task) = task {
+        peer.tasks.lock().unwrap().push_back(Task { ..*task });
     }
-    code
+    peer.called(if task.is_some() { "task" } else { "end" });
+    0
 }
 
 unsafe extern "C" fn on_error(
@@ -187,7 +142,7 @@ unsafe extern "C" fn on_error(
     // SAFETY: the producer passes the handler, and texts.
     let (peer, text) = unsafe { (peer(this), CStr::from_ptr(message)) };
     assert!(metadata.is_null());
-    peer.called("error", format!("error {code} {}", text.to_str().unwrap()));
+    peer.called(format!("error {code} {}", text.to_str().unwrap()));
 }
 
 unsafe extern "C" fn release(this: *mut Handler) {
@@ -196,7 +151,7 @@ unsafe extern "C" fn release(this: *mut Handler) {
         let peer: *const ConsumerPeer = (*this).private_data.cast();
         (*this).release = None;
         *(*peer).released_on.lock().unwrap() = Some(std::thread::current().id());
-        (*peer).called("release", "release".into());
+        (*peer).called("release");
         drop(Arc::from_raw(peer));
     }
 }

@@ -196,15 +196,26 @@ fn stream_with_failed_batch_ends_after_error() {
     }
 }
 
-/// Before the end and after it, with an error that has a cause, and with a panic.
+fn on_cuda() -> DeviceArray {
+    let mut raw = batch(1).into_raw();
+    raw.device_type = ArrowDeviceType::CUDA;
+    // SAFETY: no code reads the array.
+    unsafe { DeviceArray::from_raw(raw) }
+}
+
+/// Before the end and after it, with an error that has a cause, with a panic, and on another device.
 #[test]
 fn batch_that_cannot_be_made_fails_both_sides() {
     type Make = fn() -> Result<DeviceArray, Error>;
     let fails: Make = || Err(Error::with_source(ENODATA, "page 7 is gone", "torn"));
     let panics: Make = || panic!("page 7 is gone");
+    let wrong: Make = || Ok(on_cuda());
+    let wrong_text = "batch: device_type differs from the stream's: expected cpu, got cuda (rule \
+                      async-producer.one-device-type)";
     for (make, code, text) in [
         (fails, ENODATA, "page 7 is gone"),
         (panics, EIO, "panic: page 7 is gone"),
+        (wrong, EINVAL, wrong_text),
     ] {
         for ends in [true, false] {
             let source = items([Ok(AsyncBatch::made(make)), Ok(batch(2).into())]);
@@ -222,6 +233,22 @@ fn batch_that_cannot_be_made_fails_both_sides() {
             assert_eq!(sent.unwrap_err().message(), text);
         }
     }
+}
+
+#[test]
+fn batches_kept_over_the_release_can_be_skipped() {
+    let live = Live::default();
+    let (peer, mut stream) = open(9);
+    for length in 1..4 {
+        peer.give(length, live.batch(length), 0, &[]);
+    }
+    peer.end();
+    peer.release();
+    assert!(stream.skip_batch());
+    assert_eq!(live.count(), 2);
+    assert!(matches!(poll_next(&mut stream), Poll::Ready(Some(Ok(_)))));
+    drop(stream);
+    assert_eq!(live.count(), 0);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn batch(length: i32) -> DeviceArray {
 pub struct Live(pub Arc<AtomicUsize>);
 
 /// Subtracts what was added, when it is dropped.
-pub struct Counted(Live);
+struct Counted(Live);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -44,10 +44,6 @@ impl Drop for Counted {
 impl Live {
     pub fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
-    }
-
-    pub fn guard(&self) -> Counted {
-        Counted(self.clone())
     }
 
     pub fn batch(&self, length: i32) -> DeviceArray {
