@@ -4,9 +4,11 @@
 
 use fletching::abi::{ArrowArrayStream, ArrowDeviceArray};
 use fletching::{
-    Array, ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStream, Error, Options, Schema,
-    SchemaBuilder, StreamReader,
+    Array, ArrayBuilder, ArrayCapacity, ArrayStream, ArrayValues, ArrowDeviceType, DeviceArray,
+    DeviceArrayStream, Error, Node, Options, Schema, SchemaBuilder, StreamReader,
 };
+use std::ffi::CStr;
+use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
 fn schema() -> Schema {
@@ -61,6 +63,51 @@ fn a_panic_is_an_error() {
         (error.code(), error.message()),
         (libc::EIO, "panic: no batch 1")
     );
+}
+
+/// As a consumer in C sees it. The iterator is asked once.
+#[test]
+fn a_stream_that_has_failed_repeats_its_error() {
+    let mut items = vec![Err(Error::new(71, "x".repeat(10_000)))].into_iter();
+    let batches = std::iter::from_fn(move || Some(items.next().expect("one call")));
+    let mut raw = ArrayStream::from_batches(schema(), batches)
+        .unwrap()
+        .into_raw();
+    let (mut batch, mut schema) = (Array::default(), Schema::default());
+    let (next, text) = (raw.get_next.unwrap(), raw.get_last_error.unwrap());
+    // SAFETY: the stream is the test's, and so is where the results go.
+    unsafe {
+        assert!(text(&mut raw).is_null() && text(null_mut()).is_null());
+        assert_eq!(next(&mut raw, null_mut()), libc::EINVAL);
+        assert_eq!(next(null_mut(), batch.out()), libc::EINVAL);
+        for _ in 0..2 {
+            assert_eq!(next(&mut raw, batch.out()), 71);
+            assert!(batch.is_released());
+            // It is cut, and ends with "...".
+            assert_eq!(CStr::from_ptr(text(&mut raw)).count_bytes(), 4099);
+        }
+        assert_eq!(raw.get_schema.unwrap()(&mut raw, schema.out()), 0);
+        assert!(text(&mut raw).is_null());
+        drop(ArrayStream::from_raw(raw));
+    }
+}
+
+/// A panic that passed the release would end the process.
+#[test]
+fn an_iterator_that_panics_on_drop_goes_no_further() {
+    struct Bomb;
+    impl Iterator for Bomb {
+        type Item = Result<Array, Error>;
+        fn next(&mut self) -> Option<Self::Item> {
+            None
+        }
+    }
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    drop(ArrayStream::from_batches(schema(), Bomb).unwrap());
 }
 
 #[test]
@@ -165,4 +212,111 @@ fn a_callback_that_is_null_is_an_error() {
         "ArrowArrayStream.get_next: NULL: expected a callback; hint: fix the producer (rule \
          stream.callbacks-set)"
     );
+}
+
+/// A record batch of a list and of a dictionary.
+fn nested() -> SchemaBuilder {
+    let list = SchemaBuilder::new("+l").name("a");
+    let words = SchemaBuilder::new("i").name("b");
+    SchemaBuilder::new("+s")
+        .child(list.child(SchemaBuilder::new("l").name("items")))
+        .child(words.dictionary(SchemaBuilder::new("u")))
+}
+
+/// An array of the same shape, or without one of its parts.
+fn shaped(children: usize, items: usize, dictionaries: usize, null_count: i64) -> Array {
+    let capacity = ArrayCapacity {
+        arrays: children + items + dictionaries,
+        buffers: 0,
+    };
+    let mut builder = ArrayBuilder::new(capacity, ()).unwrap();
+    let values = ArrayValues {
+        null_count,
+        ..ArrayValues::of(2)
+    };
+    let set = |builder: &mut ArrayBuilder<()>, node| {
+        builder.set(node, ArrayValues::of(0), &[]);
+    };
+    builder.set(Node::ROOT, values, &[]);
+    let first = builder.add_children(Node::ROOT, children);
+    (0..children).for_each(|index| set(&mut builder, first.sibling(index)));
+    if items > 0 {
+        let first = builder.add_children(first, items);
+        (0..items).for_each(|index| set(&mut builder, first.sibling(index)));
+    }
+    if dictionaries > 0 {
+        let words = builder.add_dictionary(first.sibling(1));
+        set(&mut builder, words);
+    }
+    builder.finish().unwrap()
+}
+
+#[test]
+fn batch_of_another_type_is_refused() {
+    let fits = || shaped(2, 1, 1, 0);
+    let without_child = || {
+        let mut batch = fits();
+        drop(batch.take_child(1).unwrap());
+        batch
+    };
+    for (schema, batch, why) in [
+        (nested(), shaped(0, 0, 0, 0), "expected 2 children, got 0"),
+        (nested(), shaped(3, 1, 1, 0), "expected 2 children, got 3"),
+        (
+            nested(),
+            shaped(2, 0, 1, 0),
+            r#"field "a": expected 1 children, got 0"#,
+        ),
+        (
+            nested(),
+            shaped(2, 1, 0, 0),
+            r#"field "b": expected a dictionary, got none"#,
+        ),
+        (
+            SchemaBuilder::new("+s")
+                .child(SchemaBuilder::new("+l").child(SchemaBuilder::new("l")))
+                .child(SchemaBuilder::new("i").name("b")),
+            fits(),
+            r#"field "b": expected no dictionary, got one"#,
+        ),
+        (
+            nested(),
+            without_child(),
+            r#"field "b": released or moved out: expected a live struct"#,
+        ),
+    ] {
+        // A union and a list may have null values, and not every producer has counted.
+        let first = shaped(2, 1, 1, -1);
+        let items = if why.contains("no dictionary") {
+            vec![Ok(batch)]
+        } else {
+            vec![Ok(first), Ok(batch)]
+        };
+        let number = items.len() - 1;
+        let stream = ArrayStream::from_batches(schema.build().unwrap(), items).unwrap();
+        let mut reader = stream.into_iter();
+        assert!(reader.by_ref().take(number).all(|batch| batch.is_ok()));
+        let error = reader.next().unwrap().unwrap_err();
+        let text = format!("batch {number}: {why}");
+        assert_eq!((error.code(), error.message()), (libc::EINVAL, &*text));
+    }
+    let list = SchemaBuilder::new("+l").child(SchemaBuilder::new("l"));
+    let mut builder = ArrayBuilder::new(
+        ArrayCapacity {
+            arrays: 1,
+            buffers: 0,
+        },
+        (),
+    )
+    .unwrap();
+    let null = ArrayValues {
+        null_count: 1,
+        ..ArrayValues::of(1)
+    };
+    builder.set(Node::ROOT, null, &[]);
+    let items = builder.add_children(Node::ROOT, 1);
+    builder.set(items, ArrayValues::of(0), &[]);
+    let lists = [Ok(builder.finish().unwrap())];
+    let stream = ArrayStream::from_batches(list.build().unwrap(), lists).unwrap();
+    assert!(stream.into_iter().next().unwrap().is_ok());
 }

@@ -88,6 +88,9 @@ fn a_batch_has_what_was_set() {
         (second.length(), second.null_count(), second.offset()),
         (ROWS, 0, 0)
     );
+    let raw = second.as_raw();
+    assert!(raw.children.is_null() && raw.dictionary.is_null());
+    assert_eq!(batch.as_raw().reserved, [0; 3]);
     log.expect(&[]);
     drop(batch);
     log.expect(&["dropped"]);

@@ -164,6 +164,38 @@ fn a_child_that_does_not_exist_is_refused() {
 }
 
 #[test]
+fn values_out_of_range_are_refused() {
+    let values = |length, null_count, offset| {
+        let mut builder = ArrayBuilder::new(ArrayCapacity::default(), ()).unwrap();
+        let values = ArrayValues {
+            length,
+            null_count,
+            offset,
+        };
+        builder.set(Node::ROOT, values, &[]);
+        builder.finish()
+    };
+    for (length, null_count, offset) in [
+        (-1, 0, 0),
+        (i64::MIN, 0, 0),
+        (1, -2, 0),
+        (1, 2, 0),
+        (1, 0, -1),
+        (1, 0, i64::MIN),
+    ] {
+        refused(
+            values(length, null_count, offset),
+            "array builder: length, offset or null_count out of range: expected 0 or more, \
+             null_count -1 to length",
+        );
+    }
+    for null_count in -1..=1 {
+        assert_eq!(values(1, null_count, 1).unwrap().null_count(), null_count);
+    }
+    assert!(values(i64::MAX, 0, 0).is_ok());
+}
+
+#[test]
 fn requests_in_the_wrong_order_are_refused() {
     let early = "children or dictionary added too early: expected the array to be set before";
     refuses(
@@ -268,6 +300,9 @@ fn an_event_where_none_is_possible_is_refused_and_the_object_dropped() {
     // SAFETY: the array is ours.
     drop(unsafe { DeviceArray::from_raw(error) });
     log.expect(&["dropped"]);
+    for device_type in [ArrowDeviceType::EXT_DEV, ArrowDeviceType(9999)] {
+        assert!(batch_of(columns(&Log::default(), 0), device_type).is_ok());
+    }
     let mut builder = ArrayBuilder::new(ArrayCapacity::default(), columns(&log, 0)).unwrap();
     builder.set(Node::ROOT, NONE, &[]);
     let event = (&raw mut builder.object_mut().event).cast();

@@ -4,8 +4,6 @@
 //! `release.once` of spec/rules/.
 
 mod foreign;
-mod kinds;
-mod script;
 
 mod array_builder;
 mod array_requests;
@@ -16,16 +14,11 @@ mod moved_child;
 mod nesting;
 mod ownership;
 mod rules_abi;
-mod rules_built;
-mod rules_data;
-mod rules_moves;
-mod rules_stream;
 mod safe_sequences;
 mod schema_builder;
 mod schema_copy;
 mod sealed;
 mod shared;
-mod stream_producer;
 mod take_child;
 
 #[cfg(not(miri))]

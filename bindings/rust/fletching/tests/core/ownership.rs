@@ -114,6 +114,7 @@ fn a_released_struct_reads_as_empty() {
     assert!(array.sync_event().is_null() && array.buffers().is_empty());
     assert!(array.children().is_empty() && array.dictionary().is_none());
     assert!(array.take_child(0).is_err() && array.take_dictionary().is_err());
+    assert!(array.attach(1).is_err());
     assert!(array.as_array().is_released());
     assert!(Array::try_from(array).unwrap().is_released());
 
@@ -217,6 +218,11 @@ fn a_device_array_of_an_array_and_back() {
         "array: sync_event not NULL: expected none on cpu",
     );
     log.expect(&["a"]);
+    crate::foreign::refused(
+        Array::try_from(device_array(&log, "b", 0, false)),
+        "array: wrong device type: expected cpu, got cuda",
+    );
+    log.expect(&["a", "b", "event"]);
 }
 
 // --- Attached objects ---------------------------------------------------------------------------

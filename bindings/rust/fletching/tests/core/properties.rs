@@ -2,11 +2,16 @@
 
 //! What holds for any metadata and any foreign text.
 
-use fletching::{encode_metadata, Metadata};
+use std::cell::RefCell;
+use std::ffi::c_char;
+
+use fletching::abi::ArrowArrayStream;
+use fletching::{encode_metadata, ArrayStream, Error, Metadata};
 use proptest::collection::vec;
 use proptest::prelude::{any, Just, ProptestConfig};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
+use crate::foreign::bare_schema;
 use crate::metadata::read;
 
 /// As many cases as the variable PROPTEST_CASES says.
@@ -49,7 +54,7 @@ proptest! {
 
     #[test]
     fn a_foreign_text_can_be_printed(bytes in vec(any::<u8>(), 0..200)) {
-        let shown = crate::kinds::shown(&bytes);
+        let shown = shown(&bytes);
         let bytes = bytes.split(|byte| *byte == 0).next().unwrap();
         prop_assert!(shown.chars().all(|c| !c.is_ascii_control() || c == '\n' || c == '\t'));
         prop_assert!(shown.len() <= 4 * bytes.len());
@@ -64,4 +69,24 @@ proptest! {
 /// Bytes of which blocks are made more often than of any.
 fn prop_byte() -> impl proptest::strategy::Strategy<Value = u8> {
     proptest::prop_oneof![6 => Just(0_u8), 2 => 1_u8..4, 1 => any::<u8>()]
+}
+
+thread_local! {
+    static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
+    TEXT.with_borrow(|text| text.as_ptr().cast())
+}
+
+/// How the text of a foreign stream arrives in an error.
+fn shown(text: &[u8]) -> String {
+    TEXT.set([text, &[0]].concat());
+    let failing = [Err(Error::new(libc::EIO, ""))];
+    let stream = ArrayStream::from_batches(bare_schema(|_| ()), failing).unwrap();
+    let mut raw = stream.into_raw();
+    raw.get_last_error = Some(get_last_error);
+    // SAFETY: the stream is the test's.
+    let mut stream = unsafe { ArrayStream::from_raw(raw) }.into_iter();
+    stream.next().unwrap().unwrap_err().message().into()
 }

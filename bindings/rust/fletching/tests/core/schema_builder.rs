@@ -168,12 +168,6 @@ fn rule_schema_name_utf8() {
 }
 
 #[test]
-fn rule_schema_metadata_null_when_absent() {
-    let schema = field("i").name("").build().unwrap();
-    assert!(schema.as_raw().metadata.is_null());
-}
-
-#[test]
 fn an_empty_name_is_not_null() {
     let schema = field("+s").child(field("i").dictionary(field("u")));
     let schema = schema.build().unwrap();
@@ -185,43 +179,12 @@ fn an_empty_name_is_not_null() {
 }
 
 #[test]
-fn rule_schema_flags_zero_when_absent() {
-    assert_eq!(field("i").flags(0).build().unwrap().as_raw().flags, 0);
-}
-
-#[test]
-fn rule_schema_n_children_set() {
-    let schema = batch();
-    assert_eq!(schema.as_raw().n_children, 2);
-    assert_eq!(schema.children()[0].unwrap().as_raw().n_children, 0);
-}
-
-#[test]
-fn rule_schema_children_count() {
-    let schema = batch();
-    assert_eq!(schema.children().len(), 2);
-    assert!(schema.children().iter().all(Option::is_some));
-}
-
-#[test]
-fn rule_schema_children_null_only_when_none() {
-    let schema = batch();
-    assert!(!schema.as_raw().children.is_null());
-    assert!(schema.children()[0].unwrap().as_raw().children.is_null());
-}
-
-#[test]
-fn rule_schema_dictionary_null_otherwise() {
-    assert!(field("i").build().unwrap().as_raw().dictionary.is_null());
-}
-
-#[test]
-fn rule_schema_release_set() {
-    let schema = batch();
-    let item = schema.children()[1].unwrap().children()[0].unwrap();
-    for live in [&schema, item, item.dictionary().unwrap()] {
-        assert!(live.as_raw().release.is_some());
-    }
+fn what_a_schema_does_not_have_is_null_or_zero() {
+    let schema = field("i").flags(0).build().unwrap();
+    let raw = schema.as_raw();
+    assert!(raw.metadata.is_null() && raw.children.is_null() && raw.dictionary.is_null());
+    assert_eq!((raw.flags, raw.n_children), (0, 0));
+    assert!(raw.release.is_some());
 }
 
 #[test]

@@ -240,6 +240,17 @@ fn a_released_struct_is_refused() {
 }
 
 #[test]
+fn a_schema_without_a_format_is_refused() {
+    let schema = bare_schema(|raw| raw.format = std::ptr::null());
+    let shared = schema.share().unwrap();
+    refused(
+        shared.view(),
+        "view: the struct or a descendant has format NULL",
+    );
+    assert!(shared.try_unwrap().is_ok());
+}
+
+#[test]
 fn what_was_moved_out_is_refused() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 3, false);

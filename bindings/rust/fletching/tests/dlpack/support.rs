@@ -228,7 +228,6 @@ pub struct Foreign {
     pub tensor: DLTensor,
     pub version: DLPackVersion,
     pub flags: u64,
-    pub has_deleter: bool,
     shape: Vec<i64>,
     strides: Vec<i64>,
     deleted: Arc<AtomicUsize>,
@@ -273,7 +272,6 @@ impl Foreign {
             },
             version: DLPackVersion { major: 1, minor: 3 },
             flags: 0,
-            has_deleter: true,
             shape: shape.to_vec(),
             strides: strides.to_vec(),
             deleted: Arc::default(),
@@ -319,7 +317,7 @@ impl Foreign {
         let raw = Box::new(DLManagedTensorVersioned {
             version: self.version,
             manager_ctx,
-            deleter: self.has_deleter.then_some(delete_versioned as _),
+            deleter: Some(delete_versioned),
             flags: self.flags,
             dl_tensor,
         });
@@ -332,7 +330,7 @@ impl Foreign {
         let raw = Box::new(DLManagedTensor {
             dl_tensor,
             manager_ctx,
-            deleter: self.has_deleter.then_some(delete_legacy as _),
+            deleter: Some(delete_legacy),
         });
         // SAFETY: as above.
         unsafe { LegacyDlpackTensor::from_raw(Box::into_raw(raw)) }.unwrap()
