@@ -2,12 +2,12 @@
 
 //! Streams: iterators both ways, errors and their messages, and what a stream refuses.
 
-use fletching::abi::{ArrowArrayStream, ArrowDeviceArray};
+use fletching::abi::{ArrowArrayStream, ArrowDeviceArray, ArrowSchema};
 use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayStream, ArrayValues, ArrowDeviceType, DeviceArray,
     DeviceArrayStream, Error, Node, Options, Schema, SchemaBuilder, StreamReader,
 };
-use std::ffi::CStr;
+use std::ffi::{c_int, CStr};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
@@ -49,7 +49,7 @@ fn an_error_is_the_last_item_and_stays() {
     let batches = [Ok(batch(1)), Err(Error::new(71, "lost\0it")), Ok(batch(2))];
     let stream = DeviceArrayStream::from_batches(schema(), ArrowDeviceType::CPU, batches).unwrap();
     let mut reader = stream.into_iter();
-    assert_eq!(lengths(reader.by_ref()), [1, -71]);
+    assert_eq!(lengths(reader.by_ref().take(3)), [1, -71]);
     let error = reader.schema().unwrap_err();
     assert_eq!((error.code(), error.message()), (71, "lost\\x00it"));
 }
@@ -176,6 +176,26 @@ fn a_batch_on_another_device_is_refused_or_warned_of() {
 }
 
 #[test]
+fn batches_are_in_memory_that_the_devices_of_the_stream_access() {
+    use ArrowDeviceType as Device;
+    for (of_stream, of_batch, is_accessible) in [
+        (Device::CPU, Device::CUDA_HOST, true),
+        (Device::CPU, Device::CUDA_MANAGED, true),
+        (Device::CPU, Device::CUDA, false),
+        (Device::CUDA_MANAGED, Device::CUDA, false),
+        (Device::VPI, Device::CPU, false),
+        (Device::CUDA, Device(9999), false),
+        (Device(9999), Device::CPU, false),
+        (Device(9999), Device(9999), true),
+    ] {
+        let batches = [Ok(on(of_batch, 0))];
+        let stream = DeviceArrayStream::from_batches(schema(), of_stream, batches).unwrap();
+        let batch = stream.into_iter().next().unwrap();
+        assert_eq!(batch.is_ok(), is_accessible, "{of_stream}, {of_batch}");
+    }
+}
+
+#[test]
 fn what_a_stream_needs() {
     let none = || std::iter::empty::<Result<DeviceArray, Error>>();
     let cpu = ArrowDeviceType::CPU;
@@ -193,6 +213,23 @@ fn what_a_stream_needs() {
         .unwrap()
         .unwrap_err();
     assert_eq!(error.message(), "stream: released: expected a live stream");
+}
+
+#[test]
+fn a_schema_that_is_released_is_an_error() {
+    unsafe extern "C" fn leave_empty(_: *mut ArrowArrayStream, _: *mut ArrowSchema) -> c_int {
+        0
+    }
+    let mut raw = ArrayStream::from_batches(schema(), std::iter::empty())
+        .unwrap()
+        .into_raw();
+    raw.get_schema = Some(leave_empty);
+    // SAFETY: a stream that breaks a rule, which the reader has to notice.
+    let mut reader = unsafe { ArrayStream::from_raw(raw) }.into_iter();
+    let text = "get_schema: released schema with return value 0: expected a live schema";
+    assert_eq!(reader.schema().unwrap_err().message(), text);
+    assert_eq!(reader.next().unwrap().unwrap_err().message(), text);
+    assert!(reader.next().is_none());
 }
 
 #[test]

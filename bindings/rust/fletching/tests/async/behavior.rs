@@ -263,6 +263,7 @@ fn bad_items_are_errors_of_the_stream() {
     let metadata = AsyncBatch::from(batch(1)).with_metadata(vec![0; 5]);
     for (item, code, expected) in [
         (Ok(metadata), EINVAL, "metadata: bytes after the last pair"),
+        (Ok(on_cuda().into()), EINVAL, ON_CUDA),
         (
             Err(Error::new(71, "")),
             71,

@@ -28,6 +28,17 @@ pub fn batch(length: i32) -> DeviceArray {
     Array::from((0..length).collect::<Vec<_>>()).into()
 }
 
+/// On another device than the stream, and the error of both sides.
+pub fn on_cuda() -> DeviceArray {
+    let mut raw = batch(1).into_raw();
+    raw.device_type = ArrowDeviceType::CUDA;
+    // SAFETY: no code reads the array.
+    unsafe { DeviceArray::from_raw(raw) }
+}
+
+pub const ON_CUDA: &str = "batch: device_type differs from the stream's: expected cpu, got cuda \
+                           (rule async-producer.one-device-type)";
+
 /// Counts what is alive.
 #[derive(Clone, Default)]
 pub struct Live(pub Arc<AtomicUsize>);
