@@ -138,7 +138,7 @@ fn on(device_type: ArrowDeviceType, reserved: i64) -> DeviceArray {
 }
 
 #[test]
-fn a_batch_on_another_device_is_refused_or_warned_of() {
+fn rule_device_stream_one_device_type() {
     let on_cuda = |found: DeviceArray, options: Options| {
         // The producer's own check would warn of nothing: it drops warnings.
         let stream =
@@ -176,7 +176,7 @@ fn a_batch_on_another_device_is_refused_or_warned_of() {
 }
 
 #[test]
-fn batches_are_in_memory_that_the_devices_of_the_stream_access() {
+fn rule_device_stream_result_accessible() {
     use ArrowDeviceType as Device;
     for (of_stream, of_batch, is_accessible) in [
         (Device::CPU, Device::CUDA_HOST, true),

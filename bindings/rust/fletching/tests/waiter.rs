@@ -281,7 +281,7 @@ fn an_array_of_the_host_is_released_at_once() {
 }
 
 #[test]
-fn an_event_without_a_way_to_wait_is_an_error() {
+fn rule_sync_event_waited_before_access() {
     for (device, why) in [
         (ArrowDeviceType::METAL, "hint: register a waiter"),
         (

@@ -164,7 +164,7 @@ fn a_child_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn values_out_of_range_are_refused() {
+fn rule_array_null_count_range() {
     let values = |length, null_count, offset| {
         let mut builder = ArrayBuilder::new(ArrayCapacity::default(), ()).unwrap();
         let values = ArrayValues {
@@ -292,7 +292,7 @@ fn impossible_capacities_are_errors() {
 }
 
 #[test]
-fn an_event_where_none_is_possible_is_refused_and_the_object_dropped() {
+fn rule_sync_event_null_where_none() {
     let log = Log::default();
     let error = batch_of(columns(&log, 1), ArrowDeviceType::CPU)
         .unwrap()

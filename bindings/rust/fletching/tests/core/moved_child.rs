@@ -90,7 +90,7 @@ fn orders() -> Vec<[usize; 4]> {
 }
 
 #[test]
-fn memory_and_event_are_freed_with_the_last_struct() {
+fn rule_sync_event_destroyed_by_release() {
     assert_eq!(orders().len(), 24);
     for as_c_does in [false, true] {
         for order in orders() {

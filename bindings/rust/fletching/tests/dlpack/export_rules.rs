@@ -50,7 +50,7 @@ fn flags(access: Access) -> u64 {
 }
 
 #[test]
-fn flags_say_how_the_memory_may_be_used() {
+fn rule_dlpack_managed_copied_flag() {
     let writable = Access::Writable(exclusive());
     assert_eq!((flags(writable), flags(Access::default())), (0, 1));
     let copied = flags(Access::Copied(exclusive()));
