@@ -55,7 +55,7 @@ fn play(subject: &Subject, group: &str) -> Vec<Fault> {
     // The suite has one run at a time in a process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    #[cfg(all(target_pointer_width = "64", unix))]
+    #[cfg(all(feature = "runtime", target_pointer_width = "64", unix))]
     for name in ["libcuda.so.1", "libamdhip64.so.7"] {
         fletching_testing::library::load_stand_in(name);
     }
