@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use fletching::{
-    ArrowDeviceType, AsyncBatch, AsyncOffer, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray,
-    Error,
+    encode_metadata, ArrowDeviceType, AsyncBatch, AsyncOffer, AsyncOptions, AsyncProducer,
+    AsyncStream, DeviceArray, Error, Metadata,
 };
 use futures_core::Stream;
 use libc::{ECANCELED, EINVAL, EIO, ENODATA};
@@ -258,6 +258,46 @@ fn an_error_is_not_skipped() {
     };
     assert_eq!(error.code(), EIO);
     assert!(!stream.skip_batch());
+}
+
+#[test]
+fn rule_async_task_null_drops() {
+    let (peer, mut stream) = open(9);
+    peer.task(1);
+    assert!(stream.skip_batch() && !stream.skip_batch());
+    assert_eq!(peer.calls(), "request 9, drop 1");
+    peer.end();
+    peer.release();
+}
+
+#[test]
+fn rule_async_producer_metadata_lives() {
+    let peer = ConsumerPeer::new();
+    let block = encode_metadata([(&b"key"[..], &b"value"[..])]).unwrap();
+    let sending = producer(endless(0)).metadata(block).send(peer.owner());
+    // SAFETY: the object lives as long as the future.
+    let metadata = unsafe { Metadata::read((*peer.producer()).additional_metadata).unwrap() };
+    assert_eq!(metadata.get(b"key"), Some(&b"value"[..]));
+    drop(sending);
+}
+
+/// What the object keeps alive is gone with the future, and not before.
+#[test]
+fn rule_async_producer_freed_by_producer() {
+    let (live, peer) = (Live::default(), ConsumerPeer::new());
+    let kept = Arc::new(());
+    let held = Arc::clone(&kept);
+    let made = AsyncBatch::made(move || {
+        drop(held);
+        Ok(batch(1))
+    });
+    let source = items([Ok(made), Ok(live.batch(2).into())]);
+    let mut sending = Hand::new(producer(source).send(peer.owner()));
+    sending.run();
+    peer.cancel();
+    assert_eq!((Arc::strong_count(&kept), live.count()), (2, 1));
+    assert!(sending.run().is_ready());
+    assert_eq!((Arc::strong_count(&kept), live.count()), (1, 0));
 }
 
 /// What panics when it is dropped.
