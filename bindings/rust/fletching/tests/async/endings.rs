@@ -281,7 +281,7 @@ fn rule_async_producer_metadata_lives() {
     drop(sending);
 }
 
-/// What the object keeps alive is gone with the future, and not before.
+/// The object is freed with the future, and not before.
 #[test]
 fn rule_async_producer_freed_by_producer() {
     let (live, peer) = (Live::default(), ConsumerPeer::new());
