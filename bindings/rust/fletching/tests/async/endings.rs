@@ -4,9 +4,11 @@
 
 use std::error::Error as _;
 use std::pin::Pin;
+use std::ptr::null;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use fletching::abi::{ArrowAsyncDeviceStreamHandler as Handler, ArrowAsyncTask};
 use fletching::{
     encode_metadata, ArrowDeviceType, AsyncBatch, AsyncOffer, AsyncOptions, AsyncProducer,
     AsyncStream, DeviceArray, Error, Metadata,
@@ -258,6 +260,21 @@ fn an_error_is_not_skipped() {
     };
     assert_eq!(error.code(), EIO);
     assert!(!stream.skip_batch());
+}
+
+#[test]
+fn rule_async_task_extract_set() {
+    let (peer, mut stream) = open(1);
+    let mut task = ArrowAsyncTask::zeroed();
+    // SAFETY: the handler is not released.
+    let code = unsafe { Handler::call_on_next_task(peer.handler, &raw mut task, null()) };
+    assert_eq!(code, Some(EINVAL));
+    peer.release();
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    let text = "task.extract_data: NULL: expected a callback";
+    assert_eq!(error.message(), text);
 }
 
 #[test]

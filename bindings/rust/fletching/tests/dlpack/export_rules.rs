@@ -9,6 +9,21 @@ use fletching::ArrowDeviceType;
 use libc::EINVAL;
 
 #[test]
+fn rule_dlpack_data_null_when_empty() {
+    let exported = Data::new("i", 0).offset(2).exported(options());
+    let tensor = exported.tensor().unwrap();
+    assert!(tensor.data.is_null() && tensor.byte_offset == 0);
+    let exported = Data::list(0, 3, Data::new("i", 0)).exported(options());
+    let tensor = exported.tensor().unwrap();
+    assert!(tensor.data.is_null());
+    assert_eq!(shape(tensor), [3, 0]);
+    let parameters = r#"{"shape":[4294967296,0,4294967296]}"#;
+    let huge = Data::list(0, i64::MAX, Data::new("i", 0))
+        .extension("arrow.fixed_shape_tensor", parameters);
+    assert!(huge.exported(options()).tensor().unwrap().data.is_null());
+}
+
+#[test]
 fn rule_dlpack_data_aligned() {
     for offset in 0..20 {
         let exported = Data::new("i", 4)
