@@ -2,7 +2,7 @@
 
 //! Streams: iterators both ways, errors and their messages, and what a stream refuses.
 
-use fletching::abi::{ArrowArrayStream, ArrowDeviceArray, ArrowSchema};
+use fletching::abi::{ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema};
 use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayStream, ArrayValues, ArrowDeviceType, DeviceArray,
     DeviceArrayStream, Error, Node, Options, Schema, SchemaBuilder, StreamReader,
@@ -73,16 +73,17 @@ fn a_stream_that_has_failed_repeats_its_error() {
     let mut raw = ArrayStream::from_batches(schema(), batches)
         .unwrap()
         .into_raw();
-    let (mut batch, mut schema) = (Array::default(), Schema::default());
+    let (mut batch, mut schema) = (ArrowArray::zeroed(), Schema::default());
     let (next, text) = (raw.get_next.unwrap(), raw.get_last_error.unwrap());
     // SAFETY: the stream is the test's, and so is where the results go.
     unsafe {
         assert!(text(&mut raw).is_null() && text(null_mut()).is_null());
         assert_eq!(next(&mut raw, null_mut()), libc::EINVAL);
-        assert_eq!(next(null_mut(), batch.out()), libc::EINVAL);
+        assert_eq!(next(null_mut(), &mut batch), libc::EINVAL);
         for _ in 0..2 {
-            assert_eq!(next(&mut raw, batch.out()), 71);
-            assert!(batch.is_released());
+            batch.length = 7; // of an earlier array
+            assert_eq!(next(&mut raw, &mut batch), 71);
+            assert!(batch.is_released() && batch.length == 0);
             // It is cut, and ends with "...".
             assert_eq!(CStr::from_ptr(text(&mut raw)).count_bytes(), 4099);
         }
@@ -230,6 +231,19 @@ fn a_schema_that_is_released_is_an_error() {
     assert_eq!(reader.schema().unwrap_err().message(), text);
     assert_eq!(reader.next().unwrap().unwrap_err().message(), text);
     assert!(reader.next().is_none());
+}
+
+#[test]
+fn an_error_without_get_last_error_has_no_text() {
+    let failing = [Err(Error::new(71, "lost"))];
+    let mut raw = ArrayStream::from_batches(schema(), failing)
+        .unwrap()
+        .into_raw();
+    raw.get_last_error = None;
+    // SAFETY: a stream that breaks a rule, which the reader has to notice.
+    let mut reader = unsafe { ArrayStream::from_raw(raw) }.into_iter();
+    let error = reader.next().unwrap().unwrap_err();
+    assert_eq!((error.code(), error.message()), (71, ""));
 }
 
 #[test]
