@@ -125,6 +125,7 @@ groups! {
     catalogue_arrays = "catalogue-arrays";
     catalogue_streams = "catalogue-streams";
     events = "events";
+    devices = "devices";
 }
 
 #[test]

@@ -9,7 +9,7 @@ use fletching::abi::{
     ArrowArrayStream, ArrowAsyncDeviceStreamHandler, ArrowDeviceArray, ArrowDeviceArrayStream,
     ArrowSchema, DLManagedTensor, DLManagedTensorVersioned,
 };
-use fletching::Error;
+use fletching::{ArrowDeviceType, Error};
 use fletching_testing::message::Message;
 
 use crate::values;
@@ -72,6 +72,38 @@ pub struct Subject {
     pub wait_on: Option<WithStream>,
     pub export_with_event: Option<WithStream>,
     pub release_after: Option<WithStream>,
+    pub use_vulkan: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            *mut c_void,
+            *mut c_void,
+            u32,
+            unsafe extern "C" fn(),
+            *mut Message,
+        ) -> c_int,
+    >,
+    pub register_waiter: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            ArrowDeviceType,
+            *const ForeignWaiter,
+            *mut Message,
+        ) -> c_int,
+    >,
+    /// Of the traces, which async_replay plays.
+    pub producer: *const c_void,
+    pub consumer: *const c_void,
+}
+
+/// `struct FletchingWaiter`
+#[repr(C)]
+pub struct ForeignWaiter {
+    pub synchronize: unsafe extern "C" fn(*mut c_void, *mut c_void, i64, *mut Message) -> c_int,
+    pub wait_on:
+        unsafe extern "C" fn(*mut c_void, *mut c_void, i64, *mut c_void, *mut Message) -> c_int,
+    pub ready:
+        unsafe extern "C" fn(*mut c_void, *mut c_void, i64, *mut c_int, *mut Message) -> c_int,
+    pub context: *mut c_void,
 }
 
 /// Runs `body`; an error becomes the code and the message. A panic has a code that is wrong.
@@ -304,8 +336,75 @@ mod streams {
 #[cfg(feature = "runtime")]
 mod events {
     use super::*;
-    use fletching::runtime::Stream;
+    use fletching::runtime::{Stream, SyncEvent, VulkanContext, Waiter};
     use fletching::DeviceArray;
+    use std::ptr::null_mut;
+    use std::sync::Mutex;
+
+    static VULKAN: Mutex<Option<VulkanContext>> = Mutex::new(None);
+
+    /// The suite's context for an array on Vulkan.
+    fn vulkan(array: &DeviceArray) -> Option<VulkanContext> {
+        let is_vulkan = array.device_type() == ArrowDeviceType::VULKAN;
+        is_vulkan.then(|| VULKAN.lock().unwrap().expect("use_vulkan comes first"))
+    }
+
+    function!(
+        use_vulkan,
+        |device: *mut c_void,
+         queue: *mut c_void,
+         set_stages: u32,
+         functions: unsafe extern "C" fn()| {
+            let context = VulkanContext::new(device)
+                .with_queues(queue, queue, set_stages)
+                .with_device_functions(functions);
+            *VULKAN.lock().unwrap() = Some(context);
+            Ok(())
+        }
+    );
+
+    struct Registered(&'static ForeignWaiter);
+
+    // SAFETY: any thread may call a waiter.
+    unsafe impl Send for Registered {}
+    // SAFETY: as above.
+    unsafe impl Sync for Registered {}
+
+    fn result(code: c_int) -> Result<(), Error> {
+        match code {
+            0 => Ok(()),
+            code => Err(Error::new(code, "the suite's waiter")),
+        }
+    }
+
+    impl Waiter for Registered {
+        fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
+            let (of, event, id) = (self.0, event.as_ptr(), event.device_id());
+            // SAFETY: the event is of the waiter's device type.
+            result(unsafe { (of.synchronize)(of.context, event, id, null_mut()) })
+        }
+
+        fn wait_on(&self, event: &SyncEvent<'_>, stream: &Stream) -> Result<(), Error> {
+            let (of, event, id) = (self.0, event.as_ptr(), event.device_id());
+            // SAFETY: as above.
+            result(unsafe { (of.wait_on)(of.context, event, id, stream.as_ptr(), null_mut()) })
+        }
+
+        fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
+            let (of, event, id) = (self.0, event.as_ptr(), event.device_id());
+            let mut ready = 0;
+            // SAFETY: as above.
+            let code = unsafe { (of.ready)(of.context, event, id, &mut ready, null_mut()) };
+            result(code).map(|()| ready != 0)
+        }
+    }
+
+    function!(
+        register_waiter,
+        |device_type: ArrowDeviceType, waiter: *const ForeignWaiter| {
+            fletching::runtime::register_waiter(device_type, Registered(&*waiter))
+        }
+    );
 
     /// Moves an array in for a call, and back.
     unsafe fn lend<T>(
@@ -326,17 +425,27 @@ mod events {
     }
 
     function!(synchronize, |array: *mut ArrowDeviceArray| {
-        lend(array, |array| array.synchronize())
+        lend(array, |array| match vulkan(array) {
+            Some(context) => array.synchronize_vulkan(&context),
+            None => array.synchronize(),
+        })
     });
 
     function!(is_ready, |array: *mut ArrowDeviceArray, ready: *mut i32| {
-        *ready = lend(array, |array| array.is_ready())?.into();
+        let is_ready = lend(array, |array| match vulkan(array) {
+            Some(context) => array.is_ready_vulkan(&context),
+            None => array.is_ready(),
+        });
+        *ready = is_ready?.into();
         Ok(())
     });
 
     function!(wait_on, |array: *mut ArrowDeviceArray,
                         handle: *mut c_void| {
-        lend(array, |array| array.wait_on(&stream(array, handle)))
+        lend(array, |array| match vulkan(array) {
+            Some(context) => array.wait_on_vulkan(&context, handle),
+            None => array.wait_on(&stream(array, handle)),
+        })
     });
 
     function!(
@@ -391,6 +500,10 @@ pub fn subjects() -> [Subject; 2] {
         wait_on: of!("runtime", events::wait_on),
         export_with_event: of!("runtime", events::export_with_event),
         release_after: of!("runtime", events::release_after),
+        use_vulkan: of!("runtime", events::use_vulkan),
+        register_waiter: of!("runtime", events::register_waiter),
+        producer: std::ptr::null(),
+        consumer: std::ptr::null(),
     };
     let moves = Subject {
         name: c"rust-moves".as_ptr(),
