@@ -13,7 +13,7 @@ use std::thread;
 use fletching::runtime::{pending_releases, OnCapture, PendingReleases, Stream};
 use fletching::{ArrowDeviceType, DeviceArray};
 
-use gpu::api::{Api, Gated};
+use gpu::api::{Api, Cuda, Gated};
 use gpu::error;
 use gpu::released::{array, counted, empty, Releases};
 
@@ -135,6 +135,22 @@ fn released_arrays_are_refused<A: Api>() {
         .wait_on(&Stream::legacy(ArrowDeviceType::CPU))
         .unwrap(); // nothing to wait for
     assert!(empty.is_ready().unwrap());
+    gated.end();
+}
+
+/// The pointer is that of a handle, which is an event.
+#[test]
+fn rule_sync_event_type_of_table() {
+    let _alone = gpu::alone();
+    let gated = Gated::<Cuda>::new(0);
+    for address in [42, 0x0007_0000_0000_0001] {
+        let array = Cuda::array_with(std::ptr::without_provenance_mut(address));
+        assert_eq!(error(array.is_ready()).code(), libc::EINVAL);
+    }
+    let mut handle = std::ptr::null_mut();
+    let array = Cuda::array_with(&mut handle);
+    let error = error(array.wait_on(&gated.consumer()));
+    assert!(error.message().contains("the handle is NULL"), "{error}");
     gated.end();
 }
 

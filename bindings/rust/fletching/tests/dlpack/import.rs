@@ -198,7 +198,7 @@ fn strides_that_are_never_taken_are_ignored() {
 }
 
 #[test]
-fn gaps_are_refused() {
+fn rule_dlpack_import_copy_false() {
     for (shape, strides) in [
         (&[3][..], &[2][..]),
         (&[3], &[-1]),
@@ -215,7 +215,7 @@ fn gaps_are_refused() {
 }
 
 #[test]
-fn gaps_are_copied_when_asked() {
+fn rule_dlpack_import_copy_none() {
     let last = values().wrapping_byte_add(16);
     let backwards = Foreign::new(INT32, last, &[3], &[-2]);
     let result = imported(&backwards, copies());

@@ -5,7 +5,7 @@
 use crate::imported::*;
 use crate::support::*;
 use fletching::abi::{
-    DLDataTypeCode as Code, DLPACK_FLAG_BITMASK_IS_COPIED,
+    DLDataTypeCode as Code, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED,
     DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, DLPACK_FLAG_BITMASK_READ_ONLY,
 };
 use fletching::ArrowDeviceType;
@@ -83,4 +83,13 @@ fn rule_dlpack_import_zero_copy() {
     let result = imported(&Foreign::int32(&[2, 3], &[]), copies());
     assert_eq!(leaf(&result).2, values());
     assert!(!result.copied);
+}
+
+#[test]
+fn rule_dlpack_import_same_device() {
+    for device in DEVICES {
+        let tensor = Foreign::int32(&[2], &[]).on(device.device_type.0, 1);
+        let array = imported(&tensor, shared()).array;
+        assert_eq!(array.device_type(), device.device_type);
+    }
 }
