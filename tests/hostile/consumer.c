@@ -111,7 +111,9 @@ static void PlayArray(int32_t behaviour, struct ArrowArray* array) {
       RunOnFreshThread(ReleaseArray, array);
       return;
     case kChildInPlace:
+      AllowReleaseInPlace(1);
       if (count > 0) ReleaseArray(array->children[0]);
+      AllowReleaseInPlace(0);
       ReleaseArray(array);
       return;
     case kChildrenFirst:

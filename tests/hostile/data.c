@@ -109,10 +109,15 @@ static void DropArrayBlock(void* object) {
   if (atomic_fetch_sub(&block->users, 1) == 1) free(block);
 }
 
+static atomic_int in_place_allowed;
+
+void AllowReleaseInPlace(int is_allowed) { in_place_allowed = is_allowed; }
+
 static void ReleaseArrayChild(struct ArrowArray* array) {
   struct ArrayBlock* block = FindId(array->private_data, "release of a child array");
   if (block == NULL) return;
-  if (IsInPlace(array, block->children, sizeof block->children) && !block->releases_children) {
+  if (IsInPlace(array, block->children, sizeof block->children) && !block->releases_children &&
+      !in_place_allowed) {
     Mistake("release of a child array was called in its parent");
   }
   if (CloseId(array->private_data, "release of a child array")) array->release = NULL;

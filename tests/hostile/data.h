@@ -21,6 +21,8 @@ void ReleaseSchemaAndForget(struct ArrowSchema* schema);
 void ReleaseSchemaChildInPlace(struct ArrowSchema* child);
 void ReleaseArrayAndForget(struct ArrowArray* array);
 void ReleaseArrayChildInPlace(struct ArrowArray* child);
+/* For a consumer of the peer, whose own mistake it is. */
+void AllowReleaseInPlace(int is_allowed);
 
 /* A list in a list, kDepth times. Only the outermost one is counted. */
 int MakeDeepSchema(struct ArrowSchema* out);
