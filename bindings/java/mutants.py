@@ -47,7 +47,7 @@ class Run:
 # What few but the tests behind a gate reach. Each is in a JVM of its own, where there is no mutant:
 # for these they are in the JVM of the mutant.
 GATED = ("Opencl", "VulkanContext")
-WITH_GATE = "*.FfmGatedTest,*.FfmPretended*Test,*.FfmWaitersTest"
+WITH_GATE = "*.FfmConformanceTest,*.FfmGatedTest,*.FfmPretended*Test,*.FfmWaitersTest"
 CHILDREN = "*.*GatedTest,*.*StandinLibrariesTest,*.*LoadersTest"
 STORM = "*.*StormTest"  # takes long
 FFM = "io.github.fletching.abi.*Test,io.github.fletching.ffm.*Test"

@@ -21,6 +21,7 @@ import java.util.stream.Stream;
 public final class Conformance {
   static final int CHECKS_SCHEMAS = 1;
   static final int CHECKS_FORMATS = 2;
+  static final int CHECKS_ARRAYS = 4;
 
   private static final Functions C = NativeLibraries.load("conformance", Functions.class);
 
@@ -34,7 +35,7 @@ public final class Conformance {
         Subject subject, Options options, LongByReference wrong, Pointer message);
   }
 
-  /** Takes a struct in and hands out another, or hands it to a handler. */
+  /** Takes a struct in and hands out another, or hands it to a handler or a stream. */
   public interface Passage extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, long in, long out, Pointer message);
@@ -52,6 +53,12 @@ public final class Conformance {
     int call(Pointer context, Pointer connect, Pointer connectContext, long out, Pointer message);
   }
 
+  /** Uses an array in place. */
+  public interface Use extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, long array, Pointer message);
+  }
+
   /** FletchingSubject. A function that is null is not supported. */
   @Structure.FieldOrder({
     "size",
@@ -66,7 +73,12 @@ public final class Conformance {
     "tensor",
     "legacyTensor",
     "receive",
-    "send"
+    "send",
+    "synchronize",
+    "isReady",
+    "waitOn",
+    "exportWithEvent",
+    "releaseAfter"
   })
   public static final class Subject extends Structure {
     public long size;
@@ -82,6 +94,11 @@ public final class Conformance {
     public Passage legacyTensor;
     public Receive receive;
     public Passage send; // to a handler
+    public Use synchronize;
+    public Passage isReady; // to an int
+    public Passage waitOn; // the others with a stream
+    public Passage exportWithEvent;
+    public Passage releaseAfter;
 
     Subject(String name, int promises) {
       this.name = name;

@@ -14,6 +14,7 @@ import io.github.fletching.AsyncDeviceStreams;
 import io.github.fletching.BatchStream;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
+import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
@@ -33,6 +34,7 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
@@ -51,7 +53,7 @@ final class ConformanceSubject {
   private ConformanceSubject() {}
 
   static Subject views() {
-    Subject subject = new Subject("java", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
+    Subject subject = withEvents("java", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
     subject.schema = passage(ConformanceSubject::viewSchema);
     subject.array =
         (context, schema, array, outSchema, out, message) ->
@@ -92,7 +94,8 @@ final class ConformanceSubject {
   }
 
   static Subject builders() {
-    Subject subject = new Subject("java-builders", Conformance.CHECKS_SCHEMAS);
+    Subject subject =
+        withEvents("java-builders", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_ARRAYS);
     subject.schema = passage(ConformanceSubject::copySchema);
     subject.array =
         (context, schema, array, outSchema, out, message) ->
@@ -265,6 +268,44 @@ final class ConformanceSubject {
     try (Shared<DeviceArray> parent = DeviceArray.wrap(array).share()) {
       parent.column(clamped(index)).moveTo(out);
     }
+  }
+
+  // --- Events
+
+  private static Subject withEvents(String name, int promises) {
+    Subject subject = new Subject(name, promises);
+    subject.synchronize =
+        (context, array, message) -> answer(message, () -> borrow(array, DeviceArray::synchronize));
+    subject.isReady =
+        passage(
+            (array, ready) ->
+                borrow(array, owner -> new Pointer(ready).setInt(0, owner.isReady() ? 1 : 0)));
+    subject.waitOn =
+        passage((array, stream) -> borrow(array, owner -> owner.waitOn(on(owner, stream))));
+    subject.exportWithEvent =
+        passage(
+            (array, stream) -> borrow(array, owner -> owner.exportWithEvent(on(owner, stream))));
+    subject.releaseAfter =
+        passage(
+            (array, stream) -> {
+              DeviceArray owner = DeviceArray.wrap(array);
+              owner.releaseAfter(on(owner, stream));
+            });
+    return subject;
+  }
+
+  /** Moves an array in for a call, and back. */
+  private static void borrow(long array, Consumer<DeviceArray> call) {
+    DeviceArray owner = DeviceArray.wrap(array);
+    try {
+      call.accept(owner);
+    } finally {
+      owner.moveTo(array);
+    }
+  }
+
+  private static DeviceStream on(DeviceArray array, long stream) {
+    return DeviceStream.of(array.deviceType(), stream);
   }
 
   // --- Streams

@@ -17,16 +17,17 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The conformance suite on the library: broken structs, the corpus and the catalogue. */
+/** The conformance suite on the library: broken structs, the corpus, the catalogue and events. */
 @Timeout(300)
 @ExtendWith(NothingLeft.class)
 public abstract class ConformanceSuite {
+  private static final String EVENTS = "events";
   // AsyncTracesSuite plays the traces.
   private static final Set<String> UNSUPPORTED =
-      Set.of("tensors", "legacy-tensors", "events", "producer-traces", "consumer-traces");
+      Set.of("tensors", "legacy-tensors", "producer-traces", "consumer-traces");
 
   static Stream<String> groups() {
-    return Conformance.groups();
+    return Conformance.groups().filter(group -> !group.equals(EVENTS));
   }
 
   private static void play(Subject subject, String group) {
@@ -47,6 +48,23 @@ public abstract class ConformanceSuite {
   @MethodSource("groups")
   void buildersConform(String group) {
     play(ConformanceSubject.builders(), group);
+  }
+
+  /** In a process of its own: the producer looks for a driver once. */
+  @Test
+  void eventsConform() {
+    Child.run(this, "playEvents");
+  }
+
+  void playEvents() {
+    Gpu.cuda("standin");
+    Gpu.hip("standin");
+    for (Subject subject : List.of(ConformanceSubject.views(), ConformanceSubject.builders())) {
+      Results results = Conformance.run(subject, EVENTS, null);
+      results.counts.remove("absent");
+      assertEquals("", String.join("\n", results.wrong));
+      assertEquals(Set.of("right"), results.counts.keySet());
+    }
   }
 
   @Test

@@ -15,7 +15,6 @@ import io.github.fletching.testing.Producer;
  * consumer that has waited for nothing.
  */
 final class Gate {
-  static final int OLD = GatedProducer.OLD;
   static final int NEW = GatedProducer.NEW;
   private static final String CASE = "record_batch";
   private static final Producer PRODUCER = new Producer();

@@ -9,29 +9,23 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
-import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
-import com.sun.jna.Pointer;
-import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.VulkanContext;
-import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.GatedProducer;
-import io.github.fletching.testing.GatedProducer.Queue;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Arrays of the reference producer, behind its gate, in processes of their own: CUDA and ROCm on
- * the stand-ins, OpenCL and Vulkan on the first device of the machine.
+ * Arrays of the reference producer behind its gate, in processes of their own: what the group
+ * "events" of ConformanceSuite does not play.
  */
 public abstract class GatedSuite {
   private static final int ENOENT = 2;
   private static final int EIO = 5;
-  private static final int EINVAL = 22;
   private static final int ENOTSUP = 95;
   private static final String NO_DEVICE = "there is no such device";
 
@@ -45,92 +39,6 @@ public abstract class GatedSuite {
       System.exit(0);
     }
     return new Gate(backend);
-  }
-
-  private static void waitBehindTheGate(Gate gate) {
-    assertFalse(gate.array.isReady());
-    gate.read();
-    gate.verify(Gate.OLD); // the negative control: without a wait the old data is read
-
-    gate.array.waitOn(gate.stream()); // it has returned, and the gate is shut
-    gate.read();
-    assertFalse(gate.isIdle());
-    assertFalse(gate.array.isReady());
-    gate.open();
-    gate.verify(Gate.NEW);
-    gate.array.synchronize();
-    assertTrue(gate.array.isReady());
-    gate.end();
-  }
-
-  /** A consumer's queue is blocked behind the gate: the array has to live until that is open. */
-  private static void outliveTheWork(String backend) {
-    Gate gate = gate(backend);
-    DeviceType type = gate.array.deviceType();
-    gate.array.waitOn(gate.stream());
-    gate.read();
-    long live = Gate.liveArrays();
-    gate.array.releaseAfter(gate.stream());
-    // One that need not wait overtakes it: the reaper has looked at both by then.
-    try (Queue other = new Queue(backend)) {
-      Releases free = new Releases();
-      free.array(type).releaseAfter(DeviceStream.of(type, other.handle()));
-      free.waitFor(1);
-    }
-    assertFalse(gate.isIdle());
-    assertEquals(live, Gate.liveArrays());
-    assertEquals(1, DeviceArray.pendingReleases().pending());
-    gate.open();
-    gate.verify(Gate.NEW); // its memory is still valid, or the stand-in breaks the context
-    gate.end();
-  }
-
-  @Test
-  void eventsOfCudaAndRocm() {
-    onGate("cudaAndRocmBehindTheGate");
-  }
-
-  void cudaAndRocmBehindTheGate() {
-    Gpu.cuda("standin");
-    Gpu.hip("standin");
-    for (String backend : List.of("cuda", "cuda_managed", "rocm")) {
-      waitBehindTheGate(gate(backend));
-      outliveTheWork(backend);
-    }
-  }
-
-  @Test
-  void eventsOfOpencl() {
-    onGate("openclBehindTheGate");
-  }
-
-  void openclBehindTheGate() {
-    waitBehindTheGate(gate("opencl"));
-    outliveTheWork("opencl");
-    Gate gate = gate("opencl");
-    assertFails(
-        EINVAL,
-        () -> gate.array.waitOn(DeviceStream.of(DeviceType.OPENCL, 0)),
-        "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue");
-    assertFails(
-        EINVAL,
-        () -> gate.array.waitOn(DeviceStream.of(DeviceType.CUDA, 0)),
-        "expected one of opencl, got one of cuda");
-
-    // A queue on the same device, of a context of its own.
-    NativeLibrary cl = NativeLibrary.getInstance("libOpenCL.so.1");
-    Memory device = new Memory(8);
-    long queue = gate.stream().handle();
-    call(cl, "clGetCommandQueueInfo", queue, 0x1091, 8, Pointer.nativeValue(device), 0);
-    long context = call(cl, "clCreateContext", 0, 1, Pointer.nativeValue(device), 0, 0, 0);
-    long other = call(cl, "clCreateCommandQueue", context, device.getLong(0), 0, 0);
-    assertFails(
-        EINVAL,
-        () -> gate.array.waitOn(DeviceStream.of(DeviceType.OPENCL, other)),
-        "wait_on: cl_context of the queue differs from the event's");
-    call(cl, "clReleaseCommandQueue", other);
-    call(cl, "clReleaseContext", context);
-    gate.end();
   }
 
   private static long call(NativeLibrary library, String name, long... arguments) {

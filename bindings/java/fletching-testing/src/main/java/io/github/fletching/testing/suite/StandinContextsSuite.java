@@ -30,40 +30,25 @@ public abstract class StandinContextsSuite {
   private static final int EINVAL = 22;
 
   @Test
-  void operationsKeepTheCurrentContext() {
-    onBoth(
-        (gpu, gated) -> {
-          gpu.recordEvent(gated.event, gated.producer);
-          DeviceArray incoming = awaited(gpu.type, gated.event);
-          long first = gpu.current();
-          gpu.openDevice(1);
-          long second = gpu.current();
-          assertNotEquals(first, second);
-          long other = gpu.makeStream();
-          DeviceArray array = new Releases().array(gpu.type);
-          List<Runnable> steps =
-              List.of(
-                  () -> incoming.waitOn(gated.ofConsumer()),
-                  () -> incoming.waitOn(gpu.stream(other)),
-                  incoming::synchronize,
-                  incoming::isReady,
-                  () -> array.exportWithEvent(gated.ofProducer()),
-                  array::close);
-          for (Runnable step : steps) {
-            step.run();
-            assertEquals(second, gpu.current());
-          }
-          if (!gpu.isCuda) { // the way back fails, as it may with an earlier error
-            gpu.setFault("hipSetDevice:2:" + gpu.error);
-            assertFails(EIO, () -> incoming.waitOn(gated.ofConsumer()), "hipSetDevice");
-            gpu.resetFaults();
-            assertEquals(second, gpu.current());
-          }
-          gpu.destroyStream(other);
-          gpu.closeDevice(1);
-          assertEquals(first, gpu.current());
-          incoming.close();
-        });
+  void theDeviceIsSetOnlyWhereItIsAnother() {
+    Gpu hip = Gpu.hip("standin");
+    Gpu.Gated gated = hip.new Gated();
+    hip.recordEvent(gated.event, gated.producer);
+    DeviceArray incoming = awaited(hip.type, gated.event);
+    long calls = hip.calls("hipSetDevice");
+    incoming.waitOn(gated.ofConsumer());
+    assertEquals(calls, hip.calls("hipSetDevice"));
+    hip.openDevice(1);
+    calls = hip.calls("hipSetDevice");
+    incoming.waitOn(gated.ofConsumer());
+    assertEquals(calls + 2, hip.calls("hipSetDevice"));
+    hip.setFault("hipSetDevice:2:" + hip.error); // the way back, which may report earlier work
+    assertFails(EIO, () -> incoming.waitOn(gated.ofConsumer()), "hipSetDevice");
+    hip.resetFaults();
+    assertEquals(1, hip.current());
+    hip.closeDevice(1);
+    incoming.close();
+    gated.end();
   }
 
   /** No context is current and the device has none that is active: none is created. */

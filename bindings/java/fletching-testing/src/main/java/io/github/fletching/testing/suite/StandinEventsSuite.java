@@ -58,7 +58,7 @@ public abstract class StandinEventsSuite {
               Map.of(
                   gated.event.getLong(0),
                   "address",
-                  42L,
+                  4088L, // the first page is never mapped
                   "aligned address",
                   Pointer.nativeValue(gated.event) + 1,
                   "aligned address",
@@ -72,24 +72,6 @@ public abstract class StandinEventsSuite {
                   assertFails(EINVAL, array::isReady, part);
                 }
               });
-        });
-  }
-
-  @Test
-  void ruleSyncEventDataReadyWhenTriggered() {
-    onBoth(
-        (gpu, gated) -> {
-          gated.shut();
-          DeviceArray array = array(gpu);
-          array.exportWithEvent(gated.ofProducer());
-          assertFalse(array.isReady());
-          array.waitOn(gated.ofConsumer());
-          assertTrue(gated.isBlocked(gated.consumer));
-          gated.open();
-          array.synchronize();
-          assertTrue(gpu.isIdle(gated.producer));
-          assertTrue(array.isReady());
-          array.close();
         });
   }
 

@@ -115,24 +115,6 @@ public abstract class StandinFailuresSuite {
     }
   }
 
-  @Test
-  void anEventIsNotRecordedWithoutTheMode() {
-    onBoth(
-        (gpu, gated) -> {
-          DeviceStream stream = gated.ofConsumer();
-          String fault = gpu.exchangeMode + ":1:" + gpu.error;
-          gpu.setFault(fault);
-          FletchingException error = errorOf(() -> Releases.export(stream));
-          assertTrue(String.valueOf(error).contains(gpu.exchangeMode), () -> "got " + error);
-          gpu.resetFaults();
-          long records = gpu.calls(gpu.record);
-          gpu.setFault(fault);
-          releaseAfter(gpu, stream); // waits instead
-          gpu.resetFaults();
-          assertEquals(records, gpu.calls(gpu.record));
-        });
-  }
-
   /** A second failure, while the first is handled, is not the cause. */
   @Test
   void theFirstFailureIsReported() {
