@@ -47,22 +47,21 @@ class Run:
 # What few but the tests behind a gate reach. Each is in a JVM of its own, where there is no mutant:
 # for these they are in the JVM of the mutant.
 GATED = ("Opencl", "VulkanContext")
-WITH_GATE = "*.FfmConformanceTest,*.FfmGatedTest,*.FfmPretended*Test,*.FfmWaitersTest"
-CHILDREN = "*.*GatedTest,*.*StandinLibrariesTest,*.*LoadersTest"
+WITH_GATE = "*.ConformanceTest,*.Pretended*Test,*.VulkanEventsTest,*.WaitersTest"
+CHILDREN = "*.VulkanEventsTest,*.StandinLibrariesTest,*LoadersTest"
 STORM = "*.*StormTest"  # takes long
-FFM = "io.github.fletching.abi.*Test,io.github.fletching.ffm.*Test"
-JNA = "io.github.fletching.jna.*Test"
+TESTS = "io.github.fletching.*Test"  # of the module, and those that both engines run
 ALL = ("fletching-abi", "fletching", "fletching-ffm")
 RUNS = (
-    Run("ffm", "fletching-ffm", ALL, FFM, f"{CHILDREN},{STORM}"),
+    Run("ffm", "fletching-ffm", ALL, TESTS, f"{CHILDREN},{STORM}"),
     Run("gated", "fletching-ffm", ("fletching",), WITH_GATE),
-    Run("jna", "fletching-jna", ("fletching-jna",), JNA, f"{CHILDREN},{STORM}"),
+    Run("jna", "fletching-jna", ("fletching-jna",), TESTS, f"{CHILDREN},{STORM}"),
 )
 JVM = (
     # With less, PIT counts as killed what survives: tests that pass leave too little memory.
     *("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-CreateCoredumpOnCrash"),
     *("-XX:ErrorFile=/dev/null", "--enable-native-access=ALL-UNNAMED"),
-    # Over the engine of the module, for AllocationsSuite.
+    # Over the engine of the module, for AllocationsTest.
     "-Dio.github.fletching.engine=counting",
 )
 PIT = {

@@ -87,7 +87,7 @@ public final class Child {
   }
 
   private static void call(Class<?> type, String name) {
-    Method method = ReflectionSupport.findMethod(type.getSuperclass(), name).orElseThrow();
+    Method method = ReflectionSupport.findMethod(type, name).orElseThrow();
     ReflectionSupport.invokeMethod(method, ReflectionSupport.newInstance(type));
   }
 }

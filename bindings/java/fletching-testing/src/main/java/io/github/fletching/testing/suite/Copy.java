@@ -73,7 +73,7 @@ public final class Copy extends URLClassLoader {
     System.setProperty(Engines.PROPERTY, Pretending.NAME);
     try {
       Class<?> type = copy.loadClass(suite.getClass().getName());
-      Method found = ReflectionSupport.findMethod(type.getSuperclass(), method).orElseThrow();
+      Method found = ReflectionSupport.findMethod(type, method).orElseThrow();
       ReflectionSupport.invokeMethod(found, ReflectionSupport.newInstance(type));
     } catch (ClassNotFoundException e) {
       throw new IllegalArgumentException(e);

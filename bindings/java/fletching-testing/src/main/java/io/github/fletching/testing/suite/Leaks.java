@@ -136,11 +136,11 @@ public final class Leaks {
 
   private static void use() {
     schemas();
-    try (Array array = ArrayRules.batch(3).build(null);
+    try (Array array = Raw.batch(3).build(null);
         Array child = array.takeChild(2)) {
       child.length();
     }
-    try (DeviceArray parent = ArrayRules.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
+    try (DeviceArray parent = Raw.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
         DeviceArray first = parent.takeChild(0);
         Shared<DeviceArray> shared = first.share();
         DeviceArray view = shared.view()) {
@@ -254,7 +254,12 @@ public final class Leaks {
 
   private static void schemas() {
     Metadata metadata = Metadata.EMPTY.with("key", "value");
-    try (Schema schema = SchemaRules.tree().metadata(metadata).build();
+    try (Schema schema =
+            new SchemaBuilder("+s")
+                .child(new SchemaBuilder("i").name("a"))
+                .child(new SchemaBuilder("c").name("d").dictionary(new SchemaBuilder("u")))
+                .metadata(metadata)
+                .build();
         Schema copy = schema.view().toBuilder().build();
         Shared<Schema> shared = copy.share()) {
       shared.column(1).close();

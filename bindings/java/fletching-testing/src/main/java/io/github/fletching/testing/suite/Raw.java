@@ -3,10 +3,15 @@
 package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
@@ -14,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.function.Executable;
 
 /** A struct in memory of the test, as C sees it. */
 final class Raw {
@@ -223,5 +229,37 @@ final class Raw {
   static void assertClosed(List<String> log, String... names) {
     assertEquals(List.of(names), new ArrayList<>(log));
     log.clear();
+  }
+
+  static void assertError(int errno, String text, Executable action) {
+    FletchingException thrown = assertThrows(FletchingException.class, action);
+    assertEquals(text, thrown.getMessage());
+    assertEquals(errno, thrown.errno());
+  }
+
+  static void assertInvalid(String text, Executable action) {
+    assertError(22, text, action);
+  }
+
+  /** Builds an array of {@code columns}; the last one has a dictionary. */
+  static ArrayBuilder batch(int columns) {
+    ArrayBuilder batch = new ArrayBuilder(3).buffers(0);
+    for (int i = 0; i < columns; i++) {
+      ArrayBuilder column = new ArrayBuilder(3).buffers(0, 0x1000 + i);
+      batch.child(i < columns - 1 ? column : column.dictionary(new ArrayBuilder(2).buffers(0, 0)));
+    }
+    return batch;
+  }
+
+  static Raw exported(Array array) {
+    Raw raw = Raw.array();
+    array.moveTo(raw.address());
+    return raw;
+  }
+
+  static Raw exported(DeviceArray array) {
+    Raw raw = Raw.deviceArray();
+    array.moveTo(raw.address());
+    return raw;
   }
 }

@@ -53,7 +53,7 @@ public final class Rooms {
     Map<String, Runnable> uses = new LinkedHashMap<>();
     uses.put("close", () -> leaf().close());
     uses.put("several", Rooms::several);
-    uses.put("move", () -> Array.wrap(ArrayRules.exported(leaf()).address()).close());
+    uses.put("move", () -> Array.wrap(Raw.exported(leaf()).address()).close());
     uses.put("devices", () -> leaf().toDevice().toHost().close());
     uses.put("share", () -> leaf().share().close());
     uses.put("children", Rooms::children);
@@ -93,7 +93,7 @@ public final class Rooms {
   }
 
   private static void children() {
-    try (DeviceArray parent = ArrayRules.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
+    try (DeviceArray parent = Raw.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
         Shared<DeviceArray> shared = parent.takeChild(0).share();
         DeviceArray view = shared.view()) {
       view.address();

@@ -16,7 +16,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
@@ -63,6 +62,18 @@ final class Script {
       stream.set("release", Foreign.function(release));
     }
 
+    /** Exports the batches of a stream by another one, which is ours. */
+    Raw export(BatchStream<? extends ArrayOwner> batches) {
+      Raw raw = room();
+      if (this == PLAIN) {
+        ArrayStream.of(batches.schema(), (ArrayStream) batches).moveTo(raw.address());
+      } else {
+        DeviceArrayStream source = (DeviceArrayStream) batches;
+        DeviceArrayStream.of(source.schema(), source.deviceType(), source).moveTo(raw.address());
+      }
+      return raw;
+    }
+
     BatchStream<? extends ArrayOwner> wrap(Raw stream) {
       return this == PLAIN
           ? ArrayStream.wrap(stream.address())
@@ -81,8 +92,6 @@ final class Script {
   final Foreign foreign = new Foreign();
   final Map<String, Integer> calls = new ConcurrentHashMap<>();
   final Map<Integer, Integer> codes = new HashMap<>(); // by the number of the get_next, from 1
-  final CountDownLatch entered = new CountDownLatch(1);
-  CountDownLatch left; // get_next waits for it, if there is one
   Memory text = new Memory(TEXT.length() + 1);
   int promised = 2;
   int found = 2;
@@ -138,14 +147,6 @@ final class Script {
 
   private int getNext(Pointer out) {
     int call = calls("get_next");
-    entered.countDown();
-    if (left != null) {
-      try {
-        left.await();
-      } catch (InterruptedException e) {
-        problems.add(e.toString());
-      }
-    }
     if (codes.containsKey(call)) {
       return codes.get(call);
     }

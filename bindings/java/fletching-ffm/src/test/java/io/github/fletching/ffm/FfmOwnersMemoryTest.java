@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-package io.github.fletching.ffm;
-
-import io.github.fletching.testing.suite.OwnersMemorySuite;
-
-class FfmOwnersMemoryTest extends OwnersMemorySuite {}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import io.github.fletching.AsyncRows.Live;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Many streams on several threads, each of which ends in one of several ways at a random time.
+ * FLETCHING_ASYNC_STREAMS is the number.
+ */
+@Timeout(600)
+class AsyncStormTest {
+  private static final int THREADS = 4;
+
+  /** How a producer ends, and the code that the consumer gets. */
+  private enum Ending {
+    REGULARLY(0),
+    WITH_ERROR(71),
+    THROWING(5),
+    UNMADE(12); // one batch cannot be made
+
+    final int code;
+
+    Ending(int code) {
+      this.code = code;
+    }
+  }
+
+  /** How a consumer ends before the producer does. */
+  private enum Leaving {
+    NOT,
+    CANCELS,
+    CLOSES
+  }
+
+  private final Live live = new Live();
+  private final ExecutorService pool = Executors.newFixedThreadPool(THREADS);
+
+  /** One stream. */
+  private final class Plan {
+    final Random random;
+    final int count;
+    final Ending ending;
+    final Leaving leaving;
+    final int window;
+    final int takes;
+    final boolean publishes;
+
+    Plan(long seed) {
+      random = new Random(seed * 0x9E3779B97F4A7C15L);
+      count = random.nextInt(30);
+      ending = Ending.values()[random.nextInt(4)];
+      leaving = random.nextInt(3) > 0 ? Leaving.NOT : Leaving.values()[random.nextInt(3)];
+      window = random.nextInt(3) == 0 ? 0 : random.nextInt(8);
+      takes = random.nextInt(20);
+      publishes = random.nextBoolean();
+    }
+
+    private List<Object> items() {
+      List<Object> items = new ArrayList<>();
+      for (int row = 1; row <= count; row++) {
+        int rows = row;
+        items.add(row % 3 == 0 ? AsyncBatch.made(() -> live.batch(rows)) : live.batch(rows));
+      }
+      if (ending == Ending.UNMADE) {
+        items.add(AsyncBatch.made(() -> null).with(Metadata.EMPTY.with("a", "b")));
+      } else if (ending != Ending.REGULARLY) {
+        boolean errno = ending == Ending.WITH_ERROR;
+        items.add(errno ? new FletchingException(71, "disk") : new IllegalStateException("lost"));
+      }
+      return items;
+    }
+
+    void run() {
+      AsyncDeviceStream stream = new AsyncDeviceStream(window);
+      AsyncRows rows = new Rows(this, stream);
+      Executor executor = random.nextBoolean() ? pool : AsyncDeviceStreams.executor();
+      AsyncSending<AsyncBatch> sending =
+          new AsyncSending<>(
+              stream.handlerAddress(),
+              DeviceType.CPU,
+              Metadata.EMPTY,
+              executor,
+              Function.identity());
+      boolean early = random.nextBoolean();
+      if (early) {
+        stream.subscribe(rows);
+      }
+      AsyncItems items = new AsyncItems(items());
+      if (publishes) {
+        sending.open(AsyncRows.schema());
+        new Published(items).subscribe(sending);
+      } else {
+        sending.iterator = items;
+        sending.open(AsyncRows.schema());
+      }
+      if (!early) {
+        stream.subscribe(rows);
+      }
+      if (leaving == Leaving.CLOSES) {
+        stream.close();
+      }
+      Throwable result = resultOf(sending.done);
+      List<Long> found = leaving == Leaving.NOT || leaving == Leaving.CLOSES ? rows.await() : null;
+      stream.close();
+      if (found != null && leaving == Leaving.NOT) {
+        check(found, result);
+      }
+    }
+
+    private void check(List<Long> rows, Throwable result) {
+      long last = -rows.get(rows.size() - 1);
+      int expected = ending == Ending.UNMADE ? FletchingException.EINVAL : ending.code;
+      if (last != expected) {
+        fail("the end is " + last + ": " + this + rows + result);
+      }
+      for (int i = 0; i < rows.size() - 1; i++) {
+        assertEquals(i + 1, rows.get(i), () -> "order: " + rows);
+      }
+      if (ending == Ending.REGULARLY) {
+        assertEquals(count, rows.size() - 1, () -> "batches were lost: " + rows);
+      }
+    }
+
+    @Override
+    public String toString() {
+      return ending + " " + leaving + " of " + count + ", window " + window + " ";
+    }
+  }
+
+  /** A subscriber that leaves as the plan says. */
+  private static final class Rows extends AsyncRows {
+    private final Plan plan;
+    private final AsyncDeviceStream stream;
+    private int taken;
+
+    Rows(Plan plan, AsyncDeviceStream stream) {
+      super(1 + plan.random.nextInt(5), 1);
+      this.plan = plan;
+      this.stream = stream;
+    }
+
+    @Override
+    public void onNext(DeviceArray batch) {
+      super.onNext(batch);
+      if (taken++ < plan.takes) {
+        return;
+      }
+      if (plan.leaving == Leaving.CANCELS) {
+        subscription.cancel();
+      } else if (plan.leaving == Leaving.CLOSES) {
+        stream.close();
+      }
+    }
+  }
+
+  /** Publishes on the thread that requests, with an end. */
+  private static final class Published implements Flow.Subscription {
+    private final AsyncItems items;
+    private Flow.Subscriber<? super AsyncBatch> subscriber;
+    private boolean over;
+
+    Published(AsyncItems items) {
+      this.items = items;
+    }
+
+    void subscribe(Flow.Subscriber<? super AsyncBatch> given) {
+      subscriber = given;
+      given.onSubscribe(this);
+    }
+
+    @Override
+    public void request(long n) {
+      try {
+        for (long i = 0; i < n && items.hasNext() && !over; i++) {
+          subscriber.onNext(items.next());
+        }
+        if (!items.hasNext() && !over) {
+          over = true;
+          subscriber.onComplete();
+        }
+      } catch (RuntimeException thrown) {
+        over = true;
+        subscriber.onError(thrown);
+      }
+    }
+
+    @Override
+    public void cancel() {
+      over = true;
+      items.close();
+    }
+  }
+
+  private static Throwable resultOf(CompletableFuture<Void> done) {
+    try {
+      done.join();
+      return null;
+    } catch (CompletionException e) {
+      return e.getCause();
+    }
+  }
+
+  @Test
+  void manyStreams() throws Exception {
+    String text = System.getenv("FLETCHING_ASYNC_STREAMS");
+    int count = text == null ? 1000 : Integer.parseInt(text);
+    int handles = Handles.count();
+    long leaks = Owner.leaks();
+    AtomicInteger next = new AtomicInteger();
+    List<CompletableFuture<Void>> runs = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      runs.add(
+          CompletableFuture.runAsync(
+              () -> {
+                for (int seed = next.incrementAndGet();
+                    seed <= count;
+                    seed = next.incrementAndGet()) {
+                  new Plan(seed).run();
+                }
+              },
+              job -> new Thread(job).start()));
+    }
+    runs.forEach(CompletableFuture::join);
+    pool.shutdown();
+    assertEquals(0, live.get());
+    assertEquals(handles, Handles.count());
+    System.gc();
+    assertEquals(leaks, Owner.leaks());
+  }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Deferred.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.testing.suite.Copy;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * When the thread asks for events whose work reads arrays. No test needs it to be quick: a pause is
+ * never too short, and what has to happen at some time is waited for.
+ */
+@Timeout(120)
+class ReaperTest {
+  private static final long SHORTEST_PAUSE = 20_000;
+  private static final long LONGEST_PAUSE = 20_000_000;
+
+  @Test
+  void oneThreadAsksForAll() {
+    Copy.run(this, "oneThread");
+  }
+
+  void oneThread() {
+    Set<Thread> before = Thread.getAllStackTraces().keySet();
+    CountDownLatch go = new CountDownLatch(1);
+    BooleanSupplier whenOpen = () -> go.getCount() == 0;
+    List<Deferred> all =
+        List.of(new Deferred(whenOpen), new Deferred(whenOpen), new Deferred(whenOpen));
+    await(() -> all.stream().allMatch(each -> each.asked.get() > 2));
+    assertEquals(3, Reaper.counts().pending());
+    Thread asking = all.get(0).asking;
+    long threads =
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(each -> !before.contains(each))
+            .filter(each -> each.getName().equals("fletching-release"))
+            .peek(each -> assertSame(asking, each))
+            .count();
+    assertEquals(1, threads);
+    assertTrue(asking.isDaemon());
+    assertEquals(null, asking.getContextClassLoader());
+    go.countDown();
+    all.forEach(Deferred::await);
+    all.forEach(each -> assertFalse(each.releases.contains(asking)));
+    assertEquals(0, Reaper.counts().pending());
+  }
+
+  /** It stays for a while, so that one array after the other needs one thread. */
+  @Test
+  void theThreadLingers() {
+    Copy.run(this, "linger");
+  }
+
+  void linger() throws InterruptedException {
+    Deferred last = new Deferred(() -> true);
+    last.await();
+    Deferred next;
+    do {
+      Thread.sleep(20); // a thread that does not stay has ended by then
+      Thread before = last.asking;
+      next = new Deferred(() -> true);
+      next.await();
+      last = next.asking == before ? null : next;
+    } while (last != null);
+  }
+
+  @Test
+  void aPendingEventIsAskedForEverMoreRarely() {
+    Copy.run(this, "pauses");
+  }
+
+  void pauses() {
+    List<Long> times = new CopyOnWriteArrayList<>();
+    Deferred pending =
+        new Deferred(
+            () -> {
+              times.add(System.nanoTime());
+              return times.size() > 18;
+            });
+    pending.await();
+    long pause = SHORTEST_PAUSE;
+    for (int i = 1; i < times.size(); i++) {
+      long gap = times.get(i) - times.get(i - 1);
+      assertTrue(gap >= pause, "query " + i + ": " + gap + " ns, expected at least " + pause);
+      pause = Math.min(pause * 2, LONGEST_PAUSE);
+    }
+  }
+
+  /** For a fiftieth of the time at most, unless a query takes very long. */
+  @Test
+  void aSlowQueryIsRare() {
+    Copy.run(this, "slowQueries");
+  }
+
+  void slowQueries() {
+    List<Long> ends = new CopyOnWriteArrayList<>();
+    Deferred pending =
+        new Deferred(
+            () -> {
+              long begin = System.nanoTime();
+              if (!ends.isEmpty()) {
+                long gap = begin - ends.get(ends.size() - 1);
+                if (gap < 40_000_000) {
+                  throw new AssertionError("asked again after " + gap + " ns");
+                }
+              }
+              await(() -> System.nanoTime() - begin >= 800_000);
+              ends.add(System.nanoTime());
+              return ends.size() == 5;
+            });
+    pending.await();
+    assertEquals("pending 0, refused 0: ", Reaper.counts().toString());
+  }
+
+  /** A new array is asked for at once, and the others only when they are due. */
+  @Test
+  void aNewArrayOvertakes() {
+    Copy.run(this, "overtake");
+  }
+
+  void overtake() {
+    CountDownLatch go = new CountDownLatch(1);
+    Deferred slow =
+        new Deferred(
+            () -> {
+              long begin = System.nanoTime();
+              await(() -> System.nanoTime() - begin >= 2_000_000);
+              return go.getCount() == 0;
+            });
+    boolean overtaken = false;
+    while (!overtaken) {
+      int before = slow.asked.get();
+      await(() -> slow.asked.get() > before); // a pause follows
+      int now = slow.asked.get();
+      await(() -> slow.asking.getState() == Thread.State.TIMED_WAITING || slow.asked.get() > now);
+      AtomicInteger then = new AtomicInteger();
+      Deferred quick =
+          new Deferred(
+              () -> {
+                then.set(slow.asked.get());
+                return true;
+              });
+      quick.await();
+      overtaken = then.get() == now;
+    }
+    go.countDown();
+    slow.await();
+  }
+
+  /** One that is not, because of a pause that has grown, is tried again. */
+  private static final long SOON = 15_000_000;
+
+  @Test
+  void afterANewArrayAllAreAskedForSoon() {
+    Copy.run(this, "soonAfterANewOne");
+  }
+
+  void soonAfterANewOne() {
+    CountDownLatch end = new CountDownLatch(1);
+    AtomicLong lastEnd = new AtomicLong();
+    Deferred slow = // a pause of 50 ms follows each query
+        new Deferred(
+            () -> {
+              long begin = System.nanoTime();
+              await(() -> System.nanoTime() - begin >= 1_000_000);
+              lastEnd.set(System.nanoTime());
+              return end.getCount() == 0;
+            });
+    AtomicLong gap = new AtomicLong(SOON);
+    while (gap.get() >= SOON) {
+      awaitQueries(slow, 12);
+      AtomicLong since = new AtomicLong();
+      Deferred next =
+          new Deferred(
+              () -> {
+                gap.set(System.nanoTime() - since.get());
+                return !since.compareAndSet(0, lastEnd.get());
+              });
+      next.await();
+    }
+    end.countDown();
+    slow.await();
+  }
+
+  @Test
+  void afterAReleaseTheOthersAreAskedForSoon() {
+    Copy.run(this, "soonAfterARelease");
+  }
+
+  void soonAfterARelease() {
+    CountDownLatch end = new CountDownLatch(1);
+    AtomicLong passed = new AtomicLong();
+    AtomicLong gap = new AtomicLong(SOON);
+    Deferred pending =
+        new Deferred(
+            () -> {
+              long before = passed.getAndSet(0);
+              if (before != 0) {
+                gap.set(System.nanoTime() - before);
+              }
+              return end.getCount() == 0;
+            });
+    while (gap.get() >= SOON) {
+      int known = pending.asked.get();
+      Deferred next =
+          new Deferred(
+              () -> {
+                boolean hasPassed = pending.asked.get() > known + 14;
+                passed.set(hasPassed ? System.nanoTime() : 0);
+                return hasPassed;
+              });
+      next.await();
+      awaitQueries(pending, 1);
+    }
+    end.countDown();
+    pending.await();
+  }
+
+  private static void awaitQueries(Deferred array, int count) {
+    int known = array.asked.get();
+    await(() -> array.asked.get() >= known + count);
+  }
+}

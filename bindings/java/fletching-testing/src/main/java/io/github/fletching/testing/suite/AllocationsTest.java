@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.AsyncNoMemory;
+import io.github.fletching.abi.engine.Engines;
+import io.github.fletching.testing.Counting;
+import org.junit.jupiter.api.Test;
+
+/** Memory of C: on the engine that counts, in a JVM of its own unless this one has it. */
+class AllocationsTest {
+  private static final String OPTION = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
+
+  @Test
+  void isFreedOnceAlsoWhenAnAllocationFails() {
+    String report = Counting.isChosen() ? Leaks.report() : Child.runMain(Leaks.class, OPTION);
+    String expected =
+        "events 0 and 0, 0 and 0, unsent 0, slabs true, of an empty array 0, kept true, failures"
+            + " true, signals [batch, end, async stream: no memory, a text], left 0 and 0, problems"
+            + " []";
+    assertTrue(report.trim().endsWith(expected), report);
+  }
+
+  @Test
+  void anAsyncStreamWithoutRoomLosesNoTask() {
+    String report =
+        Counting.isChosen() ? AsyncNoMemory.report() : Child.runMain(AsyncNoMemory.class, OPTION);
+    String expected =
+        "request 2, drop 1, code 12, DeviceArray[released], async stream: no memory;"
+            + " request 2, cancel, drop 1, device array: no memory;"
+            + " request 2, drop 1, drop 2, true, device array: no memory; lost 0";
+    assertTrue(report.trim().endsWith(expected), report);
+  }
+
+  @Test
+  void isUsedAgainAndNoMoreThanNeeded() {
+    String report = Counting.isChosen() ? Rooms.report() : Child.runMain(Rooms.class, OPTION);
+    String expected =
+        "not used again [], owners in a slab 64, forgotten true, reserve 16, bytes [400, 312],"
+            + " at the limit array: no memory";
+    assertTrue(report.trim().endsWith(expected), report);
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.github.fletching.DeviceArrayStream;
+import io.github.fletching.testing.suite.Conformance.Passage;
+import io.github.fletching.testing.suite.Conformance.Results;
+import io.github.fletching.testing.suite.Conformance.Subject;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The conformance suite on the library: broken structs, the corpus, the catalogue and events. */
+@Timeout(300)
+@ExtendWith(NothingLeft.class)
+class ConformanceTest {
+  private static final String EVENTS = "events";
+  // AsyncTracesSuite plays the traces.
+  private static final Set<String> UNSUPPORTED =
+      Set.of("tensors", "legacy-tensors", "producer-traces", "consumer-traces");
+
+  static Stream<String> groups() {
+    return Conformance.groups().filter(group -> !group.equals(EVENTS));
+  }
+
+  private static void play(Subject subject, String group) {
+    Results results = Conformance.run(subject, group, null);
+    assertEquals("", String.join("\n", results.wrong));
+    ConformanceSubject.finish();
+    String verdict = UNSUPPORTED.contains(group) ? "not-supported" : "right";
+    assertEquals(Set.of(verdict), results.counts.keySet(), group);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("groups")
+  void viewsConform(String group) {
+    play(ConformanceSubject.views(), group);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("groups")
+  void buildersConform(String group) {
+    play(ConformanceSubject.builders(), group);
+  }
+
+  /** In a process of its own: the producer looks for a driver once. */
+  @Test
+  void eventsConform() {
+    Child.run(this, "playEvents");
+  }
+
+  void playEvents() {
+    Gpu.cuda("standin");
+    Gpu.hip("standin");
+    for (Subject subject : List.of(ConformanceSubject.views(), ConformanceSubject.builders())) {
+      Results results = Conformance.run(subject, EVENTS, null);
+      results.counts.remove("absent");
+      assertEquals("", String.join("\n", results.wrong));
+      assertEquals(Set.of("right"), results.counts.keySet());
+    }
+  }
+
+  @Test
+  void droppedBatchIsReported() {
+    Subject subject = ConformanceSubject.views();
+    Passage good = subject.deviceStream;
+    subject.deviceStream =
+        (context, in, out, message) -> {
+          int code = good.call(context, in, out, message);
+          DeviceArrayStream stream = DeviceArrayStream.wrap(out);
+          stream.next().close();
+          stream.moveTo(out);
+          return code;
+        };
+    Results results = Conformance.run(subject, "device-streams", "stream.good");
+    assertEquals(List.of("device-streams stream.good: expected 3 batches, got 2"), results.wrong);
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.StandinEventsTest.onBoth;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.DeviceArray;
+import io.github.fletching.testing.Pretending;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Each operation as the first one of its runtime, on the stand-ins. */
+@Timeout(120)
+class FirstCallsTest {
+  private static void first(BiConsumer<DeviceArray, Gpu.Gated> operation) {
+    onBoth(
+        (gpu, gated) -> {
+          gpu.recordEvent(gated.event, gated.producer);
+          try (DeviceArray array = Releases.awaited(gpu.type, gated.event)) {
+            int opened = Pretending.opened().size();
+            long initialized = gpu.calls(gpu.initialize);
+            operation.accept(array, gated);
+            assertTrue(gpu.calls(gpu.initialize) > initialized, "not initialized");
+            assertEquals(
+                List.of(gpu.isCuda ? "libcuda.so.1 5" : "libamdhip64.so.7 5"),
+                Pretending.opened().subList(opened, opened + 1));
+          }
+        });
+  }
+
+  @Test
+  void aWaitOfTheHostMayBeTheFirst() {
+    Copy.run(this, "synchronize");
+  }
+
+  void synchronize() {
+    first((array, gated) -> array.synchronize());
+  }
+
+  @Test
+  void aWaitOfAStreamMayBeTheFirst() {
+    Copy.run(this, "waitOn");
+  }
+
+  void waitOn() {
+    first((array, gated) -> array.waitOn(gated.ofConsumer()));
+  }
+
+  @Test
+  void aQueryMayBeTheFirst() {
+    Copy.run(this, "query");
+  }
+
+  void query() {
+    first((array, gated) -> array.isReady());
+  }
+
+  @Test
+  void anExportMayBeTheFirst() {
+    Copy.run(this, "export");
+  }
+
+  void export() {
+    first((array, gated) -> Releases.export(gated.ofProducer()));
+  }
+
+  @Test
+  void aReleaseMayBeTheFirst() {
+    Copy.run(this, "releaseAfter");
+  }
+
+  void releaseAfter() {
+    first((array, gated) -> Releases.releaseAfter(gated.ofProducer()));
+  }
+}

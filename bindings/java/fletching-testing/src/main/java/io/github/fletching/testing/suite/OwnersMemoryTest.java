@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Raw.assertClosed;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Pointer;
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Shared;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.suite.Raw.Counted;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.function.Executable;
+
+/** What owners write into memory of C, and what they leave as it is. */
+@ExtendWith(NothingLeft.class)
+class OwnersMemoryTest {
+  private final Foreign foreign = new Foreign();
+  private final List<String> closed = new ArrayList<>();
+
+  private static Raw exported(DeviceArray array) {
+    return Raw.exported(array);
+  }
+
+  private DeviceArray parent(boolean event) {
+    Raw raw = foreign.deviceArray("a", 2, true);
+    if (!event) {
+      raw.device().set("sync_event", 0);
+    }
+    return DeviceArray.wrap(raw.address());
+  }
+
+  /** Nothing of the parent is needed: it does not wait for its children. */
+  @Test
+  void theChildrenOfADeviceArrayWithoutAnEventAreIndependent() {
+    DeviceArray parent = parent(false);
+    DeviceArray first = parent.takeChild(0);
+    DeviceArray values = parent.takeDictionary();
+    assertEquals(0, first.syncEvent());
+    assertEquals(3, first.deviceId());
+    assertEquals(DeviceType.CUDA, values.deviceType());
+    parent.close();
+    assertClosed(foreign.log, "a1", "a", "event");
+    first.close();
+    values.close();
+    assertClosed(foreign.log, "a0", "ad");
+  }
+
+  /** C releases the parent of which a child was taken. */
+  @Test
+  void aParentThatCReleasesIsMarked() {
+    DeviceArray parent = parent(true);
+    DeviceArray second = parent.takeChild(1);
+    Raw there = exported(parent);
+    assertFalse(there.isReleased());
+    there.release();
+    assertTrue(there.isReleased());
+    assertTrue(there.child(0).isReleased());
+    assertTrue(there.dictionary().isReleased());
+    assertClosed(foreign.log, "a0", "ad");
+    Raw child = exported(second);
+    child.release();
+    assertTrue(child.isReleased());
+    assertClosed(foreign.log, "a1", "a", "event");
+  }
+
+  /** What the producer left in it is the producer's error, which is not passed on. */
+  @Test
+  void theReservedBytesOfTheParentAreNotCopied() {
+    Raw raw = foreign.deviceArray("a", 2, true);
+    raw.device().set("reserved", -1);
+    DeviceArray parent = DeviceArray.wrap(raw.address());
+    List<DeviceArray> parts =
+        new ArrayList<>(List.of(parent.takeChild(0), parent.takeDictionary()));
+    for (DeviceArray part : parts) {
+      Raw there = exported(part);
+      assertArrayEquals(new long[3], there.reserved());
+      assertEquals(3, there.device().get("device_id"));
+      assertEquals(2, there.device().getInt("device_type"));
+      assertNotEquals(0, there.device().get("sync_event"));
+      there.release();
+    }
+    parent.close();
+    assertClosed(foreign.log, "a0", "ad", "a1", "a", "event");
+
+    Raw other = foreign.deviceArray("b", 1, false);
+    other.device().set("reserved", -1);
+    try (Shared<DeviceArray> shared = DeviceArray.wrap(other.address()).share()) {
+      for (DeviceArray part : List.of(shared.column(0), shared.view())) {
+        Raw there = exported(part);
+        assertArrayEquals(new long[3], there.reserved());
+        assertEquals(3, there.device().get("device_id"));
+        there.release();
+      }
+    }
+    assertClosed(foreign.log, "b0", "b", "event");
+  }
+
+  /** A callback that does not set release to NULL, which the texts ask for. */
+  @Test
+  void aStructWhoseProducerDoesNotMarkItIsMarked() {
+    int[] calls = {0};
+    Foreign.Release careless = foreign.keep(self -> calls[0]++);
+    for (boolean isAttached : new boolean[] {false, true}) {
+      Raw raw = Raw.array().set("release", Foreign.function(careless));
+      Array array = Array.wrap(raw.address());
+      if (isAttached) {
+        array.attach(new Counted(closed, "attached"));
+        Raw there = Raw.exported(array);
+        there.release();
+        assertTrue(there.isReleased());
+        assertClosed(closed, "attached");
+      } else {
+        array.close();
+        array.close();
+      }
+    }
+    assertEquals(2, calls[0]);
+
+    Raw parent = Raw.exported(Raw.batch(2).build(new Counted(closed, "parent")));
+    Raw child = parent.child(0).move(Raw.array());
+    parent.child(0).set("release", Foreign.function(careless));
+    Raw replaced = parent.child(0);
+    parent.release();
+    assertTrue(replaced.isReleased());
+    assertEquals(3, calls[0]);
+    child.release();
+    assertClosed(closed, "parent");
+  }
+
+  /** A producer may use the same numbers as we do. */
+  @Test
+  void thePrivateDataOfAnotherProducerIsOpaque() {
+    Array ours = new ArrayBuilder(1).build(new Counted(closed, "ours"));
+    ours.attach(new Counted(closed, "attached"));
+    Raw there = Raw.exported(ours);
+    long[] found = {0};
+    Foreign.Release record =
+        foreign.keep(
+            self -> {
+              Raw raw = Raw.arrayAt(Pointer.nativeValue(self));
+              found[0] = raw.get("private_data");
+              raw.set("release", 0);
+            });
+    long number = there.get("private_data");
+    Supplier<Raw> other =
+        () -> Raw.array().set("release", Foreign.function(record)).set("private_data", number);
+    Array array = Array.wrap(other.get().address());
+    array.attach(new Counted(closed, "other"));
+    array.close();
+    assertEquals(number, found[0]);
+    assertClosed(closed, "other");
+
+    found[0] = 0;
+    Raw device = foreign.deviceArray("a", 1, false);
+    long own = device.get("private_data");
+    device.set("private_data", number).set("release", Foreign.function(record));
+    DeviceArray parent = DeviceArray.wrap(device.address());
+    DeviceArray child = parent.takeChild(0);
+    parent.close();
+    child.close();
+    assertEquals(number, found[0]);
+    assertClosed(foreign.log, "a0");
+    Foreign.forget(own);
+
+    found[0] = 0;
+    Raw list = Raw.exported(Raw.batch(2).build(new Counted(closed, "list")));
+    Raw moved = list.child(0).move(Raw.array());
+    list.child(0).set("release", Foreign.function(record)); // and the number of the block
+    long block = list.get("private_data");
+    list.release();
+    assertEquals(block, found[0]);
+    assertClosed(closed);
+    moved.release();
+    assertClosed(closed, "list");
+
+    there.release();
+    assertClosed(closed, "ours", "attached");
+  }
+
+  @Test
+  void shareWithoutMemoryForAFunctionChangesNothing() {
+    Copy.run(this, "withoutAFunction");
+  }
+
+  void withoutAFunction() {
+    DeviceArray array = parent(true);
+    List<Executable> uses =
+        List.of(array::share, () -> array.attach(this), () -> array.takeChild(0));
+    Counting.refuseStubs(true);
+    for (Executable use : uses) {
+      assertThrows(OutOfMemoryError.class, use);
+    }
+    Counting.refuseStubs(false);
+    assertEquals(0, Handles.count());
+    array.close();
+    assertClosed(foreign.log, "a0", "a1", "ad", "a", "event");
+  }
+
+  @Test
+  void takeChildWithoutMemoryForItsEventChangesNothing() {
+    Copy.run(this, "withoutAHook");
+  }
+
+  void withoutAHook() {
+    DeviceArray parent = parent(true);
+    Copy.without(
+        "io.github.fletching.Share$Hook",
+        () -> assertThrows(OutOfMemoryError.class, () -> parent.takeChild(1)));
+    DeviceArray child = parent.takeChild(1);
+    parent.close();
+    child.close();
+    assertClosed(foreign.log, "a0", "ad", "a1", "a", "event");
+  }
+
+  /** Structs that are next to each other in memory. */
+  @Test
+  void aDeviceArrayChangesNoOther() {
+    List<DeviceArray> all = new ArrayList<>();
+    for (int i = 0; i < 200; i++) {
+      all.add(
+          new ArrayBuilder(i)
+              .child(new ArrayBuilder(1000 + i))
+              .buildOn(DeviceType.CUDA, i, 0x1000 + i, null));
+    }
+    List<DeviceArray> parts = new ArrayList<>();
+    for (int i = 0; i < 200; i += 2) {
+      parts.add(all.get(i).takeChild(0));
+    }
+    for (int i = 0; i < 200; i++) {
+      try (DeviceArray each = all.get(i)) {
+        assertEquals(i, each.length());
+        assertEquals(i, each.deviceId());
+        assertEquals(0x1000 + i, each.syncEvent());
+      }
+    }
+    for (int i = 0; i < parts.size(); i++) {
+      try (DeviceArray each = parts.get(i)) {
+        assertEquals(1000 + 2 * i, each.length());
+        assertEquals(2L * i, each.deviceId());
+        assertEquals(0x1000 + 2 * i, each.syncEvent());
+      }
+    }
+  }
+
+  @Test
+  void aSchemaChangesNoOther() {
+    List<Schema> all = new ArrayList<>();
+    for (int i = 0; i < 200; i++) {
+      all.add(new SchemaBuilder("f" + i).child(new SchemaBuilder("c" + i)).flags(i).build());
+    }
+    List<Schema> views = new ArrayList<>();
+    for (int i = 0; i < 200; i += 2) {
+      try (Shared<Schema> shared = all.get(i).share()) {
+        views.add(shared.view());
+      }
+    }
+    for (int i = 0; i < 200; i++) {
+      try (Schema each = i % 2 == 0 ? views.get(i / 2) : all.get(i)) {
+        assertEquals("f" + i, each.format());
+        assertEquals("c" + i, each.child(0).format());
+        assertEquals(i, each.flags());
+      }
+    }
+  }
+}

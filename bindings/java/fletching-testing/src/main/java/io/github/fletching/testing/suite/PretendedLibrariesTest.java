@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import com.sun.jna.Memory;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.FletchingException;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.Pretending;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How a library is found, and what becomes of one that is missing or lacks a function. */
+@Timeout(120)
+class PretendedLibrariesTest {
+  private static final int ENOMEM = 12;
+  private static final int ENOSYS = 38;
+
+  private static DeviceArray array(DeviceType type) {
+    Memory handle = new Memory(8);
+    handle.setLong(0, 0x1000);
+    return Releases.awaited(type, handle);
+  }
+
+  private static String errorOf(Runnable operation, int code) {
+    FletchingException error = Releases.errorOf(operation);
+    assertEquals(code, error.errno());
+    return error.getMessage();
+  }
+
+  /** One that is loaded is preferred: a handle of one version means nothing to another. */
+  @Test
+  void aLoadedLibraryIsPreferred() {
+    Copy.run(this, "preferLoaded");
+  }
+
+  void preferLoaded() {
+    Pretending.libraries(Map.of("libamdhip64.so.7", false, "libamdhip64.so.5", true));
+    try (DeviceArray array = array(DeviceType.ROCM)) {
+      int live = Counting.live();
+      array.synchronize();
+      assertEquals(live, Counting.live());
+      List<String> opened =
+          List.of("libamdhip64.so.7 5", "libamdhip64.so.6 5", "libamdhip64.so.5 5");
+      assertEquals(opened, Pretending.opened());
+      array.synchronize();
+      array.isReady();
+      assertEquals(opened, Pretending.opened()); // it is found once
+    }
+  }
+
+  @Test
+  void elseTheFirstNameIsLoaded() {
+    Copy.run(this, "loadTheFirst");
+  }
+
+  void loadTheFirst() {
+    Pretending.libraries(Map.of("libamdhip64.so.6", false, "libamdhip64.so", false));
+    try (DeviceArray array = array(DeviceType.ROCM)) {
+      array.synchronize();
+      assertEquals(
+          List.of(
+              "libamdhip64.so.7 5",
+              "libamdhip64.so.6 5",
+              "libamdhip64.so.5 5",
+              "libamdhip64.so 5",
+              "libamdhip64.so.7 1",
+              "libamdhip64.so.6 1"),
+          Pretending.opened());
+    }
+  }
+
+  @Test
+  void missingFunctionFailsOnlyOperationsThatNeedIt() {
+    Copy.run(this, "missingFunctions");
+  }
+
+  void missingFunctions() {
+    Pretending.libraries(Map.of("libOpenCL.so", true));
+    List<String> missing =
+        List.of("clGetContextInfo", "clFlush", "clWaitForEvents", "clEnqueueMarkerWithWaitList");
+    missing.forEach(Pretending::remove);
+    DeviceStream stream = DeviceStream.of(DeviceType.OPENCL, 1);
+    try (DeviceArray array = array(DeviceType.OPENCL)) {
+      assertFalse(array.isReady()); // no answer
+      array.waitOn(stream); // the event has no queue to be flushed
+      assertEquals(lacks("clWaitForEvents"), errorOf(array::synchronize, ENOSYS));
+      DeviceArray other = new Releases().array(DeviceType.OPENCL);
+      int live = Counting.live();
+      assertEquals(lacks("clFlush"), errorOf(() -> other.exportWithEvent(stream), ENOSYS));
+      assertEquals(live, Counting.live());
+      assertEquals(0, other.syncEvent());
+      other.close();
+    }
+  }
+
+  private static String lacks(String function) {
+    return "OpenCL: libOpenCL.so has no " + function + "; hint: install a newer version";
+  }
+
+  /** An operation that could not be undone is not begun. */
+  @Test
+  void missingWayBackFailsOperation() {
+    Copy.run(this, "withoutPop");
+    Copy.run(this, "withoutRelease");
+  }
+
+  void withoutPop() {
+    failWithout("cuCtxPopCurrent_v2");
+  }
+
+  void withoutRelease() {
+    failWithout("cuDevicePrimaryCtxRelease_v2");
+  }
+
+  private static void failWithout(String function) {
+    Pretending.remove(function);
+    Gpu gpu = Gpu.cuda("standin");
+    try (DeviceArray array = array(DeviceType.CUDA)) {
+      gpu.openDevice(0); // the primary context is active
+      long before = gpu.calls("cuDevicePrimaryCtxRetain");
+      Releases.onThread(
+          () -> assertFails(ENOSYS, array::synchronize, "libcuda.so.1 has no " + function));
+      assertEquals(before, gpu.calls("cuDevicePrimaryCtxRetain"));
+      gpu.closeDevice(0);
+    }
+  }
+
+  @Test
+  void aNameNeedsMemory() {
+    Copy.run(this, "noMemory");
+  }
+
+  void noMemory() {
+    Pretending.libraries(Map.of("libOpenCL.so.1", true));
+    try (DeviceArray array = array(DeviceType.OPENCL)) {
+      int live = Counting.live();
+      Counting.failAt(1);
+      assertFails(ENOMEM, array::synchronize, "load libOpenCL.so.1: no memory");
+      Counting.failAt(2);
+      assertFails(ENOMEM, array::synchronize, "load clGetPlatformIDs: no memory");
+      Counting.failAt(0);
+      assertEquals(live, Counting.live());
+      array.synchronize();
+    }
+  }
+}

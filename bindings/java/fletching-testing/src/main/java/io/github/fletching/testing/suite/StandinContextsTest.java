@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.awaited;
+import static io.github.fletching.testing.suite.Releases.onThread;
+import static io.github.fletching.testing.suite.StandinEventsTest.onBoth;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Pointer;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.OnCapture;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Contexts of CUDA, devices of HIP, and streams that are captured into a graph: on the stand-ins.
+ */
+@Timeout(120)
+class StandinContextsTest {
+  private static final int EIO = 5;
+  private static final int EBUSY = 16;
+  private static final int EINVAL = 22;
+
+  @Test
+  void theDeviceIsSetOnlyWhereItIsAnother() {
+    Gpu hip = Gpu.hip("standin");
+    Gpu.Gated gated = hip.new Gated();
+    hip.recordEvent(gated.event, gated.producer);
+    DeviceArray incoming = awaited(hip.type, gated.event);
+    long calls = hip.calls("hipSetDevice");
+    incoming.waitOn(gated.ofConsumer());
+    assertEquals(calls, hip.calls("hipSetDevice"));
+    hip.openDevice(1);
+    calls = hip.calls("hipSetDevice");
+    incoming.waitOn(gated.ofConsumer());
+    assertEquals(calls + 2, hip.calls("hipSetDevice"));
+    hip.setFault("hipSetDevice:2:" + hip.error); // the way back, which may report earlier work
+    assertFails(EIO, () -> incoming.waitOn(gated.ofConsumer()), "hipSetDevice");
+    hip.resetFaults();
+    assertEquals(1, hip.current());
+    hip.closeDevice(1);
+    incoming.close();
+    gated.end();
+  }
+
+  /** No context is current and the device has none that is active: none is created. */
+  @Test
+  void noContextIsCreated() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    List<Long> before = gpu.alive();
+    Map<Long, String> parts = Map.of(1L, "not active", -1L, "device_id", 1000L, "cuDeviceGet");
+    parts.forEach(
+        (device, part) -> {
+          long address = Pointer.nativeValue(gated.event);
+          try (DeviceArray array = new Releases().array(gpu.type, device, address)) {
+            onThread(
+                () -> {
+                  int code = device == 1000 ? EIO : EINVAL;
+                  assertFails(code, array::synchronize, part);
+                  assertFails(code, () -> array.waitOn(gpu.stream(0)), part);
+                  assertTrue(array.isReady()); // a query works in any context
+                  assertEquals(0, gpu.current());
+                });
+          }
+        });
+    assertEquals(before, gpu.alive());
+    gated.end();
+  }
+
+  /**
+   * The last release of a primary context destroys the event, and so does a reset, even while
+   * others have a reference. After that, the handles of the event and of the context are not used:
+   * others may have them.
+   */
+  static void exportFromADestroyedContext(Gpu gpu, boolean isRecreated) {
+    long stale = gpu.staleHandles();
+    gpu.openDevice(0); // another context is current when the event is destroyed
+    gpu.openDevice(1);
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(gpu.type);
+    array.exportWithEvent(gpu.stream(gpu.makeStream()));
+    if (isRecreated) {
+      gpu.ok("cuDevicePrimaryCtxReset_v2", 1);
+      gpu.openDevice(1);
+      array.close();
+      gpu.closeDevice(1);
+    }
+    gpu.closeDevice(1);
+    array.close();
+    releases.assertCount(1);
+    gpu.closeDevice(0);
+    assertEquals(stale, gpu.staleHandles());
+  }
+
+  @Test
+  void eventsOfADestroyedContextAreNotUsed() {
+    Gpu gpu = Gpu.cuda("standin");
+    exportFromADestroyedContext(gpu, false);
+    exportFromADestroyedContext(gpu, true);
+
+    // The reaper has a reference during its query, so that the context is not destroyed meanwhile.
+    long stale = gpu.staleHandles();
+    gpu.openDevice(1);
+    long stream = gpu.makeStream();
+    Pointer word = gpu.makeWord(); // freed with the context
+    word.setInt(0, 0);
+    gpu.waitFor(stream, word);
+    Releases releases = new Releases();
+    releases.array(gpu.type).releaseAfter(gpu.stream(stream));
+    gpu.closeDevice(1);
+    releases.waitFor(1); // nothing runs in the context any more
+    assertEquals(stale, gpu.staleHandles());
+  }
+
+  /** The event of the current context is destroyed there. Returns a stream of that context. */
+  static long releaseOnAnotherThread(Gpu gpu) {
+    long events = gpu.events();
+    long stream = gpu.makeStream();
+    DeviceArray array = new Releases().array(gpu.type);
+    array.exportWithEvent(gpu.stream(stream));
+    array.synchronize();
+    onThread(array::close);
+    assertEquals(events, gpu.events());
+    return stream;
+  }
+
+  /** A context that was created is found again by its number. */
+  @Test
+  void eventsOfACreatedContextAreDestroyed() {
+    Gpu gpu = Gpu.cuda("standin");
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+    long stream = releaseOnAnotherThread(gpu);
+    assertEquals(context, gpu.current());
+    DeviceArray late = new Releases().array(gpu.type);
+    late.exportWithEvent(gpu.stream(stream));
+    long stale = gpu.staleHandles();
+    gpu.ok("cuCtxDestroy_v2", context);
+    late.close();
+    assertTrue(gpu.staleHandles() <= stale + 1, "expected a query of the context at most");
+  }
+
+  // --- Captures
+
+  @Test
+  void aCaptureIsNotInvalidated() {
+    onBoth(
+        (gpu, gated) -> {
+          long captured = gpu.makeStream();
+          Pointer memory = gpu.makeWord();
+          DeviceArray array = new Releases().array(gpu.type);
+          array.exportWithEvent(gated.ofConsumer());
+          gated.shut();
+          Releases behind = new Releases();
+          behind.array(gpu.type).releaseAfter(gated.ofProducer());
+          gpu.beginCapture(captured);
+          Runnable ask =
+              () -> {
+                array.synchronize();
+                assertTrue(array.isReady());
+              };
+          ask.run();
+          onThread(ask);
+          // An event is made, recorded and destroyed, while the reaper queries another one.
+          DeviceArray second = new Releases().array(gpu.type);
+          second.exportWithEvent(gated.ofConsumer());
+          second.close();
+          Releases free = new Releases();
+          free.array(gpu.type).releaseAfter(gated.ofConsumer());
+          free.waitFor(1);
+          behind.assertCount(0);
+          gpu.destroyGraph(gpu.endCapture(captured));
+          // A callback may free memory of the device, which the driver calls unsafe.
+          Releases freeing =
+              new Releases(
+                  () -> {
+                    gpu.openDevice(0);
+                    gpu.freeWord(memory);
+                    gpu.closeDevice(0);
+                  });
+          gpu.beginCapture(captured);
+          freeing.array(gpu.type).releaseAfter(gated.ofProducer());
+          gated.open();
+          freeing.waitFor(1);
+          behind.waitFor(1);
+          gpu.destroyGraph(gpu.endCapture(captured));
+          array.close();
+          gpu.destroyStream(captured);
+        });
+  }
+
+  @Test
+  void anInvalidCaptureIsRefused() {
+    onBoth(
+        (gpu, gated) -> {
+          DeviceArray incoming = awaited(gpu.type, gated.event);
+          gpu.beginCapture(gated.consumer);
+          // An unsafe call fails, and invalidates the capture.
+          assertNotEquals(0, (int) gpu.call(gpu.query, gated.event.getLong(0)));
+          for (OnCapture choice : OnCapture.values()) {
+            assertFails(
+                EBUSY,
+                () -> incoming.waitOn(gated.ofConsumer().onCapture(choice)),
+                "whose capture is invalid and not ended");
+          }
+          gpu.abandonCapture(gated.consumer);
+          incoming.close();
+        });
+  }
+
+  /** The legacy default stream would depend on a captured one. */
+  @Test
+  void theLegacyStreamIsRefusedDuringACapture() {
+    onBoth(
+        (gpu, gated) -> {
+          long blocking = gpu.makeStream(true);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
+          gpu.beginCapture(blocking);
+          assertFails(
+              EBUSY,
+              () -> incoming.waitOn(gpu.stream(0)),
+              "the legacy default stream",
+              "hint: wait before");
+          gpu.destroyGraph(gpu.endCapture(blocking));
+          incoming.waitOn(gpu.stream(0));
+          incoming.close();
+          gpu.destroyStream(blocking);
+        });
+  }
+
+  @Test
+  void aGraphWaitsAndRecordsAtEachLaunch() {
+    onBoth(
+        (gpu, gated) -> {
+          long captured = gpu.makeStream();
+          DeviceArray incoming = awaited(gpu.type, gated.event);
+          DeviceStream stream = gpu.stream(captured).onCapture(OnCapture.EXTERNAL);
+          DeviceArray array = new Releases().array(gpu.type);
+          gpu.beginCapture(captured);
+          incoming.waitOn(stream);
+          array.exportWithEvent(stream);
+          long graph = gpu.endCapture(captured);
+          long executable = gpu.instantiate(graph);
+          gpu.destroyGraph(graph);
+          assertTrue(array.isReady()); // nothing has been recorded in it
+          gated.shut();
+          gpu.recordEvent(gated.event, gated.producer);
+          gpu.launch(executable, captured);
+          assertFalse(array.isReady());
+          array.waitOn(gated.ofConsumer());
+          assertTrue(gated.isBlocked(gated.consumer));
+          gated.open();
+          array.synchronize();
+          gpu.synchronizeStream(captured);
+          gpu.destroyExecutable(executable);
+          gpu.synchronizeStream(gated.consumer);
+          incoming.close();
+          array.close();
+          gpu.destroyStream(captured);
+        });
+  }
+}

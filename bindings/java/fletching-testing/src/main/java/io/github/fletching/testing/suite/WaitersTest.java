@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.FletchingException;
+import io.github.fletching.SyncEvent;
+import io.github.fletching.VulkanContext;
+import io.github.fletching.Waiter;
+import io.github.fletching.Waiters;
+import io.github.fletching.abi.DeviceType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Waiters that a program registers, and events that nothing can wait on. */
+class WaitersTest {
+  private static final int EAGAIN = 11;
+  private static final int EINVAL = 22;
+  private static final int ENOTSUP = 95;
+  private static final long EVENT = 0x1234;
+  private static final long QUEUE = 0x5678;
+
+  /** Records its calls. */
+  private static final class Checking implements Waiter {
+    final List<String> calls = new ArrayList<>();
+
+    private void record(String operation, SyncEvent event) {
+      calls.add(operation);
+      assertEquals(EVENT, event.address());
+      assertEquals(7, event.deviceId());
+      assertEquals(DeviceType.EXT_DEV, event.deviceType());
+    }
+
+    @Override
+    public void synchronize(SyncEvent event) {
+      record("synchronize", event);
+    }
+
+    @Override
+    public void waitOn(SyncEvent event, DeviceStream stream) {
+      record("wait_on", event);
+      assertEquals(QUEUE, stream.handle());
+      throw new FletchingException(EAGAIN, "queue full");
+    }
+
+    @Override
+    public boolean isReady(SyncEvent event) {
+      record("ready", event);
+      return false;
+    }
+  }
+
+  private static DeviceArray array(DeviceType type) {
+    return new Releases().array(type, 7, EVENT);
+  }
+
+  @Test
+  void aWaiterIsCalledWithTheEvent() {
+    Checking waiter = new Checking();
+    Waiters.register(DeviceType.EXT_DEV, waiter);
+    DeviceStream stream = DeviceStream.of(DeviceType.EXT_DEV, QUEUE);
+    try (DeviceArray array = array(DeviceType.EXT_DEV);
+        DeviceArray nothing = new Releases().array(DeviceType.EXT_DEV)) {
+      array.synchronize();
+      assertFalse(array.isReady());
+      assertFails(EAGAIN, () -> array.waitOn(stream), "queue full");
+      assertFails(
+          EINVAL,
+          () -> array.waitOn(DeviceStream.of(DeviceType.METAL, QUEUE)),
+          "wait_on: stream of another runtime: expected one of ext_dev, got one of metal");
+      nothing.synchronize();
+      assertEquals(List.of("synchronize", "ready", "wait_on"), waiter.calls);
+      assertTrue(Waiters.unregister(DeviceType.EXT_DEV));
+      assertFalse(Waiters.unregister(DeviceType.EXT_DEV));
+      assertFails(
+          ENOTSUP, array::synchronize, "synchronize: no way to wait on an event of ext_dev");
+    }
+  }
+
+  @Test
+  void anExceptionOfAWaiterReachesTheCaller() {
+    RuntimeException lost = new RuntimeException("lost");
+    Waiters.register(
+        DeviceType.ONEAPI,
+        new Waiter() {
+          @Override
+          public void synchronize(SyncEvent event) {
+            throw lost;
+          }
+        });
+    try (DeviceArray array = array(DeviceType.ONEAPI)) {
+      assertSame(lost, assertThrows(RuntimeException.class, array::synchronize));
+      Waiters.register(DeviceType.ONEAPI, new Waiter() {}); // replaces it
+      DeviceStream stream = DeviceStream.of(DeviceType.ONEAPI, QUEUE);
+      String text = " of an event of oneapi: not supported by the registered waiter";
+      assertFails(ENOTSUP, array::synchronize, "synchronize" + text);
+      assertFails(ENOTSUP, () -> array.waitOn(stream), "wait_on" + text);
+      assertFails(ENOTSUP, array::isReady, "ready" + text);
+    } finally {
+      Waiters.unregister(DeviceType.ONEAPI);
+    }
+  }
+
+  @Test
+  void ruleSyncEventWaitedBeforeAccess() {
+    Map<DeviceType, String> reasons =
+        Map.of(
+            DeviceType.METAL,
+            "no way to wait on an event of metal; hint: register a waiter",
+            DeviceType.VULKAN,
+            "VkEvent without its VkDevice and VkQueue; hint: pass a Vulkan",
+            DeviceType.CPU,
+            "an event of cpu: expected sync_event NULL on this device type",
+            DeviceType.of(9999),
+            "an event of unknown(9999); hint: register a waiter");
+    reasons.forEach(
+        (type, why) -> {
+          try (DeviceArray array = array(type)) {
+            assertFails(ENOTSUP, array::isReady, "ready: ", why);
+            assertFails(ENOTSUP, array::synchronize, "synchronize: ", why);
+            assertFails(ENOTSUP, () -> array.waitOn(DeviceStream.of(type, 0)), "wait_on: ", why);
+          }
+        });
+  }
+
+  @Test
+  void ruleSyncEventNullAccepted() {
+    for (int i = 0; i < 30; i++) {
+      DeviceType type = DeviceType.of(i);
+      try (DeviceArray array = new Releases().array(type)) {
+        array.synchronize();
+        array.waitOn(DeviceStream.of(type, QUEUE));
+        assertTrue(array.isReady());
+      }
+    }
+  }
+
+  @Test
+  void aBuiltArrayHasNoEventAtFirst() {
+    try (DeviceArray array = new ArrayBuilder(0).buildOn(DeviceType.CUDA, 0, 0, null)) {
+      assertEquals(0, array.syncEvent());
+      assertTrue(array.isReady());
+    }
+  }
+
+  @Test
+  void devicesWithARuntimeNeedNoWaiter() {
+    for (DeviceType type :
+        new DeviceType[] {DeviceType.CUDA, DeviceType.ROCM_HOST, DeviceType.OPENCL}) {
+      assertFails(EINVAL, () -> Waiters.register(type, new Checking()), "needs no waiter");
+      assertFalse(Waiters.unregister(type));
+    }
+    NullPointerException error =
+        assertThrows(NullPointerException.class, () -> Waiters.register(DeviceType.METAL, null));
+    assertEquals("register_waiter: waiter is null: expected a waiter", error.getMessage());
+  }
+
+  @Test
+  void aVulkanContextRefusesOtherDevices() {
+    VulkanContext context = VulkanContext.of(QUEUE, 0);
+    String text = "VulkanContext: expected an event of Vulkan, got one of ext_dev";
+    try (DeviceArray array = array(DeviceType.EXT_DEV);
+        DeviceArray nothing = new Releases().array(DeviceType.VULKAN);
+        DeviceArray other = array(DeviceType.VULKAN)) {
+      assertFails(EINVAL, () -> array.synchronize(context), text);
+      assertFails(EINVAL, () -> array.waitOn(context, QUEUE), text);
+      assertFails(EINVAL, () -> array.isReady(context), text);
+      nothing.synchronize(context);
+      nothing.waitOn(context, QUEUE);
+      assertTrue(nothing.isReady(context));
+      assertFails(EINVAL, () -> other.waitOn(context, 0), "wait_on: command buffer is NULL");
+    }
+  }
+
+  @Test
+  void theTextOfAStreamHasItsHandleAndDevice() {
+    DeviceStream stream = DeviceStream.of(DeviceType.CUDA, 255);
+    assertEquals("stream 0xff of cuda", stream.toString());
+    assertEquals(DeviceType.CUDA, stream.deviceType());
+  }
+
+  @Test
+  void noRuntimeRecordsEventsOfOtherDevices() {
+    Map<DeviceType, String> reasons =
+        Map.of(
+            DeviceType.VULKAN,
+            "on vulkan: not supported by Vulkan: a VkEvent is set by a command",
+            DeviceType.ONEAPI,
+            "on oneapi: not supported for SYCL: a sycl::event is a C++ object",
+            DeviceType.METAL,
+            "on metal: not supported by Metal: an MTLEvent is signaled by a",
+            DeviceType.of(9999),
+            "on unknown(9999): no runtime that records events");
+    reasons.forEach(
+        (type, why) -> {
+          Releases releases = new Releases();
+          DeviceArray array = releases.array(type);
+          DeviceStream stream = DeviceStream.of(type, 1);
+          assertFails(ENOTSUP, () -> array.exportWithEvent(stream), "export_with_event " + why);
+          assertFails(ENOTSUP, () -> array.releaseAfter(stream), "release_after " + why);
+          assertTrue(array.isReleased());
+          releases.assertCount(0); // it is leaked
+        });
+  }
+}
