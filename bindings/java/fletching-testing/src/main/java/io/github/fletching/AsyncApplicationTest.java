@@ -18,7 +18,7 @@ import java.util.concurrent.Flow;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** What the application of a consumer passes, and what it sees. */
+/** The callbacks, windows, errors and metadata of an application that consumes a stream. */
 class AsyncApplicationTest extends AsyncConsumerTest {
   @Test
   void theApplicationMayCloseOrRefuseTheSchema() {
@@ -226,7 +226,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
       assertEquals(expected.get(i), peer.calls());
       assertRows(1, 2, 3);
     }
-    // What the subscriber has not requested waits, and arrives after the end.
+    // A batch beyond the request waits, and arrives after the end.
     create(new AsyncDeviceStream(2), 1);
     peer.schema();
     peer.task(1);

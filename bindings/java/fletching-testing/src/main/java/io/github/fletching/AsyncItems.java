@@ -18,15 +18,6 @@ final class AsyncItems
     this.items = new ArrayDeque<>(items);
   }
 
-  /** Batches of 1 row, 2 rows and so on. */
-  static Object[] counting(int count) {
-    Object[] all = new Object[count];
-    for (int i = 0; i < count; i++) {
-      all[i] = AsyncRows.rowsOf(i + 1);
-    }
-    return all;
-  }
-
   @Override
   public boolean hasNext() {
     return !items.isEmpty();

@@ -4,7 +4,6 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-import io.github.fletching.abi.DeviceType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -102,11 +101,6 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     }
     batch.close();
     return code;
-  }
-
-  DeviceArray onCuda(DeviceArray batch) {
-    C.putInt(batch.address() + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CUDA.value());
-    return batch;
   }
 
   int end() {

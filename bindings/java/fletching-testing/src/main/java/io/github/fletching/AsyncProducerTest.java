@@ -110,14 +110,6 @@ abstract class AsyncProducerTest {
     assertEquals(errno, ((FletchingException) thrown).errno());
   }
 
-  static void join(Thread thread) {
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
   DeviceArray onCuda(int rows) {
     live.incrementAndGet();
     return rowsOf(rows, DeviceType.CUDA, live);

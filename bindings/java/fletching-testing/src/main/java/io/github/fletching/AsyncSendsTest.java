@@ -287,7 +287,7 @@ class AsyncSendsTest extends AsyncProducerTest {
         });
     start(lost(disk()));
     peer.request(1);
-    assertEquals(0, peer.run().drop()); // what is dropped is not made
+    assertEquals(0, peer.run().drop()); // a dropped batch is not made
     assertEquals("task, end, release", peer.run().calls());
   }
 
@@ -308,7 +308,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   @Test
   void aPublisherThatSendsTooMuchIsHeldBack() {
     startEndless();
-    assertEquals(0, peer.jobs.size()); // a stream with nothing to do has no job
+    assertEquals(0, peer.jobs.size()); // an idle stream has no job
     for (int row = 1; row <= 3; row++) {
       sending.onNext(AsyncBatch.of(rowsOf(row)));
     }

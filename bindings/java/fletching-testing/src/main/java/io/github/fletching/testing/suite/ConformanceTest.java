@@ -50,7 +50,7 @@ class ConformanceTest {
     play(ConformanceSubject.builders(), group);
   }
 
-  /** In a process of its own: the producer looks for a driver once. */
+  /** In a separate process, because the producer looks for a driver once. */
   @Test
   void eventsConform() {
     Child.run(this, "playEvents");

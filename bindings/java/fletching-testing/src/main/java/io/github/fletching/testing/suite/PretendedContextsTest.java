@@ -107,7 +107,7 @@ class PretendedContextsTest {
     gated.end();
   }
 
-  // --- Calls that report an earlier error, and have done what they should nonetheless
+  // --- Calls that succeed and report the error of an earlier one
 
   /** The mode of the thread, which becomes the default one. */
   private static int mode(Gpu gpu) {
@@ -135,7 +135,7 @@ class PretendedContextsTest {
           gpu.recordEvent(gated.event, gated.producer);
           try (DeviceArray array = awaited(gpu.type, gated.event)) {
             for (List<Integer> codes : List.of(List.of(719), List.of(0, 719), List.of(0, 304))) {
-              results.addAll(codes); // with 304 nothing is done
+              results.addAll(codes); // 304: the call does nothing
               FletchingException error = errorOf(array::isReady);
               assertTrue(error.getMessage().contains(gpu.exchangeMode + " failed"));
               assertEquals(0, mode(gpu));

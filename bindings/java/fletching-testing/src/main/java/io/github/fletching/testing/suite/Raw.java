@@ -16,9 +16,7 @@ import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.function.Executable;
 
 /** A struct in memory of the test, as C sees it. */
@@ -125,17 +123,6 @@ final class Raw {
     return this;
   }
 
-  /** All bytes of the struct but the release callback. */
-  byte[] bytes() {
-    byte[] bytes = pointer().getByteArray(0, size());
-    Arrays.fill(bytes, releaseOffset(), releaseOffset() + 8, (byte) 0);
-    return bytes;
-  }
-
-  private int releaseOffset() {
-    return struct.offset(TARGET, "release");
-  }
-
   private int size() {
     return memory == null ? struct.size(TARGET) : (int) memory.size();
   }
@@ -151,17 +138,6 @@ final class Raw {
   /** The text that a field points to. */
   String text(String field) {
     return new Pointer(get(field)).getString(0, "UTF-8");
-  }
-
-  /** This struct and all below it. */
-  void each(Consumer<Raw> visitor) {
-    visitor.accept(this);
-    for (int i = 0; i < get("n_children"); i++) {
-      child(i).each(visitor);
-    }
-    if (get("dictionary") != 0) {
-      dictionary().each(visitor);
-    }
   }
 
   /** Moves the struct as a consumer in C does. */
