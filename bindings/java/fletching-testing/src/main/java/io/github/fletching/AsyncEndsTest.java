@@ -90,7 +90,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
   }
 
   @Test
-  void aReleaseBeforeTheEndDropsWhatIsQueued() {
+  void ruleAsyncTaskNullDrops() {
     AsyncHandler core = queued(2);
     release();
     assertEquals("drop 1, drop 2", peer.calls());

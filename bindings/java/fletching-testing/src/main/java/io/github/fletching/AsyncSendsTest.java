@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.suite.Silent;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -289,6 +290,17 @@ class AsyncSendsTest extends AsyncProducerTest {
     peer.request(1);
     assertEquals(0, peer.run().drop()); // a dropped batch is not made
     assertEquals("task, end, release", peer.run().calls());
+  }
+
+  @Test
+  void ruleAsyncProducerFreedByProducer() {
+    startEndless(live.batch(1), live.batch(2));
+    long handle = C.getAddress(peer.producer() + Fields.PRODUCER_PRIVATE_DATA);
+    peer.cancel();
+    Handles.find(AsyncSending.class, handle);
+    peer.run();
+    assertThrows(IllegalStateException.class, () -> Handles.find(AsyncSending.class, handle));
+    assertEquals(0, live.get());
   }
 
   @Test

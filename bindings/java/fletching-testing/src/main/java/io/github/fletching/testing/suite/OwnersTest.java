@@ -234,7 +234,7 @@ class OwnersTest {
   }
 
   @Test
-  void theEventLivesUntilTheParentAndEveryChildAreReleased() {
+  void ruleSyncEventDestroyedByRelease() {
     DeviceArray table = deviceTable(4096);
     table.attach(object("event")); // as a foreign release destroys it
     DeviceArray first = table.takeChild(0);

@@ -90,13 +90,14 @@ class StreamStatesTest {
   /** The call has the struct: it is neither released, nor can it be moved. */
   @ParameterizedTest
   @EnumSource(Flavor.class)
-  void aStreamIsOpenDuringACall(Flavor flavor) {
+  void ruleDeviceStreamCallsSerialized(Flavor flavor) {
     Script script = new Script(flavor, 0);
     List<String> found = new ArrayList<>();
     BatchStream<? extends ArrayOwner> stream = script.open();
     script.atEnd =
         () -> {
           found.add(stream.toString());
+          found.add(Releases.errorOf(stream::schema).getMessage());
           found.add(Releases.errorOf(stream::address).getMessage());
           Raw room = flavor.room();
           found.add(Releases.errorOf(() -> stream.moveTo(room.address())).getMessage());
@@ -104,7 +105,8 @@ class StreamStatesTest {
     assertFalse(stream.hasNext());
     String name = flavor == Flavor.PLAIN ? "ArrayStream" : "DeviceArrayStream";
     String busy = ": in use: expected one call at a time";
-    assertEquals(List.of(name + "[live]", "address" + busy, "export" + busy), found);
+    assertEquals(
+        List.of(name + "[live]", "stream" + busy, "address" + busy, "export" + busy), found);
     assertEquals(name + "[live]", stream.toString());
     stream.close();
     assertEquals(name + "[released]", stream.toString());

@@ -332,7 +332,7 @@ class StreamsTest {
   }
 
   @Test
-  void aCallDuringACallIsBusy() {
+  void ruleStreamCallsSerialized() {
     ArrayStream[] self = new ArrayStream[1];
     List<String> errors = new ArrayList<>();
     self[0] =
