@@ -107,6 +107,34 @@ class PretendedContextsTest {
     gated.end();
   }
 
+  /** Two codes say that the event is gone with its context; any other one that it leaks. */
+  @Test
+  void eventOfAContextThatIsGoneIsLeftAlone() {
+    Copy.run(this, "contextsThatAreGone");
+  }
+
+  void contextsThatAreGone() {
+    Gpu gpu = Gpu.cuda("standin");
+    AtomicInteger code = new AtomicInteger();
+    Pretending.replace(
+        "cuCtxGetId",
+        (context, out, c, d, e) ->
+            context != 0 && code.get() != 0 ? code.get() : gpu.call("cuCtxGetId", context, out));
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+    long destroyed = gpu.calls("cuEventDestroy_v2");
+    for (int result : new int[] {709, 201, 304}) {
+      DeviceArray array = new Releases().array(gpu.type);
+      array.exportWithEvent(gpu.stream(gpu.makeStream()));
+      long leaked = DeviceArray.pendingReleases().leakedEvents();
+      code.set(result);
+      onThread(array::close);
+      code.set(0);
+      assertEquals(leaked + (result == 304 ? 1 : 0), DeviceArray.pendingReleases().leakedEvents());
+    }
+    assertEquals(destroyed, gpu.calls("cuEventDestroy_v2"));
+    gpu.ok("cuCtxDestroy_v2", context);
+  }
+
   // --- Calls that succeed and report the error of an earlier one
 
   /** The mode of the thread, which becomes the default one. */
@@ -151,10 +179,18 @@ class PretendedContextsTest {
 
   void destroyOnce() {
     AtomicInteger calls = new AtomicInteger();
+    AtomicInteger created = new AtomicInteger();
     AtomicInteger refused = new AtomicInteger();
     onBoth(
         (gpu, gated) -> {
           String destroy = gpu.isCuda ? "cuEventDestroy_v2" : "hipEventDestroy";
+          String create = gpu.isCuda ? "cuEventCreate" : "hipEventCreateWithFlags";
+          Pretending.replace(
+              create,
+              (out, flags, c, d, e) -> {
+                created.set((int) flags);
+                return gpu.call(create, out, flags);
+              });
           Pretending.replace(
               destroy,
               (event, b, c, d, e) -> {
@@ -170,6 +206,7 @@ class PretendedContextsTest {
             calls.set(0);
             DeviceArray array = new Releases().array(gpu.type);
             array.exportWithEvent(gated.ofProducer());
+            assertEquals(3, created.get()); // without timing, and a wait of the host sleeps
             refused.set(refusals);
             array.close();
             refused.set(0);
@@ -177,6 +214,26 @@ class PretendedContextsTest {
             assertEquals(events, gpu.events());
           }
         });
+  }
+
+  @Test
+  void errorAfterAQueryIsIgnored() {
+    Copy.run(this, "wayBackFails");
+  }
+
+  void wayBackFails() {
+    Gpu gpu = Gpu.cuda("standin");
+    AtomicInteger fails = new AtomicInteger(1); // of the thread that queries
+    Pretending.replace(
+        "cuCtxPopCurrent_v2",
+        (out, b, c, d, e) ->
+            gpu.call("cuCtxPopCurrent_v2", out) + (fails.getAndDecrement() > 0 ? 719 : 0));
+    Gpu.Gated gated = gpu.new Gated();
+    Releases.releaseAfter(gated.ofProducer());
+    gpu.settleReleases();
+    assertTrue(fails.get() < 1);
+    assertEquals("", DeviceArray.pendingReleases().lastRefusal());
+    gated.end();
   }
 
   /** C has moved the array out while its event was recorded: it is another owner's. */
