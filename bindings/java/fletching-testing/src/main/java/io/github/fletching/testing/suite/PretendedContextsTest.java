@@ -107,7 +107,7 @@ class PretendedContextsTest {
     gated.end();
   }
 
-  /** Two codes say that the event is gone with its context; any other one that it leaks. */
+  /** Two codes mean that the context has destroyed the event; after any other code it leaks. */
   @Test
   void eventOfAContextThatIsGoneIsLeftAlone() {
     Copy.run(this, "contextsThatAreGone");
