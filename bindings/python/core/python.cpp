@@ -119,7 +119,7 @@ std::string name_of_type(nb::handle type) {
 
 void raise(const Error& error, nb::handle metadata, nb::handle cause) {
   if (error.code() == ENOMEM) {
-    PyErr_NoMemory();
+    PyErr_SetObject(PyExc_MemoryError, to_str(in_python(error.message())).ptr());
     throw nb::python_error();
   }
   const nb::object raised =
