@@ -312,8 +312,9 @@ def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
     """
     )
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
-    # Of Fletching alone: nanobind reports nothing.
-    assert done.stderr == "fletching: released after the end of Python: the objects are leaked\n"
+    # Of Fletching alone: nanobind reports nothing. The thread may be done before the end.
+    leaked = "fletching: released after the end of Python: the objects are leaked\n"
+    assert done.stderr in ("", leaked)
 
 
 def test_streams_that_are_over_at_the_end_of_the_interpreter() -> None:
