@@ -8,14 +8,11 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_void_p
 from types import TracebackType
 from typing import Any, Self
 
-from capsules import capsule_of, struct_in
-from fletching import abi
 from fletching.abi import ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
 from libraries import declare, load
 from producer import Message
 
 OLD, NEW = 0, 1
-ABSENT = 2  # of FletchingProducerBackendPresence
 
 _library = load("libfletching_producer.so")
 _handle = (POINTER(c_void_p), POINTER(Message))
@@ -25,7 +22,6 @@ def _function(name: str, *arguments: Any, result: Any = c_int) -> Any:
     return declare(_library, f"FletchingProducer{name}", result, *arguments)
 
 
-_presence = _function("BackendPresence", c_char_p, POINTER(c_int32), POINTER(Message))
 _gate_create = _function("GateCreate", c_char_p, *_handle)
 _gate_open = _function("GateOpen", c_void_p, POINTER(Message))
 _gate_destroy = _function("GateDestroy", c_void_p, POINTER(Message))
@@ -58,13 +54,6 @@ def _run(function: Any, *arguments: Any) -> None:
     assert code == 0, message.text.decode("utf-8", "backslashreplace")
 
 
-def absence(backend: str) -> str | None:
-    """Why there is no such device; None where there is one."""
-    number, message = c_int32(), Message()
-    assert _presence(backend.encode(), byref(number), message) == 0
-    return message.text.decode() if number.value == ABSENT else None
-
-
 class _Owned:
     """An object of the producer's, destroyed at the end of a with block."""
 
@@ -85,7 +74,7 @@ class _Owned:
 class Gate(_Owned):
     """An array behind it waits until it is opened, and so do the batches of its streams."""
 
-    def __init__(self, backend: str, case: str = "int32", *, export: bool = True) -> None:
+    def __init__(self, backend: str, case: str, *, export: bool = True) -> None:
         super().__init__(_gate_create, _gate_destroy, backend)
         self._case = case.encode()
         self.schema, self.array = ArrowSchema(), ArrowDeviceArray()
@@ -109,16 +98,11 @@ class Gate(_Owned):
         finally:
             self.open()
 
-    def __arrow_c_device_array__(
-        self, requested_schema: object = None, **_: object
-    ) -> tuple[object, object]:
-        return capsule_of(self.schema), capsule_of(self.array)
-
 
 class Queue(_Owned):
     """A consumer's queue, which copies the buffers of an array."""
 
-    def __init__(self, backend: str, case: str = "int32") -> None:
+    def __init__(self, backend: str, case: str) -> None:
         super().__init__(_queue_create, _queue_destroy, backend)
         self._case = case.encode()
 
@@ -154,11 +138,3 @@ def run_async(
 def await_async() -> None:
     """Blocks until every handler is released."""
     _await_async()
-
-
-def exported(array: Any) -> ArrowDeviceArray:
-    """The struct of an array, moved out of the capsules of an export."""
-    struct = ArrowDeviceArray()
-    capsules = array.__arrow_c_device_array__()  # alive until the struct is moved
-    abi.move(struct_in(ArrowDeviceArray, capsules[1]), struct)
-    return struct

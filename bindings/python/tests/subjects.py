@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import itertools
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_uint32, c_void_p
 from typing import Any, Self, TypeVar
 
 from capsules import capsule_at, name_of, struct_in, take_tensor
@@ -21,9 +22,11 @@ from fletching import (
     DeviceArrayStream,
     Error,
     Schema,
+    VulkanContext,
     abi,
     from_dlpack,
     make_schema,
+    register_waiter,
     send_async,
 )
 from fletching._errno import errno_of
@@ -40,6 +43,20 @@ T = TypeVar("T")
 _schema, _array = POINTER(abi.ArrowSchema), POINTER(abi.ArrowDeviceArray)
 _stream, _device_stream = POINTER(abi.ArrowArrayStream), POINTER(abi.ArrowDeviceArrayStream)
 _connect = CFUNCTYPE(c_int, c_void_p, c_void_p)
+_event = (c_void_p, c_void_p, c_int64)
+
+
+class _Waiter(ctypes.Structure):
+    """struct FletchingWaiter"""
+
+    _fields_ = (
+        ("synchronize", CFUNCTYPE(c_int, *_event, POINTER(Message))),
+        ("wait_on", CFUNCTYPE(c_int, *_event, c_void_p, POINTER(Message))),
+        ("ready", CFUNCTYPE(c_int, *_event, POINTER(c_int), POINTER(Message))),
+        ("context", c_void_p),
+    )
+
+
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "schema": (_schema, _schema),
     "array": (_schema, _array, _schema, _array),
@@ -50,6 +67,13 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "legacy_tensor": (c_void_p, POINTER(c_void_p)),
     "receive": (_connect, c_void_p, _device_stream),
     "send": (_device_stream, c_void_p),
+    "synchronize": (_array,),
+    "is_ready": (_array, POINTER(c_int32)),
+    "wait_on": (_array, c_void_p),
+    "export_with_event": (_array, c_void_p),
+    "release_after": (_array, c_void_p),
+    "use_vulkan": (c_void_p, c_void_p, c_uint32, c_void_p),
+    "register_waiter": (c_int32, POINTER(_Waiter)),
 }
 _TYPES = {
     name: CFUNCTYPE(c_int, c_void_p, *arguments, POINTER(Message))
@@ -62,7 +86,7 @@ class _Table(ctypes.Structure):
 
     _fields_ = (
         *(("size", ctypes.c_size_t), ("name", c_char_p), ("context", c_void_p)),
-        ("promises", ctypes.c_uint32),
+        ("promises", c_uint32),
         *_TYPES.items(),
     )
 
@@ -117,6 +141,10 @@ def copy_of(schema: Schema) -> Schema:
 
 def hand_out(capsule: object, out: Any) -> None:
     abi.move(struct_in(type(out.contents), capsule), out.contents)
+
+
+def hand_back(array: DeviceArray, out: Any) -> None:
+    hand_out(array.__arrow_c_device_array__()[1], out)
 
 
 class Views:
@@ -187,6 +215,49 @@ class Views:
         schema = copy_of(stream.schema)  # because the producer ends after the handler
         _producers.run(_start_sending(schema, stream, handler))
 
+    def imported(self, array: Any) -> DeviceArray:
+        """An array that comes alone, with a schema: nothing reads the values."""
+        schema = make_schema("n").__arrow_c_schema__()
+        given = Given("device_array", struct_in(abi.ArrowSchema, schema), array.contents)
+        return DeviceArray.from_arrow(given)
+
+    def synchronize(self, array: Any) -> None:
+        imported = self.imported(array)
+        self.waits_for(imported).synchronize(imported)
+        hand_back(imported, array)
+
+    def is_ready(self, array: Any, ready: Any) -> None:
+        imported = self.imported(array)
+        ready[0] = self.waits_for(imported).ready(imported)
+        hand_back(imported, array)
+
+    def wait_on(self, array: Any, stream: int | None) -> None:
+        imported = self.imported(array)
+        self.waits_for(imported).wait_on(imported, stream or 0)
+        hand_back(imported, array)
+
+    def export_with_event(self, array: Any, stream: int | None) -> None:
+        hand_back(self.imported(array).export_with_event(stream or 0), array)
+
+    def release_after(self, array: Any, stream: int | None) -> None:
+        self.imported(array).release_after(stream or 0)
+
+    def waits_for(self, array: DeviceArray) -> Any:
+        """The class or the object whose waits take the array."""
+        return self.vulkan if array.device_type == abi.ARROW_DEVICE_VULKAN else DeviceArray
+
+    def use_vulkan(self, device: int, queue: int, set_stages: int, get_address: int) -> None:
+        self.vulkan = VulkanContext(
+            device=device,
+            producer_queue=queue,
+            queue=queue,
+            set_stages=set_stages,
+            get_device_proc_addr=get_address,
+        )
+
+    def register_waiter(self, device_type: int, waiter: Any) -> None:
+        register_waiter(device_type, CWaiter(waiter.contents))
+
 
 class Others(Views):
     """Other ways: the structs of the CPU, the names of columns, generators."""
@@ -229,6 +300,37 @@ class Others(Views):
         through = ArrayStream.from_batches(stream.schema, (batch for batch in stream))
         hand_out(through.__arrow_c_device_stream__(), out)
         return None
+
+    def imported(self, array: Any) -> DeviceArray:
+        return DeviceArray.from_arrow(super().imported(array))  # the export has the event
+
+
+class CWaiter:
+    """A waiter of C, for Python. It stays registered, and refuses the events of other tests."""
+
+    is_playing = False
+
+    def __init__(self, waiter: _Waiter) -> None:
+        self._waiter: Any = waiter
+
+    def _call(self, name: str, event: int, *more: Any) -> None:
+        if not CWaiter.is_playing:
+            raise OSError(errno.ENOTSUP, "ext_dev has no waiter outside of the suite")
+        message = Message()
+        code = getattr(self._waiter, name)(self._waiter.context, event, 0, *more, message)
+        if code != 0:
+            raise OSError(code, message.text.decode(errors="replace"))
+
+    def synchronize(self, event: int) -> None:
+        self._call("synchronize", event)
+
+    def wait_on(self, event: int, stream: int) -> None:
+        self._call("wait_on", event, stream)
+
+    def ready(self, event: int) -> bool:
+        ready = c_int()
+        self._call("ready", event, ready)
+        return bool(ready.value)
 
 
 def _from_the_front(index: int) -> int:
@@ -431,7 +533,8 @@ def play(subject: Subject, group: str) -> list[tuple[str, str]]:
         results.append((of["verdict"], text))
 
     options = _Options(ctypes.sizeof(_Options), group.encode(), None, _Report(report), None)
-    message = Message()
+    message, CWaiter.is_playing = Message(), True
     code = _run(subject.table, options, None, message)
+    CWaiter.is_playing = False
     assert code == 0, message.text.decode("utf-8", "backslashreplace")
     return results
