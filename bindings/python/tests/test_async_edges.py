@@ -77,6 +77,46 @@ def test_a_cancel_wakes_a_task_that_waits() -> None:
     asyncio.run(run())
 
 
+def test_anext_after_failed_extraction_is_the_end() -> None:
+    class Task:
+        def extract_data(self, *_: object) -> None:
+            raise OSError(errno.EPROTO, "on purpose")
+
+    async def run() -> None:
+        peer, task = Peer(), abi.ArrowAsyncTask()
+        stream = AsyncDeviceArrayStream.connect(peer.start)
+        abi.implement(task, Task())
+        assert peer.handler.on_next_task(peer.handler, task, None) == 0
+        with pytest.raises(Error) as raised:
+            await anext(stream)
+        assert raised.value.errno == errno.EPROTO
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+        peer.fail()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_send_async_iterable_cancels_is_asked_no_more() -> None:
+    """`push` knows it before the event loop does."""
+    streams: list[AsyncDeviceArrayStream] = []
+    asked: list[int] = []
+
+    async def batches() -> AsyncIterator[object]:
+        for length in (1, 2):
+            asked.append(length)
+            streams[0].cancel()
+            yield batch_of(length)
+
+    async def run() -> None:
+        stream, sender = connected(batches(), window=3)
+        streams.append(stream)
+        await sender
+
+    asyncio.run(run())
+    assert asked == [1]
+
+
 def test_an_end_between_two_looks_loses_no_batch() -> None:
     """The last batch and the end arrive after `take` has found nothing."""
 
