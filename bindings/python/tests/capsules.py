@@ -46,6 +46,38 @@ def capsule_at(address: int, name: bytes) -> Any:
     return _new(address, name, None)
 
 
+def rename(capsule: object, name: bytes) -> None:
+    """A capsule does not copy its name: pass a constant."""
+    assert _set_name(capsule, name) == 0
+
+
+def tensor_in(capsule: object) -> abi.DLManagedTensorVersioned:
+    return abi.DLManagedTensorVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
+
+
+class Given:
+    """An object whose methods __arrow_c_*__ return results of the test."""
+
+    def __init__(self, **results: Any) -> None:
+        for method, result in results.items():
+            setattr(self, f"__arrow_c_{method}__", lambda *_, result=result, **__: result)
+
+
+class TensorProducer:
+    """A producer of a capsule of DLPack, which notes the keywords of each call."""
+
+    def __init__(self, capsule: object, device: Any = (1, 0)) -> None:
+        self.capsule, self.device = capsule, device
+        self.asked: list[dict[str, Any]] = []
+
+    def __dlpack__(self, **keywords: Any) -> object:
+        self.asked.append(keywords)
+        return self.capsule
+
+    def __dlpack_device__(self) -> Any:
+        return self.device
+
+
 _USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
 
 

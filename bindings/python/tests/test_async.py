@@ -24,7 +24,6 @@ from fletching import (
     abi,
     send_async,
 )
-from fletching._async import _Wake
 from producer import Producer
 
 LENGTH = 4  # of the producer's int32
@@ -152,23 +151,6 @@ def test_a_cancelled_wait_loses_no_batch() -> None:
     assert asyncio.run(run()) == [1, 2, 3]
 
 
-def test_a_start_that_raises_releases_the_handler() -> None:
-    async def run() -> None:
-        def start(_: AsyncHandler) -> None:
-            raise ValueError("no producer")
-
-        with pytest.raises(ValueError, match="no producer"):
-            AsyncDeviceArrayStream.connect(start)
-
-    def alive() -> int:
-        gc.collect()
-        return sum(isinstance(each, _Wake) for each in gc.get_objects())
-
-    before = alive()
-    asyncio.run(run())
-    assert alive() == before  # the handler holds one until it is released
-
-
 # --- A producer of Python -------------------------------------------------------------------------
 
 SCHEMA = Schema.from_arrow(ProducedOnDevice())
@@ -193,23 +175,6 @@ def connected(
         tasks.append(asyncio.ensure_future(send_async(SCHEMA, 1, batches, handler)))
 
     return AsyncDeviceArrayStream.connect(start, window), tasks[0]
-
-
-def test_an_exception_of_the_iterator_is_the_error() -> None:
-    async def batches() -> AsyncIterator[object]:
-        yield batch_of(1)
-        raise Error(errno.ENODATA, "no more data")
-
-    async def run() -> None:
-        stream, sender = connected(batches(), window=1)
-        assert len(await anext(stream)) == 1
-        with pytest.raises(Error, match="no more data") as raised:
-            await anext(stream)
-        assert raised.value.errno == errno.ENODATA
-        with pytest.raises(Error, match="no more data"):
-            await sender
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize("ending", ["none", "failure", "wrong batch"])
@@ -257,19 +222,6 @@ async def one_and_no_end(closed: list[bool]) -> AsyncIterator[object]:
         closed.append(True)
 
 
-def test_a_cancel_of_the_consumer_closes_the_iterator() -> None:
-    closed: list[bool] = []
-
-    async def run() -> None:
-        stream, sender = connected(one_and_no_end(closed))
-        await anext(stream)
-        await stream.aclose()
-        await sender
-
-    asyncio.run(run())
-    assert closed == [True]
-
-
 class Refusing:
     """A handler that refuses the schema, and whose release waits for the test."""
 
@@ -305,20 +257,6 @@ def test_send_async_returns_after_the_release() -> None:
         assert not sender.done()
         methods.may_release.set()
         await sender
-
-    asyncio.run(run())
-
-
-def test_a_cancelled_producer_fails_the_stream() -> None:
-    async def run() -> None:
-        stream, sender = connected(gated_batches(asyncio.Event(), 1))
-        await stream.schema()
-        sender.cancel()
-        with pytest.raises(Error) as raised:
-            await anext(stream)
-        assert raised.value.errno == errno.ECANCELED
-        with pytest.raises(asyncio.CancelledError):
-            await sender
 
     asyncio.run(run())
 

@@ -272,8 +272,9 @@ def test_an_iterator_is_closed_after_a_cancel_of_the_task() -> None:
         with pytest.raises(asyncio.CancelledError):
             await sender
         assert closed == [True]
-        with pytest.raises(Error):
+        with pytest.raises(Error) as raised:
             await anext(stream)
+        assert raised.value.errno == errno.ECANCELED
 
     asyncio.run(run())
 

@@ -115,16 +115,6 @@ def exported(source: bytearray) -> ArrowArray:
     return moved
 
 
-def test_the_memory_is_held_until_the_last_release() -> None:
-    source = bytearray(8)
-    first = from_buffer(source)
-    capsules = first.__arrow_c_array__()
-    del first
-    assert is_held(source)
-    del capsules
-    assert not is_held(source)
-
-
 def test_release_on_a_thread_without_python() -> None:
     """A thread that C has started: Python does not know it."""
     source = bytearray(8)
@@ -227,24 +217,3 @@ def test_a_child_of_fork_goes_on() -> None:
     """
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
-
-
-def test_a_second_interpreter_gets_an_import_error() -> None:
-    done = run(
-        """
-    import fletching._core
-    try:
-        import _xxsubinterpreters as interpreters
-    except ImportError:
-        import _interpreters as interpreters
-    second = interpreters.create()
-    try:
-        failure = interpreters.run_string(second, "import fletching._core")
-    except interpreters.RunFailedError as error:
-        failure = error
-    print(failure)
-    """
-    )
-    assert done.returncode == 0, done.stderr
-    assert "ImportError" in done.stdout
-    assert "interpreter" in done.stdout

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy
 import pyarrow
 import pytest
 
-from capsules import struct_in
+from capsules import Given, struct_in
 from fletching import Array, DeviceArray, Error, from_dlpack
 from fletching.abi import ArrowArray
-from test_arrays import BATCH, Given
+from test_arrays import BATCH
 
 each_kind = pytest.mark.parametrize("kind", [Array, DeviceArray])
 STRUCT = pyarrow.StructArray.from_arrays([pyarrow.array([1, None, 3, 4])], ["n"])
@@ -40,12 +39,6 @@ def test_columns(kind: Any) -> None:
             array.column(wrong)
     with pytest.raises(Error, match="column: no such name: got x"):
         array.column("x")
-
-
-def test_a_column_keeps_its_parent_alive() -> None:
-    column = DeviceArray.from_arrow(BATCH).column("list")
-    gc.collect()
-    assert pyarrow.array(column).to_pylist() == [[1], None, [2, 3]]
 
 
 def test_a_column_begins_at_the_offset_of_its_parent() -> None:
@@ -133,12 +126,3 @@ def test_a_column_may_be_written_to_as_its_parent() -> None:
     column = from_dlpack(values).column(0)
     column.to_numpy(writable=True)[4] = 7
     assert values.tolist() == [[0, 0, 0], [0, 7, 0]]
-
-
-@each_kind
-@pytest.mark.parametrize("index", [1, -2, 2**70, -(2**70)])
-def test_an_index_without_a_column(kind: Any, index: int) -> None:
-    array = kind.from_arrow(STRUCT)
-    assert len(array.column(0)) == len(array.column(-1)) == 4
-    with pytest.raises(Error, match="column"):
-        array.column(index)

@@ -322,36 +322,6 @@ def test_export_with_event_after_own_work_waits_for_first_event(gpu: Gpu) -> Non
     assert work.is_idle()
 
 
-def test_an_event_lives_as_long_as_the_data(gpu: Gpu) -> None:
-    source = produced(gpu)
-    plain = DeviceArray.from_arrow(source)
-    array = plain.export_with_event(gpu.gated())
-    assert (plain.sync_event == 0, array.sync_event == 0) == (True, False)
-    again = DeviceArray.from_arrow(array)
-    del plain, array
-    gc.collect()
-    assert standin.is_pending(again)
-    gpu.open()
-    again.synchronize()
-    del again
-    gc.collect()
-    assert "array" in source.releases
-
-
-def test_release_after(gpu: Gpu) -> None:
-    source = produced(gpu)
-    array = DeviceArray.from_arrow(source)
-    stream = gpu.gated()
-    array.release_after(stream)
-    del array
-    gc.collect()
-    assert "array" not in source.releases
-    gpu.open()
-    stream.finish()
-    while "array" not in source.releases:
-        pass
-
-
 def test_writable_memory_goes_to_an_older_consumer(gpu: Gpu) -> None:
     """The struct from before DLPack 1.0 cannot say that memory is read-only."""
     writable = from_cuda_array_interface(Peer(gpu))

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow
 import pytest
 
-from capsules import Produced, capsule_of
+from capsules import Given, Produced, capsule_of
 from fletching import Array, DeviceArray, Schema
-from test_arrays import BATCH, Given
+from test_arrays import BATCH
 
 
 def test_schemas() -> None:

@@ -13,26 +13,21 @@ from typing import Any
 
 import pytest
 
-from capsules import Produced, ProducedOnDevice, capsule_of
+from capsules import Produced, ProducedOnDevice
 from fletching import (
     ArrayStream,
     AsyncDeviceArrayStream,
     AsyncHandler,
     DeviceArray,
     DeviceArrayStream,
+    Error,
     Schema,
     abi,
     send_async,
 )
+from hostile import Given
 
 PAUSE = ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p).value
-
-
-class Given:
-    def __init__(self, method: str, *structs: Any) -> None:
-        capsules = tuple(capsule_of(struct) for struct in structs)
-        result = capsules if len(capsules) > 1 else capsules[0]
-        setattr(self, f"__arrow_c_{method}__", lambda *_, **__: result)
 
 
 @pytest.fixture
@@ -55,11 +50,22 @@ def signals() -> Iterator[None]:
 
 
 def streams() -> Iterator[tuple[Any, Any]]:
+    """Whose callbacks are C's pause, which returns -1."""
     plain = abi.ArrowArrayStream(release=abi.ArrowArrayStreamRelease(PAUSE))
+    plain.get_schema = abi.ArrowArrayStreamGetSchema(PAUSE)
     yield ArrayStream, Given("stream", plain)
     device = abi.ArrowDeviceArrayStream(device_type=1)
+    device.get_schema = abi.ArrowDeviceArrayStreamGetSchema(PAUSE)
     device.release = abi.ArrowDeviceArrayStreamRelease(PAUSE)
     yield DeviceArrayStream, Given("device_stream", device)
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("read", [next, lambda stream: stream.schema], ids=["next", "schema"])
+def test_streams_are_read_without_the_gil(read: Any) -> None:
+    for kind, source in streams():
+        with pytest.raises(Error):
+            read(kind.from_arrow(source))
 
 
 @pytest.mark.usefixtures("signals")

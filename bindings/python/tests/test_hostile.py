@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,18 +36,6 @@ SCHEMAS_REFUSED = {
     *("children-null", "child-null", "child-released", "children-of-primitive"),
 }
 METADATA_REFUSED = {"metadata-negative-count", "metadata-negative-length"}
-
-
-def test_rule_schema_children_null_only_when_none() -> None:
-    with Given("schema", hostile.schema_of("schema.children-null")) as given:
-        text = "__arrow_c_schema__: ArrowSchema: the struct or a descendant has children NULL"
-        assert text in str(raised_by(lambda: Schema.from_arrow(given)))
-
-
-def test_rule_schema_format_set() -> None:
-    with Given("schema", hostile.schema_of("schema.format-null")) as given:
-        text = "__arrow_c_schema__: ArrowSchema: the struct or a descendant has format NULL"
-        assert text in str(raised_by(lambda: Schema.from_arrow(given)))
 
 
 def test_a_schema_that_is_its_own_dictionary() -> None:
@@ -183,11 +170,3 @@ def test_tensors_of_arrays(case: Case) -> None:
         elif case.outcome == hostile.REFUSED:
             assert isinstance(error, (Error, BufferError))
         arrays.clear()
-
-
-def test_the_last_release_may_be_on_another_thread() -> None:
-    with Given("device_array", *hostile.array_of("array.good")) as given:
-        kept = [DeviceArray.from_arrow(given)]
-        thread = threading.Thread(target=kept.clear)
-        thread.start()
-        thread.join()

@@ -12,6 +12,7 @@ import numpy
 import pyarrow
 import pytest
 
+from capsules import tensor_in
 from fletching import (
     Array,
     ArrayStream,
@@ -24,7 +25,6 @@ from fletching import (
     from_dlpack,
 )
 from test_async import batch_of, connected
-from test_dlpack import tensor_in
 from test_dlpack_table import export, import_
 
 CALLS = 400

@@ -58,6 +58,7 @@ class NumberError(Error):
 ODD = [
     (ValueError("\udcff"), errno.EINVAL, r"^ValueError: \\udcff$"),
     (Error(errno.EPIPE, "\udcff"), errno.EPIPE, r"^\\udcff$"),
+    (Error(errno.EPERM, "the smallest"), errno.EPERM, "^the smallest$"),
     (Error("no number", "text"), errno.EIO, "^text$"),
     (NotImplementedError("not here"), errno.ENOSYS, "^NotImplementedError: not here$"),
     (TextError(), errno.EIO, "^TextError$"),

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import fletching
-from capsules import Produced, ProducedOnDevice
+from capsules import Given, Produced, ProducedOnDevice
 from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema
 from peers import CASES, PEERS, Peer, peer
 
@@ -39,13 +39,6 @@ class OnlyArray(Only):
 class OnlyStream(Only):
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         return self.source.__arrow_c_stream__(requested_schema)
-
-
-class Given:
-    """Returns the same capsules each time."""
-
-    def __init__(self, method: str, result: object) -> None:
-        setattr(self, method, lambda *_, **__: result)
 
 
 def outcome(call: Callable[..., object], *arguments: object) -> object:
@@ -147,7 +140,7 @@ def test_a_requested_schema(library: Peer) -> None:
     if capsule == REFUSED:
         assert library.name in ("nanoarrow", "pandas", "duckdb", "datafusion")
         return
-    stream = ArrayStream.from_arrow(Given("__arrow_c_stream__", capsule))
+    stream = ArrayStream.from_arrow(Given(stream=capsule))
     assert stream.schema.type.startswith("struct<n: int64, t: ")
     assert pyarrow.table(stream).to_pylist() == TABLE.to_pylist()
 
@@ -206,14 +199,14 @@ def test_an_error_of_a_stream_arrives(library: Peer, kind: Any) -> None:
 def test_capsules_are_used_once(library: Peer) -> None:
     """Theirs by us, and ours by them."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
-    capsule = Given("__arrow_c_stream__", theirs.__arrow_c_stream__())
+    capsule = Given(stream=theirs.__arrow_c_stream__())
     ArrayStream.from_arrow(capsule)
     with pytest.raises(fletching.Error, match="arrow_array_stream is released"):
         ArrayStream.from_arrow(capsule)
     if not library.takes_arrays or library.name == "nanoarrow":  # it leaves structs in capsules
         return
     ours = DeviceArray.from_arrow(TABLE.to_batches()[0])
-    once = OnlyArray(Given("__arrow_c_array__", ours.__arrow_c_array__()))
+    once = OnlyArray(Given(array=ours.__arrow_c_array__()))
     assert outcome(with_us, library, once) == TABLE.column(0).to_pylist()
     assert outcome(with_us, library, once) == REFUSED
 

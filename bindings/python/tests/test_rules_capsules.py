@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 
 import fletching
-from capsules import Produced, ProducedOnDevice, capsule_of, name_of, struct_in
+from capsules import Given, Produced, ProducedOnDevice, capsule_of, name_of, struct_in
 from fletching import (
     Array,
     ArrayStream,
@@ -26,14 +26,6 @@ from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
 TABLE = pyarrow.table({"n": [1, 2, 3]})
 NUMBERS = pyarrow.array([1, 2, 3], pyarrow.int32())
 SCHEMA, ARRAY, DEVICE = b"arrow_schema", b"arrow_array", b"arrow_device_array"
-
-
-class Given:
-    """An object whose methods return results of the test."""
-
-    def __init__(self, **results: Any) -> None:
-        for method, result in results.items():
-            setattr(self, f"__arrow_c_{method}__", lambda *_, result=result, **__: result)
 
 
 def names(capsules: Any) -> list[bytes]:
@@ -58,8 +50,13 @@ def in_use() -> int:
 def test_rule_capsule_structs_in_capsules() -> None:
     capsules = Array.from_arrow(NUMBERS).__arrow_c_array__()
     assert {type(capsule).__name__ for capsule in capsules} == {"PyCapsule"}
-    with pytest.raises(TypeError, match="is not a capsule"):
-        Array.from_arrow(Given(array=(1, 2)))
+    for wrong, text in (
+        ((1, 2), "result is not a capsule: expected arrow_schema, got int"),
+        ((1, 2, 3), "result is not a pair of capsules: expected a tuple of two, got tuple"),
+        (5, "result is not a pair of capsules: expected a tuple of two, got int"),
+    ):
+        with pytest.raises(TypeError, match=f"^__arrow_c_array__: {text}$"):
+            Array.from_arrow(Given(array=wrong))
 
 
 def test_rule_capsule_names() -> None:
@@ -129,12 +126,15 @@ def test_rule_capsule_moved_out() -> None:
     assert struct_in(ArrowDeviceArray, capsule).array.release
 
 
-def test_rule_capsule_consumed_once() -> None:
+@pytest.mark.parametrize("kind", [Schema, Array, DeviceArray])
+def test_rule_capsule_consumed_once(kind: Any) -> None:
     source = Produced()
-    Array.from_arrow(source)
+    kind.from_arrow(source)
     with pytest.raises(fletching.Error, match="is consumed once") as caught:
-        Array.from_arrow(source)
+        kind.from_arrow(source)
     assert caught.value.errno == errno.EINVAL
+    source.end()
+    assert sorted(source.releases) == ["array", "schema"]
 
 
 def test_rule_capsule_kept_until_imported() -> None:
@@ -165,8 +165,9 @@ def test_rule_arrow_methods_stream_returns() -> None:
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_rule_arrow_methods_requested_schema_tried(kind: Any) -> None:
-    requested = NUMBERS.type.__arrow_c_schema__()
+@pytest.mark.parametrize("fits", [pyarrow.int32(), pyarrow.int64(), pyarrow.float32()])
+def test_rule_arrow_methods_requested_schema_tried(kind: Any, fits: Any) -> None:
+    requested = fits.__arrow_c_schema__()
     for capsules in (
         kind.from_arrow(NUMBERS).__arrow_c_array__(requested),
         kind.from_arrow(NUMBERS).__arrow_c_device_array__(requested_schema=requested),
@@ -174,20 +175,27 @@ def test_rule_arrow_methods_requested_schema_tried(kind: Any) -> None:
         assert Schema.from_arrow(Given(schema=capsules[0])).format == "i"
 
 
-@pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_rule_arrow_methods_requested_schema_incompatible(kind: Any) -> None:
-    requested = pyarrow.struct([]).__arrow_c_schema__()
-    with pytest.raises(fletching.Error):
-        kind.from_arrow(NUMBERS).__arrow_c_array__(requested)
-    with pytest.raises(fletching.Error):
-        kind.from_arrow(NUMBERS).__arrow_c_device_array__(requested)
+@pytest.mark.parametrize(
+    "other", [pyarrow.string(), pyarrow.struct([]), pyarrow.list_(pyarrow.int32())]
+)
+def test_rule_arrow_methods_requested_schema_incompatible(other: Any) -> None:
+    sources: list[tuple[str, Any]] = [
+        *(("array", kind.from_arrow(NUMBERS)) for kind in (Array, DeviceArray)),
+        *(("stream", kind.from_arrow(TABLE)) for kind in (ArrayStream, DeviceArrayStream)),
+    ]
+    for name, source in sources:
+        for method in (f"__arrow_c_{name}__", f"__arrow_c_device_{name}__"):
+            with pytest.raises(fletching.Error, match="requested_schema does not fit the data"):
+                getattr(source, method)(other.__arrow_c_schema__())
+            with pytest.raises(TypeError, match="expected arrow_schema, got str"):
+                getattr(source, method)("int32")
 
 
 def test_rule_arrow_methods_cpu_pointers() -> None:
     pinned = ProducedOnDevice(device_type=3, device_id=0)
     assert pyarrow.array(Array.from_arrow(pinned)).to_pylist() == [1, 2, 3]
     device = ProducedOnDevice(device_type=2, device_id=0)
-    with pytest.raises(fletching.Error):
+    with pytest.raises(fletching.Error, match="expected memory that the CPU can read, got cuda"):
         Array.from_arrow(device)
 
 
@@ -219,19 +227,20 @@ def methods(**keywords: object) -> list[Any]:
     return [
         lambda: Array.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),
         lambda: DeviceArray.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),
+        lambda: ArrayStream.from_arrow(TABLE).__arrow_c_device_stream__(**keywords),
         lambda: DeviceArrayStream.from_arrow(TABLE).__arrow_c_device_stream__(**keywords),
     ]
 
 
-@pytest.mark.parametrize("method", range(3))
+@pytest.mark.parametrize("method", range(4))
 def test_rule_arrow_device_methods_keywords_none(method: int) -> None:
     assert methods(requested_schema=None, new_keyword=None)[method]() is not None
 
 
-@pytest.mark.parametrize("method", range(3))
+@pytest.mark.parametrize("method", range(4))
 def test_rule_arrow_device_methods_keywords_refused(method: int) -> None:
     for value in (0, False, ""):
-        with pytest.raises(NotImplementedError, match="new_keyword"):
+        with pytest.raises(NotImplementedError, match="expected None, got new_keyword"):
             methods(new_keyword=value)[method]()
 
 

@@ -12,37 +12,14 @@ import pyarrow
 import pytest
 
 import standin
-from capsules import Produced, ProducedOnDevice, name_of
+from capsules import Produced, ProducedOnDevice, TensorProducer, name_of, rename, tensor_in
 from fletching import Array, DeviceArray, Error, abi, from_buffer, from_dlpack
 
 NEW, LEGACY = b"dltensor_versioned", b"dltensor"
 
-_get = ctypes.pythonapi.PyCapsule_GetPointer
-_get.restype, _get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 _name = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
     ("PyCapsule_GetName", ctypes.pythonapi)
 )
-_rename = ctypes.pythonapi.PyCapsule_SetName
-_rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
-
-
-def tensor_in(capsule: object) -> abi.DLManagedTensorVersioned:
-    return abi.DLManagedTensorVersioned.from_address(_get(capsule, NEW))
-
-
-class Given:
-    """A producer of a capsule."""
-
-    def __init__(self, capsule: object, device: Any = (1, 0)) -> None:
-        self.capsule, self.device = capsule, device
-        self.asked: list[dict[str, Any]] = []
-
-    def __dlpack__(self, **keywords: Any) -> object:
-        self.asked.append(keywords)
-        return self.capsule
-
-    def __dlpack_device__(self) -> Any:
-        return self.device
 
 
 def capsule(**keywords: Any) -> Any:
@@ -58,7 +35,7 @@ def test_rule_dlpack_managed_deleter_takes_gil() -> None:
     before = sys.getrefcount(memory)
     held = from_buffer(memory).__dlpack__(max_version=(1, 0))
     tensor = tensor_in(held)
-    assert _rename(held, b"used_dltensor_versioned") == 0
+    rename(held, b"used_dltensor_versioned")
     address = ctypes.cast(tensor.deleter, ctypes.c_void_p).value
     assert address is not None
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(tensor))
@@ -86,7 +63,7 @@ def test_rule_dlpack_capsule_destructor() -> None:
     used = Produced()
     held = Array.from_arrow(used).__dlpack__(max_version=(1, 0))
     tensor = tensor_in(held)
-    assert _rename(held, b"used_dltensor_versioned") == 0
+    rename(held, b"used_dltensor_versioned")
     del held
     assert "array" not in used.releases
     abi.release(tensor)
@@ -97,7 +74,7 @@ def test_rule_dlpack_capsule_renamed_when_consumed(version: Any) -> None:
     produced = Produced()
     held = Array.from_arrow(produced).__dlpack__(max_version=version)
     name = name_of(held)
-    array = from_dlpack(Given(held))
+    array = from_dlpack(TensorProducer(held))
     assert name_of(held) == b"used_" + name
     del held
     gc.collect()
@@ -108,7 +85,7 @@ def test_rule_dlpack_capsule_renamed_when_consumed(version: Any) -> None:
 
 
 def test_rule_dlpack_capsule_consumed_once() -> None:
-    given = Given(capsule())
+    given = TensorProducer(capsule())
     from_dlpack(given)
     with pytest.raises(TypeError, match="that is not used"):
         from_dlpack(given)
@@ -126,8 +103,11 @@ def test_rule_dlpack_method_max_version() -> None:
 @pytest.mark.parametrize("version", [None, (0, 8)])
 def test_rule_dlpack_method_max_version_too_old(version: Any) -> None:
     """Without a copy there is nothing so old: it could not say that memory is read-only."""
+    produced = Produced()
+    held = Array.from_arrow(produced).__dlpack__(max_version=version)
+    assert name_of(held) == LEGACY
+    assert produced.releases.count("array") == 1  # the tensor is a copy
     array = Array.from_arrow(Produced())
-    assert name_of(array.__dlpack__(max_version=version)) == LEGACY
     with pytest.raises(BufferError, match="copy: expected a copy to be allowed"):
         array.__dlpack__(max_version=version, copy=False)
 
@@ -136,7 +116,7 @@ def test_rule_dlpack_method_version_verified() -> None:
     produced = Produced()
     held = Array.from_arrow(produced).__dlpack__(max_version=(1, 0))
     tensor_in(held).version.major = 2
-    given = Given(held)
+    given = TensorProducer(held)
     with pytest.raises(TypeError, match="expected major version 1, got 2"):
         from_dlpack(given)
     assert given.asked[0]["max_version"][0] == 1
@@ -144,18 +124,20 @@ def test_rule_dlpack_method_version_verified() -> None:
 
 
 def test_rule_dlpack_method_keywords_fall_back() -> None:
-    class Old(Given):
+    class Old(TensorProducer):
         def __dlpack__(self, *, stream: Any = None) -> object:  # type: ignore[override]
             return self.capsule
 
     assert from_dlpack(Old(capsule())).to_numpy().tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        from_dlpack(Old(None), copy=True)
 
 
 def test_a_subclass_of_type_error_is_not_an_older_producer() -> None:
     class OwnError(TypeError):
         pass
 
-    class Refusing(Given):
+    class Refusing(TensorProducer):
         def __dlpack__(self, **keywords: Any) -> object:
             self.asked.append(keywords)
             raise OwnError
@@ -224,10 +206,13 @@ def test_rule_dlpack_method_copy_none() -> None:
     assert copied.flags & abi.DLPACK_FLAG_BITMASK_IS_COPIED
 
 
-@pytest.mark.parametrize("case", [pyarrow.array([1, None]), pyarrow.array(["a"])], ids=str)
-def test_rule_dlpack_method_buffer_error(case: Any) -> None:
-    with pytest.raises(BufferError):
-        Array.from_arrow(case).__dlpack__(max_version=(1, 0))
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("value", [None, "a", True, {"a": 1}], ids=str)
+def test_rule_dlpack_method_buffer_error(value: Any, copy: Any) -> None:
+    numbers = [1, None] if value is None else [value]
+    for kind in (Array, DeviceArray):
+        with pytest.raises(BufferError, match=r"no DLPack type for|has nulls"):
+            kind.from_arrow(pyarrow.array(numbers)).__dlpack__(max_version=(1, 0), copy=copy)
 
 
 def test_rule_dlpack_method_device_known() -> None:
@@ -240,9 +225,9 @@ def test_rule_dlpack_method_device_known() -> None:
 # --- Streams -------------------------------------------------------------------------------------
 
 
-def on_cuda(device: int = 0) -> Given:
+def on_cuda(device: int = 0) -> TensorProducer:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=device))
-    return Given(array.__dlpack__(max_version=(1, 0), stream=-1), (2, device))
+    return TensorProducer(array.__dlpack__(max_version=(1, 0), stream=-1), (2, device))
 
 
 def test_rule_dlpack_stream_passed() -> None:
@@ -266,8 +251,8 @@ def test_an_older_capsule_is_behind_the_stream() -> None:
         writable = from_dlpack(on_cuda(), stream=-1)
         tensor = tensor_in(held := writable.__dlpack__(max_version=(1, 0), stream=-1))
         tensor.flags = 0
-        writable = from_dlpack(Given(held, (2, 0)), stream=-1)
-        older = Given(writable.__dlpack__(stream=-1), (2, 0))
+        writable = from_dlpack(TensorProducer(held, (2, 0)), stream=-1)
+        older = TensorProducer(writable.__dlpack__(stream=-1), (2, 0))
         assert name_of(older.capsule) == LEGACY
         array = from_dlpack(older, stream=gpu.gated().number)
         assert standin.is_pending(array)
@@ -284,7 +269,7 @@ def test_rule_dlpack_stream_explicit() -> None:
 
 
 def test_rule_dlpack_stream_fits_requested_device() -> None:
-    given = Given(capsule(), (2, 0))
+    given = TensorProducer(capsule(), (2, 0))
     from_dlpack(given, device=(1, 0))
     assert "stream" not in given.asked[0]
     with pytest.raises(Error, match="None, because the device has no streams"):
@@ -326,7 +311,7 @@ def test_rule_dlpack_import_copy_true() -> None:
 
 
 def test_rule_dlpack_import_errors_propagated() -> None:
-    class Refusing(Given):
+    class Refusing(TensorProducer):
         def __dlpack__(self, **_: Any) -> object:
             raise self.capsule  # type: ignore[misc]
 
@@ -334,7 +319,9 @@ def test_rule_dlpack_import_errors_propagated() -> None:
         with pytest.raises(type(error)):
             from_dlpack(Refusing(error))
     with pytest.raises(ZeroDivisionError):
-        from_dlpack(type("Raising", (Given,), {"__dlpack_device__": lambda _: 1 // 0})(None))
+        from_dlpack(
+            type("Raising", (TensorProducer,), {"__dlpack_device__": lambda _: 1 // 0})(None)
+        )
 
 
 def test_rule_dlpack_import_attribute_error() -> None:
@@ -342,6 +329,6 @@ def test_rule_dlpack_import_attribute_error() -> None:
         def __dlpack_device__(self) -> tuple[int, int]:
             return (1, 0)
 
-    for wrong in (5, OneMethod()):
-        with pytest.raises(AttributeError, match="__dlpack"):
+    for wrong, text in ((5, "from_dlpack: object has no tensor"), (OneMethod(), "__dlpack__")):
+        with pytest.raises(AttributeError, match=text):
             from_dlpack(wrong)

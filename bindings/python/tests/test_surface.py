@@ -47,15 +47,6 @@ def test_every_public_name_has_a_text(name: str) -> None:
         assert inspect.getdoc(MEMBERS[name])
 
 
-def test_names() -> None:
-    assert {"Array", "DeviceArray", "Error", "OnCapture", "send_async"} <= set(dir(fletching))
-    names: dict[str, object] = {}
-    exec("from fletching import *", names)
-    assert names["DeviceArray"] is DeviceArray
-    with pytest.raises(AttributeError, match="has no attribute 'Arrays'"):
-        getattr(fletching, "Arrays")  # noqa: B009
-
-
 def test_names_of_fields_are_in_a_schema() -> None:
     schema = Schema.from_arrow(TABLE.schema)
     assert "n" in schema
@@ -105,12 +96,6 @@ BATCH = DeviceArray.from_arrow(TABLE.to_batches()[0])
 def test_what_is_of_another_type_is_a_type_error(call: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         call()
-
-
-def test_an_object_without_a_tensor() -> None:
-    """The array API asks for an AttributeError."""
-    with pytest.raises(AttributeError, match="from_dlpack: object has no tensor"):
-        fletching.from_dlpack(5)
 
 
 @pytest.mark.parametrize("index", [2**70, -(2**70), 1, -2])

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 import standin
-from capsules import ProducedOnDevice
+from capsules import ProducedOnDevice, TensorProducer, tensor_in
 from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, from_dlpack
 from standin import Gpu
-from test_dlpack import Given, tensor_in
 from test_dlpack_table import export
 
 PINNED, MANAGED = 3, 13
@@ -139,7 +138,7 @@ def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
     opener = threading.Thread(target=after, args=(reading, gpu.open))
     opener.start()
     reading.set()
-    found = from_dlpack(Given(capsule, (PINNED, 0)), stream=stream.number)
+    found = from_dlpack(TensorProducer(capsule, (PINNED, 0)), stream=stream.number)
     assert stream.is_idle()
     assert found.to_numpy().tolist() == [1, 3]
     opener.join()

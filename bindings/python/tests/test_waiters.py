@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import gc
 import sys
@@ -13,7 +12,7 @@ import numpy
 import pytest
 
 from capsules import ProducedOnDevice
-from fletching import DeviceArray, Error, VulkanContext, from_dlpack, register_waiter
+from fletching import DeviceArray, Error, from_dlpack, register_waiter
 from test_buffers import run
 
 EVENT = 0x5EED
@@ -153,11 +152,3 @@ def test_a_result_of_ready_without_a_truth_value() -> None:
     register_waiter(DEVICE, Failing())
     with pytest.raises(Error, match="ValueError: undecided"):
         array().ready()
-
-
-def test_vulkan_without_a_device() -> None:
-    event = ctypes.c_uint64(EVENT)
-    source = ProducedOnDevice(device_type=7, sync_event=ctypes.addressof(event))
-    given = DeviceArray.from_arrow(source)
-    with pytest.raises(Error, match=r"WaitContext\.device: NULL"):
-        VulkanContext(device=0).ready(given)
