@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from standin import Gpu
 
 
 def pytest_collection_finish() -> None:
@@ -27,3 +31,13 @@ def no_switches() -> Iterator[None]:
     sys.setswitchinterval(1000)
     yield
     sys.setswitchinterval(before)
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    """Of the stand-in for CUDA, which is not built everywhere."""
+    import standin  # noqa: PLC0415
+
+    with standin.gpu() as device:
+        yield device
+        gc.collect()

@@ -34,7 +34,7 @@ def name_of(capsule: object) -> bytes:
 
 def struct_in(kind: Any, capsule: object) -> Any:
     """The struct in a capsule, still owned by it."""
-    return kind.from_address(_get_pointer(capsule, NAMES[kind]))
+    return kind.from_address(address_in(capsule, NAMES[kind]))
 
 
 def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
@@ -46,13 +46,18 @@ def capsule_at(address: int, name: bytes) -> Any:
     return _new(address, name, None)
 
 
+def address_in(capsule: object, name: bytes) -> int:
+    address: int = _get_pointer(capsule, name)
+    return address
+
+
 def rename(capsule: object, name: bytes) -> None:
     """A capsule does not copy its name: pass a constant."""
     assert _set_name(capsule, name) == 0
 
 
 def tensor_in(capsule: object) -> abi.DLManagedTensorVersioned:
-    return abi.DLManagedTensorVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
+    return abi.DLManagedTensorVersioned.from_address(address_in(capsule, b"dltensor_versioned"))
 
 
 class Given:
@@ -84,8 +89,8 @@ _USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_v
 def take_tensor(capsule: object) -> int:
     """The address of the tensor, which the caller deletes."""
     name = name_of(capsule)
-    address: int = _get_pointer(capsule, name)
-    _set_name(capsule, _USED[name])  # kept by the table: a capsule does not copy it
+    address = address_in(capsule, name)
+    rename(capsule, _USED[name])  # kept by the table: a capsule does not copy it
     return address
 
 

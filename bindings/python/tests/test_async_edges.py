@@ -21,6 +21,7 @@ from fletching._async import _Wake
 from fletching._callbacks import _implemented
 from fletching._core import AsyncConsumer
 from test_async import SCHEMA, batch_of, connected, gated_batches, one_and_no_end
+from test_async_wakes import Handler
 
 
 class Peer:
@@ -326,10 +327,8 @@ def test_without_demand_the_iterable_is_not_asked() -> None:
 
 def ended(notify: Any) -> AsyncConsumer:
     """A consumer that was notified of an error."""
-    peer, consumer = Peer(), AsyncConsumer.create(notify)
-    peer.handler = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
-    peer.handler.producer = ctypes.pointer(peer.producer)
-    peer.fail()
+    consumer = AsyncConsumer.create(notify)
+    Handler(consumer).fail()
     return consumer
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-
 import pytest
 
 import fletching
@@ -12,13 +9,6 @@ import standin
 from capsules import ProducedOnDevice
 from fletching import DeviceArray, OnCapture
 from standin import Gpu
-
-
-@pytest.fixture
-def gpu() -> Iterator[Gpu]:
-    with standin.gpu() as device:
-        yield device
-        gc.collect()
 
 
 def produced() -> DeviceArray:

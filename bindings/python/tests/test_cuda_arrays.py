@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -17,13 +16,6 @@ from fletching import Array, DeviceArray, check_cuda_array_interface, from_cuda_
 from standin import Gpu
 
 CUDA, PINNED, MANAGED = 2, 3, 13
-
-
-@pytest.fixture
-def gpu() -> Iterator[Gpu]:
-    with standin.gpu() as device:
-        yield device
-        gc.collect()
 
 
 class Peer:

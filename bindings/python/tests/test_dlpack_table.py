@@ -14,18 +14,13 @@ import pytest
 import tvm_ffi
 
 import standin
-from capsules import Produced, ProducedOnDevice, name_of
+from capsules import Produced, ProducedOnDevice, address_in, capsule_at, name_of
 from fletching import Array, DeviceArray, abi, from_buffer, from_dlpack
 from fletching.abi import DLManagedTensorVersioned as Tensor
 from fletching.abi import DLPackExchangeAPI as Table
 
 NAME = b"dlpack_exchange_api"
 ATTRIBUTE = "__dlpack_c_exchange_api__"
-
-_get = ctypes.pythonapi.PyCapsule_GetPointer
-_get.restype, _get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-_new = ctypes.pythonapi.PyCapsule_New
-_new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 # The functions as C calls them: with the GIL, and with the exception that they set.
 _TensorOut = ctypes.POINTER(ctypes.POINTER(Tensor))
@@ -38,7 +33,7 @@ _Allocate = ctypes.CFUNCTYPE(
 
 
 def our_table(kind: Any = DeviceArray) -> Table:
-    return Table.from_address(_get(getattr(kind, ATTRIBUTE), NAME))
+    return Table.from_address(address_in(getattr(kind, ATTRIBUTE), NAME))
 
 
 def function(kind: Any, name: str) -> Any:
@@ -254,7 +249,7 @@ def foreign(
         ("current_work_stream", current),
     ):
         setattr(table, field, fields[field](function))
-    setattr(kind, ATTRIBUTE, _new(ctypes.addressof(table), name, None))
+    setattr(kind, ATTRIBUTE, capsule_at(ctypes.addressof(table), name))
     return kind, table
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -15,13 +14,6 @@ from fletching import DeviceArray, Error, from_cuda_array_interface, from_dlpack
 from standin import Gpu, Stream
 from test_cuda_arrays import Peer, produced
 from test_rules_dlpack import on_cuda
-
-
-@pytest.fixture
-def gpu() -> Iterator[Gpu]:
-    with standin.gpu() as device:
-        yield device
-        gc.collect()
 
 
 class Index:

@@ -7,7 +7,6 @@ driver for its functions by cuGetProcAddress.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from typing import Any
 
 import nanoarrow
@@ -16,17 +15,9 @@ import pyarrow
 import pytest
 from cuda.core.utils import StridedMemoryView
 
-import standin
 from capsules import ProducedOnDevice
 from fletching import Array, DeviceArray, from_buffer, from_dlpack
 from standin import Gpu
-
-
-@pytest.fixture
-def gpu() -> Iterator[Gpu]:
-    with standin.gpu() as device:
-        yield device
-        gc.collect()
 
 
 def test_pyarrow_and_nanoarrow() -> None:

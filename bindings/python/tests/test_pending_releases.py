@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 import fletching
-import standin
 from capsules import ProducedOnDevice
 from fletching import DeviceArray, pending_releases
 from standin import Gpu, settled
 from test_buffers import run
 
 PINNED = 3
-
-
-@pytest.fixture
-def gpu() -> Iterator[Gpu]:
-    with standin.gpu() as device:
-        yield device
-        gc.collect()
 
 
 def test_pending_releases_counts_until_the_stream_has_passed(gpu: Gpu) -> None:

@@ -22,6 +22,7 @@ from fletching import (
     abi,
 )
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
+from test_memory import Usage
 
 TABLE = pyarrow.table({"n": [1, 2, 3]})
 NUMBERS = pyarrow.array([1, 2, 3], pyarrow.int32())
@@ -30,18 +31,6 @@ SCHEMA, ARRAY, DEVICE = b"arrow_schema", b"arrow_array", b"arrow_device_array"
 
 def names(capsules: Any) -> list[bytes]:
     return [name_of(capsule) for capsule in capsules]
-
-
-def in_use() -> int:
-    """The bytes of all live allocations of malloc."""
-
-    class Info(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_size_t) for name in "abcdefghij"]
-
-    query = ctypes.CDLL(None).mallinfo2
-    query.restype = Info
-    used: int = query().h
-    return used
 
 
 # --- Capsules ------------------------------------------------------------------------------------
@@ -100,10 +89,10 @@ def test_rule_capsule_destructor_frees() -> None:
     array = Array.from_arrow(NUMBERS)
     for _ in range(100):
         array.__arrow_c_device_array__()
-    before = in_use()
+    before = Usage.now()
     for _ in range(1000):
         array.__arrow_c_device_array__()
-    assert in_use() - before < 1000 * ctypes.sizeof(ArrowSchema)
+    assert Usage.now() - before < 1000 * ctypes.sizeof(ArrowSchema)
 
 
 def test_rule_capsule_device_release() -> None:

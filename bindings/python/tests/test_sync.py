@@ -3,7 +3,6 @@ gate. With the GIL held that thread could not run, and the test would hang."""
 
 from __future__ import annotations
 
-import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -56,13 +55,6 @@ def stream_of(array: DeviceArray) -> DeviceArrayStream:
 def after(event: threading.Event, call: Callable[[], object]) -> None:
     event.wait()
     call()
-
-
-@pytest.fixture
-def gpu() -> Iterator[Gpu]:
-    with standin.gpu() as device:
-        yield device
-        gc.collect()
 
 
 @pytest.mark.usefixtures("no_switches")
