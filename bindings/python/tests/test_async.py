@@ -8,7 +8,7 @@ import errno
 import gc
 import struct
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -261,38 +261,31 @@ def test_send_async_returns_after_the_release() -> None:
     asyncio.run(run())
 
 
-def check_a_type_error(batches: Any, text: str) -> None:
-    """The stream ends with the error, and `send_async` raises it."""
+async def of(*batches: object) -> AsyncIterator[object]:
+    for batch in batches:
+        yield batch
+
+
+TYPE_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no batch": (lambda: of(5), "DeviceArray: object has no array"),
+    "None, which is not the end": (lambda: of(None, batch_of(1)), "push"),
+    "no iterable": (lambda: 5, "'int' object is not an async iterable"),
+    "metadata": (lambda: of((batch_of(1), {"a": 5})), "metadata: expected bytes or str"),
+}
+
+
+@pytest.mark.parametrize("name", TYPE_ERRORS)
+def test_type_error_is_of_the_stream_and_of_send_async(name: str) -> None:
+    batches, text = TYPE_ERRORS[name]
 
     async def run() -> None:
-        stream, sender = connected(batches)
+        stream, sender = connected(batches())
         with pytest.raises(Error, match=f"TypeError: {text}"):
             await anext(stream)
         with pytest.raises(TypeError):
             await sender
 
     asyncio.run(asyncio.wait_for(run(), 60))
-
-
-def test_what_is_not_a_batch_is_an_error() -> None:
-    async def batches() -> AsyncIterator[object]:
-        yield 5
-
-    check_a_type_error(batches(), "DeviceArray: object has no array")
-
-
-def test_none_is_not_the_end() -> None:
-    """An iterable that yields it by mistake would lose its other batches, and no error."""
-
-    async def batches() -> AsyncIterator[object]:
-        yield None
-        yield batch_of(1)
-
-    check_a_type_error(batches(), "push")
-
-
-def test_what_is_not_iterable_is_the_error_of_the_stream() -> None:
-    check_a_type_error(5, "'int' object is not an async iterable")
 
 
 def test_metadata_of_the_stream_and_of_batches() -> None:
@@ -315,13 +308,6 @@ def test_metadata_of_the_stream_and_of_batches() -> None:
         await tasks[0]
 
     asyncio.run(run())
-
-
-def test_metadata_that_is_not_text_is_an_error() -> None:
-    async def batches() -> AsyncIterator[object]:
-        yield batch_of(1), {"a": 5}
-
-    check_a_type_error(batches(), "metadata: expected bytes or str")
 
 
 def test_metadata_of_an_error() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import gc
 from typing import Any
 
 import numpy
@@ -143,19 +142,6 @@ def test_matrices() -> None:
 def test_what_is_not_a_capsule(result: object) -> None:
     with pytest.raises(TypeError, match="expected a capsule dltensor_versioned"):
         from_dlpack(TensorProducer(result))
-
-
-def test_a_refused_tensor_is_deleted_once() -> None:
-    produced = Produced()
-    capsule = Array.from_arrow(produced).__dlpack__(max_version=(1, 0))
-    tensor_in(capsule).dl_tensor.dtype.bits = 7
-    with pytest.raises(TypeError, match="no Arrow type for int of 7 bits"):
-        from_dlpack(TensorProducer(capsule))
-    assert name_of(capsule) == b"used_dltensor_versioned"
-    assert produced.releases.count("array") == 1
-    del capsule
-    gc.collect()
-    assert produced.releases.count("array") == 1
 
 
 def test_keywords_of_the_consumer() -> None:
