@@ -40,7 +40,7 @@ static int register_waiter(void* context, ArrowDeviceType device_type,
 
 static const struct FletchingSubject kSubjects[] = {
     SUBJECT(0, "go", FLETCHING_SUBJECT_CHECKS_SCHEMAS),
-    SUBJECT(1, "go-moves", 0),
+    SUBJECT(1, "go-moves", FLETCHING_SUBJECT_CHECKS_SCHEMAS),
     SUBJECT(2, "go-drops", 0),
 };
 

@@ -140,12 +140,48 @@ func (views) send(schema *fletching.Schema, deviceType abi.DeviceType, batches b
 	}, handler)
 }
 
-// moves hands out the moved structs, and streams over iterators.
+// moves hands out what builders make of schemas and arrays, columns, and streams over iterators.
 type moves struct{}
 
-func (moves) schema(in *fletching.Schema) (*fletching.Schema, error) { return in, nil }
+func (moves) schema(in *fletching.Schema) (*fletching.Schema, error) {
+	builder, err := in.Root().Builder()
+	if err != nil {
+		return nil, err
+	}
+	built, err := builder.Build()
+	if err == nil {
+		in.Close()
+	}
+	return built, err
+}
 
-func (moves) array(in *fletching.DeviceArray) (*fletching.DeviceArray, error) { return in, nil }
+// array builds an array whose owner is a view, which a malformed array has not.
+func (moves) array(in *fletching.DeviceArray) (*fletching.DeviceArray, error) {
+	view, err := viewOf(in.Share())
+	if err != nil {
+		return nil, err
+	}
+	built, err := builderOf(view.Root()).BuildOn(view.DeviceType(), view.DeviceID(), view.SyncEvent(), view)
+	if err != nil {
+		view.Close()
+	}
+	return built, err
+}
+
+// builderOf describes an array; nil for a released one.
+func builderOf(view fletching.ArrayView) *fletching.ArrayBuilder {
+	if view.IsReleased() {
+		return nil
+	}
+	builder := &fletching.ArrayBuilder{
+		Length: view.Length(), NullCount: view.NullCount(), Offset: view.Offset(), Buffers: view.BufferAddresses(),
+		Dictionary: builderOf(view.Dictionary()),
+	}
+	for i := range view.NumChildren() {
+		builder.Children = append(builder.Children, *builderOf(view.Child(i)))
+	}
+	return builder
+}
 
 func (moves) child(array *fletching.DeviceArray, index int) (*fletching.DeviceArray, error) {
 	shared, err := array.Share()
@@ -253,11 +289,15 @@ func fletching_go_subject_schema(number address, in, out *C.struct_ArrowSchema, 
 
 //export fletching_go_subject_array
 func fletching_go_subject_array(number address, inSchema *C.struct_ArrowSchema, in *C.struct_ArrowDeviceArray, outSchema *C.struct_ArrowSchema, out *C.struct_ArrowDeviceArray, message *C.struct_FletchingMessage) C.int {
+	buffers := in.array.n_buffers
 	return answer(number, message, func(s subject) error {
 		if err := pass(address(in), fletching.ImportDeviceArray, address(out), s.array); err != nil {
 			return err
 		}
-		return pass(address(inSchema), fletching.ImportSchema, address(outSchema), moves{}.schema)
+		if out.array.n_buffers != buffers {
+			return fletching.NewError(syscall.EINVAL, "array: n_buffers that nothing reads", nil)
+		}
+		return pass(address(inSchema), fletching.ImportSchema, address(outSchema), s.schema)
 	})
 }
 
