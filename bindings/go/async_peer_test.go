@@ -50,6 +50,12 @@ func onCUDA(array *DeviceArray) *DeviceArray {
 	return array
 }
 
+func disk() error { return NewError(71, "disk", nil) }
+
+func made(array *DeviceArray, err error) AsyncBatch {
+	return AsyncBatch{Make: func() (*DeviceArray, error) { return array, err }}
+}
+
 // row is the number of rows of a batch, which is closed; or the negative code; 0 at the end.
 func row(batch *DeviceArray, err error) int64 {
 	switch {

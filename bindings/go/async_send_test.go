@@ -7,7 +7,9 @@ package fletching
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -51,11 +53,17 @@ func TestSendChannel(t *testing.T) {
 
 func TestBatchesThatMisbehave(t *testing.T) {
 	var live live
+	closed := rowsOf(1)
+	closed.Close()
 	for expected, batches := range map[string]func(yield func(*DeviceArray, error) bool){
 		"panic: lost": func(func(*DeviceArray, error) bool) { panic("lost") },
 		"batches: ended by runtime.Goexit: expected a return": func(func(*DeviceArray, error) bool) { runtime.Goexit() },
 		"disk":                          func(yield func(*DeviceArray, error) bool) { yield(live.batch(1), disk()) },
 		"batch: nil: expected an array": func(yield func(*DeviceArray, error) bool) { yield(nil, nil) },
+		"batch: closed or moved: expected a live struct": func(yield func(*DeviceArray, error) bool) { yield(closed, nil) },
+		"batch: device_type differs from the stream's: expected cpu, got cuda (rule async-producer.one-device-type)": func(yield func(*DeviceArray, error) bool) {
+			yield(onCUDA(live.batch(1)), nil)
+		},
 	} {
 		stream := NewAsyncStream(context.Background(), AsyncOptions{})
 		sent := start(func() error {
@@ -162,6 +170,59 @@ func TestSeveralReaders(t *testing.T) {
 		t.Error(err, len(seen))
 	}
 	expectNone(t, &live)
+}
+
+func TestARefusalIsTheErrorOfSend(t *testing.T) {
+	for _, c := range []struct {
+		call     string
+		code     int32
+		expected int32
+		calls    string
+	}{
+		{"schema", 22, 22, "schema, release"}, {"task", abi.ENOMEM, abi.ENOMEM, "schema, task, release"},
+		{"task", -3, abi.EIO, "schema, task, release"}, {"end", abi.ENOSPC, abi.ENOSPC, "schema, end, release"},
+	} {
+		p := newConsumerPeer(t)
+		p.refuses, p.code = c.call, c.code
+		var all []any
+		if c.call != "end" {
+			all = counting(2)
+		}
+		h := sendTo(t, p, AsyncProducer{}, all)
+		p.request(5)
+		h.run()
+		expectText(t, p.take(), c.calls)
+		text := fmt.Sprintf(": refused by the consumer: expected 0, got %d", c.code)
+		if codeOf(h.result) != c.expected || !strings.HasSuffix(h.result.Error(), text) {
+			t.Error(h.result)
+		}
+	}
+}
+
+func TestABatchThatCannotBeMade(t *testing.T) {
+	panicking := AsyncBatch{Make: func() (*DeviceArray, error) { panic("odd") }}
+	for text, batch := range map[string]AsyncBatch{
+		"error 5 panic: odd": panicking, "error 22 batch: nil: expected an array": made(nil, nil), "error 71 disk": made(nil, disk()),
+	} {
+		p, h := started(t, batch, endless)
+		p.request(1)
+		h.run()
+		expectRows(t, []int64{p.extract()}, -int64(codeOf(h.failure)))
+		h.run()
+		expectText(t, p.take(), "task, "+text+", release")
+	}
+}
+
+func TestSendNeedsADeviceType(t *testing.T) {
+	p := newConsumerPeer(t)
+	schema := intSchema()
+	err := Send(context.Background(), schema, 0, nil, p.handler())
+	text := "producer: device_type: 0: expected the device type of the batches (rule async-producer.device-type-set)"
+	expectText(t, err.Error(), text)
+	expectText(t, p.take(), "error 22 "+text+", release")
+	if !schema.IsReleased() {
+		t.Error("a schema that was not sent is kept")
+	}
 }
 
 // --- Waking -------------------------------------------------------------------------------------------

@@ -160,6 +160,9 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	_, err := batch(0).BuildOn(abi.DeviceCPU, -1, 8, nil)
 	expectError(t, err, syscall.EINVAL, "array builder: sync_event not NULL: expected NULL")
+	for _, deviceType := range []abi.DeviceType{abi.DeviceExtDev, abi.DeviceCUDA, 9999} {
+		must(batch(0).BuildOn(deviceType, 0, 8, nil)).Close()
+	}
 }
 
 func TestFromValuesPinsTheSlice(t *testing.T) {
@@ -230,6 +233,16 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 	expectError(t, err, syscall.EINVAL, "schema builder: a copy: the struct or a descendant is released or moved out")
 	codes.Close()
 	text.Close()
+}
+
+// pyarrow and arrow-java refuse a name that is NULL.
+func TestASchemaWithoutNameAndMetadata(t *testing.T) {
+	var raw abi.ArrowSchema
+	succeed(t, must((&fletching.SchemaBuilder{Format: "i", Metadata: fletching.Metadata{}}).Build()).Export(unsafe.Pointer(&raw)))
+	if raw.Name == 0 || raw.NameString() != "" || raw.Metadata != 0 || raw.Children != 0 || raw.Dictionary != 0 {
+		t.Errorf("%+v", raw)
+	}
+	callbacks.ReleaseArrowSchema(&raw)
 }
 
 func TestNoChildOfASchema(t *testing.T) {
@@ -307,6 +320,8 @@ func TestSchemaBuilderRefuses(t *testing.T) {
 	for text, wrong := range map[string]fletching.SchemaBuilder{
 		"child 0: format: empty: expected a format string":          {},
 		"child 0: format: NUL character":                            {Format: "i\x00"},
+		"child 0: format: not UTF-8":                                {Format: "i\xff"},
+		"child 0: name: not UTF-8":                                  {Format: "i", Name: "a\xc3"},
 		"child 0: name: NUL character: expected text without it":    {Format: "i", Name: "\x00"},
 		"dictionary: dictionary: nested too deep: expected at most": cyclic,
 	} {

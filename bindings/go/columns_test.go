@@ -23,6 +23,9 @@ import (
 
 type celsius float64
 
+// nowhere is no address: a read through it crashes.
+const nowhere = 1
+
 func column(t *testing.T, schema *fletching.Schema, batch *fletching.Array, index int) fletching.ColumnReader {
 	t.Helper()
 	reader, err := fletching.ReadColumn(batch.Root(), schema.Root(), index)

@@ -259,6 +259,29 @@ func TestErrorsOfAnIterator(t *testing.T) {
 	expectClosed(t, "a stream of a closed schema", second(fletching.NewDeviceArrayStream(&schema, abi.DeviceCUDA, emptyBatches)))
 }
 
+// A stream of ours that has failed fails again. Its text lives until the next call, and get_schema has none.
+func TestAFailedStreamFailsAgain(t *testing.T) {
+	raw := peer.New[abi.ArrowDeviceArrayStream](1)
+	defer peer.Free(raw)
+	succeed(t, newStream(func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, errors.New("the text")) }).Export(unsafe.Pointer(&raw[0])))
+	textOf := func() string {
+		text, _ := callbacks.CallArrowDeviceArrayStreamGetLastError(&raw[0])
+		return (&abi.ArrowSchema{Name: text, Release: 1}).NameString()
+	}
+	for range 2 {
+		var out abi.ArrowDeviceArray
+		if code, _ := callbacks.CallArrowDeviceArrayStreamGetNext(&raw[0], &out); code != int32(syscall.EIO) || textOf() != "the text" || textOf() != "the text" {
+			t.Error(code, textOf())
+		}
+		var schema abi.ArrowSchema
+		if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(&raw[0], &schema); code != 0 || textOf() != "" {
+			t.Error(code, textOf())
+		}
+		callbacks.ReleaseArrowSchema(&schema)
+	}
+	callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
+}
+
 // Batches that are not taken over are closed.
 func TestABatchThatIsRefusedIsClosed(t *testing.T) {
 	var log log

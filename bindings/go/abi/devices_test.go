@@ -3,7 +3,9 @@
 package abi_test
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -54,24 +56,35 @@ func TestAccessOfDevices(t *testing.T) {
 	}
 }
 
-// The oracle holds the macros against upstream; here the table is held against the macros.
-func TestDeviceTableHasTheMacros(t *testing.T) {
-	macros := map[string]int64{}
+// Package upstream compares both with dlpack.h and with Arrow's header.
+var ofDLPack, macros = func() (enum, constants map[string]int64) {
+	enum, constants = map[string]int64{}, map[string]int64{}
+	for _, enumerator := range fields.Enums["DLDeviceType"] {
+		enum[enumerator.Name] = enumerator.Value
+	}
 	for _, constant := range fields.Integers {
-		macros[constant.Name] = constant.Value
+		constants[constant.Name] = constant.Value
 	}
-	named := 0
+	return enum, constants
+}()
+
+func TestRuleDeviceTypeValuesOfDlpack(t *testing.T) {
 	for device := range abi.Devices() {
-		if device.ArrowMacro == "" {
-			continue
+		if number, found := ofDLPack[device.DLPackName]; !found || number != int64(device.Type) {
+			t.Errorf("%s is %d in the table, %d in dlpack.h", device.DLPackName, int64(device.Type), number)
 		}
-		named++
-		if value, found := macros[device.ArrowMacro]; !found || value != int64(device.Type) {
-			t.Errorf("%s is %d in the table, %d as a constant", device.ArrowMacro, int64(device.Type), value)
+		if number, found := macros[device.ArrowMacro]; device.ArrowMacro != "" && (!found || number != int64(device.Type)) {
+			t.Errorf("%s is %d in the table, %d as a constant", device.ArrowMacro, int64(device.Type), number)
 		}
 	}
-	if named == 0 {
-		t.Error("no device has a macro")
+}
+
+func TestRuleDeviceTypeDlpackFirst(t *testing.T) {
+	numbers := slices.Collect(maps.Values(ofDLPack))
+	for macro, number := range macros {
+		if strings.HasPrefix(macro, "ARROW_DEVICE_") && !slices.Contains(numbers, number) {
+			t.Errorf("%s: no device of dlpack.h has the number %d", macro, number)
+		}
 	}
 }
 
