@@ -257,38 +257,6 @@ func TestNoChildOfASchema(t *testing.T) {
 	}
 }
 
-func TestACopyOfASchemaWithMetadataThatIsMalformed(t *testing.T) {
-	metadata := peer.New[int32](1)
-	defer peer.Free(metadata)
-	metadata[0] = -1
-	raw := abi.ArrowSchema{}
-	succeed(t, intSchema().Export(unsafe.Pointer(&raw)))
-	raw.Metadata = uintptr(unsafe.Pointer(&metadata[0]))
-	schema := must(fletching.ImportSchema(unsafe.Pointer(&raw)))
-	defer schema.Close()
-	_, err := schema.Root().Builder()
-	expectError(t, err, syscall.EINVAL, "schema builder: a copy: metadata: number of pairs at byte 0: negative")
-}
-
-func TestACopyOfASchemaThatIsNotUTF8(t *testing.T) {
-	text := peer.New[byte](3)
-	defer peer.Free(text)
-	copy(text, "i\xff")
-	for _, isName := range []bool{false, true} {
-		raw := abi.ArrowSchema{}
-		succeed(t, intSchema().Export(unsafe.Pointer(&raw)))
-		if isName {
-			raw.Name = uintptr(unsafe.Pointer(&text[0]))
-		} else {
-			raw.Format = uintptr(unsafe.Pointer(&text[0]))
-		}
-		schema := must(fletching.ImportSchema(unsafe.Pointer(&raw)))
-		_, err := schema.Root().Builder()
-		expectError(t, err, syscall.EINVAL, "schema builder: a copy: format or name: expected UTF-8")
-		schema.Close()
-	}
-}
-
 // A schema whose two children are the same one, 22 levels deep, has 2^23 structs.
 func TestACopyOfASchemaIsLimited(t *testing.T) {
 	level := must((&fletching.SchemaBuilder{Format: "i"}).Build())

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -98,6 +99,7 @@ func TestSendWithNilArgumentsReleasesTheHandler(t *testing.T) {
 	}
 }
 
+// Zero values, and an array that was closed.
 func TestZeroValuesAreClosed(t *testing.T) {
 	shared := new(fletching.Shared[*fletching.Array])
 	expectClosed(t, "view", onlyError(shared.View()))
@@ -105,18 +107,29 @@ func TestZeroValuesAreClosed(t *testing.T) {
 	if shared.Close(); !shared.IsReleased() || shared.NumColumns() != 0 {
 		t.Error("a zero Shared has something")
 	}
-	array := new(fletching.DeviceArray)
-	for name, err := range map[string]error{
-		"attach": array.Attach(1), "share": onlyError(array.Share()), "take_child": onlyError(array.TakeChild(0)),
-		"take_dictionary": onlyError(array.TakeDictionary()), "to_host": onlyError(array.ToHost()), "release_after": array.ReleaseAfter(fletching.Stream{}),
-		"export_with_event": array.ExportWithEvent(fletching.Stream{}), "wait_on": array.WaitOn(fletching.Stream{}), "synchronize": array.Synchronize(background),
-		"read": onlyError(fletching.ReadArray(array.Root(), fletching.SchemaView{})), "schema builder: a copy": onlyError(fletching.SchemaView{}.Builder()),
-	} {
-		expectClosed(t, name, err)
+	var log log
+	closed := importDeviceArray(t, rawDeviceArray(&log, "a", 1, true))
+	closed.Close()
+	log.expect(t, "a0", "ad", "a", "event")
+	for _, array := range []*fletching.DeviceArray{new(fletching.DeviceArray), closed} {
+		for name, err := range map[string]error{
+			"attach": array.Attach(1), "share": onlyError(array.Share()), "take_child": onlyError(array.TakeChild(0)),
+			"take_dictionary": onlyError(array.TakeDictionary()), "to_host": onlyError(array.ToHost()),
+			"export": array.Export(unsafe.Pointer(new(abi.ArrowDeviceArray))), "release_after": array.ReleaseAfter(fletching.Stream{}),
+			"export_with_event": array.ExportWithEvent(fletching.Stream{}), "wait_on": array.WaitOn(fletching.Stream{}),
+			"synchronize": array.Synchronize(background), "ready": onlyError(array.Ready()),
+			"read": onlyError(fletching.ReadArray(array.Root(), fletching.SchemaView{})), "schema builder: a copy": onlyError(fletching.SchemaView{}.Builder()),
+		} {
+			expectClosed(t, name, err)
+		}
+		if array.Close(); array.Child(-1).Length() != 0 || array.Dictionary().NumChildren() != 0 || array.Buffer(-1) != 0 || array.DeviceType() != 0 {
+			t.Error("a closed array has something")
+		}
 	}
-	if array.Close(); array.Child(-1).Length() != 0 || array.Dictionary().NumChildren() != 0 || array.Buffer(-1) != 0 || array.DeviceType() != 0 {
-		t.Error("a zero array has something")
-	}
+	log.expect(t)
+	schema := new(fletching.Schema)
+	expectClosed(t, "share of a schema", onlyError(schema.Share()))
+	expectClosed(t, "attach to a schema", schema.Attach(1))
 	if stream := new(fletching.ArrayStream); !errors.Is(onlyError(stream.Next()), fletching.ErrClosed) || !errors.Is(onlyError(stream.Schema()), fletching.ErrClosed) {
 		t.Error("a zero stream is open")
 	}

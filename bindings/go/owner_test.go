@@ -70,35 +70,6 @@ func TestClosedOwnersDoNotReachTheNext(t *testing.T) {
 	}
 }
 
-func TestUseAfterClose(t *testing.T) {
-	var log log
-	array := importDeviceArray(t, rawDeviceArray(&log, "a", 1, true))
-	array.Close()
-	var out abi.ArrowDeviceArray
-	expectClosed(t, "export", array.Export(unsafe.Pointer(&out)))
-	_, err := array.TakeChild(0)
-	expectClosed(t, "take_child", err)
-	_, err = array.TakeDictionary()
-	expectClosed(t, "take_dictionary", err)
-	_, err = array.Share()
-	expectClosed(t, "share", err)
-	_, err = array.ToHost()
-	expectClosed(t, "to_host", err)
-	expectClosed(t, "attach", array.Attach(&note{&log, "attached"}))
-	var unused fletching.Schema
-	_, err = unused.Share()
-	expectClosed(t, "share of a zero value", err)
-	expectClosed(t, "attach to a zero value", unused.Attach(1))
-	if _, err := unused.Root().Builder(); err == nil {
-		t.Error("a copy of a schema that was closed")
-	}
-	unused.Close()
-	var stream fletching.DeviceArrayStream
-	_, err = stream.Next()
-	expectClosed(t, "next of a zero value", err)
-	log.expect(t, "a0", "ad", "a", "event")
-}
-
 func TestImportRefuses(t *testing.T) {
 	var released abi.ArrowDeviceArray
 	for name, err := range map[string]error{

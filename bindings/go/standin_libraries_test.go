@@ -52,19 +52,6 @@ func TestStandinMissingLibraryIsNamed(t *testing.T) {
 	})
 }
 
-func TestStandinMissingSymbolIsNamed(t *testing.T) {
-	gpu.OnBoth(t, "standin-broken", func(t *testing.T, api *gpu.API) {
-		symbol := map[abi.DeviceType]string{abi.DeviceCUDA: "libcuda.so.1 has no cuStreamWaitEvent",
-			abi.DeviceROCM: "libamdhip64.so.7 has no hipStreamWaitEvent"}[api.Type]
-		handle := gpu.Alloc(8)
-		defer gpu.Free(handle)
-		*(*uintptr)(gpu.At(handle)) = 0x1000
-		array := awaited(t, api.Type, handle)
-		defer array.Close()
-		expectCode(t, array.WaitOn(streamOf(api, 0)), syscall.ENOSYS, symbol)
-	})
-}
-
 func TestNoRuntimeRecordsEventsOfOtherDevices(t *testing.T) {
 	for device, why := range map[abi.DeviceType]string{
 		abi.DeviceVulkan: "set by a command buffer",

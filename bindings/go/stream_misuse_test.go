@@ -104,15 +104,3 @@ func TestAClosedStream(t *testing.T) {
 		t.Errorf("expected no device type, got %v", found)
 	}
 }
-
-func TestAStreamOfAClosedSchema(t *testing.T) {
-	schema := intSchema()
-	schema.Close()
-	_, err := fletching.NewDeviceArrayStream(schema, abi.DeviceCUDA, func(func(*fletching.DeviceArray, error) bool) {})
-	_, hostErr := fletching.NewArrayStream(schema, func(func(*fletching.Array, error) bool) {})
-	for _, err := range []error{err, hostErr} {
-		if !errors.Is(err, fletching.ErrClosed) {
-			t.Error(err)
-		}
-	}
-}

@@ -7,7 +7,6 @@ package fletching_test
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"reflect"
 	"runtime"
@@ -82,58 +81,6 @@ func TestAStreamThereAndBack(t *testing.T) {
 	}
 	log.expect(t, "iterator ended")
 	expectClosed(t, "next", second(stream.Next()))
-}
-
-func TestTheEndIsRepeated(t *testing.T) {
-	var log log
-	stream := overC(newStream(counted(&log, 1)))
-	must(stream.Next()).Close()
-	for range 2 {
-		if _, err := stream.Next(); err != io.EOF {
-			t.Error(err)
-		}
-	}
-	must(stream.Schema()).Close()
-	stream.Close()
-}
-
-// A stream that counts the calls of get_next, and forgets that it has ended.
-type forgetful struct{ calls int }
-
-func (f *forgetful) GetSchema(*abi.ArrowDeviceArrayStream, *abi.ArrowSchema) int32 { return 0 }
-
-func (f *forgetful) GetNext(*abi.ArrowDeviceArrayStream, *abi.ArrowDeviceArray) int32 {
-	f.calls++
-	return 0
-}
-
-func (f *forgetful) GetLastError(*abi.ArrowDeviceArrayStream) uintptr { return 0 }
-
-func (f *forgetful) Release(self *abi.ArrowDeviceArrayStream) {
-	callbacks.DeleteHandle(self.PrivateData)
-}
-
-func TestNothingIsCalledAfterTheEnd(t *testing.T) {
-	producer := &forgetful{}
-	handle := callbacks.NewHandle(producer)
-	raw := abi.ArrowDeviceArrayStream{
-		DeviceType: abi.DeviceCUDA, GetSchema: callbacks.ArrowDeviceArrayStreamGetSchemaStub(),
-		GetNext:      callbacks.ArrowDeviceArrayStreamGetNextStub(),
-		GetLastError: callbacks.ArrowDeviceArrayStreamGetLastErrorStub(),
-		Release:      callbacks.ArrowDeviceArrayStreamReleaseStub(), PrivateData: handle,
-	}
-	stream := must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw)))
-	for range 3 {
-		if _, err := stream.Next(); err != io.EOF {
-			t.Error(err)
-		}
-	}
-	if producer.calls != 1 {
-		t.Errorf("expected 1 call, got %d", producer.calls)
-	}
-	_, err := stream.Schema()
-	expectError(t, err, syscall.EINVAL, "get_schema: released schema with return value 0: expected a live schema")
-	stream.Close()
 }
 
 // The table of handles forgets a stream of ours that was released.
@@ -336,38 +283,6 @@ func TestACanceledContextEndsTheLoop(t *testing.T) {
 	stream.Close()
 }
 
-// A consumer in C may call from any thread; the iterator runs on a goroutine of its own.
-func TestNextFromThreadsOfC(t *testing.T) {
-	var log log
-	raw := peer.New[abi.ArrowDeviceArrayStream](1)
-	defer peer.Free(raw)
-	out := peer.New[abi.ArrowDeviceArray](1)
-	defer peer.Free(out)
-	stream := newStream(counted(&log, 20))
-	if err := stream.Export(unsafe.Pointer(&raw[0])); err != nil || !stream.IsReleased() {
-		t.Fatal(err)
-	}
-	for i := range 21 {
-		out[0].Reserved[1] = 5
-		if code := peer.NextOnThread(&raw[0], &out[0]); code != 0 || out[0].Reserved[1] != 0 {
-			t.Fatal(code)
-		}
-		if i == 20 {
-			break
-		}
-		batch := must(fletching.ImportDeviceArray(unsafe.Pointer(&out[0])))
-		if batch.Length() != int64(i+1) {
-			t.Error(batch.Length())
-		}
-		batch.Close()
-	}
-	if !out[0].IsReleased() {
-		t.Error("no end")
-	}
-	must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw[0]))).Close()
-	log.expect(t, "iterator ended")
-}
-
 func TestCloseDuringANext(t *testing.T) {
 	for range 50 {
 		var log log
@@ -406,29 +321,6 @@ func TestWarningsOfAStream(t *testing.T) {
 	stream.Options.Strict = true
 	expectError(t, second(stream.Next()), syscall.EINVAL, "expected cuda, got cuda_managed (rule device-stream.one-device-type)")
 	stream.Close()
-}
-
-func TestMissingCallbacks(t *testing.T) {
-	for _, missing := range []string{"get_schema", "get_next"} {
-		raw := abi.ArrowDeviceArrayStream{DeviceType: abi.DeviceCUDA}
-		var log log
-		if err := newStream(counted(&log, 1)).Export(unsafe.Pointer(&raw)); err != nil {
-			t.Fatal(err)
-		}
-		raw.GetLastError = 0
-		if missing == "get_schema" {
-			raw.GetSchema = 0
-		} else {
-			raw.GetNext = 0
-		}
-		stream := must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw)))
-		_, err := stream.Schema()
-		if missing == "get_next" && err == nil {
-			_, err = stream.Next()
-		}
-		expectError(t, err, syscall.EINVAL, "ArrowDeviceArrayStream."+missing+": NULL: expected a callback; hint: fix the producer (rule device-stream.callbacks-set)")
-		stream.Close()
-	}
 }
 
 func TestAStreamOnTheCPU(t *testing.T) {

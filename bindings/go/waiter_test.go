@@ -103,26 +103,6 @@ func TestWaiterIsAskedUntilTheContextEnds(t *testing.T) {
 	expectCount(t, "an array", released, 1)
 }
 
-// heeding cannot be asked, and waits until its context ends.
-type heeding struct{ fletching.UnsupportedWaiter }
-
-func (heeding) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func TestWaiterThatCannotBeAskedGetsTheContext(t *testing.T) {
-	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, heeding{}))
-	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
-	array := waiterArray(t, abi.DeviceOneAPI, func() {})
-	defer array.Close()
-	ctx, cancel := context.WithCancel(background)
-	go cancel()
-	if err := array.Synchronize(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("expected context.Canceled, got %v", err)
-	}
-}
-
 // happened is an event that has happened.
 type happened struct{ fletching.UnsupportedWaiter }
 

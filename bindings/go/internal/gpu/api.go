@@ -16,7 +16,7 @@ import (
 type API struct {
 	Library
 	Type                           abi.DeviceType
-	Init, Query, Record            string
+	Init, Query, Wait, Record      string
 	prefix, version                string
 	makeStream, makeEvent, destroy string
 }
@@ -40,7 +40,7 @@ func HIP(tb testing.TB, folder string) *API {
 func open(tb testing.TB, path string, api *API) *API {
 	api.Library = Open(tb, path)
 	p := api.prefix
-	api.Init, api.Query, api.Record = p+"Init", p+"EventQuery", p+"EventRecord"
+	api.Init, api.Query, api.Wait, api.Record = p+"Init", p+"EventQuery", p+"EventSynchronize", p+"EventRecord"
 	api.OK(api.Init, 0)
 	return api
 }

@@ -32,27 +32,6 @@ void fletching_go_peer_release(struct ArrowArray* array, int count) {
   for (int i = 0; i < count; ++i) release(array);
 }
 
-struct Next {
-  struct ArrowDeviceArrayStream* stream;
-  struct ArrowDeviceArray* out;
-  int result;
-};
-
-static void* next(void* argument) {
-  struct Next* call = argument;
-  call->result = call->stream->get_next(call->stream, call->out);
-  return NULL;
-}
-
-int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
-                                     struct ArrowDeviceArray* out) {
-  struct Next call = {stream, out, -1};
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, next, &call) != 0) return -1;
-  pthread_join(thread, NULL);
-  return call.result;
-}
-
 struct Half {
   struct ArrowArray* arrays;
   size_t count;

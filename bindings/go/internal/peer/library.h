@@ -10,10 +10,6 @@
   X(int32_t, CaseCount, (void), ())                                                                \
   X(const char*, CaseName, (int32_t index), (index))                                               \
   X(int32_t, CaseParty, (int32_t index), (index))                                                  \
-  X(int32_t, CaseOutcome, (int32_t index), (index))                                                \
-  X(int, ExportDeviceStream,                                                                       \
-    (const char* name, struct ArrowDeviceArrayStream* out, struct FletchingMessage* m),            \
-    (name, out, m))                                                                                \
   X(int, StartProducer,                                                                            \
     (const char* name, struct ArrowAsyncDeviceStreamHandler* handler, struct FletchingMessage* m), \
     (name, handler, m))                                                                            \
@@ -31,10 +27,6 @@ void fletching_go_peer_leaf(struct ArrowDeviceArray* out);
 
 /* Releases the array `count` times, of which all but the first do nothing. */
 void fletching_go_peer_release(struct ArrowArray* array, int count);
-
-/* Calls get_next from a thread of its own. */
-int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
-                                     struct ArrowDeviceArray* out);
 
 /* Releases the arrays on two threads, which begin at the same time. Returns 0, or -1 without a
  * thread. */

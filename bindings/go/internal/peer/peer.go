@@ -25,20 +25,6 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Parties and an outcome of hostile.h.
-const (
-	DeviceStream = C.kFletchingHostileDeviceStream
-	Producer     = C.kFletchingHostileProducer
-
-	Tolerated = C.kFletchingHostileTolerated
-)
-
-// Case is a case of the catalogue.
-type Case struct {
-	Name    string
-	Outcome int32
-}
-
 // Open loads the peer from FLETCHING_LIB_DIR, or from build/lib of the repository.
 var Open = sync.OnceValue(func() error {
 	directory := os.Getenv("FLETCHING_LIB_DIR")
@@ -52,22 +38,14 @@ var Open = sync.OnceValue(func() error {
 	return nil
 })
 
-// Cases lists those of a party.
-func Cases(party int32) []Case {
-	var cases []Case
+// Producers lists the cases of an async producer.
+func Producers() (names []string) {
 	for i := range C.fletching_go_peer_CaseCount() {
-		if int32(C.fletching_go_peer_CaseParty(i)) == party {
-			cases = append(cases, Case{C.GoString(C.fletching_go_peer_CaseName(i)), int32(C.fletching_go_peer_CaseOutcome(i))})
+		if C.fletching_go_peer_CaseParty(i) == C.kFletchingHostileProducer {
+			names = append(names, C.GoString(C.fletching_go_peer_CaseName(i)))
 		}
 	}
-	return cases
-}
-
-// ExportDeviceStream fills a device stream.
-func ExportDeviceStream(name string, out *abi.ArrowDeviceArrayStream) error {
-	return check(func(message *C.struct_FletchingMessage) C.int {
-		return C.fletching_go_peer_ExportDeviceStream(text(name), (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(out)), message)
-	})
+	return names
 }
 
 // StartProducer lets threads of the peer play an async producer.
@@ -96,12 +74,6 @@ func Release(array *abi.ArrowArray, count int) {
 func ReleaseOnThreads(arrays []abi.ArrowArray) bool {
 	first := (*C.struct_ArrowArray)(unsafe.Pointer(unsafe.SliceData(arrays)))
 	return C.fletching_go_peer_release_on_threads(first, C.size_t(len(arrays))) == 0
-}
-
-// NextOnThread calls get_next from a thread of C.
-func NextOnThread(stream *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray) int32 {
-	return int32(C.fletching_go_peer_next_on_thread((*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(stream)),
-		(*C.struct_ArrowDeviceArray)(unsafe.Pointer(out))))
 }
 
 // Nothing is a call of C.
