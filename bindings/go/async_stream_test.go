@@ -136,7 +136,7 @@ func TestAWrongBatchIsNamed(t *testing.T) {
 	}
 }
 
-// What the release of a stream that has ended extracts can be skipped too.
+// The release of a stream that has ended extracts the queue, and Skip drops from it too.
 func TestAWrongBatchAfterTheEndIsLostAlone(t *testing.T) {
 	p, stream := opened(t, 3)
 	p.give(&givenTask{number: 1, batch: onCUDA(rowsOf(1))}, nil)

@@ -118,26 +118,6 @@ func eachAddress(t *testing.T, value reflect.Value, block uintptr) (count int) {
 	return count
 }
 
-// A consumer moves a child out as C does, releases a struct twice, and changes counts of ours.
-func TestRudeConsumersOfABuiltArray(t *testing.T) {
-	var log log
-	raw := peer.New[abi.ArrowArray](2)
-	defer peer.Free(raw)
-	array := must(batch(3).Build(&note{&log, "owner"}))
-	if err := array.Export(unsafe.Pointer(&raw[0])); err != nil {
-		t.Fatal(err)
-	}
-	if err := callbacks.CheckPinned(&raw[0]); err != nil {
-		t.Error(err)
-	}
-	raw[0].Child(0).MoveTo(&raw[1])
-	raw[0].Child(1).NChildren = -5
-	peer.Release(&raw[0], 2)
-	log.expect(t)
-	peer.Release(&raw[1], 1)
-	log.expect(t, "owner")
-}
-
 func TestBuildRefuses(t *testing.T) {
 	deep := fletching.ArrayBuilder{}
 	for range 256 {

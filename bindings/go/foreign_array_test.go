@@ -14,8 +14,6 @@ import (
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/bindings/go/abi/callbacks"
-	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
 // releaseCount counts the releases of foreign arrays.
@@ -50,40 +48,6 @@ func (r *releaseCount) waitFor(count int) {
 	for r.count < count {
 		r.changed.Wait()
 	}
-}
-
-// arrayProducer is what the private_data of a foreign array points to.
-type arrayProducer struct {
-	onRelease        func()
-	children, memory []uintptr // of C; the children are in it too
-}
-
-func (p *arrayProducer) Release(self *abi.ArrowArray) {
-	for _, child := range p.children {
-		callbacks.ReleaseArrowArray((*abi.ArrowArray)(gpu.At(child)))
-	}
-	callbacks.DeleteHandle(self.PrivateData)
-	for _, address := range p.memory {
-		gpu.Free(address)
-	}
-	p.onRelease()
-}
-
-func foreignArray(onRelease func(), children ...abi.ArrowArray) abi.ArrowArray {
-	p := &arrayProducer{onRelease: onRelease}
-	array := abi.ArrowArray{Release: callbacks.ArrowArrayReleaseStub(), NChildren: int64(len(children))}
-	if len(children) > 0 {
-		array.Children = gpu.Alloc(int(unsafe.Sizeof(array.Children)) * len(children))
-		p.memory = append(p.memory, array.Children)
-	}
-	for i, child := range children {
-		address := gpu.Alloc(int(unsafe.Sizeof(child)))
-		p.children, p.memory = append(p.children, address), append(p.memory, address)
-		*(*abi.ArrowArray)(gpu.At(address)) = child
-		*(*uintptr)(unsafe.Add(gpu.At(array.Children), i*int(unsafe.Sizeof(address)))) = address
-	}
-	array.PrivateData = callbacks.NewHandle(p)
-	return array
 }
 
 func imported(t *testing.T, raw abi.ArrowDeviceArray) *fletching.DeviceArray {

@@ -54,14 +54,14 @@ type note struct {
 
 func (n *note) Close() { n.log.add(n.text) }
 
-// foreign is a producer that knows nothing of the package: it writes down what is released.
+// foreign is a producer without the package, in C memory.
 type foreign struct {
-	log      *log
-	name     string
-	buffers  []uintptr
-	children []abi.ArrowArray
-	list     []uintptr
-	event    []uint64
+	onRelease  func()
+	buffers    []uintptr
+	children   []abi.ArrowArray
+	list       []uintptr
+	dictionary []abi.ArrowArray
+	event      []uint64
 }
 
 func (f *foreign) Release(self *abi.ArrowArray) {
@@ -69,37 +69,50 @@ func (f *foreign) Release(self *abi.ArrowArray) {
 		callbacks.ReleaseArrowArray((*abi.ArrowArray)(abi.Pointer(child)))
 	}
 	callbacks.ReleaseArrowArray((*abi.ArrowArray)(abi.Pointer(self.Dictionary)))
-	f.log.add(f.name)
+	callbacks.DeleteHandle(self.PrivateData)
 	peer.Free(f.buffers)
 	peer.Free(f.children)
 	peer.Free(f.list)
-	if f.event != nil {
-		f.log.add("event")
-		peer.Free(f.event)
-	}
-	callbacks.DeleteHandle(self.PrivateData)
+	peer.Free(f.dictionary)
+	peer.Free(f.event)
+	f.onRelease()
 }
 
-// rawArray is an array of one value with so many children, "a0", "a1", and the dictionary "ad".
-func rawArray(log *log, name string, children int, withDictionary bool) abi.ArrowArray {
+// foreignArray is an array of one value.
+func foreignArray(onRelease func(), children ...abi.ArrowArray) abi.ArrowArray {
 	f := &foreign{
-		log: log, name: name, buffers: peer.New[uintptr](2),
-		children: peer.New[abi.ArrowArray](children + 1), list: peer.New[uintptr](children),
-	}
-	for i := range children {
-		f.children[i] = rawArray(log, fmt.Sprint(name, i), 0, false)
-		f.list[i] = uintptr(unsafe.Pointer(&f.children[i]))
+		onRelease: onRelease, buffers: peer.New[uintptr](2),
+		children: peer.New[abi.ArrowArray](len(children)), list: peer.New[uintptr](len(children)),
 	}
 	raw := abi.ArrowArray{
 		Length: 1, NBuffers: 2, Buffers: uintptr(unsafe.Pointer(&f.buffers[0])),
-		NChildren: int64(children), Release: callbacks.ArrowArrayReleaseStub(), PrivateData: callbacks.NewHandle(f),
+		NChildren: int64(len(children)), Release: callbacks.ArrowArrayReleaseStub(), PrivateData: callbacks.NewHandle(f),
 	}
-	if children > 0 {
+	for i, child := range children {
+		f.children[i] = child
+		f.list[i] = uintptr(unsafe.Pointer(&f.children[i]))
 		raw.Children = uintptr(unsafe.Pointer(&f.list[0]))
 	}
+	return raw
+}
+
+func foreignOf(raw abi.ArrowArray) *foreign {
+	value, _ := callbacks.HandleValue(raw.PrivateData)
+	return value.(*foreign)
+}
+
+// rawArray is a foreign array "a" with the children "a0", "a1" and the dictionary "ad", which log their releases.
+func rawArray(log *log, name string, children int, withDictionary bool) abi.ArrowArray {
+	var below []abi.ArrowArray
+	for i := range children {
+		below = append(below, rawArray(log, fmt.Sprint(name, i), 0, false))
+	}
+	raw := foreignArray(func() { log.add(name) }, below...)
 	if withDictionary {
-		f.children[children] = rawArray(log, name+"d", 0, false)
-		raw.Dictionary = uintptr(unsafe.Pointer(&f.children[children]))
+		f := foreignOf(raw)
+		f.dictionary = peer.New[abi.ArrowArray](1)
+		f.dictionary[0] = rawArray(log, name+"d", 0, false)
+		raw.Dictionary = uintptr(unsafe.Pointer(&f.dictionary[0]))
 	}
 	return raw
 }
@@ -110,9 +123,13 @@ func rawDeviceArray(log *log, name string, children int, withDictionary bool) ab
 	raw := abi.ArrowDeviceArray{
 		Array: rawArray(log, name, children, withDictionary), DeviceType: abi.DeviceCUDA, DeviceID: 3,
 	}
-	value, _ := callbacks.HandleValue(raw.Array.PrivateData)
-	value.(*foreign).event = peer.New[uint64](1)
-	raw.SyncEvent = uintptr(unsafe.Pointer(&value.(*foreign).event[0]))
+	f := foreignOf(raw.Array)
+	f.event = peer.New[uint64](1)
+	f.onRelease = func() {
+		log.add(name)
+		log.add("event")
+	}
+	raw.SyncEvent = uintptr(unsafe.Pointer(&f.event[0]))
 	return raw
 }
 

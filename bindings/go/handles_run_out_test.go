@@ -141,13 +141,3 @@ func TestBatchWithoutHandleIsNotSent(t *testing.T) {
 	expectText(t, p.take(), fmt.Sprintf("schema, error %d producer: batch: no memory, release", syscall.ENOMEM))
 	expectNone(t, &live)
 }
-
-func TestAsyncStreamWithoutContextFails(t *testing.T) {
-	var noContext context.Context
-	stream := NewAsyncStream(noContext, AsyncOptions{})
-	defer stream.Close()
-	_, _, err := stream.Next(context.Background())
-	if !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("expected EINVAL, got %v", err)
-	}
-}

@@ -38,7 +38,7 @@ func TestHostileAsyncProducersAndCloseDuringRead(t *testing.T) {
 			stream.Close()
 			stream.Close()
 			<-done
-			succeed(t, peer.Finish()) // after which nothing may be left
+			succeed(t, peer.Finish()) // reports leaks and broken rules
 		})
 	}
 }

@@ -46,6 +46,7 @@ func TestNilArgumentsAreInvalid(t *testing.T) {
 		"context of Synchronize": waits.Synchronize(noContext),
 		"async schema context":   onlyError(consumer.Schema(noContext)),
 		"async next context":     nextError(consumer, noContext),
+		"async stream context":   nextError(fletching.NewAsyncStream(noContext, fletching.AsyncOptions{}), background),
 		"type to compare":        (&fletching.SchemaBuilder{Format: "i"}).CheckType(nil),
 		"handler":                fletching.Send(background, intSchema(), abi.DeviceCUDA, batches, nil),
 	} {

@@ -69,20 +69,6 @@ func TestAnyNumberOfViewsWithAttachedValues(t *testing.T) {
 	}
 }
 
-func TestAnyNumberOfViewsOfSchemas(t *testing.T) {
-	var log log
-	schema := must((&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
-	succeed(t, schema.Attach(&note{&log, "first"}))
-	for range manyViews {
-		shared := must(schema.Share())
-		schema = must(shared.View())
-		shared.Close()
-		succeed(t, schema.Attach(nil))
-	}
-	schema.Close()
-	log.expect(t, "first")
-}
-
 // Owners that keep other owners are closed one after the other too.
 func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
 	var log log

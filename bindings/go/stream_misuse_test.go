@@ -7,7 +7,6 @@ package fletching_test
 import (
 	"context"
 	"errors"
-	"io"
 	"runtime"
 	"sync"
 	"syscall"
@@ -77,19 +76,6 @@ func TestTheDeviceTypeWhileAStreamIsClosed(t *testing.T) {
 		stream.Close()
 		wait.Wait()
 	}
-}
-
-func TestTheDeviceTypeOfAStreamInUse(t *testing.T) {
-	var stream *fletching.DeviceArrayStream
-	stream = newStream(func(func(*fletching.DeviceArray, error) bool) {
-		if found := stream.DeviceType(); found != abi.DeviceCUDA {
-			t.Errorf("expected cuda, got %v", found)
-		}
-	})
-	if _, err := stream.Next(); err != io.EOF {
-		t.Error(err)
-	}
-	stream.Close()
 }
 
 func TestAClosedStream(t *testing.T) {

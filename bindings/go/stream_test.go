@@ -154,6 +154,9 @@ func TestCloseInsideOfTheIterator(t *testing.T) {
 		if _, err := stream.Next(); !errors.Is(err, syscall.EBUSY) {
 			t.Errorf("a call during a call: %v", err)
 		}
+		if found := stream.DeviceType(); found != abi.DeviceCUDA {
+			t.Errorf("expected cuda, got %v", found)
+		}
 		stream.Close()
 		if !stream.IsReleased() {
 			t.Error("not released")
@@ -206,7 +209,7 @@ func TestErrorsOfAnIterator(t *testing.T) {
 	expectClosed(t, "a stream of a closed schema", second(fletching.NewDeviceArrayStream(&schema, abi.DeviceCUDA, emptyBatches)))
 }
 
-// A stream of ours that has failed fails again. Its text lives until the next call, and get_schema has none.
+// An exported stream fails again after an error. The text lives until the next call.
 func TestAFailedStreamFailsAgain(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)

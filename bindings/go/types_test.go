@@ -108,63 +108,55 @@ func expectWrong(t *testing.T, err error, message string) {
 	}
 }
 
-func TestNewArrayStreamRefusesBatchOfAnotherType(t *testing.T) {
-	for _, each := range wrongBatches {
-		t.Run(each.name, func(t *testing.T) {
-			var log log
-			stream := must(fletching.NewArrayStreamFrom(must(each.schema.Build()), &mixed[*fletching.Array]{
-				batches: []func() *fletching.Array{
-					func() *fletching.Array { return fits(each.schema) },
-					func() *fletching.Array { return noted(each.batch(), &log) },
-				}}))
-			defer stream.Close()
-			must(stream.Next()).Close()
-			_, err := stream.Next()
-			expectWrong(t, err, each.message)
-			log.expect(t, "released")
-		})
-	}
-}
-
-func TestNewDeviceArrayStreamRefusesBatchOfAnotherType(t *testing.T) {
-	for _, each := range wrongBatches {
-		t.Run(each.name, func(t *testing.T) {
-			stream := must(fletching.NewDeviceArrayStream(must(each.schema.Build()), abi.DeviceCPU,
-				func(yield func(*fletching.DeviceArray, error) bool) {
-					if yield(fits(each.schema).ToDevice()) {
-						yield(each.batch().ToDevice())
-					}
-				}))
-			defer stream.Close()
-			must(stream.Next()).Close()
-			_, err := stream.Next()
-			expectWrong(t, err, each.message)
-		})
-	}
-}
-
-func TestSendRefusesBatchOfAnotherType(t *testing.T) {
-	for _, each := range wrongBatches {
-		t.Run(each.name, func(t *testing.T) {
-			var log log
-			consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
-			defer consumer.Close()
-			go func() {
-				for batch, err := range consumer.All(context.Background()) {
-					if err == nil {
-						batch.Close()
-					}
+// Each passes two batches, of which the second does not fit the schema, and returns the error.
+var refusals = map[string]func(schema *fletching.Schema, fits, wrong *fletching.Array) error{
+	"array stream": func(schema *fletching.Schema, fits, wrong *fletching.Array) error {
+		stream := must(fletching.NewArrayStream(schema, func(yield func(*fletching.Array, error) bool) {
+			_ = yield(fits, nil) && yield(wrong, nil)
+		}))
+		defer stream.Close()
+		must(stream.Next()).Close()
+		return onlyError(stream.Next())
+	},
+	"device array stream": func(schema *fletching.Schema, fits, wrong *fletching.Array) error {
+		stream := must(fletching.NewDeviceArrayStream(schema, abi.DeviceCPU, onHost(fits, wrong)))
+		defer stream.Close()
+		must(stream.Next()).Close()
+		return onlyError(stream.Next())
+	},
+	"send": func(schema *fletching.Schema, fits, wrong *fletching.Array) error {
+		consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
+		defer consumer.Close()
+		go func() {
+			for batch, err := range consumer.All(context.Background()) {
+				if err == nil {
+					batch.Close()
 				}
-			}()
-			err := fletching.Send(context.Background(), must(each.schema.Build()), abi.DeviceCPU,
-				func(yield func(*fletching.DeviceArray, error) bool) {
-					if yield(fits(each.schema).ToDevice()) {
-						yield(noted(each.batch(), &log).ToDevice())
-					}
-				}, consumer.Handler())
-			expectWrong(t, err, each.message)
-			log.expect(t, "released")
-		})
+			}
+		}()
+		return fletching.Send(context.Background(), schema, abi.DeviceCPU, onHost(fits, wrong), consumer.Handler())
+	},
+}
+
+func onHost(batches ...*fletching.Array) deviceBatches {
+	return func(yield func(*fletching.DeviceArray, error) bool) {
+		for _, batch := range batches {
+			if !yield(batch.ToDevice()) {
+				return
+			}
+		}
+	}
+}
+
+func TestBatchOfAnotherTypeIsRefused(t *testing.T) {
+	for _, each := range wrongBatches {
+		for way, refuse := range refusals {
+			t.Run(each.name+"/"+way, func(t *testing.T) {
+				var log log
+				expectWrong(t, refuse(must(each.schema.Build()), fits(each.schema), noted(each.batch(), &log)), each.message)
+				log.expect(t, "released")
+			})
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 	readCase        = "record_batch"
 )
 
-// onGate runs the body in a process of its own, and not where there is no device.
+// onGate runs the body in a separate process. Skips the test without a device.
 func onGate(t *testing.T, body func(t *testing.T, g *gate)) {
 	t.Helper()
 	gpu.Need(t, "libfletching_producer.so")

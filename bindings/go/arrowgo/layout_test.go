@@ -67,7 +67,7 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 	ints := func(length int64) fletching.ArrayBuilder {
 		return fletching.ArrayBuilder{Length: length, Buffers: []uintptr{0, at}}
 	}
-	int32s, texts := arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
+	int32s, texts, list := arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	unions := []arrow.Field{{Name: "a", Type: int32s}}
 	codes := []arrow.UnionTypeCode{0}
 	table := arrow.StructOf(arrow.Field{Name: "a", Type: int32s})
@@ -84,6 +84,12 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 		message  string
 	}{
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, at}}, arrow.PrimitiveTypes.Int64, "n_buffers: wrong for int64: expected 2, got 3"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0}}, int32s, "n_buffers: wrong for int32: expected 2, got 1"},
+		{fletching.ArrayBuilder{Length: 1 << 62, Buffers: []uintptr{0, at}}, int32s, "length or offset out of range"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, list, "n_children: wrong for"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: arrays{ints(1), ints(1)}}, list, "expected 1, got 2"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: arrays{{}}}, list, "ArrowArray.children[0].n_buffers"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, types[len(types)-1].dataType, "ArrowArray.dictionary: NULL: expected one"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, arrow.BinaryTypes.StringView, "expected one with sizes"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, 0, 0}}, arrow.BinaryTypes.StringView, "buffers[3]: NULL"},
 		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, 0, bad + 8}}, arrow.BinaryTypes.StringView, "buffers[3]: size out of range"},
@@ -115,7 +121,7 @@ func TestImportArrayRefusesWrongLayout(t *testing.T) {
 		if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), each.message) {
 			t.Errorf("%v: expected %q, got %v", each.dataType, each.message, err)
 		}
-		if *releases != 1 {
+		if *releases != 1 || !source.IsReleased() {
 			t.Errorf("%v: %s: releases: expected 1, got %d", each.dataType, each.message, *releases)
 		}
 	}

@@ -164,25 +164,3 @@ func TestInvalidHandles(t *testing.T) {
 	}
 	expectText(t, object, "ArrowDeviceArrayStream.get_schema: panic in Go: interface conversion")
 }
-
-func BenchmarkRelease(b *testing.B) {
-	array := abi.ArrowArray{}
-	array = newArray(&counted{})
-	defer callbacks.DeleteHandle(array.PrivateData)
-	release := array.Release
-	b.ReportAllocs()
-	for range b.N {
-		array.Release = release
-		callbacks.ReleaseArrowArray(&array)
-	}
-}
-
-func BenchmarkHandle(b *testing.B) {
-	value := &counted{}
-	b.ReportAllocs()
-	for range b.N {
-		handle := callbacks.NewHandle(value)
-		callbacks.HandleValue(handle)
-		callbacks.DeleteHandle(handle)
-	}
-}

@@ -57,8 +57,6 @@ int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count
   return 0;
 }
 
-void fletching_go_peer_nothing(void) {}
-
 /* A sanitizer has a calloc of its own. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 

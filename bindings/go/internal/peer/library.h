@@ -39,7 +39,4 @@ int fletching_go_peer_fail_calloc(int nth);
 /* The bytes that are allocated in C; 0 where this C library cannot say it. */
 size_t fletching_go_peer_in_use(void);
 
-/* What a call of C costs. */
-void fletching_go_peer_nothing(void);
-
 #endif /* FLETCHING_GO_PEER_LIBRARY_H */

@@ -76,9 +76,6 @@ func ReleaseOnThreads(arrays []abi.ArrowArray) bool {
 	return C.fletching_go_peer_release_on_threads(first, C.size_t(len(arrays))) == 0
 }
 
-// Nothing is a call of C.
-func Nothing() { C.fletching_go_peer_nothing() }
-
 // WithoutMemory runs the body with one calloc of C that returns NULL, behind so many that work. It reports
 // whether there was one. Not every C library can do that.
 func WithoutMemory(nth int, body func()) (failed, can bool) {
