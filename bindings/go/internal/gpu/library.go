@@ -49,13 +49,7 @@ type Library struct {
 func Open(tb testing.TB, path string) Library {
 	tb.Helper()
 	repository.Need(tb)
-	return OpenInstalled(tb, filepath.Join(Folder(), path))
-}
-
-// OpenInstalled loads a library that the loader finds.
-func OpenInstalled(tb testing.TB, name string) Library {
-	tb.Helper()
-	text := C.CString(name)
+	text := C.CString(filepath.Join(Folder(), path))
 	defer C.free(unsafe.Pointer(text))
 	handle := C.dlopen(text, C.RTLD_NOW|C.RTLD_LOCAL)
 	if handle == nil {
