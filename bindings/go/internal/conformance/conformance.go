@@ -12,7 +12,6 @@ import "C"
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -32,13 +31,9 @@ const (
 // Result is the result of one case.
 type Result struct{ Name, Verdict, Answer, Rule, Message string }
 
-// Open loads the suite from FLETCHING_LIB_DIR, or from build/lib of the repository.
+// Open loads the suite.
 var Open = sync.OnceValue(func() error {
-	directory := os.Getenv("FLETCHING_LIB_DIR")
-	if directory == "" {
-		directory = filepath.Join(repository.Root(), "build", "lib")
-	}
-	path := filepath.Join(directory, "libfletching_conformance.so")
+	path := filepath.Join(repository.Libraries(), "libfletching_conformance.so")
 	if problem := C.fletching_go_conformance_open(text(path)); problem != nil {
 		return fmt.Errorf("cannot use the suite %s: %s; run `make`", path, C.GoString(problem))
 	}

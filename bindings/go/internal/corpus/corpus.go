@@ -12,9 +12,7 @@ import "C"
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"unsafe"
@@ -38,14 +36,8 @@ type Case struct {
 	index    C.int32_t
 }
 
-// open loads the library from FLETCHING_LIB_DIR, or from build/lib of the repository.
 var open = sync.OnceValue(func() error {
-	directory := os.Getenv("FLETCHING_LIB_DIR")
-	if directory == "" {
-		_, file, _, _ := runtime.Caller(0)
-		directory = filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "build", "lib")
-	}
-	path := filepath.Join(directory, "libfletching_corpus.so")
+	path := filepath.Join(repository.Libraries(), "libfletching_corpus.so")
 	if problem := C.fletching_go_corpus_open(text(path)); problem != nil {
 		return fmt.Errorf("cannot use the corpus %s: %s; run `make`", path, C.GoString(problem))
 	}

@@ -21,7 +21,7 @@ type API struct {
 	makeStream, makeEvent, destroy string
 }
 
-// CUDA is the stand-in in a folder below Folder.
+// CUDA is the stand-in in a folder of the libraries.
 func CUDA(tb testing.TB, folder string) *API {
 	return open(tb, folder+"/libcuda.so.1", &API{
 		Type: abi.DeviceCUDA, prefix: "cu", version: "_v2",

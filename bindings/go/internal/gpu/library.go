@@ -22,7 +22,6 @@ static uintptr_t call(void* function, const uintptr_t* a) {
 import "C"
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"unsafe"
@@ -30,26 +29,18 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// Folder is where the libraries are: FLETCHING_LIB_DIR, else build/lib of the repository.
-func Folder() string {
-	if folder := os.Getenv("FLETCHING_LIB_DIR"); folder != "" {
-		return folder
-	}
-	return filepath.Join(repository.Root(), "build", "lib")
-}
-
 // Library is a library of the tests, which is never unloaded.
 type Library struct {
 	tb     testing.TB
 	handle unsafe.Pointer
 }
 
-// Open loads a library by its path in Folder, before another part of the process looks for it by its
+// Open loads a library by its path in the folder of the libraries, before another part of the process looks for it by its
 // name.
 func Open(tb testing.TB, path string) Library {
 	tb.Helper()
 	repository.Need(tb)
-	text := C.CString(filepath.Join(Folder(), path))
+	text := C.CString(filepath.Join(repository.Libraries(), path))
 	defer C.free(unsafe.Pointer(text))
 	handle := C.dlopen(text, C.RTLD_NOW|C.RTLD_LOCAL)
 	if handle == nil {

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
 const variable = "FLETCHING_GO_TEST_PROCESS"
@@ -31,7 +33,7 @@ func InProcess(t *testing.T, body func(t *testing.T)) {
 	command := exec.Command(words[0], words[1:]...)
 	// The loader finds the interposers first (tests/faults), which pass on what they do not let fail. The
 	// race detector would sleep for a second at the end of a process.
-	path := filepath.Join(Folder(), "interposers") + ":" + os.Getenv("LD_LIBRARY_PATH")
+	path := filepath.Join(repository.Libraries(), "interposers") + ":" + os.Getenv("LD_LIBRARY_PATH")
 	command.Env = append(os.Environ(), variable+"="+t.Name(), "LD_LIBRARY_PATH="+path, "GORACE=atexit_sleep_ms=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
@@ -59,7 +61,7 @@ func on(t *testing.T, folder string, body func(t *testing.T, api *API), open ...
 // Need skips the test where a library of the tests, or a folder of them, is not built.
 func Need(t *testing.T, path string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(Folder(), path)); err != nil {
+	if _, err := os.Stat(filepath.Join(repository.Libraries(), path)); err != nil {
 		t.Skipf("%v; run `make`, or set FLETCHING_LIB_DIR", err)
 	}
 }

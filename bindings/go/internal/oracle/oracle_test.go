@@ -26,29 +26,15 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "skipped: the tests need the repository of Fletching, or its libraries in FLETCHING_LIB_DIR")
 		return
 	}
-	if err := Open(libraryPath()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
-
-// libraryPath is below FLETCHING_LIB_DIR, else below build/lib of the repository.
-func libraryPath() string {
 	name := "libfletching_oracle.so"
 	if runtime.GOOS == "darwin" {
 		name = "libfletching_oracle.dylib"
 	}
-	folder := os.Getenv("FLETCHING_LIB_DIR")
-	if folder == "" {
-		// Tests run in the folder of their package.
-		folder = filepath.Join("..", "..", "..", "..", "build", "lib")
+	if err := Open(filepath.Join(repository.Libraries(), name)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	path, err := filepath.Abs(filepath.Join(folder, name))
-	if err != nil {
-		return name
-	}
-	return path
+	os.Exit(m.Run())
 }
 
 // checker collects what the oracle says.

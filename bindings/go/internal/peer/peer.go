@@ -16,22 +16,18 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// Open loads the peer from FLETCHING_LIB_DIR, or from build/lib of the repository.
+// Open loads the peer.
 var Open = sync.OnceValue(func() error {
-	directory := os.Getenv("FLETCHING_LIB_DIR")
-	if directory == "" {
-		directory = filepath.Join("..", "..", "build", "lib")
-	}
-	path := filepath.Join(directory, "libfletching_hostile.so")
+	path := filepath.Join(repository.Libraries(), "libfletching_hostile.so")
 	if problem := C.fletching_go_peer_open(text(path)); problem != nil {
 		return fmt.Errorf("cannot use the peer %s: %s; run `make`", path, C.GoString(problem))
 	}

@@ -24,6 +24,14 @@ func Root() string {
 	}
 }
 
+// Libraries returns the folder of the libraries of the tests: FLETCHING_LIB_DIR, or build/lib of the repository.
+func Libraries() string {
+	if folder := os.Getenv("FLETCHING_LIB_DIR"); folder != "" {
+		return folder
+	}
+	return filepath.Join(Root(), "build", "lib")
+}
+
 // Need skips a test outside of the repository, unless FLETCHING_LIB_DIR says where its libraries are.
 func Need(tb testing.TB) {
 	tb.Helper()
