@@ -199,6 +199,18 @@ func TestSkipReleasesExtractedBatch(t *testing.T) {
 	}
 }
 
+func TestRuleAsyncTaskNullDrops(t *testing.T) {
+	p, stream := opened(t, 9) // with DropWithNull
+	p.task(1)
+	p.task(2)
+	if !stream.Skip() {
+		t.Error("nothing to skip")
+	}
+	stream.Close()
+	expectText(t, p.take(), "request 9, drop 1, cancel, drop 2")
+	p.release()
+}
+
 // --- Both sides --------------------------------------------------------------------------------------
 
 func TestAsyncMetadata(t *testing.T) {
@@ -219,5 +231,33 @@ func TestAsyncMetadata(t *testing.T) {
 			t.Error(err)
 		}
 		stream.Close()
+	}
+}
+
+func TestRuleAsyncProducerMetadataLives(t *testing.T) {
+	p := newConsumerPeer(t)
+	p.inside = func(string) {
+		if value, _ := must(metadataAt(p.object().AdditionalMetadata)).Get("key"); value != "value" {
+			t.Error("the metadata is gone")
+		}
+	}
+	sendTo(t, p, AsyncProducer{Metadata: Metadata{{"key", "value"}}}, nil).run()
+	expectText(t, p.take(), "schema, end, release")
+}
+
+func TestRuleAsyncProducerFreedByProducer(t *testing.T) {
+	p := newConsumerPeer(t)
+	h := sendTo(t, p, AsyncProducer{}, items(endless))
+	h.run()
+	handle := h.producer.PrivateData
+	p.cancel()
+	if _, lives := callbacks.HandleValue(handle); !lives {
+		t.Error("freed before the release")
+	}
+	h.run()
+	h.freed = true
+	h.free()
+	if _, lives := callbacks.HandleValue(handle); lives {
+		t.Error("not freed")
 	}
 }

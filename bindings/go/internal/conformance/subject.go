@@ -34,7 +34,7 @@ type subject interface {
 	child(array *fletching.DeviceArray, index int) (*fletching.DeviceArray, error)
 	stream(*fletching.Schema, *fletching.ArrayStream) (*fletching.ArrayStream, error)
 	deviceStream(*fletching.Schema, *fletching.DeviceArrayStream) (*fletching.DeviceArrayStream, error)
-	window() int
+	options() fletching.AsyncOptions
 	received(*fletching.Schema, *fletching.AsyncStream) (*fletching.DeviceArrayStream, error)
 	// send blocks until the stream is sent, and calls started once the producer has begun.
 	send(schema *fletching.Schema, deviceType abi.DeviceType, batches batches, handler address, started func()) error
@@ -112,7 +112,7 @@ func (views) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStr
 	return fletching.NewDeviceArrayStreamFrom(schema, in.DeviceType(), in)
 }
 
-func (views) window() int { return 2 }
+func (views) options() fletching.AsyncOptions { return fletching.AsyncOptions{Window: 2} }
 
 // reader reads an async stream. Its Close waits for the senders, because the suite then counts the live structs.
 type reader struct{ *fletching.AsyncStream }
@@ -208,7 +208,9 @@ func (moves) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStr
 	return fletching.NewDeviceArrayStream(schema, in.DeviceType(), in.All(background))
 }
 
-func (moves) window() int { return 16 }
+func (moves) options() fletching.AsyncOptions {
+	return fletching.AsyncOptions{Window: 16, DropWithNull: true}
+}
 
 func (moves) received(schema *fletching.Schema, in *fletching.AsyncStream) (*fletching.DeviceArrayStream, error) {
 	if err := schema.Attach(reader{in}); err != nil {
@@ -351,7 +353,7 @@ func (i incoming) Schema() (*fletching.Schema, error) { return i.AsyncStream.Sch
 //export fletching_go_subject_receive
 func fletching_go_subject_receive(number address, connect C.FletchingSubjectConnect, to address, out *C.struct_ArrowDeviceArrayStream, message *C.struct_FletchingMessage) C.int {
 	return answer(number, message, func(s subject) error {
-		stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{Window: s.window()})
+		stream := fletching.NewAsyncStream(background, s.options())
 		handler := stream.Handler()
 		if code := C.fletching_go_conformance_connect(connect, to, (*C.struct_ArrowAsyncDeviceStreamHandler)(handler)); code != 0 {
 			callbacks.ReleaseArrowAsyncDeviceStreamHandler((*abi.ArrowAsyncDeviceStreamHandler)(handler))
