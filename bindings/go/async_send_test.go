@@ -96,36 +96,33 @@ func TestBatchesThatMisbehave(t *testing.T) {
 	expectNone(t, &live)
 }
 
-func TestSendReleasesSchemaThatCannotBeSent(t *testing.T) {
-	malformed := must((&SchemaBuilder{Format: "+s", Children: []SchemaBuilder{{Format: "i"}}}).Build())
-	must(malformed.TakeChild(0)).Close()
-	for schema, problem := range map[*Schema]error{malformed: nil, intSchema(): disk()} {
-		stream := NewAsyncStream(context.Background(), AsyncOptions{})
-		err := AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
-			return schema, func(func(AsyncBatch, error) bool) {}, problem
-		}}.Send(context.Background(), stream.Handler())
-		if err == nil || !schema.IsReleased() {
-			t.Errorf("expected an error and a released schema, got %v", err)
-		}
-		stream.Close()
-	}
-}
-
 func TestOpenThatFails(t *testing.T) {
-	closed := intSchema()
+	closed, malformed := intSchema(), must((&SchemaBuilder{Format: "+s", Children: []SchemaBuilder{{Format: "i"}}}).Build())
 	closed.Close()
-	for expected, open := range map[string]openBatches{
-		"disk": func(context.Context) (*Schema, seqOfBatches, error) { return intSchema(), nil, disk() },
-		"schema: released: expected a live schema": func(context.Context) (*Schema, seqOfBatches, error) { return closed, nil, nil },
-		"panic: lost": func(context.Context) (*Schema, seqOfBatches, error) { panic("lost") },
+	must(malformed.TakeChild(0)).Close()
+	for _, c := range []struct {
+		schema   *Schema
+		problem  error
+		expected string
+	}{
+		{intSchema(), disk(), "disk"}, {closed, nil, "schema: released: expected a live schema"}, {nil, nil, "panic: lost"},
+		{malformed, nil, "schema: the struct or a descendant is released or moved out"},
 	} {
 		stream := NewAsyncStream(context.Background(), AsyncOptions{})
 		sent := start(func() error {
-			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: open}.Send(context.Background(), stream.Handler())
+			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
+				if c.schema == nil {
+					panic("lost")
+				}
+				return c.schema, func(func(AsyncBatch, error) bool) {}, c.problem
+			}}.Send(context.Background(), stream.Handler())
 		})
 		_, failure := stream.Schema(context.Background())
-		if err := <-sent; err == nil || err.Error() != expected || failure == nil || failure.Error() != expected {
-			t.Errorf("%s: %v, %v", expected, err, failure)
+		if err := <-sent; err == nil || err.Error() != c.expected || failure == nil || failure.Error() != c.expected {
+			t.Errorf("%s: %v, %v", c.expected, err, failure)
+		}
+		if c.schema != nil && !c.schema.IsReleased() {
+			t.Errorf("%s: the schema is kept", c.expected)
 		}
 		stream.Close()
 	}
