@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
 // --- The sending side ---------------------------------------------------------------------------------
@@ -205,6 +206,36 @@ func TestABatchThatCannotBeMade(t *testing.T) {
 		h.run()
 		expectText(t, p.take(), "task, "+text+", release")
 	}
+}
+
+// Two calls find the task at the same time.
+func TestATaskIsExtractedOnce(t *testing.T) {
+	p, h := started(t, rowsOf(1), endless)
+	p.request(1)
+	h.run()
+	first := p.oldest()
+	second := first
+	value, _ := callbacks.HandleValue(first.PrivateData)
+	expectCode(t, value.(*asyncTask).ExtractData(&first, nil), 0)
+	expectCode(t, value.(*asyncTask).ExtractData(&second, nil), syscall.EINVAL)
+}
+
+func TestACancelBeforeTheSchemaReleasesIt(t *testing.T) {
+	var live live
+	live.Add(1)
+	schema := intSchema()
+	if err := schema.Attach(&live); err != nil {
+		t.Fatal(err)
+	}
+	p := newConsumerPeer(t)
+	h := sendTo(t, p, AsyncProducer{Open: func(context.Context) (*Schema, seqOfBatches, error) {
+		return schema, func(func(AsyncBatch, error) bool) { t.Error("the batches are read") }, nil
+	}}, nil)
+	awaitSchema(h.asyncSending)
+	p.cancel()
+	h.run()
+	expectText(t, p.take(), "release")
+	expectNone(t, &live)
 }
 
 func TestSendNeedsADeviceType(t *testing.T) {

@@ -72,9 +72,11 @@ func TestClosedOwnersDoNotReachTheNext(t *testing.T) {
 
 func TestImportRefuses(t *testing.T) {
 	var released abi.ArrowDeviceArray
+	releasedArray := abi.ArrowArray{NChildren: 1, Children: 1}
 	for name, err := range map[string]error{
 		"nil":      second(fletching.ImportSchema(nil)),
 		"released": second(fletching.ImportDeviceArray(unsafe.Pointer(&released))),
+		"array":    second(fletching.ImportArray(unsafe.Pointer(&releasedArray))),
 	} {
 		if !errors.Is(err, syscall.EINVAL) || errors.Is(err, fletching.ErrClosed) {
 			t.Errorf("%s: expected EINVAL, got %v", name, err)
