@@ -144,8 +144,9 @@ FLETCHING_HOSTILE_EXPORT void FletchingHostileReadCounters(
 /* Ends the case: extracts what a handler here has kept, and waits until every thread of the peer
  * has ended and every handler is released, and at most two seconds for structs that a thread of the
  * code under test is about to release. Then EBADMSG, with the first thing that is wrong, for
- * whatever is alive and for every mistake; else 0. Counters begin anew. After 60 seconds of waiting
- * it stops waiting, and reports what is missing. */
+ * whatever is alive and for every mistake; else 0. Counters begin anew. After 60 seconds of
+ * waiting, or FLETCHING_HOSTILE_SECONDS of the environment, it stops waiting, and reports what is
+ * missing. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileFinish(struct FletchingMessage* message);
 
 #ifdef __cplusplus
