@@ -54,7 +54,7 @@ func TestTakeChild(t *testing.T) {
 }
 
 // The event lives as long as the parent and every child that was taken, in whatever order.
-func TestTakenChildrenKeepTheEvent(t *testing.T) {
+func TestRuleSyncEventDestroyedByRelease(t *testing.T) {
 	for _, order := range permutations(4) {
 		var log log
 		parent := importDeviceArray(t, rawDeviceArray(&log, "a", 3, true))

@@ -49,8 +49,8 @@ func TestConformance(t *testing.T) {
 	repository.Need(t)
 	succeed(t, conformance.Open())
 	unsupported := []string{"tensors", "legacy-tensors"} // Go has no DLPack
-	elsewhere := []string{ // TestConformanceEvents; the native replay, which -race looks into
-		"events", "producer-traces", "consumer-traces",
+	elsewhere := []string{                               // TestConformanceEvents; the native replay, which -race looks into
+		"events", "devices", "producer-traces", "consumer-traces",
 	}
 	for _, subject := range []int{conformance.Views, conformance.Moves} {
 		for _, group := range conformance.Groups() {
@@ -77,6 +77,8 @@ func TestConformanceEvents(t *testing.T) {
 		gpu.Open(t, "standin/libamdhip64.so.7")
 		succeed(t, conformance.Open())
 		conforms(t, conformance.Views, "events", "right", "absent")
+		conforms(t, conformance.Views, "devices", "right", "absent")
+		conforms(t, conformance.Moves, "devices", "right", "absent")
 	})
 }
 

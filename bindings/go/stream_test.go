@@ -7,6 +7,7 @@ package fletching_test
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"reflect"
 	"runtime"
@@ -151,9 +152,6 @@ func TestCloseInsideOfTheIterator(t *testing.T) {
 	var stream *fletching.DeviceArrayStream
 	stream = overC(newStream(func(yield func(*fletching.DeviceArray, error) bool) {
 		defer log.add("iterator ended")
-		if _, err := stream.Next(); !errors.Is(err, syscall.EBUSY) {
-			t.Errorf("a call during a call: %v", err)
-		}
 		if found := stream.DeviceType(); found != abi.DeviceCUDA {
 			t.Errorf("expected cuda, got %v", found)
 		}
@@ -171,6 +169,41 @@ func TestCloseInsideOfTheIterator(t *testing.T) {
 	}
 	batch.Close()
 	expectClosed(t, "next", second(stream.Next()))
+}
+
+func TestRuleDeviceStreamCallsSerialized(t *testing.T) {
+	var stream *fletching.DeviceArrayStream
+	stream = newStream(func(func(*fletching.DeviceArray, error) bool) {
+		expectBusy(t, second(stream.Next()), second(stream.Schema()))
+	})
+	expectEnd(t, second(stream.Next()))
+	stream.Close()
+}
+
+func TestRuleStreamCallsSerialized(t *testing.T) {
+	var stream *fletching.ArrayStream
+	stream = must(fletching.NewArrayStream(intSchema(), func(func(*fletching.Array, error) bool) {
+		expectBusy(t, second(stream.Next()), second(stream.Schema()))
+	}))
+	expectEnd(t, second(stream.Next()))
+	stream.Close()
+}
+
+// expectBusy compares the errors of calls during a call.
+func expectBusy(t *testing.T, calls ...error) {
+	t.Helper()
+	for _, err := range calls {
+		if !errors.Is(err, syscall.EBUSY) {
+			t.Errorf("a call during a call: %v", err)
+		}
+	}
+}
+
+func expectEnd(t *testing.T, err error) {
+	t.Helper()
+	if err != io.EOF {
+		t.Errorf("expected the end, got %v", err)
+	}
 }
 
 func TestErrorsOfAnIterator(t *testing.T) {
