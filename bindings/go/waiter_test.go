@@ -204,6 +204,11 @@ func TestVulkanContextIsForVulkan(t *testing.T) {
 	other := waiterArray(t, abi.DeviceVulkan, func() {})
 	defer other.Close()
 	expectCode(t, other.WaitOnVulkan(of, 0), syscall.EINVAL, "command buffer is NULL")
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if err := other.SynchronizeVulkan(ctx, of); !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ECANCELED) {
+		t.Errorf("expected context.Canceled, got %v", err)
+	}
 	array.Close()
 	_, err = array.ReadyVulkan(of)
 	for _, err := range []error{err, array.SynchronizeVulkan(background, of), array.WaitOnVulkan(of, queue)} {

@@ -2,8 +2,8 @@
 
 //go:build cgo
 
-// Package gpu is for tests: it calls the libraries that stand in for the vendors' (tests/standin),
-// and the reference producer, function by function.
+// Package gpu is for tests: it calls the libraries that stand in for the vendors' (tests/standin), function by
+// function.
 package gpu
 
 /*
@@ -107,9 +107,6 @@ func Free(address uintptr) { C.free(At(address)) }
 
 // Text returns a text in memory of C.
 func Text(text string) uintptr { return uintptr(unsafe.Pointer(C.CString(text))) }
-
-// GoText is the text at an address.
-func GoText(address uintptr) string { return C.GoString((*C.char)(At(address))) }
 
 // At is an address of C as a pointer.
 func At(address uintptr) unsafe.Pointer {
