@@ -265,7 +265,7 @@ class ConsumerReplay final : public Replay {
     return 0;
   }
 
-  /// Goes on when the release waits, after its calls and what is played inside of them.
+  /// Returns once the release waits. Its calls, and the steps inside them, are over then.
   void release_that_waits() {
     is_released_ = true;
     is_settled_ = !expects_more();

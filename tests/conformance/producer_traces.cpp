@@ -54,6 +54,7 @@ class ProducerReplay final : public Replay {
     producer_.release(producer_.self);
     if (!is_supported()) return played_.not_supported();
     std::vector<std::string> fates;
+    fates.reserve(batches_.size());
     for (const Thing& batch : batches_) fates.push_back(batch.end());
     finish(schema_given_ ? schema_.end() : "none", fates, codes_);
   }
@@ -106,7 +107,7 @@ class ProducerReplay final : public Replay {
   }
 
   /// Until one has called the handler.
-  void run_jobs() {
+  void run_jobs() const {
     const int before = calls_;
     while (calls_ == before && producer_.run(producer_.self) != 0) {
     }
@@ -209,8 +210,8 @@ class ProducerReplay final : public Replay {
   int calls_ = 0;
 };
 
-/// The layer sees a producer whose error has overtaken a cancel as one that hides its error.
-bool hides_the_error(std::string_view name) {
+/// Traces with an error before the cancel. The layer cannot see the error, and reports on_error.
+bool has_early_error(std::string_view name) {
   return name == "cancel-after-error" || name == "cancel-after-error-while-a-call-runs";
 }
 
@@ -232,7 +233,7 @@ void play_producer_traces(Run& run) {
   each_trace(run, kProducerTraces, run.subject.producer != nullptr,
              [&](Case& played, const Json& trace) {
                play(played, trace, run.subject, false);
-               if (played.is_wrong() || hides_the_error(played.name())) return;
+               if (played.is_wrong() || has_early_error(played.name())) return;
                play(played, trace, run.subject, true);
              });
 }

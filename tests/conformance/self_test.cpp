@@ -428,7 +428,7 @@ TEST(Conformance, HasEachNameOnceInItsGroup) {
   EXPECT_EQ(traces, 246 + 195);
 }
 
-/// A trace that needs what the library does not have is not supported, and the others are right.
+/// A trace that needs a missing function is not supported; the others are right.
 TEST(Conformance, PlaysTracesWithWhatThereIs) {
   FletchingSubject subject = good();
   replaces_producer([](FletchingSubjectProducer& out) {

@@ -73,7 +73,7 @@ struct FletchingSubjectProducer {
   void (*release)(void* self);
 };
 
-/** Tells the suite what the application of a consumer is notified of, inside the handler call:
+/** Reports a notification of a consumer's application to the suite, inside the handler call:
  * "schema", "task", "end", or "error" with its code, which is 0 otherwise. */
 typedef void (*FletchingSubjectNotify)(void* context, const char* what, int code);
 
@@ -165,6 +165,8 @@ struct FletchingSubject {
    * it. */
   int (*register_waiter)(void* context, ArrowDeviceType device_type,
                          const struct FletchingWaiter* waiter, struct FletchingMessage* message);
+
+  /* Of async streams, whose two sides the suite plays. */
 
   /** Makes an async producer of CPU batches for the handler. */
   int (*producer)(void* context, struct ArrowAsyncDeviceStreamHandler* handler,
