@@ -32,6 +32,8 @@ from fletching import (
 from fletching._errno import errno_of
 from hostile import Given
 from libraries import declare, load
+from played_streams import ConsumerTable, Notify, PlayedConsumer, PlayedProducer, ProducerTable
+from played_streams import hand_out as hand_out_table
 from producer import Message
 
 CPU = 1
@@ -74,6 +76,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "release_after": (_array, c_void_p),
     "use_vulkan": (c_void_p, c_void_p, c_uint32, c_void_p),
     "register_waiter": (c_int32, POINTER(_Waiter)),
+    "producer": (c_void_p, POINTER(ProducerTable)),
+    "consumer": (Notify, c_void_p, POINTER(ConsumerTable)),
 }
 _TYPES = {
     name: CFUNCTYPE(c_int, c_void_p, *arguments, POINTER(Message))
@@ -115,7 +119,8 @@ class Subject:
         self.name = name
         self.table = _Table(ctypes.sizeof(_Table), name.encode(), None, promises)
         for function, kind in _TYPES.items():
-            setattr(self.table, function, kind(_guarded(getattr(methods, function))))
+            if method := getattr(methods, function, None):
+                setattr(self.table, function, kind(_guarded(method)))
 
 
 # --- The subjects --------------------------------------------------------------------------------
@@ -257,6 +262,14 @@ class Views:
 
     def register_waiter(self, device_type: int, waiter: Any) -> None:
         register_waiter(device_type, CWaiter(waiter.contents))
+
+    def producer(self, handler: int, out: Any) -> None:
+        hand_out_table(PlayedProducer(handler), out.contents)
+
+    def consumer(self, notify: Any, context: int | None, out: Any) -> None:
+        consumer = PlayedConsumer(notify, context)
+        out.contents.handler = consumer.handler
+        hand_out_table(consumer, out.contents)
 
 
 class Others(Views):

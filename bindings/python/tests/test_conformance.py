@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from fletching import DeviceArrayStream
 from hostile import Given
 from subjects import SUBJECTS, Subject, Views
 
-# replay.py plays the traces.
-UNSUPPORTED = {"producer-traces", "consumer-traces"}
+# What Python does not have: a batch whose extraction fails; an application that refuses or discards
+# a batch.
+UNSUPPORTED = {"producer-traces": 17, "consumer-traces": 9}
 
 
 @pytest.mark.parametrize("group", subjects.groups())
@@ -20,8 +22,10 @@ UNSUPPORTED = {"producer-traces", "consumer-traces"}
 def test_group(subject: Subject, group: str) -> None:
     results = subjects.play(subject, group)
     assert [text for verdict, text in results if verdict == "wrong"] == []
-    expected = "not-supported" if group in UNSUPPORTED else "right"
-    assert {verdict for verdict, _ in results} - {"absent"} == {expected}  # no such device
+    counts = Counter(verdict for verdict, _ in results)
+    del counts["absent"]  # no such device
+    assert counts["right"] > 0
+    assert counts["not-supported"] == UNSUPPORTED.get(group, 0)
 
 
 class Dropping(Views):
