@@ -40,7 +40,8 @@ class Scene {
   void verify(const char* what, const Queue& queue, std::int32_t expected) {
     fletching::conformance::verify(played_, what, queue, expected);
   }
-  /// A queue that has not waited sees the old data: else the rest proves nothing.
+  /// A queue that has not waited sees the old data: else the rest proves nothing. While it
+  /// completes, an earlier read that does not wait would have, too.
   void control() {
     const Queue unwaited = make_queue();
     read(unwaited);
@@ -63,9 +64,9 @@ class Scene {
 void play_wait_on(Case& played, const FletchingSubject& subject, const char* backend) {
   Scene scene(played, backend);
   const Queue queue = scene.make_queue();
-  scene.control();
   must(played, subject, subject.wait_on, scene.array(), handle(queue));
   scene.read(queue);
+  scene.control();
   scene.expect_blocked(queue);
   scene.open();
   scene.verify("the stream that waits", queue, FLETCHING_PRODUCER_NEW);
@@ -104,7 +105,6 @@ void play_export(Case& played, const FletchingSubject& subject, const char* back
   Scene scene(played, backend);
   const Queue work = scene.make_queue();
   const Queue queue = scene.make_queue();
-  scene.control();
   must(played, subject, subject.wait_on, scene.array(), handle(work));
   scene.array()->sync_event = nullptr;  // the stream has taken it over
   must(played, subject, subject.export_with_event, scene.array(), handle(work));
@@ -112,6 +112,7 @@ void play_export(Case& played, const FletchingSubject& subject, const char* back
   played.call("wait of a consumer", FletchingDeviceArrayWaitOn, scene.array(), waiting,
               FLETCHING_CAPTURE_REFUSE);
   scene.read(queue);
+  scene.control();
   scene.expect_blocked(queue);
   scene.open();
   scene.verify("the stream of a consumer", queue, FLETCHING_PRODUCER_NEW);

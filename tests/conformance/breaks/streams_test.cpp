@@ -244,7 +244,7 @@ void keeps_the_text() {
   finds_in_output(
       "stream.text-changes",
       [](auto& stream) { stream.get_last_error = [](auto*) { return "#####"; }; },
-      "expected the text of the peer");
+      "expected the text of the call");
 }
 TEST(Streams, StreamErrorTextCopied) { keeps_the_text(); }
 TEST(DeviceStreams, DeviceStreamErrorTextCopied) { keeps_the_text(); }
