@@ -213,8 +213,14 @@ int get_next(Raw* self, Batch* out) noexcept {
 template <class Raw>
 const char* lend_text(Stream<Raw>& stream, const char* text, const char* end) noexcept {
   if (!stream.log->has(FLETCHING_STRESS_POISON)) return text;
-  stream.text_size = static_cast<std::size_t>(end - text) + 1;
+  const auto size = static_cast<std::size_t>(end - text) + 1;
+  // A second call leaves the text of the first as it is.
+  const bool is_same = stream.text == text && stream.text_size == size &&
+                       std::memcmp(stream.text_copy, text, size) == 0;
+  if (is_same) return stream.text_copy;
+  stream.text_size = size;
   stream.text_copy = stream.log->texts.keep_or_null(text, stream.text_size);
+  stream.text = nullptr;
   if (stream.text_copy == nullptr) return text;
   stream.text = text;
   return stream.text_copy;
@@ -230,7 +236,6 @@ const char* get_last_error(Raw* self) noexcept {
     call->report(call.rules().get_last_error_only_after_error, path,
                  "the last call returned 0: expected a call after an error only");
   }
-  call->end_text();
   Raw* const inner = call->for_call();
   const char* const text =
       inner->get_last_error == nullptr ? nullptr : inner->get_last_error(inner);

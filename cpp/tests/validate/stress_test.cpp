@@ -84,7 +84,8 @@ TEST_F(StressTest, PoisonShowsKeptErrorText) {
     script.steps = {{EIO}, {}};
     EXPECT_EQ(next(), EIO);
     const char* const text = stream.get_last_error(&stream);
-    EXPECT_STREQ(text, "static") << "until the next call";
+    EXPECT_STREQ(stream.get_last_error(&stream), "static");
+    EXPECT_STREQ(text, "static") << "until the next get_next";
     EXPECT_EQ(next(), 0);
     return std::string(text);
   };
