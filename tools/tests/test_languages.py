@@ -63,7 +63,7 @@ def test_a_home_has_the_same_things_in_it() -> None:
         (GOOD.replace('["quiverc"]', "[1]"), "commands[0]: expected a string, got 1"),
         (GOOD + "environment = 1", "environment: expected a table, got 1"),
         (GOOD + 'suite = [{ title = "a" }]', "suite[0].command: missing key"),
-        (GOOD + 'gpu = { build = "a" }', "gpu.files: missing key: expected build, files,"),
+        (GOOD + 'gpu = { build = "a" }', "gpu.files: missing key: expected build, files"),
         (GOOD + "=", "not TOML"),
     ],
 )
