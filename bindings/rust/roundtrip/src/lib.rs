@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the round trip does on the crate `fletching`: it writes structs as text, and passes them on
-//! under releases of its own. As a C library it is what `transit.h` declares.
+//! The library that `transit.h` declares: passes structs on under releases of its own.
 
-pub mod dump;
-pub mod producer;
-pub mod reexport;
+mod reexport;
 pub mod transit;

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use fletching::{DeviceArray, DeviceArrayStream, Error, Nested, Owner, Schema, Shared};
+use fletching::{Error, Nested, Owner, Shared};
 
 static EXPORTED: AtomicI64 = AtomicI64::new(0);
 static RELEASED: AtomicI64 = AtomicI64::new(0);
@@ -36,32 +36,8 @@ impl Drop for Count {
 }
 
 /// A struct of ours for every struct of `source`, which is released when they all are.
-pub fn reexport<R: Nested>(source: Owner<R>) -> Result<Owner<R>, Error> {
-    view_of(&source.share()?)
-}
-
-/// The same of a struct that others show too.
 pub fn view_of<R: Nested>(source: &Shared<R>) -> Result<Owner<R>, Error> {
     let mut view = source.view()?;
     view.attach(Count::new())?;
     Ok(view)
-}
-
-/// A stream of ours, whose batches are passed to `observe` and exported again. An error passes on.
-pub fn reexport_stream(
-    source: DeviceArrayStream,
-    mut observe: impl FnMut(&Schema, &DeviceArray) -> Result<(), Error> + Send + 'static,
-) -> Result<DeviceArrayStream, Error> {
-    let device_type = source.device_type();
-    let mut reader = source.into_iter();
-    let schema = reader.schema()?;
-    let expected = reader.schema()?;
-    let count = Count::new();
-    let batches = reader.map(move |batch| {
-        let _ = &count;
-        let batch = batch?;
-        observe(&expected, &batch)?;
-        reexport(batch)
-    });
-    DeviceArrayStream::from_batches(reexport(schema)?, device_type, batches)
 }
