@@ -55,7 +55,11 @@ class Language:
 def chain(known: Mapping[str, languages.Language]) -> list[str]:
     """The columns that a host can send an array through inside its own process."""
     columns = languages.columns(known)
-    return [name for name, (_, column) in columns.items() if column.transit == languages.NATIVE]
+    return [
+        name
+        for name, (_, column) in columns.items()
+        if column.transit == languages.NATIVE and column.devices
+    ]
 
 
 def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
