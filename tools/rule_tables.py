@@ -97,7 +97,7 @@ def find_tests(language: Language, root: Path) -> Tests:
 
 
 def find_breaks(language: Language, root: Path) -> Tests:
-    """The tests of BREAKS for what the language's subject plays."""
+    """The tests of BREAKS for the groups that the language's subject plays."""
     assert language.rules is not None
     not_played = language.rules.not_played
     if not_played is None:

@@ -11,7 +11,7 @@
 
 namespace fletching::conformance {
 
-/// A language of a chain: "go". NULL where `problem` says why there is no subject.
+/// One language of a chain: "go". If `subject` is NULL, `problem` gives the reason.
 struct Link {
   std::string name;
   const FletchingSubject* subject;

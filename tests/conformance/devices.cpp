@@ -29,7 +29,7 @@ constexpr std::int64_t kNever = -1;
 
 bool has_queues(std::string_view backend) { return backend != "cpu"; }
 
-/// What a case works with.
+/// The inputs of a case.
 struct Scene {
   Case& played;
   const FletchingSubject& subject;
@@ -40,7 +40,7 @@ struct Scene {
   FletchingProducerGate* gate;  // NULL without queues
 };
 
-/// What the subject hands out. It lives on when a stream that it came from is released.
+/// The subject's output. Stays valid after the stream it came from is released.
 struct Received {
   Held<ArrowSchema> schema;
   std::deque<Held<ArrowDeviceArray>> batches;
@@ -85,7 +85,7 @@ class OpenAtLast {
   const Scene& scene_;
 };
 
-/// A queue that has not waited reads the old data; one that has waited, the new data.
+/// Expects old data in a queue that has not waited, and new data in a queue that has.
 void play_waits(const Scene& scene, Received& received) {
   Case& played = scene.played;
   const Queue careful = make_queue(played, scene.backend);
@@ -110,7 +110,7 @@ void play_waits(const Scene& scene, Received& received) {
   }
 }
 
-/// Whether the subject waits for what it handed out, and has not changed it.
+/// Checks that the subject waits for its output, and has not changed the data.
 void judge(const Scene& scene, Received& received) {
   if (scene.played.is_wrong() || received.batches.empty()) return;
   if (has_queues(scene.backend)) {
@@ -200,7 +200,7 @@ void play_async(const Scene& scene) {
   FletchingProducerAwaitAsync();
 }
 
-/// Through a subject, which releases what it took in.
+/// Passes the output through a subject, which releases its input.
 void pass(const Scene& scene, const FletchingSubject& through, Received& received) {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;
@@ -262,7 +262,7 @@ constexpr Direction kDirections[] = {
     {"chain", play_chain, has_array},
 };
 
-/// Without queues there is nothing to see too early, and the catalogue has arrays and streams.
+/// Without queues no read can be too early, and the catalogue groups play arrays and streams.
 bool concerns(const Direction& direction, std::string_view backend) {
   if (has_queues(backend)) return true;
   return direction.play == play_chain || (direction.play == play_async && !direction.is_control);
@@ -294,7 +294,7 @@ constexpr FletchingWaiter kExtDev{
     },
     nullptr};
 
-/// Gives the subject what it needs besides a stream.
+/// Gives the subject the waiter or handles that it needs besides a stream.
 void prepare(Case& played, const FletchingSubject& subject, std::string_view backend) {
   if (backend == "ext_dev") {
     must(played, subject, subject.register_waiter, ArrowDeviceType{ARROW_DEVICE_EXT_DEV}, &kExtDev);

@@ -21,8 +21,8 @@ struct Destroy {
 };
 /// Opened at the latest when it is destroyed.
 using Gate = std::unique_ptr<FletchingProducerGate, Destroy<FletchingProducerGateDestroy>>;
-/// Its destruction waits for what is on it: the gate has to be open, and the arrays that it reads
-/// have to be alive.
+/// The destructor waits for the queued work: the gate must be open, and the arrays that the queue
+/// reads must be alive.
 using Queue = std::unique_ptr<FletchingProducerQueue, Destroy<FletchingProducerQueueDestroy>>;
 
 inline Gate make_gate(Case& played, const char* backend) {
@@ -60,7 +60,7 @@ inline bool is_present(const char* backend) {
          presence != FLETCHING_PRODUCER_ABSENT;
 }
 
-/// What the producer exports and the subject releases during a case.
+/// Counts the structs that the producer exports and the subject releases during a case.
 class Account {
  public:
   Account() noexcept {

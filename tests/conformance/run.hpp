@@ -20,7 +20,7 @@ namespace fletching::conformance {
 
 inline constexpr std::int32_t kMostErrno = 4095;  // the largest of any platform
 
-/// What a case is in the report of the round trip (tests/roundtrip/README.md).
+/// A case's cell in the round-trip report (tests/roundtrip/README.md).
 struct Cell {
   const char* backend;    // of the reference producer
   const char* name;       // of the producer's case

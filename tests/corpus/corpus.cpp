@@ -219,8 +219,8 @@ void release_all(const std::vector<Raw*>& below) {
   }
 }
 
-/// A consumer changes nothing but release. What was released is overwritten, so that a later read
-/// shows.
+/// Reports any change by the consumer, except to `release`. Overwrites the released struct, so that
+/// a later read is detected.
 template <class Raw>
 void end(Raw* raw, Raw given, bool forgets) {
   const auto release = raw->release;

@@ -94,7 +94,7 @@ class Gate:
         self._handler = abi.ArrowAsyncDeviceStreamHandler()
         abi.implement(self._handler, self)
         address = ctypes.addressof(self._handler)
-        # Of an older producer only what is queued is still called.
+        # Older producers still make only the calls that are already queued.
         self._producer = AsyncProducer.start(address, 1, {}, int, int, self.gone.set)
         self._producer.schema(make_schema("n"))
 

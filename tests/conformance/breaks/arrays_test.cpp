@@ -8,7 +8,7 @@
 namespace fletching::conformance {
 namespace {
 
-// --- What a producer owes: the fields ---
+// --- Producer rules: fields ---
 
 TEST(Arrays, ArrayLengthSet) {
   finds(arrays_with([](ArrowSchema&, ArrowDeviceArray& out) { out.array.length = -1; }),
@@ -95,7 +95,7 @@ TEST(Arrays, ArrayReleaseSet) {
         "int32.whole");
 }
 
-// What the memory shows when it was freed with the array that came in, and used again.
+// Imitates memory that was freed with the input array and reused.
 const auto kFreedValues = [](ArrowDeviceArray& out) {
   static std::int32_t values[3];
   static const void* buffers[2]{nullptr, values};
@@ -118,7 +118,7 @@ TEST(Children, DeviceArrayMembersOwnedByProducer) {
   finds(subject, "array.good-children", "expected the values 1, 2, 3");
 }
 
-// --- What a producer owes: release ---
+// --- Producer rules: release ---
 
 TEST(ArrayConsumers, ReleaseAddressIndependent) {
   finds(arrays_with([](ArrowSchema&, ArrowDeviceArray& out) {
@@ -192,7 +192,7 @@ TEST(CatalogueArrays, DeviceArrayReleaseFreesDeviceData) {
   finds(arrays_with(kFreesNothing), "int32", "expected 2 releases, got 1");
 }
 
-// --- What a consumer owes ---
+// --- Consumer rules ---
 
 TEST(Arrays, ArrayNullCountUnknownAccepted) {
   finds(

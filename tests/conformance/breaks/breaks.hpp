@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Subjects with a fault, and what the suite says of them.
+// Subjects with a fault, and the suite's reports about them.
 //
 // A test in this folder is named after a group of the suite and a rule of spec/rules/. It breaks
 // the rule in the C++ subject, and the group has to find it: then no other language needs a test of
@@ -58,7 +58,7 @@ inline std::string group_of_test() {
   return group;
 }
 
-/// What a rule and the test that is named after it have in common: "streamerrnocodes".
+/// The letters and digits of a name, equal for a rule and its test: "streamerrnocodes".
 inline std::string letters(std::string_view name) {
   std::string letters;
   for (const char each : name) {
@@ -72,8 +72,8 @@ inline std::string_view name_of_test() {
   return testing::UnitTest::GetInstance()->current_test_info()->name();
 }
 
-/// The case of the test's group finds the fault, and nothing in the good subject. `what` is a
-/// regular expression for the message; without one, the result has the rule of the test.
+/// Expects the case to find the fault, and no fault in the good subject. `what` is a regular
+/// expression for the message; if it is empty, the message must name the test's rule.
 inline void finds(const FletchingSubject& faulty, const char* case_name,
                   const std::string& what = "") {
   const std::string group = group_of_test();

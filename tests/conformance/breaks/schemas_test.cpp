@@ -140,7 +140,7 @@ TEST(Schemas, MetadataNotNulTerminated) {
         "metadata.not-utf8", "metadata's bytes");
 }
 
-// --- What a consumer owes ---
+// --- Consumer rules ---
 
 TEST(Schemas, SchemaNameNullAccepted) {
   finds(takes_schemas_with([](ArrowSchema& in) { return in.name == nullptr ? EINVAL : 0; }),
@@ -183,7 +183,7 @@ TEST(Schemas, MoveMarksSource) {
   finds(subject, "schema.good", "release of a schema was called on what is released");
 }
 
-// The peer overwrites what it has released.
+// The peer overwrites a struct after its release.
 TEST(Schemas, ReleaseNoAccessAfter) {
   FletchingSubject subject = good();
   subject.schema = [](void*, ArrowSchema* in, ArrowSchema* out, FletchingMessage*) {

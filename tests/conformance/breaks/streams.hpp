@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams of both kinds with a faulty callback: what the C++ subject hands out, and what it reads.
+// Streams of both kinds with a faulty callback, as output and as input of the C++ subject.
 #ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_STREAMS_HPP
 #define FLETCHING_TESTS_CONFORMANCE_BREAKS_STREAMS_HPP
 

@@ -13,7 +13,7 @@ namespace {
 template <class Reference>
 using StreamOf = std::remove_reference_t<Reference>;
 
-// --- What a producer owes ---
+// --- Producer rules ---
 
 void misses_a_callback() {
   finds_in_output("stream.good", [](auto& stream) { stream.get_last_error = nullptr; });
@@ -122,7 +122,7 @@ void frees_batches() {
 TEST(Streams, StreamResultOutlivesStream) { frees_batches(); }
 TEST(DeviceStreams, DeviceStreamResultOutlivesStream) { frees_batches(); }
 
-// Fills what it takes for zeros: the consumer's struct has other bytes.
+// Does not write zeros to the consumer's struct, which holds other bytes.
 TEST(StreamConsumers, ReleaseBaseAllocatedByConsumer) {
   finds(streams_with([](ArrowArrayStream& stream) {
           stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
@@ -147,7 +147,7 @@ TEST(StreamConsumers, DeviceArrayBaseAllocatedByConsumer) {
         "stream-consumer.dirty-out", "reserved is not zero");
 }
 
-// --- What a consumer owes ---
+// --- Consumer rules ---
 
 /// Releases a stream, and calls it once more.
 template <class Stream, class Call>
@@ -239,7 +239,7 @@ TEST(Streams, StreamErrnoRecognized) {
         "stream.next-partial", "expected errno 12, got errno 5");
 }
 
-// What a kept pointer shows when the producer has used the memory again.
+// Imitates a kept pointer to memory that the producer has reused.
 void keeps_the_text() {
   finds_in_output(
       "stream.text-changes",
@@ -279,7 +279,7 @@ void changes_private_data() {
 TEST(Streams, StreamPrivateDataUntouched) { changes_private_data(); }
 TEST(DeviceStreams, DeviceStreamPrivateDataUntouched) { changes_private_data(); }
 
-// What is behind the end has no values, and no device.
+// Reads past the end, where the struct has no values and no device.
 void reads_on_behind_the_end() {
   finds_in_reader(
       "stream.good",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schemas and arrays with a faulty field or release: what the C++ subject hands out, and what it
-// makes of those that it takes in.
+// Schemas and arrays with a faulty field or release, as output of the C++ subject, and subjects
+// that mishandle their input.
 #ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_STRUCTS_HPP
 #define FLETCHING_TESTS_CONFORMANCE_BREAKS_STRUCTS_HPP
 
@@ -22,7 +22,7 @@ void release_inner(Struct* self) {
   delete inner_of(self);
 }
 
-/// The fields of another struct, which is released whatever a fault makes of them.
+/// A copy of a struct. Its release releases the original, whatever other fields a fault changes.
 template <class Struct>
 Struct over(const Struct& inner) {
   Struct outer = inner;

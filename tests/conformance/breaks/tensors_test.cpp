@@ -37,7 +37,7 @@ FletchingSubject takes_tensors_with(Plant /*plant*/) {
   return subject;
 }
 
-// --- What a producer owes ---
+// --- Producer rules ---
 
 TEST(Tensors, DlpackDataNullWhenEmpty) {
   finds(tensors_with([](Tensor& out) { out.dl_tensor.data = &out; }), "tensor.empty",
@@ -74,7 +74,7 @@ TEST(Tensors, DlpackManagedDeleterFreesSelf) {
         "not released: 1 structs");
 }
 
-// --- What a consumer owes ---
+// --- Consumer rules ---
 
 TEST(Tensors, DlpackByteOffsetApplied) {
   finds(takes_tensors_with([](Tensor& in) {

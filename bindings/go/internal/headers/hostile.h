@@ -141,12 +141,12 @@ struct FletchingHostileCounters {
 FLETCHING_HOSTILE_EXPORT void FletchingHostileReadCounters(
     struct FletchingHostileCounters* counters);
 
-/* Ends the case: extracts what a handler here has kept, and waits until every thread of the peer
+/* Ends the case: extracts the tasks kept by handlers here, and waits until every thread of the peer
  * has ended and every handler is released, and at most two seconds for structs that a thread of the
- * code under test is about to release. Then EBADMSG, with the first thing that is wrong, for
- * whatever is alive and for every mistake; else 0. Counters begin anew. After 60 seconds of
- * waiting, or FLETCHING_HOSTILE_SECONDS of the environment, it stops waiting, and reports what is
- * missing. */
+ * code under test is about to release. Returns EBADMSG, with the first fault, if anything is still
+ * alive or any mistake was counted; else 0. Resets the counters. Stops waiting after 60 seconds, or
+ * after the number of seconds in the environment variable FLETCHING_HOSTILE_SECONDS, and reports
+ * the threads and handlers that remain. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileFinish(struct FletchingMessage* message);
 
 #ifdef __cplusplus
