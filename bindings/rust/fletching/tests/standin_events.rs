@@ -42,6 +42,8 @@ fn default_streams_are_of_the_arrays_device<A: Api>() {
     written.wait_on(&legacy).unwrap();
     exported.export_with_event(&legacy).unwrap();
     read.release_after(&legacy).unwrap();
+    assert_eq!(legacy.device_id(), None);
+    assert_eq!(legacy.on_device(1).device_id(), Some(1));
     other.release_after(&legacy.on_device(1)).unwrap();
     others.wait_for(1);
     // The id of host memory says nothing about a GPU: device 1 counts.

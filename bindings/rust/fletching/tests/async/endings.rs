@@ -228,6 +228,29 @@ fn batch_that_cannot_be_made_fails_both_sides() {
     }
 }
 
+/// A task of another library may extract a batch of this crate, and fail with a code of its own.
+#[test]
+fn an_error_inside_a_foreign_task_is_not_its_error() {
+    let inner = ConsumerPeer::new();
+    let fails = AsyncBatch::made(|| Err(Error::new(EINVAL, "inner")));
+    let mut sending = Hand::new(producer(items([Ok(fails)])).send(inner.owner()));
+    sending.run();
+    inner.request(1);
+    sending.run();
+    let (peer, mut stream) = open(4);
+    assert_eq!(peer.give(1, batch(1), EIO, &[]), 0);
+    let inside = Arc::clone(&inner);
+    *peer.log.inside.lock().unwrap() = Some(Box::new(move |_| {
+        assert_eq!(inside.extract(), -i64::from(EINVAL));
+    }));
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    assert_eq!(error.code(), EIO);
+    assert_ne!(error.message(), "inner");
+    peer.release();
+}
+
 #[test]
 fn batches_kept_over_the_release_can_be_skipped() {
     let live = Live::default();
