@@ -110,7 +110,6 @@ class Gpu:
 
     build: str  # into the folder $OUT
     files: tuple[str, ...]  # what it makes there
-    cases: str = ""  # the round trip with the reference producer, from the folder $PROGRAMS
 
 
 @dataclass(frozen=True)

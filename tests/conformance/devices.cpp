@@ -221,18 +221,18 @@ void play_chain(const Scene& scene) {
     scene.played.call("export", FletchingProducerExportArray, scene.backend, scene.name,
                       &received.schema.value, &array);
   }
-  const ArrowDeviceArray exported = array;
+  const void* const event = array.sync_event;
   const std::vector<Link> chain = links(scene.subject);
   for (const Link& link : chain) {
     if (link.subject == nullptr) scene.played.wrong(link.name + ": " + link.problem);
     if (scene.played.is_wrong()) return;
     pass(scene, *link.subject, received);
   }
+  const ArrowArray taken = array.array;
   pass(scene, scene.subject, received);
-  scene.played.passed(exported.array, array.array);
+  scene.played.passed(taken, array.array);
   pass(scene, *chain.front().subject, received);
-  if (array.sync_event != exported.sync_event)
-    scene.played.wrong("sync_event: expected the exported pointer");
+  if (array.sync_event != event) scene.played.wrong("sync_event: expected the exported pointer");
   judge(scene, received);
 }
 

@@ -50,10 +50,11 @@ class Case {
 
   /// The result is a cell of the round trip, too.
   void is_cell(Cell cell) { cell_ = std::move(cell); }
-  /// Counts a struct that has to be released by a callback of the subject's own.
+  /// Counts a struct that the subject has not passed on as it was: its release is the subject's
+  /// own.
   template <class Raw>
   void passed(const Raw& in, const Raw& out) noexcept {
-    if (in.release != out.release) ++own_releases_;
+    if (in.release != out.release || in.private_data != out.private_data) ++own_releases_;
   }
 
   void wrong(const std::string& fault, std::string_view rule = {});

@@ -1,9 +1,9 @@
 """The other languages on the GPU machine, as rows.
 
 Compiled languages travel as built programs and libraries: tools/gpu-programs makes the folder,
---programs names it. With them each language's own program runs, and the chain through all of them
-and a host for arrays of every CUDA backend, with each language that can be the host. What the
-language.toml of a home gives as the reason under [lacks] is absent.
+--programs names it. With them the chain runs through all of them and a host for arrays of every
+CUDA backend, with each language that can be the host. What the language.toml of a home gives as the
+reason under [lacks] is absent.
 """
 
 from __future__ import annotations
@@ -50,11 +50,6 @@ def _rows(build: Build, programs: Path | None, status: str) -> list[Row]:
     if programs is not None:
         with tempfile.TemporaryDirectory() as folder:
             environment = _environment(build, programs, Path(folder), known)
-            for name, gpu in carried.items():
-                if gpu.cases and name not in missing:
-                    row = f"{name}: every case, on the host"
-                    cells, problem = _run(gpu.cases, known[name], environment, Path(folder))
-                    rows.append(cells_row(row, cells, problem, "real", least=1))
             if not missing:
                 rows += _chains(known, environment, Path(folder), status)
     if missing:

@@ -68,7 +68,7 @@ class Cell:
     status: str  # one of STATUSES
     reason: str  # why it is absent, or the failure; empty otherwise
     asserted: int  # how many comparisons were made
-    releases: int  # how many release callbacks of the language itself ran
+    releases: int  # how many structs were released by callbacks of the language itself
     ok: bool
 
     def as_json(self) -> dict[str, Any]:

@@ -37,6 +37,14 @@ def test_every_rule_has_a_test_or_a_reason(name: str) -> None:
     assert list(problems(KNOWN[name], THE_RULES)) == []
 
 
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_not_played_is_a_group_of_the_suite(name: str) -> None:
+    suite = (ROOT / "tests" / "conformance" / "run.cpp").read_text(encoding="utf-8")
+    rules = KNOWN[name].rules
+    assert rules is not None and rules.not_played is not None
+    assert all(f'Group{{"{group}", ' in suite for group in rules.not_played)
+
+
 def test_names_of_tests_are_names_of_one_rule() -> None:
     assert len({letters(rule.id) for rule in THE_RULES}) == len(THE_RULES) > 0
 

@@ -168,8 +168,8 @@ TEST(ArrayConsumers, MoveNoStoredAddress) {
 TEST(ArrayConsumers, MoveNoInnerPointers) {
   finds(arrays_with([](ArrowSchema&, ArrowDeviceArray& out) {
           static ArrowArray inner;
-          inner = *inner_of(&out.array);
-          delete inner_of(&out.array);
+          inner = *within(&out.array);
+          delete within(&out.array);
           out.array.private_data = &out.array.length;
           out.array.release = [](ArrowArray* self) {
             const bool is_whole = *static_cast<std::int64_t*>(self->private_data) == inner.length;
@@ -239,7 +239,7 @@ TEST(Arrays, ReleaseNotOnChildren) {
   subject.array = [](void*, ArrowSchema*, ArrowDeviceArray* in, ArrowSchema*, ArrowDeviceArray* out,
                      FletchingMessage*) {
     *out = *in;
-    out->array = over(in->array);
+    out->array = around(in->array);
     in->array.release = nullptr;
     out->array.release = [](ArrowArray* self) {
       self->children[0]->release(self->children[0]);

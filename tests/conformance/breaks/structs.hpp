@@ -12,19 +12,19 @@
 namespace fletching::conformance {
 
 template <class Struct>
-Struct* inner_of(Struct* self) {
+Struct* within(Struct* self) {
   return static_cast<Struct*>(self->private_data);
 }
 
 template <class Struct>
 void release_inner(Struct* self) {
-  inner_of(self)->release(inner_of(self));
-  delete inner_of(self);
+  within(self)->release(within(self));
+  delete within(self);
 }
 
 /// A copy of a struct. Its release releases the original, whatever other fields a fault changes.
 template <class Struct>
-Struct over(const Struct& inner) {
+Struct around(const Struct& inner) {
   Struct outer = inner;
   outer.release = [](Struct* self) {
     release_inner(self);
@@ -40,7 +40,7 @@ FletchingSubject schemas_with(Plant /*plant*/) {
   FletchingSubject subject = good();
   subject.schema = [](void* context, ArrowSchema* in, ArrowSchema* out, FletchingMessage* message) {
     const int code = good().schema(context, in, out, message);
-    if (code == 0) Plant()(*out = over(*out));
+    if (code == 0) Plant()(*out = around(*out));
     return code;
   };
   return subject;
@@ -54,8 +54,8 @@ FletchingSubject arrays_with(Plant /*plant*/) {
                      ArrowSchema* out_schema, ArrowDeviceArray* out, FletchingMessage* message) {
     const int code = good().array(context, schema, in, out_schema, out, message);
     if (code == 0) {
-      *out_schema = over(*out_schema);
-      out->array = over(out->array);
+      *out_schema = around(*out_schema);
+      out->array = around(out->array);
       Plant()(*out_schema, *out);
     }
     return code;

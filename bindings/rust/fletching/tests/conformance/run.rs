@@ -35,23 +35,21 @@ fletching_testing::library! {
     }
 }
 
-/// A case that is not right: group, name, verdict, answer, rule, and message.
-type Fault = [String; 6];
+/// The result of a case: group, name, verdict, answer, rule, and message.
+type Played = [String; 6];
 
-unsafe extern "C" fn report(faults: *mut c_void, found: *const Found) {
+unsafe extern "C" fn report(results: *mut c_void, found: *const Found) {
     // SAFETY: the suite passes the context of the run, and texts.
     unsafe {
         let texts = (*found)
             .0
             .map(|text| CStr::from_ptr(text).to_string_lossy().into_owned());
-        if texts[2] != "right" {
-            (*faults.cast::<Vec<Fault>>()).push(texts);
-        }
+        (*results.cast::<Vec<Played>>()).push(texts);
     }
 }
 
-/// Plays a group, and returns the cases that are not right.
-fn play(subject: &Subject, group: &str) -> Vec<Fault> {
+/// Plays a group.
+fn play(subject: &Subject, group: &str) -> Vec<Played> {
     // The suite has one run at a time in a process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,33 +59,41 @@ fn play(subject: &Subject, group: &str) -> Vec<Fault> {
     }
     let suite = Suite::load().unwrap();
     let group = CString::new(group).unwrap();
-    let (mut faults, mut message) = (Vec::<Fault>::new(), Message::default());
+    let (mut results, mut message) = (Vec::<Played>::new(), Message::default());
     let options = RunOptions {
         size: size_of::<RunOptions>(),
         group: group.as_ptr(),
         case_name: ptr::null(),
         report,
-        context: (&raw mut faults).cast(),
+        context: (&raw mut results).cast(),
         begin: ptr::null(),
     };
     // SAFETY: the structs match conformance.h and live during the call.
     let code = unsafe { (suite.run)(subject, &options, ptr::null_mut(), &mut message) };
     assert_eq!(code, 0, "{}", message.text());
-    faults
+    results
 }
 
 fn check(group: &str) {
+    // Without a feature its functions are NULL.
+    let is_whole = cfg!(all(
+        feature = "async",
+        feature = "dlpack",
+        feature = "runtime"
+    ));
     let mut lines = Vec::new();
     for subject in subjects() {
         // SAFETY: a literal.
         let name = unsafe { CStr::from_ptr(subject.name) }.to_string_lossy();
-        for [group, case, verdict, _, rule, message] in play(&subject, group) {
-            // Without a feature its functions are NULL.
-            let is_whole = cfg!(all(
-                feature = "async",
-                feature = "dlpack",
-                feature = "runtime"
-            ));
+        let results = play(&subject, group);
+        // A machine of 32 bits has none of the devices whose streams are played.
+        let has_devices = cfg!(target_pointer_width = "64") || group != "events";
+        let is_right = results.iter().any(|result| result[2] == "right");
+        assert!(
+            is_right || !is_whole || !has_devices,
+            "{group}: no case is right"
+        );
+        for [group, case, verdict, _, rule, message] in results {
             if verdict == "wrong" || verdict == "not-supported" && is_whole {
                 lines.push(format!(
                     "{name}: {group}: {case}: {verdict}: {message} [{rule}]"
@@ -166,7 +172,7 @@ fn dropped_batch_is_a_wrong_result() {
         device_stream: Some(drops_a_batch),
         ..subjects()[0]
     };
-    let faults = play(&subject, "device-streams");
+    let results = play(&subject, "device-streams");
     let expected = [
         "device-streams",
         "stream.good",
@@ -175,5 +181,8 @@ fn dropped_batch_is_a_wrong_result() {
         "",
         "expected 3 batches, got 2",
     ];
-    assert!(faults.iter().any(|fault| fault == &expected), "{faults:?}");
+    assert!(
+        results.iter().any(|result| result == &expected),
+        "{results:?}"
+    );
 }
