@@ -30,7 +30,7 @@ std::string reason_of(const FletchingConformanceResult& result) {
 }  // namespace
 
 void Run::report(const Cell& cell, const FletchingConformanceResult& result, std::int64_t compared,
-                 std::int64_t own_releases) {
+                 std::int64_t own_releases) const {
   const char* const path = std::getenv("FLETCHING_CELLS");
   const char* const column = std::getenv("FLETCHING_COLUMN");
   if (path == nullptr || column == nullptr || std::string_view(column) != subject.name) return;

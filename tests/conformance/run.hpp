@@ -125,7 +125,7 @@ class Run {
   /// Appends a cell to the file that FLETCHING_CELLS names, if the subject is that of the column
   /// FLETCHING_COLUMN.
   void report(const Cell& cell, const FletchingConformanceResult& result, std::int64_t compared,
-              std::int64_t own_releases);
+              std::int64_t own_releases) const;
 
   [[nodiscard]] const char* group() const noexcept { return group_; }
   [[nodiscard]] std::int64_t wrong() const noexcept { return wrong_; }

@@ -347,9 +347,15 @@ TEST(DeviceStreams, DeviceStreamStreamPerDeviceType) {
 }
 
 TEST(DeviceStreams, DeviceStreamResultAccessible) {
-  finds(device_streams_with(
-            [](ArrowDeviceArrayStream& stream) { stream.device_type = ARROW_DEVICE_ROCM; }),
-        "stream.good", "device_type differs from the stream's: expected 10, got 1");
+  finds(device_streams_with([](ArrowDeviceArrayStream& stream) {
+          stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
+            static const void* nowhere[] = {nullptr, nullptr};
+            const int code = next_of(self, out);
+            if (out->array.release != nullptr) out->array.buffers = nowhere;
+            return code;
+          };
+        }),
+        "stream.good", "expected the values");
 }
 
 }  // namespace
