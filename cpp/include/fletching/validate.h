@@ -35,7 +35,9 @@ struct FletchingFinding {
 typedef void (*FletchingFindingReport)(void* context, const struct FletchingFinding* finding);
 
 #define FLETCHING_VALIDATE_PROTOCOL 0 /* the order of the calls; reads no data, walks no tree */
-#define FLETCHING_VALIDATE_SHAPE 1    /* also compares each batch with the stream's schema */
+/* Also checks the members of each schema and array, and compares each batch with the stream's
+ * schema. */
+#define FLETCHING_VALIDATE_SHAPE 1
 /* Also reads the buffers of each batch in CPU, pinned or managed memory, never other device memory.
  * Waits on the host for the event of the batch first; a failed wait is the finding "limit.event",
  * and the buffers are not read. A buffer that is shorter than the structs and the offsets imply is
@@ -49,15 +51,16 @@ typedef void (*FletchingFindingReport)(void* context, const struct FletchingFind
  * of a producer that changes too early is a finding. */
 #define FLETCHING_STRESS_POISON 1u
 /* The struct of a stream is at another address in every call. The producer fills schemas and arrays
- * at an address from which they are moved; a later write there is a finding. */
+ * at an address from which they are moved; a later write there is a finding, but for the array of
+ * an async task. */
 #define FLETCHING_STRESS_MOVE 2u
 /* private_data of schemas, arrays, streams, handlers and tasks is not an address. */
 #define FLETCHING_STRESS_PRIVATE_DATA 4u
 /* Another thread runs the producer's release of a schema, array or stream, while the caller waits.
  */
 #define FLETCHING_STRESS_THREAD 8u
-/* The producer's release of a schema or array runs when the next call on the stream has returned,
- * or after the release of the stream. */
+/* The producer's release of a schema or array runs when the next call on the stream, other than
+ * get_last_error, has returned, or after the release of the stream. */
 #define FLETCHING_STRESS_DELAY 16u
 /* Reports when the program exits what FletchingValidateLive would report. `report` and `context`
  * must live until then. */

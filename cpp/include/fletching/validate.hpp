@@ -30,7 +30,8 @@ Result<Owner<Raw>> validate(Owner<Raw> stream, Report& report, const ValidateOpt
   const auto call = [](void* context, const FletchingFinding* finding) noexcept {
     (*static_cast<Report*>(context))(*finding);
   };
-  const FletchingValidateOptions raw{sizeof raw, options.level, call, &report, options.stress};
+  void* const context = const_cast<void*>(static_cast<const void*>(&report));
+  const FletchingValidateOptions raw{sizeof raw, options.level, call, context, options.stress};
   return guarded([&]() -> Result<Owner<Raw>> {
     const Status wrapped = in_core(wrap, stream.get(), &raw);
     if (!wrapped) return wrapped.error();
@@ -45,12 +46,14 @@ Result<Owner<Raw>> validate(Owner<Raw> stream, Report& report, const ValidateOpt
 /// `report` must not throw, and must outlive the stream, its schemas and its batches; two threads
 /// may call it at once. An error releases the stream: EINVAL for an empty stream and an unknown
 /// level or stress; ENOMEM.
-template <std::invocable<const FletchingFinding&> Report>
+template <class Report>
+  requires std::invocable<Report&, const FletchingFinding&>
 Result<ArrayStream> validate(ArrayStream stream, Report& report,
                              const ValidateOptions& options = {}) noexcept {
   return detail::validate(std::move(stream), report, options, &FletchingValidateStream);
 }
-template <std::invocable<const FletchingFinding&> Report>
+template <class Report>
+  requires std::invocable<Report&, const FletchingFinding&>
 Result<DeviceArrayStream> validate(DeviceArrayStream stream, Report& report,
                                    const ValidateOptions& options = {}) noexcept {
   return detail::validate(std::move(stream), report, options, &FletchingValidateDeviceStream);

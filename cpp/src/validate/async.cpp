@@ -180,7 +180,7 @@ void check_producer(AsyncStream& stream, const ArrowAsyncProducer& producer) noe
   if (!stream.log->has(FLETCHING_STRESS_POISON) || kept.copy().empty()) return;
   stream.producer_metadata = text_or_empty([&] { return kept.copy(); });
   const char* const lent =
-      stream.log->texts.keep_or_null(kept.copy().c_str(), kept.copy().size() + 1);
+      stream.log->texts.keep_to_the_end_or_null(kept.copy().c_str(), kept.copy().size() + 1);
   if (lent != nullptr) stream.controls->shown.additional_metadata = lent;
 }
 

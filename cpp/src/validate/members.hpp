@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "fletching/detail/text.hpp"
 #include "fletching/metadata.hpp"
 #include "hooks.hpp"
 #include "record.hpp"
@@ -65,8 +66,9 @@ class SchemaMembers {
              "DICTIONARY_ORDERED is set without a dictionary: expected it clear");
     }
     if ((schema.flags & ARROW_FLAG_MAP_KEYS_SORTED) != 0 && format != "+m") {
-      report(Rule::schema_flags_fit_type, path,
-             "MAP_KEYS_SORTED is set on another type: expected a map, got " + std::string(format));
+      report(
+          Rule::schema_flags_fit_type, path,
+          "MAP_KEYS_SORTED is set on another type: expected a map, got " + detail::quote(format));
     }
   }
 
@@ -89,7 +91,10 @@ class SchemaMembers {
     if (map.n_children != 1 || map.children == nullptr) return;
     const ArrowSchema* const entries = map.children[0];
     check_name(entries, "entries", path);
-    if (entries == nullptr || entries->n_children != 2 || entries->children == nullptr) return;
+    if (entries == nullptr || entries->release == nullptr || entries->n_children != 2 ||
+        entries->children == nullptr) {
+      return;
+    }
     check_name(entries->children[0], "key", path);
     check_name(entries->children[1], "value", path);
   }
@@ -98,8 +103,8 @@ class SchemaMembers {
     const std::string_view name = child->name == nullptr ? "" : child->name;
     if (name == expected) return;
     report(Rule::format_map_names, path,
-           "name of a child of a map: expected " + std::string(expected) + ", got \"" +
-               std::string(name.substr(0, 64)) + "\"");
+           "name of a child of a map: expected " + std::string(expected) + ", got " +
+               detail::quote(name));
   }
 
   Log& log_;

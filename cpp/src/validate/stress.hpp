@@ -54,18 +54,18 @@ class MovingStruct {
 /// and does not crash.
 class Texts {
  public:
-  /// NULL without memory. The first text is never dropped: it may be the producer's metadata.
+  /// A copy for a call, freed 256 copies later. NULL without memory.
   const char* keep_or_null(const char* bytes, std::size_t size) noexcept {
-    try {
-      const std::scoped_lock lock(mutex_);
-      texts_.emplace_back(bytes, bytes + size);
-      const char* const kept = texts_.back().data();
-      if (texts_.size() > kKept) texts_.erase(texts_.begin() + 1);
-      return kept;
-    } catch (...) {
-      return nullptr;
-    }
+    const char* const kept = add_or_null(texts_, bytes, size);
+    const std::scoped_lock lock(mutex_);
+    if (texts_.size() > kKept) texts_.erase(texts_.begin());
+    return kept;
   }
+  /// A copy for as long as the stream is there. NULL without memory.
+  const char* keep_to_the_end_or_null(const char* bytes, std::size_t size) noexcept {
+    return add_or_null(lasting_, bytes, size);
+  }
+
   /// Overwrites one copy, or all of them.
   void end(const char* text) noexcept {
     const std::scoped_lock lock(mutex_);
@@ -76,10 +76,21 @@ class Texts {
   void end_all() noexcept {
     const std::scoped_lock lock(mutex_);
     for (std::vector<char>& kept : texts_) poison(kept);
+    for (std::vector<char>& kept : lasting_) poison(kept);
   }
 
  private:
   static constexpr std::size_t kKept = 256;
+
+  const char* add_or_null(std::vector<std::vector<char>>& texts, const char* bytes,
+                          std::size_t size) noexcept {
+    try {
+      const std::scoped_lock lock(mutex_);
+      return texts.emplace_back(bytes, bytes + size).data();
+    } catch (...) {
+      return nullptr;
+    }
+  }
 
   /// The last byte of a text stays NUL.
   static void poison(std::vector<char>& text) noexcept {
@@ -88,6 +99,7 @@ class Texts {
 
   std::mutex mutex_;
   std::vector<std::vector<char>> texts_;
+  std::vector<std::vector<char>> lasting_;
 };
 
 /// Runs a function on another thread and waits. Runs it here if no thread can start.

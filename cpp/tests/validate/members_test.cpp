@@ -126,6 +126,13 @@ TEST(MembersTest, ReportsUnsetDeviceType) {
                    "device-stream.one-device-type warning producer get_next[0].array"}));
 }
 
+TEST(MembersTest, ReadsNothingOfReleasedChild) {
+  Members members;
+  members.entries.release = nullptr;
+  members.entries.children = reinterpret_cast<ArrowSchema**>(1);
+  EXPECT_EQ(members.findings(), Found{});
+}
+
 TEST(MembersTest, AcceptsExtensionAndSortedMap) {
   Members members;
   const std::string block =

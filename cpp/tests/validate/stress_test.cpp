@@ -359,6 +359,25 @@ TEST(AsyncStressTest, PoisonFindsChangedMetadataOfProducer) {
   }
 }
 
+// The address sanitizer sees a copy that is freed too early.
+TEST(AsyncStressTest, PoisonKeepsMetadataOfProducer) {
+  constexpr int kTasks = 300;
+  const std::string block = a_block();
+  const Findings findings = stressed(
+      FLETCHING_STRESS_POISON,
+      [&](Bench& b) {
+        b.start(kTasks);
+        for (int i = 0; i < kTasks; ++i) b.task(0, block.c_str());
+        const char* const shown = b.consumer.raw.producer->additional_metadata;
+        EXPECT_NE(shown, block.c_str()) << "a copy";
+        EXPECT_EQ(std::string(shown, block.size()), block);
+        b.end();
+        b.release();
+      },
+      [&](Bench& b) { b.producer.raw.additional_metadata = block.c_str(); });
+  EXPECT_EQ(findings.list, Log{});
+}
+
 TEST(AsyncStressTest, MoveAndDelayAndThreadApplyToArraysOfTasks) {
   static ArrowDeviceArray* filled = nullptr;
   static std::thread::id released_on;

@@ -107,7 +107,7 @@ void validate_owner() {
   Script script;
   script.steps = {{}, {}};
   std::vector<std::string> rules;
-  auto report = [&](const FletchingFinding& finding) { rules.emplace_back(finding.rule); };
+  const auto report = [&](const FletchingFinding& finding) { rules.emplace_back(finding.rule); };
   {
     Result<Owner<Raw>> stream =
         validate(foreign_stream<Raw>(script), report, {.stress = FLETCHING_STRESS_PRIVATE_DATA});
