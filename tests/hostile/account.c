@@ -319,7 +319,8 @@ int FletchingHostileFinish(struct FletchingMessage* message) {
   while ((running_threads != 0 || counters.live_handlers != 0) &&
          pthread_cond_timedwait(&changed, &lock, &end) == 0) {
   }
-  const struct timespec released = After(kReleaseSeconds);
+  const int patience = PatienceSeconds();
+  const struct timespec released = After(patience < kReleaseSeconds ? patience : kReleaseSeconds);
   while ((counters.live_structs != 0 || counters.live_tasks != 0) &&
          pthread_cond_timedwait(&changed, &lock, &released) == 0) {
   }
