@@ -255,51 +255,44 @@ int consumer(void* /*context*/, FletchingSubjectNotify notify, void* notify_cont
   return finish(make_consumer(notify, notify_context, out), message);
 }
 
-constexpr FletchingSubject kSubjects[] = {
-    {sizeof(FletchingSubject),
-     "cpp",
-     nullptr,
-     FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS,
-     schema,
-     array,
-     child,
-     stream,
-     device_stream,
-     tensor,
-     legacy_tensor,
-     receive<2>,
-     send,
-     synchronize,
-     is_ready,
-     wait_on,
-     give_event,
-     release_later,
-     use_vulkan,
-     use_waiter,
-     producer,
-     consumer},
-    {sizeof(FletchingSubject),
-     "cpp-moves",
-     nullptr,
-     0,
-     move_schema,
-     move_array,
-     column,
-     adapt_stream,
-     call_stream,
-     tensor,
-     legacy_tensor,
-     receive<16>,
-     send,
-     synchronize,
-     is_ready,
-     wait_on,
-     give_event,
-     release_later,
-     use_vulkan,
-     use_waiter,
-     producer,
-     consumer}};
+constexpr FletchingSubject kViews{
+    sizeof(FletchingSubject),
+    "cpp",
+    nullptr,
+    FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS,
+    schema,
+    array,
+    child,
+    stream,
+    device_stream,
+    tensor,
+    legacy_tensor,
+    receive<2>,
+    send,
+    synchronize,
+    is_ready,
+    wait_on,
+    give_event,
+    release_later,
+    use_vulkan,
+    use_waiter,
+    producer,
+    consumer};
+
+constexpr FletchingSubject moves() {
+  FletchingSubject subject = kViews;
+  subject.name = "cpp-moves";
+  subject.promises = 0;
+  subject.schema = move_schema;
+  subject.array = move_array;
+  subject.child = column;
+  subject.stream = adapt_stream;
+  subject.device_stream = call_stream;
+  subject.receive = receive<16>;
+  return subject;
+}
+
+constexpr FletchingSubject kSubjects[] = {kViews, moves()};
 
 }  // namespace
 }  // namespace fletching

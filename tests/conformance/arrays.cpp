@@ -123,8 +123,7 @@ void play_data_arrays(Run& run) {
       });
 }
 
-/// Asks for a child, which may be missing. Nothing may be lost, whatever the counts of a broken
-/// array say.
+/// Asks for a child, which may be missing, of an array whose counts may be wrong.
 void take_child(Case& played, const FletchingSubject& subject, std::int64_t index, bool is_there) {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;

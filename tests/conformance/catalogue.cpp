@@ -10,8 +10,6 @@ namespace fletching::conformance {
 namespace {
 
 constexpr const char* kBackend = "cpu";
-constexpr std::int64_t kFailAt = 2;  // the number of the batch that is not given
-constexpr std::int64_t kNever = -1;
 
 /// Plays a case of the producer; `suffix` tells the directions of a group apart.
 template <class Play>

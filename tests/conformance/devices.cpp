@@ -13,6 +13,7 @@
 
 #include "chain.hpp"
 #include "ext_dev.h"
+#include "fletching/waiter.h"
 #include "gated.hpp"
 #include "producer.h"
 #include "streams.hpp"
@@ -24,8 +25,6 @@ namespace {
 // One of each layout.
 constexpr std::array kCases{"int32",  "utf8",       "utf8_view",   "list",
                             "struct", "dictionary", "dense_union", "record_batch"};
-constexpr std::int64_t kFailAt = 2;  // the number of the batch that is not given
-constexpr std::int64_t kNever = -1;
 
 bool has_queues(std::string_view backend) { return backend != "cpu"; }
 

@@ -12,7 +12,9 @@
 
 namespace fletching::conformance {
 
-inline constexpr std::int64_t kBatches = 3;  // of a stream of the peer
+inline constexpr std::int64_t kBatches = 3;  // of a stream of the peer or the producer
+inline constexpr std::int64_t kFailAt = 2;   // the producer's batch that is not given
+inline constexpr std::int64_t kNever = -1;
 inline constexpr std::size_t kMostText =
     65536;  // of an error, also where the peer's text is longer
 

@@ -13,7 +13,7 @@ import reexport
 from dump import dump
 from fletching import DeviceArray, abi
 from fletching.abi import ArrowDeviceArray, ArrowSchema
-from producer import Producer
+from producer import Producer, ProducerError
 
 
 @pytest.fixture
@@ -55,6 +55,32 @@ def test_a_wrong_dump_is_found(monkeypatch: pytest.MonkeyPatch, direction: str) 
     monkeypatch.setattr(main, "dump", wrong)
     problems = "; ".join(main.run(Producer(), "int32", direction))
     assert "dump: line 4 differs: expected schema.flags=2, got schema.flags=0" in problems
+
+
+@pytest.mark.parametrize("case", Producer().cases())
+def test_every_changed_line_of_a_dump_is_named(case: str) -> None:
+    producer = Producer()
+    schema, array = ArrowSchema(), ArrowDeviceArray()
+    producer.export_array(case, schema, array)
+    try:
+        lines = dump(schema, array).splitlines(keepends=True)
+        for i in range(0, len(lines), max(1, len(lines) // 60)):
+            wrong = lines[i].rstrip("\n") + "0\n"
+            changes = {
+                "changed": [*lines[:i], wrong, *lines[i + 1 :]],
+                "missing": [*lines[:i], *lines[i + 1 :]],
+                "twice": [*lines[: i + 1], *lines[i:]],
+            }
+            for change, changed in changes.items():
+                with pytest.raises(ProducerError) as error:
+                    producer.verify_dump("".join(changed))
+                number = i + 2 if change == "twice" else i + 1
+                is_root = lines[i].startswith(("schema.private_data=", "array.private_data="))
+                if not is_root or change == "twice":
+                    assert f"dump: line {number} differs: expected " in str(error.value), change
+    finally:
+        abi.release(schema)
+        abi.release(array)
 
 
 def test_a_missing_release_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 #ifndef FLETCHING_GO_CONFORMANCE_LIBRARY_H
 #define FLETCHING_GO_CONFORMANCE_LIBRARY_H
 
+#include "../../fletching_core.h"
 #include "fletching/conformance.h"
 
 /* X(result, name, parameters, arguments) */

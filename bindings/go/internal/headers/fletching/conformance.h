@@ -17,7 +17,6 @@
 #include "fletching/abi.h"
 #include "fletching/dlpack.h"
 #include "fletching/message.h"
-#include "fletching/waiter.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +27,8 @@ extern "C" {
 #else
 #define FLETCHING_CONFORMANCE_EXPORT __attribute__((visibility("default")))
 #endif
+
+struct FletchingWaiter; /* fletching/waiter.h */
 
 /* --- The subject --- */
 

@@ -228,7 +228,7 @@ fn batch_that_cannot_be_made_fails_both_sides() {
     }
 }
 
-/// A task of another library may extract a batch of this crate, and fail with a code of its own.
+/// A foreign task can extract a batch of this crate, and fail with another code.
 #[test]
 fn an_error_inside_a_foreign_task_is_not_its_error() {
     let inner = ConsumerPeer::new();

@@ -48,7 +48,7 @@ public final class AsyncDeviceStreams {
    * @param handler the address of the handler
    * @return a stage that is completed when the stream is over
    * @throws FletchingException EINVAL for a handler that is 0 or lacks a callback, and for a device
-   *     type of 0; nothing is moved then, and the handler is untouched
+   *     type of 0; the schema and the handler stay the caller's
    * @throws IllegalStateException when the schema is closed
    */
   public static CompletionStage<Void> send(
