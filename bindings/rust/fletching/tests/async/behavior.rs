@@ -265,6 +265,11 @@ fn bad_items_are_errors_of_the_stream() {
         (Ok(metadata), EINVAL, "metadata: bytes after the last pair"),
         (Ok(on_cuda().into()), EINVAL, ON_CUDA),
         (
+            Ok(with_column().into()),
+            EINVAL,
+            "batch 0: expected 0 children, got 1 (rule async-next.same-schema)",
+        ),
+        (
             Err(Error::new(71, "")),
             71,
             "producer: failed without a message",

@@ -198,6 +198,18 @@ fn stream_with_failed_batch_ends_after_error() {
     }
 }
 
+#[test]
+fn a_foreign_batch_of_another_schema_is_an_error() {
+    let (peer, mut stream) = open(4);
+    assert_eq!(peer.give(1, with_column(), 0, &[]), 0);
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    let text = "batch: expected 0 children, got 1 (rule async-next.same-schema)";
+    assert_eq!((error.code(), error.message()), (EINVAL, text));
+    peer.release();
+}
+
 /// Before the end and after it, with an error that has a cause, with a panic, and on another device.
 #[test]
 fn batch_that_cannot_be_made_fails_both_sides() {

@@ -39,6 +39,11 @@ pub fn on_cuda() -> DeviceArray {
 pub const ON_CUDA: &str = "batch: device_type differs from the stream's: expected cpu, got cuda \
                            (rule async-producer.one-device-type)";
 
+/// With a column, which the schema does not have.
+pub fn with_column() -> DeviceArray {
+    Array::from_columns([vec![1].into()]).unwrap().into()
+}
+
 /// Counts what is alive.
 #[derive(Clone, Default)]
 pub struct Live(pub Arc<AtomicUsize>);
