@@ -71,7 +71,7 @@ class Column:
     name: str  # "java-ffm"
     oracle: str = ""  # reports the cells of the structs
     cases: str = ""  # the round trip with the reference producer
-    transit: str = ""  # "native", or a Python file of the home; empty: no peers
+    subject: str = ""  # "native", or a Python file of the home; empty: no peers
     devices: str = ""  # every backend; once set, each of its cells has to be there
     device_directions: tuple[str, ...] = ()  # those of the command; empty: all
     host: str = ""  # the chain alone, for a GPU machine; the backends follow

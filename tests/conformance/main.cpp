@@ -21,8 +21,8 @@ constexpr const char* kUsage =
     "LIBRARY\n"
     "\n"
     "Plays the suite, or some groups of it, on each subject of a shared library. Prints a line\n"
-    "for each wrong result, and the counts. --json: every result, as a list. --seconds: how long\n"
-    "a case may take (60).\n"
+    "for each wrong result, and the counts. --case: a name, or the beginning of some and a *.\n"
+    "--json: every result, as a list. --seconds: how long a case may take (60).\n"
     "Exit codes: 0 nothing is wrong, 1 something is, 2 could not run.\n";
 constexpr int kSeconds = 60;
 

@@ -133,8 +133,19 @@ FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {
   return {sizeof(FletchingValidateOptions), level, &find, const_cast<char*>(party), stress};
 }
 
+namespace {
+
+/// A pattern is a name, or the beginning of some and a star.
+bool fits(std::string_view name, const char* pattern) {
+  if (pattern == nullptr) return true;
+  const std::string_view text(pattern);
+  return text.ends_with('*') ? name.starts_with(text.substr(0, text.size() - 1)) : name == text;
+}
+
+}  // namespace
+
 bool Run::begin(const char* name) noexcept {
-  if (options_.case_name != nullptr && std::string_view(name) != options_.case_name) return false;
+  if (!fits(name, options_.case_name)) return false;
   ++begun_;
   return options_.begin == nullptr || options_.begin(options_.context, group_, name) == 0;
 }

@@ -363,12 +363,13 @@ TEST(Conformance, FindsEachFault) {
 }
 
 /// How often each verdict was given; none is "wrong".
-std::map<std::string, int> verdicts(const FletchingSubject& subject, const char* group) {
+std::map<std::string, int> verdicts(const FletchingSubject& subject, const char* group,
+                                    const char* name = nullptr) {
   std::map<std::string, int> counts;
   const FletchingConformanceOptions options{
       sizeof options,
       group,
-      nullptr,
+      name,
       [](void* context, const FletchingConformanceResult* result) {
         ++(*static_cast<std::map<std::string, int>*>(context))[result->verdict];
       },
@@ -451,6 +452,15 @@ TEST(Conformance, PlaysTracesWithWhatThereIs) {
             (std::map<std::string, int>{{"right", 157}, {"not-supported", 38}}));
 }
 
+TEST(Conformance, SelectsCases) {
+  EXPECT_EQ(verdicts(good(), "streams", "stream.good"), (std::map<std::string, int>{{"right", 1}}));
+  const int all = verdicts(good(), "streams")["right"];
+  const int failing = verdicts(good(), "streams", "stream.next-f*")["right"];
+  EXPECT_GT(failing, 0);
+  EXPECT_LT(failing, all);
+  EXPECT_EQ(verdicts(good(), "streams", "*")["right"], all);
+}
+
 TEST(Conformance, RefusesWhatItDoesNotKnow) {
   FletchingMessage message{};
   const auto refused = [&](const FletchingSubject* subject, const char* group, const char* name) {
@@ -463,6 +473,7 @@ TEST(Conformance, RefusesWhatItDoesNotKnow) {
   FletchingSubject subject = good();
   EXPECT_EQ(refused(&subject, "quiver", nullptr), "options: group is unknown");
   EXPECT_EQ(refused(&subject, "schemas", "quiver"), "options: case_name is unknown");
+  EXPECT_EQ(refused(&subject, "schemas", "quiver*"), "options: case_name is unknown");
   ++subject.size;
   EXPECT_EQ(refused(&subject, nullptr, nullptr), "subject: size is unknown");
   const FletchingConformanceOptions later{sizeof later + 1, nullptr, nullptr,

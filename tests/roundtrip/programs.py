@@ -58,7 +58,7 @@ def chain(known: Mapping[str, languages.Language]) -> list[str]:
     return [
         name
         for name, (_, column) in columns.items()
-        if column.transit == languages.NATIVE and column.devices
+        if column.subject == languages.NATIVE and column.devices
     ]
 
 
@@ -78,7 +78,7 @@ def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
             hint=column.hint or home.toolchain.hint,
             abi=command(column.oracle),
             cases=command(column.cases),
-            peers=peers if column.transit else None,
+            peers=peers if column.subject else None,
             devices=command(column.devices),
             device_directions=column.device_directions or None,
             folder=home.folder,

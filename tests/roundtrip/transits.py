@@ -1,64 +1,82 @@
-"""The way through each language: what `transit.h` describes, from Python."""
+"""The way through each language: the first of its subjects of the conformance suite
+(tests/conformance), from Python."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
 import sys
-from typing import Protocol
+import threading
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_uint32, c_void_p
+from typing import Any
 
 import languages
+from fletching import abi
 from libraries import declare, load
+from producer import Message
+
+_Array = CFUNCTYPE(c_int, *(c_void_p,) * 5, ctypes.POINTER(Message))
 
 
-class Transit(Protocol):
-    """Arguments are addresses; send returns the text of an error."""
+class _Subject(ctypes.Structure):
+    """The beginning of struct FletchingSubject."""
 
-    def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str: ...
-    def exported(self) -> int: ...
-    def released(self) -> int: ...
+    _fields_ = (
+        *(("size", ctypes.c_size_t), ("name", c_char_p), ("context", c_void_p)),
+        *(("promises", c_uint32), ("schema", c_void_p), ("array", _Array)),
+    )
 
 
-class NativeTransit:
-    """libfletching_transit_LANGUAGE."""
+class Transit:
+    """Counts the structs that the language was given, and how many of them it has released."""
 
-    def __init__(self, language: str) -> None:
-        library = load(f"libfletching_transit_{language}.so")
-        pointers = [ctypes.c_void_p] * 4
-        self._message = ctypes.create_string_buffer(1024)
-        self._send = declare(
-            library,
-            "FletchingTransitArray",
-            ctypes.c_int,
-            *pointers,
-            ctypes.c_char_p,
-            ctypes.c_size_t,
-        )
-        self._exported = declare(library, "FletchingTransitExported", ctypes.c_int64)
-        self._released = declare(library, "FletchingTransitReleased", ctypes.c_int64)
+    def __init__(self, subject: int) -> None:
+        """`subject`: the address of a table that is never freed."""
+        self._subject: Any = _Subject.from_address(subject)
+        self._lock = threading.Lock()
+        self.given = 0
+        self.released = 0
 
     def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
-        capacity = len(self._message)
-        code = self._send(schema, array, out_schema, out_array, self._message, capacity)
-        text = self._message.value.decode("utf-8", "backslashreplace")
+        """Arguments are addresses. Returns the text of an error."""
+        for struct in (abi.ArrowSchema.from_address(schema), abi.ArrowArray.from_address(array)):
+            abi.implement(struct, _Given(self, struct))
+            self.given += 1
+        message = Message()
+        addresses = (schema, array, out_schema, out_array)
+        code = self._subject.array(self._subject.context, *addresses, message)
+        text = message.text.decode("utf-8", "backslashreplace")
         return f"errno {code}: {text}" if code != 0 else ""
 
-    def exported(self) -> int:
-        return int(self._exported())
+    def count_release(self) -> None:
+        with self._lock:
+            self.released += 1
 
-    def released(self) -> int:
-        return int(self._released())
+
+class _Given:
+    """The former members of a struct that the language was given. What it points to stays."""
+
+    def __init__(self, transit: Transit, struct: abi.ArrowSchema | abi.ArrowArray) -> None:
+        self._transit = transit
+        self._source = type(struct)()
+        ctypes.memmove(ctypes.byref(self._source), ctypes.byref(struct), ctypes.sizeof(struct))
+
+    def release(self, _: object) -> None:
+        abi.release(self._source)
+        self._transit.count_release()
 
 
 def load_transit(column: str) -> Transit:
-    """The transit of the library, or of the Python file in language.toml: its `load(column)`.
+    """The way through the library, or through what the `load(column)` of the Python file in
+    language.toml returns: the address of a table.
 
     Raises OSError when something is not there.
     """
     home, found = languages.columns(languages.load())[column]
-    if found.transit == languages.NATIVE:
-        return NativeTransit(column)
-    path = languages.ROOT / home.folder / found.transit
+    if found.subject == languages.NATIVE:
+        library = load(f"libfletching_subject_{column}.so")
+        subjects = declare(library, "FletchingConformanceSubject", c_void_p, c_int32)
+        return Transit(subjects(0))
+    path = languages.ROOT / home.folder / found.subject
     sys.path.insert(0, str(path.parent))  # it may import modules of its folder
-    transit: Transit = importlib.import_module(path.stem).load(column)
-    return transit
+    return Transit(importlib.import_module(path.stem).load(column))

@@ -26,7 +26,7 @@ command = "./stub suite"
 name = "quiver"
 oracle = "./stub oracle"
 cases = "./stub cases"
-transit = "native"
+subject = "native"
 devices = "./stub devices"
 probe = { build = "true", run = "./stub probe", tests = "true" }
 

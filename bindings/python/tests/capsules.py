@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Self
 
 from fletching import abi
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
@@ -66,6 +66,23 @@ class Given:
     def __init__(self, **results: Any) -> None:
         for method, result in results.items():
             setattr(self, f"__arrow_c_{method}__", lambda *_, result=result, **__: result)
+
+
+class GivenStructs:
+    """An object with one protocol. At the end of a block it releases what was not consumed."""
+
+    def __init__(self, method: str, *structs: Any) -> None:
+        self._structs = structs
+        capsules = tuple(capsule_of(struct) for struct in structs)
+        result = capsules if len(capsules) > 1 else capsules[0]
+        setattr(self, f"__arrow_c_{method}__", lambda *_, **__: result)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for struct in self._structs:
+            abi.release(struct)
 
 
 class TensorProducer:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_void_p
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import pytest
 
-from capsules import capsule_of
 from fletching import Error, abi
 from libraries import declare, load
 from producer import Message
@@ -61,23 +60,6 @@ _export_schema = _function("ExportSchema", c_char_p, _schema)
 _export_array = _function("ExportArray", c_char_p, _schema, _device_array)
 _start_producer = _function("StartProducer", c_char_p, c_void_p)
 finish = _function("Finish")
-
-
-class Given:
-    """An object with one protocol. At the end of a block it releases what was not consumed."""
-
-    def __init__(self, method: str, *structs: Any) -> None:
-        self._structs = structs
-        capsules = tuple(capsule_of(struct) for struct in structs)
-        result = capsules if len(capsules) > 1 else capsules[0]
-        setattr(self, f"__arrow_c_{method}__", lambda *_, **__: result)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for struct in self._structs:
-            abi.release(struct)
 
 
 def schema_of(name: str) -> abi.ArrowSchema:

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p
 from typing import Any
 
-from capsules import struct_in
+from capsules import GivenStructs, struct_in
 from fletching import DeviceArray, Error, Schema, abi, make_schema
 from fletching._core import AsyncConsumer, AsyncProducer
 from fletching._errno import errno_of
-from hostile import Given
 
 # Reports a notification of the application to the suite.
 Notify = CFUNCTYPE(None, c_void_p, c_char_p, c_int)
@@ -146,11 +145,11 @@ class PlayedProducer:
     # --- Functions of the table
 
     def schema(self, schema: Any) -> None:
-        self._producer.schema(Schema.from_arrow(Given("schema", schema.contents)))
+        self._producer.schema(Schema.from_arrow(GivenStructs("schema", schema.contents)))
 
     def batch(self, batch: Any) -> None:
         schema = make_schema("+s").__arrow_c_schema__()
-        given = Given("device_array", struct_in(abi.ArrowSchema, schema), batch.contents)
+        given = GivenStructs("device_array", struct_in(abi.ArrowSchema, schema), batch.contents)
         self._producer.push(DeviceArray.from_arrow(given), {})
 
     def end(self) -> None:

@@ -1,5 +1,5 @@
-"""The package as two subjects of the conformance suite (tests/conformance): `views` reads schemas
-and exports the imported objects, `others` takes the other ways in and out."""
+"""The package as two subjects of the conformance suite (tests/conformance): `python` reads schemas
+and exports the imported objects, `python-others` takes the other ways in and out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_uint32, c_void_p
 from typing import Any, Self, TypeVar
 
-from capsules import capsule_at, name_of, struct_in, take_tensor
+from capsules import GivenStructs, capsule_at, name_of, struct_in, take_tensor
 from fletching import (
     Array,
     ArrayStream,
@@ -30,7 +30,6 @@ from fletching import (
     send_async,
 )
 from fletching._errno import errno_of
-from hostile import Given
 from libraries import declare, load
 from played_streams import ConsumerTable, Notify, PlayedConsumer, PlayedProducer, ProducerTable
 from played_streams import hand_out as hand_out_table
@@ -158,28 +157,28 @@ class Views:
     window = 2
 
     def schema(self, given: Any, out: Any) -> None:
-        schema = Schema.from_arrow(Given("schema", given.contents))
+        schema = Schema.from_arrow(GivenStructs("schema", given.contents))
         read(schema)
         hand_out(schema.__arrow_c_schema__(), out)
 
     def array(self, schema: Any, array: Any, out_schema: Any, out: Any) -> None:
-        given = Given("device_array", schema.contents, array.contents)
+        given = GivenStructs("device_array", schema.contents, array.contents)
         schema_capsule, array_capsule = DeviceArray.from_arrow(given).__arrow_c_device_array__()
         hand_out(schema_capsule, out_schema)
         hand_out(array_capsule, out)
 
     def child(self, schema: Any, array: Any, index: int, out: Any) -> None:
-        given = Given("device_array", schema.contents, array.contents)
+        given = GivenStructs("device_array", schema.contents, array.contents)
         column = DeviceArray.from_arrow(given).column(_from_the_front(index))
         hand_out(column.__arrow_c_device_array__()[1], out)
 
     def stream(self, given: Any, out: Any) -> None:
-        stream = ArrayStream.from_arrow(Given("stream", given.contents))
+        stream = ArrayStream.from_arrow(GivenStructs("stream", given.contents))
         through = ArrayStream.from_batches(stream.schema, stream)
         hand_out(through.__arrow_c_stream__(), out)
 
     def device_stream(self, given: Any, out: Any) -> None:
-        stream = DeviceArrayStream.from_arrow(Given("device_stream", given.contents))
+        stream = DeviceArrayStream.from_arrow(GivenStructs("device_stream", given.contents))
         through = DeviceArrayStream.from_batches(stream.schema, stream.device_type, stream)
         hand_out(through.__arrow_c_device_stream__(), out)
 
@@ -216,14 +215,14 @@ class Views:
             raise
 
     def send(self, given: Any, handler: int) -> None:
-        stream = DeviceArrayStream.from_arrow(Given("device_stream", given.contents))
+        stream = DeviceArrayStream.from_arrow(GivenStructs("device_stream", given.contents))
         schema = copy_of(stream.schema)  # because the producer ends after the handler
         _producers.run(_start_sending(schema, stream, handler))
 
     def imported(self, array: Any) -> DeviceArray:
         """An array that comes alone, with a schema: nothing reads the values."""
         schema = make_schema("n").__arrow_c_schema__()
-        given = Given("device_array", struct_in(abi.ArrowSchema, schema), array.contents)
+        given = GivenStructs("device_array", struct_in(abi.ArrowSchema, schema), array.contents)
         return DeviceArray.from_arrow(given)
 
     def synchronize(self, array: Any) -> None:
@@ -278,13 +277,15 @@ class Others(Views):
     window = 16
 
     def schema(self, given: Any, out: Any) -> None:
-        hand_out(Schema.from_arrow(Given("schema", given.contents)).__arrow_c_schema__(), out)
+        hand_out(
+            Schema.from_arrow(GivenStructs("schema", given.contents)).__arrow_c_schema__(), out
+        )
 
     def array(self, schema: Any, array: Any, out_schema: Any, out: Any) -> None:
         given = array.contents
         if given.device_type != CPU or given.sync_event:
             return super().array(schema, array, out_schema, out)
-        imported = Array.from_arrow(Given("array", schema.contents, given.array))
+        imported = Array.from_arrow(GivenStructs("array", schema.contents, given.array))
         schema_capsule, array_capsule = imported.__arrow_c_array__()
         hand_out(schema_capsule, out_schema)
         abi.move(struct_in(abi.ArrowArray, array_capsule), out.contents.array)
@@ -292,7 +293,7 @@ class Others(Views):
         return None
 
     def child(self, schema: Any, array: Any, index: int, out: Any) -> None:
-        given = Given("device_array", schema.contents, array.contents)
+        given = GivenStructs("device_array", schema.contents, array.contents)
         imported = Array.from_arrow(given)
         column = imported.column(imported.schema[_from_the_front(index)].name)
         del imported
@@ -300,7 +301,7 @@ class Others(Views):
 
     def stream(self, given: Any, out: Any) -> None:
         stream = DeviceArrayStream.from_arrow(
-            ArrayStream.from_arrow(Given("stream", given.contents))
+            ArrayStream.from_arrow(GivenStructs("stream", given.contents))
         )
         batches = (batch for batch in stream)
         through = DeviceArrayStream.from_batches(stream.schema, CPU, batches)
@@ -309,7 +310,7 @@ class Others(Views):
     def device_stream(self, given: Any, out: Any) -> None:
         if given.contents.device_type != CPU:
             return super().device_stream(given, out)
-        stream = ArrayStream.from_arrow(Given("device_stream", given.contents))
+        stream = ArrayStream.from_arrow(GivenStructs("device_stream", given.contents))
         through = ArrayStream.from_batches(stream.schema, (batch for batch in stream))
         hand_out(through.__arrow_c_device_stream__(), out)
         return None
@@ -496,7 +497,7 @@ async def _finish_sending() -> None:
         await asyncio.wait(_tasks)
 
 
-SUBJECTS = [Subject("views", Views(), CHECKS_SCHEMAS), Subject("others", Others())]
+SUBJECTS = [Subject("python", Views(), CHECKS_SCHEMAS), Subject("python-others", Others())]
 
 # --- The run -------------------------------------------------------------------------------------
 
@@ -536,8 +537,9 @@ def groups() -> list[str]:
     return [name.decode() for name in iter(map(_group, itertools.count()).__next__, None)]
 
 
-def play(subject: Subject, group: str) -> list[tuple[str, str]]:
-    """The verdict of each case, with the message of a wrong one."""
+def play(subject: Subject, group: str, case: str | None = None) -> list[tuple[str, str]]:
+    """The verdict of each case, with the message of a wrong one. `case`: the name of one, or the
+    beginning of some and a star."""
     results: list[tuple[str, str]] = []
 
     def report(_: object, result: Any) -> None:
@@ -545,7 +547,8 @@ def play(subject: Subject, group: str) -> list[tuple[str, str]]:
         text = "{group} {name}: {answer}: {message} {rule}".format_map(of)
         results.append((of["verdict"], text))
 
-    options = _Options(ctypes.sizeof(_Options), group.encode(), None, _Report(report), None)
+    name = case.encode() if case else None
+    options = _Options(ctypes.sizeof(_Options), group.encode(), name, _Report(report), None)
     message, CWaiter.is_playing = Message(), True
     code = _run(subject.table, options, None, message)
     CWaiter.is_playing = False

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import subjects
+from capsules import GivenStructs
 from fletching import DeviceArrayStream
-from hostile import Given
 from subjects import SUBJECTS, Subject, Views
 
 # What Python does not have: a batch whose extraction fails; an application that refuses or discards
@@ -32,7 +32,7 @@ class Dropping(Views):
     """The first batch of a stream is lost."""
 
     def device_stream(self, given: Any, out: Any) -> None:
-        stream = DeviceArrayStream.from_arrow(Given("device_stream", given.contents))
+        stream = DeviceArrayStream.from_arrow(GivenStructs("device_stream", given.contents))
         next(stream)
         through = DeviceArrayStream.from_batches(stream.schema, stream.device_type, stream)
         subjects.hand_out(through.__arrow_c_device_stream__(), out)

@@ -12,9 +12,9 @@ import pyarrow
 import pytest
 
 import corpus
+from capsules import GivenStructs
 from corpus import Case, each
 from fletching import DeviceArray, from_dlpack
-from hostile import Given
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_array_has_its_values_in_pyarrow(case: Case) -> None:
     reason = case.exception("pyarrow")
     if not case.accepted:
         return  # an owner passes on what it does not read; pyarrow aborts the process for some
-    with Given("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
+    with GivenStructs("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
         array = DeviceArray.from_arrow(given)
     if reason is not None:
         with pytest.raises((pyarrow.ArrowException, KeyError)):

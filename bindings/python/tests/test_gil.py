@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from capsules import Produced, ProducedOnDevice, rename
+from capsules import GivenStructs, Produced, ProducedOnDevice, rename
 from fletching import (
     ArrayStream,
     AsyncDeviceArrayStream,
@@ -25,7 +25,6 @@ from fletching import (
     abi,
     send_async,
 )
-from hostile import Given
 
 PAUSE = ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p).value
 
@@ -53,11 +52,11 @@ def streams() -> Iterator[tuple[Any, Any]]:
     """Whose callbacks are C's pause, which returns -1."""
     plain = abi.ArrowArrayStream(release=abi.ArrowArrayStreamRelease(PAUSE))
     plain.get_schema = abi.ArrowArrayStreamGetSchema(PAUSE)
-    yield ArrayStream, Given("stream", plain)
+    yield ArrayStream, GivenStructs("stream", plain)
     device = abi.ArrowDeviceArrayStream(device_type=1)
     device.get_schema = abi.ArrowDeviceArrayStreamGetSchema(PAUSE)
     device.release = abi.ArrowDeviceArrayStreamRelease(PAUSE)
-    yield DeviceArrayStream, Given("device_stream", device)
+    yield DeviceArrayStream, GivenStructs("device_stream", device)
 
 
 @pytest.mark.usefixtures("signals")
@@ -121,7 +120,7 @@ def test_batches_of_a_stream_are_released_without_the_gil() -> None:
     source = paused()
     stream = abi.ArrowDeviceArrayStream(device_type=2)
     abi.implement(stream, Paused(source))
-    batch = next(DeviceArrayStream.from_arrow(Given("device_stream", stream)))
+    batch = next(DeviceArrayStream.from_arrow(GivenStructs("device_stream", stream)))
     del batch
     abi.release(source.schema)
 

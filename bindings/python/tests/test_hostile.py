@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hostile
-from capsules import Produced, capsule_of
+from capsules import GivenStructs, Produced, capsule_of
 from fletching import (
     Array,
     ArrayStream,
@@ -22,7 +22,7 @@ from fletching import (
     abi,
     from_dlpack,
 )
-from hostile import Case, Given, account, each, raised_by
+from hostile import Case, account, each, raised_by
 from subjects import read
 
 __all__ = ["account"]
@@ -55,7 +55,7 @@ def test_a_schema_that_is_its_own_dictionary() -> None:
 def test_a_good_array_with_that_schema(case: Case, kind: Any) -> None:
     """A refused pair is not consumed; nothing of the array is lost."""
     source = Produced()
-    with Given("array", hostile.schema_of(case.name), source.array) as given:
+    with GivenStructs("array", hostile.schema_of(case.name), source.array) as given:
         imported = raised_by(lambda: read(kind.from_arrow(given).schema))
         refused = case.name.removeprefix("schema.") in SCHEMAS_REFUSED
         assert (imported is not None) == (
@@ -93,7 +93,7 @@ def test_a_stream_of_that_schema(case: Case, kind: Any) -> None:
 
     struct = abi.ArrowArrayStream()
     abi.implement(struct, Stream())
-    stream = kind.from_arrow(Given("stream", struct))
+    stream = kind.from_arrow(GivenStructs("stream", struct))
     refused = case.name.removeprefix("schema.") in SCHEMAS_REFUSED
     for reads in (lambda: stream.schema, lambda: stream.schema, stream.__arrow_c_stream__):
         assert (raised_by(reads) is not None) == (refused and reads != stream.__arrow_c_stream__)
@@ -125,7 +125,7 @@ EXPECTED_LENGTH = (ValueError, OverflowError)
 @each(hostile.ARRAY)
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
 def test_arrays(case: Case, kind: Any) -> None:
-    with Given("device_array", *hostile.array_of(case.name)) as given:
+    with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         arrays: list[Any] = []
         error = raised_by(lambda: arrays.append(kind.from_arrow(given)))
         assert arrays or error
@@ -144,10 +144,10 @@ def test_arrays(case: Case, kind: Any) -> None:
 @each(hostile.ARRAY)
 def test_events(case: Case) -> None:
     """One without a way to wait is an error of every operation, never skipped."""
-    with Given("device_array", *hostile.array_of(case.name)) as given:
+    with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         if raised_by(lambda: DeviceArray.from_arrow(given)) is not None:
             assert case.name == "array.released"
-    with Given("device_array", *hostile.array_of(case.name)) as given:
+    with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         if case.name == "array.released":
             return
         array = DeviceArray.from_arrow(given)
@@ -158,7 +158,7 @@ def test_events(case: Case) -> None:
 @each(hostile.ARRAY)
 def test_tensors_of_arrays(case: Case) -> None:
     """What reads the counts and the addresses of buffers refuses what is wrong with them."""
-    with Given("device_array", *hostile.array_of(case.name)) as given:
+    with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         arrays: list[Any] = []
         error = raised_by(lambda: arrays.append(DeviceArray.from_arrow(given)))
         for array in arrays:

@@ -205,7 +205,7 @@ typedef int (*FletchingConformanceBegin)(void* context, const char* group, const
 struct FletchingConformanceOptions {
   size_t size;                       /* sizeof(struct FletchingConformanceOptions) */
   const char* group;                 /* NULL: all */
-  const char* case_name;             /* NULL: all */
+  const char* case_name;             /* NULL: all; "cuda.*": those that begin so */
   FletchingConformanceReport report; /* may be NULL */
   void* context;                     /* of report and begin */
   FletchingConformanceBegin begin;   /* may be NULL */
