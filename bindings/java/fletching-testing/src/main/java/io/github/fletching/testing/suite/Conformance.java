@@ -11,9 +11,9 @@ import com.sun.jna.Structure;
 import com.sun.jna.ptr.LongByReference;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -59,7 +59,25 @@ public final class Conformance {
     int call(Pointer context, long array, Pointer message);
   }
 
-  /** FletchingSubject. A function that is null is not supported. */
+  /** Makes later waits for Vulkan's events possible. */
+  public interface Vulkan extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(
+        Pointer context,
+        long device,
+        long queue,
+        int setStages,
+        long getDeviceProcAddr,
+        Pointer message);
+  }
+
+  /** Registers a FletchingWaiter. */
+  public interface Register extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, int deviceType, Pointer waiter, Pointer message);
+  }
+
+  /** FletchingSubject, as far as Java fills it in. A function that is null is not supported. */
   @Structure.FieldOrder({
     "size",
     "name",
@@ -78,7 +96,9 @@ public final class Conformance {
     "isReady",
     "waitOn",
     "exportWithEvent",
-    "releaseAfter"
+    "releaseAfter",
+    "useVulkan",
+    "registerWaiter"
   })
   public static final class Subject extends Structure {
     public long size;
@@ -99,6 +119,8 @@ public final class Conformance {
     public Passage waitOn; // the others with a stream
     public Passage exportWithEvent;
     public Passage releaseAfter;
+    public Vulkan useVulkan;
+    public Register registerWaiter;
 
     Subject(String name, int promises) {
       this.name = name;
@@ -131,12 +153,12 @@ public final class Conformance {
   }
 
   /** The results of a run. */
-  static final class Results {
+  public static final class Results {
     /** The wrong ones in words. */
-    final List<String> wrong = new ArrayList<>();
+    public final List<String> wrong = new ArrayList<>();
 
     /** The number of results by verdict. */
-    final Map<String, Integer> counts = new HashMap<>();
+    public final Map<String, Integer> counts = new TreeMap<>();
 
     private void add(Pointer context, Pointer result) {
       String[] texts =
@@ -159,7 +181,7 @@ public final class Conformance {
   }
 
   /** Plays a group on the subject; all its cases for null. */
-  static Results run(Subject subject, String group, String caseName) {
+  public static Results run(Subject subject, String group, String caseName) {
     Results results = new Results();
     LongByReference wrong = new LongByReference();
     Options options = new Options(group, caseName, results::add);

@@ -5,7 +5,9 @@ package io.github.fletching.testing.suite;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.sun.jna.Function;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.IntByReference;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
 import io.github.fletching.ArrayView;
@@ -19,12 +21,21 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
 import io.github.fletching.Shared;
+import io.github.fletching.SyncEvent;
+import io.github.fletching.VulkanContext;
+import io.github.fletching.Waiter;
+import io.github.fletching.Waiters;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.NativeLibraries;
 import io.github.fletching.testing.suite.Conformance.Passage;
 import io.github.fletching.testing.suite.Conformance.Subject;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -42,7 +53,7 @@ import java.util.stream.Stream;
  * the other builds schemas and arrays and sends publishers. Neither has tensors, because Java has
  * no conversion to and from DLPack.
  */
-final class ConformanceSubject {
+public final class ConformanceSubject {
   private static final int NOT_AN_ERRNO = -1;
   private static final int MESSAGE = 1024; // bytes, with the NUL
   private static final int SECONDS = 60; // for a stream that does not end, which is a fault
@@ -50,10 +61,18 @@ final class ConformanceSubject {
   private static final AtomicInteger ATTACHED = new AtomicInteger(); // objects that are not closed
   private static final Queue<CompletionStage<Void>> SENT = new ConcurrentLinkedQueue<>();
 
+  private static volatile VulkanContext vulkan; // of the last useVulkan; null before
+
   private ConformanceSubject() {}
 
-  static Subject views() {
-    Subject subject = withEvents("java", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
+  /** The one that hands out views and sends iterators. */
+  public static Subject views() {
+    return views("java");
+  }
+
+  /** The same under another name. */
+  public static Subject views(String name) {
+    Subject subject = withEvents(name, Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
     subject.schema = passage(ConformanceSubject::viewSchema);
     subject.array =
         (context, schema, array, outSchema, out, message) ->
@@ -140,7 +159,7 @@ final class ConformanceSubject {
   }
 
   /** Waits until every sent stream has ended. Then every attached object must be closed. */
-  static void finish() {
+  public static void finish() {
     for (CompletionStage<Void> next = SENT.poll(); next != null; next = SENT.poll()) {
       await(next.handle((none, error) -> null));
     }
@@ -275,13 +294,13 @@ final class ConformanceSubject {
   private static Subject withEvents(String name, int promises) {
     Subject subject = new Subject(name, promises);
     subject.synchronize =
-        (context, array, message) -> answer(message, () -> borrow(array, DeviceArray::synchronize));
+        (context, array, message) ->
+            answer(message, () -> borrow(array, ConformanceSubject::synchronize));
     subject.isReady =
         passage(
             (array, ready) ->
-                borrow(array, owner -> new Pointer(ready).setInt(0, owner.isReady() ? 1 : 0)));
-    subject.waitOn =
-        passage((array, stream) -> borrow(array, owner -> owner.waitOn(on(owner, stream))));
+                borrow(array, owner -> new Pointer(ready).setInt(0, isReady(owner) ? 1 : 0)));
+    subject.waitOn = passage((array, stream) -> borrow(array, owner -> waitOn(owner, stream)));
     subject.exportWithEvent =
         passage(
             (array, stream) -> borrow(array, owner -> owner.exportWithEvent(on(owner, stream))));
@@ -291,7 +310,88 @@ final class ConformanceSubject {
               DeviceArray owner = DeviceArray.wrap(array);
               owner.releaseAfter(on(owner, stream));
             });
+    subject.useVulkan =
+        (context, device, queue, setStages, getDeviceProcAddr, message) ->
+            answer(message, () -> useVulkan(device, queue, setStages, getDeviceProcAddr));
+    subject.registerWaiter =
+        (context, deviceType, waiter, message) ->
+            answer(
+                message,
+                () -> Waiters.register(DeviceType.of(deviceType), new ForeignWaiter(waiter)));
     return subject;
+  }
+
+  private static void useVulkan(long device, long queue, int setStages, long getDeviceProcAddr) {
+    NativeLibraries.open("libfletching.so.0.1"); // the waits go through it
+    vulkan = VulkanContext.of(device, getDeviceProcAddr).onQueue(queue, queue, setStages);
+  }
+
+  private static boolean isOfVulkan(DeviceArray array) {
+    return array.deviceType().equals(DeviceType.VULKAN);
+  }
+
+  private static void synchronize(DeviceArray array) {
+    if (isOfVulkan(array)) {
+      array.synchronize(vulkan);
+    } else {
+      array.synchronize();
+    }
+  }
+
+  private static boolean isReady(DeviceArray array) {
+    return isOfVulkan(array) ? array.isReady(vulkan) : array.isReady();
+  }
+
+  private static void waitOn(DeviceArray array, long stream) {
+    if (isOfVulkan(array)) {
+      array.waitOn(vulkan, stream);
+    } else {
+      array.waitOn(on(array, stream));
+    }
+  }
+
+  /** A FletchingWaiter (cpp/include/fletching/waiter.h). */
+  private static final class ForeignWaiter implements Waiter {
+    private static final int WORD = 8;
+
+    private final Pointer waiter;
+
+    ForeignWaiter(Pointer waiter) {
+      this.waiter = waiter;
+    }
+
+    @Override
+    public void synchronize(SyncEvent event) {
+      call(0, event);
+    }
+
+    @Override
+    public void waitOn(SyncEvent event, DeviceStream stream) {
+      call(1, event, stream.handle());
+    }
+
+    @Override
+    public boolean isReady(SyncEvent event) {
+      IntByReference ready = new IntByReference();
+      call(2, event, ready);
+      return ready.getValue() != 0;
+    }
+
+    /** Calls one of the three functions, the last member is their context. */
+    private void call(int index, SyncEvent event, Object... more) {
+      try (Memory message = new Memory(MESSAGE)) {
+        message.clear();
+        List<Object> arguments = new ArrayList<>();
+        Collections.addAll(arguments, waiter.getPointer(3 * WORD), event.address(), 0L);
+        Collections.addAll(arguments, more);
+        arguments.add(message);
+        Function function = Function.getFunction(waiter.getPointer((long) index * WORD));
+        int code = function.invokeInt(arguments.toArray());
+        if (code != 0) {
+          throw new FletchingException(code, message.getString(0));
+        }
+      }
+    }
   }
 
   /** Moves an array in for a call, and back. */
