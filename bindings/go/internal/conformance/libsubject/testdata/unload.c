@@ -31,8 +31,10 @@ static int pass_and_unload(const char* host, const char* library) {
   if (handle == NULL) return fail(dlerror());
   Pass* pass = NULL;
   *(void**)&pass = dlsym(handle, "HostPass");
-  struct ArrowSchema schema = {.format = "n", .release = release_schema}, out_schema;
-  struct ArrowDeviceArray array = {.device_id = -1, .device_type = ARROW_DEVICE_CPU}, out_array;
+  struct ArrowSchema schema = {.format = "n", .release = release_schema};
+  struct ArrowSchema out_schema = {0};
+  struct ArrowDeviceArray array = {.device_id = -1, .device_type = ARROW_DEVICE_CPU};
+  struct ArrowDeviceArray out_array = {0};
   array.array.release = release_array;
   g_released = 0;
   if (pass(&schema, &array, &out_schema, &out_array) != 0) return fail("not passed on");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -23,12 +25,12 @@ func TestTheHostOfALibraryOfGoMayBeUnloaded(t *testing.T) {
 		return strings.TrimSpace(string(output))
 	}
 	folder := t.TempDir()
-	library := filepath.Join(folder, "libfletching_transit_go.so")
+	library := filepath.Join(folder, "libfletching_subject_go.so")
 	host, program := filepath.Join(folder, "libhost.so"), filepath.Join(folder, "unload")
 	compiler := strings.Fields(run("go", "env", "CC"))
 	compile := func(arguments ...string) {
 		t.Helper()
-		include := []string{"-std=gnu11", "-Wall", "-Werror", "-I../../../../tests/roundtrip", "-I../../../../cpp/include"}
+		include := []string{"-std=gnu11", "-Wall", "-Werror", "-I../../headers"}
 		run(compiler[0], append(append(compiler[1:len(compiler):len(compiler)], include...), arguments...)...)
 	}
 	run("go", "build", "-buildmode=c-shared", "-o", library, ".")
