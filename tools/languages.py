@@ -74,7 +74,7 @@ class Column:
     subject: str = ""  # "native", or a Python file of the home; empty: no peers
     devices: str = ""  # every backend; once set, each of its cells has to be there
     device_directions: tuple[str, ...] = ()  # those of the command; empty: all
-    host: str = ""  # the chain alone, for a GPU machine; the backends follow
+    host: str = ""  # `devices` on a GPU machine, where the suite is not a program that loads it
     needs: str = ""  # succeeds when all is there; empty: the check of the toolchain
     hint: str = ""  # what to do when it is not
     probe: Probe | None = None

@@ -1,6 +1,5 @@
 #include "export.hpp"
 
-#include "dump.hpp"
 #include "registry.hpp"
 
 namespace fletching::producer {
@@ -31,14 +30,12 @@ struct Family {
 };
 
 struct SchemaState {
-  SchemaState(const Node& node, std::string_view path)
-      : dump(path),
-        format(node.format),
+  explicit SchemaState(const Node& node)
+      : format(node.format),
         name(node.name),
         metadata(encode_metadata(node)),
         family(node.children.size()) {}
 
-  Dump dump;
   std::string format;
   std::string name;
   std::string metadata;
@@ -46,10 +43,9 @@ struct SchemaState {
 };
 
 struct ArrayState {
-  ArrayState(const Node& node, std::string_view path, const std::shared_ptr<Work>& work)
-      : dump(path), memory(Memory::make(work)), family(node.children.size()) {}
+  ArrayState(const Node& node, const std::shared_ptr<Work>& work)
+      : memory(Memory::make(work)), family(node.children.size()) {}
 
-  Dump dump;
   std::shared_ptr<Memory> memory;
   std::vector<const void*> buffers;
   Family<ArrowArray> family;
@@ -81,55 +77,14 @@ void add_buffers(const Node& node, ArrayState& state) {
   }
 }
 
-void add_lines(const Node& node, SchemaState& state) {
-  state.dump.bytes("format", state.format);
-  state.dump.bytes("name", state.name);
-  state.dump.bytes("metadata", state.metadata);
-  state.dump.number("flags", node.flags);
-  state.dump.number("n_children", static_cast<int64_t>(node.children.size()));
-}
-
-void add_lines(const Node& node, ArrayState& state) {
-  state.dump.number("length", node.length);
-  state.dump.number("null_count", node.null_count);
-  state.dump.number("offset", node.offset);
-  state.dump.number("n_buffers", static_cast<int64_t>(node.buffers.size()));
-  state.dump.number("n_children", static_cast<int64_t>(node.children.size()));
-  for (size_t i = 0; i < state.buffers.size(); ++i) {
-    state.dump.address(element("buffers", i), state.buffers[i]);
-  }
-}
-
-Dump device_lines(const Backend& backend, const void* sync_event) {
-  Dump dump("");
-  dump.number("device_id", backend.device_id());
-  dump.number("device_type", backend.device_type());
-  dump.address("sync_event", sync_event);
-  for (size_t i = 0; i < 3; ++i) dump.number(element("reserved", i), 0);
-  return dump;
-}
-
-// The children and the dictionary, by `export_one`, which returns the state of each.
-template <class State, class Export>
-void export_below(const Node& node, State& state, Export export_one) {
-  const auto add = [&](const std::string& field, const Node& below, auto* out) {
-    state.dump.add(export_one(below, state.dump.path_of(field), out)->dump);
-  };
-  for (size_t i = 0; i < node.children.size(); ++i) {
-    add(element("children", i), node.children[i], &state.family.children[i]);
-  }
-  if (node.dictionary) add("dictionary", *node.dictionary, &state.family.dictionary);
-}
-
 // May throw after *out is filled: then the caller releases it.
-std::shared_ptr<ArrayState> export_tree(const std::shared_ptr<Work>& work, const Node& node,
-                                        std::string_view path, ArrowArray* out) {
-  auto state = std::make_shared<ArrayState>(node, path, work);
+void export_tree(const std::shared_ptr<Work>& work, const Node& node, ArrowArray* out) {
+  auto state = std::make_shared<ArrayState>(node, work);
   add_buffers(node, *state);
-  add_lines(node, *state);
-  export_below(node, *state, [&](const Node& below, std::string_view path_below, ArrowArray* to) {
-    return export_tree(work, below, path_below, to);
-  });
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    export_tree(work, node.children[i], &state->family.children[i]);
+  }
+  if (node.dictionary) export_tree(work, *node.dictionary, &state->family.dictionary);
 
   void* private_data = register_struct(Kind::kArray, state);
   out->length = node.length;
@@ -142,17 +97,14 @@ std::shared_ptr<ArrayState> export_tree(const std::shared_ptr<Work>& work, const
   out->dictionary = node.dictionary ? &state->family.dictionary : nullptr;
   out->release = release_array;
   out->private_data = private_data;
-  state->dump.address("private_data", private_data);
-  return state;
 }
 
-std::shared_ptr<SchemaState> export_tree(const Node& node, std::string_view path,
-                                         ArrowSchema* out) {
-  auto state = std::make_shared<SchemaState>(node, path);
-  add_lines(node, *state);
-  export_below(node, *state, [](const Node& below, std::string_view path_below, ArrowSchema* to) {
-    return export_tree(below, path_below, to);
-  });
+void export_tree(const Node& node, ArrowSchema* out) {
+  auto state = std::make_shared<SchemaState>(node);
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    export_tree(node.children[i], &state->family.children[i]);
+  }
+  if (node.dictionary) export_tree(*node.dictionary, &state->family.dictionary);
 
   void* private_data = register_struct(Kind::kSchema, state);
   out->format = state->format.c_str();
@@ -164,34 +116,20 @@ std::shared_ptr<SchemaState> export_tree(const Node& node, std::string_view path
   out->dictionary = node.dictionary ? &state->family.dictionary : nullptr;
   out->release = release_schema;
   out->private_data = private_data;
-  state->dump.address("private_data", private_data);
-  return state;
 }
 
 void export_device(const std::shared_ptr<Work>& work, const Node& node, ArrowDeviceArray* out) {
-  Dump& dump = export_tree(work, node, "array", &out->array)->dump;
+  export_tree(work, node, &out->array);
   out->sync_event = work->record();
   out->device_id = work->backend().device_id();
   out->device_type = work->backend().device_type();
-  dump.add(device_lines(work->backend(), out->sync_event));
-}
-
-template <class State>
-std::string dump_in(const std::shared_ptr<void>& state) {
-  return state == nullptr ? "" : std::static_pointer_cast<State>(state)->dump.text();
 }
 
 }  // namespace
 
-std::string dump_of(Kind kind, const void* private_data) {
-  const std::shared_ptr<void> state = find(kind, private_data);
-  if (kind == Kind::kSchema) return dump_in<SchemaState>(state);
-  return dump_in<ArrayState>(state);
-}
-
 void export_schema(const Node& node, ArrowSchema* out) {
   try {
-    export_tree(node, "schema", out);
+    export_tree(node, out);
   } catch (...) {
     release_alive(*out);
     zero(out);

@@ -26,10 +26,6 @@ void export_case(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* 
 void export_stream(std::shared_ptr<Filler> filler, const Case& what, int64_t batches,
                    int64_t fail_at, ArrowDeviceArrayStream* out);
 
-// The dump of a schema or an array, of the root with all that is below it, remembered from its
-// export. Empty when it is not alive.
-std::string dump_of(Kind kind, const void* private_data);
-
 // What get_last_error of such a stream says after the failure.
 std::string failure_text(const Case& what, int64_t batch);
 

@@ -3,7 +3,6 @@
 #include "producer.h"
 
 #include "arguments.hpp"
-#include "dump.hpp"
 #include "export.hpp"
 #include "registry.hpp"
 #include "verify.hpp"
@@ -66,16 +65,6 @@ int FletchingProducerExportStream(const char* backend, const char* case_name, in
     check_batches(batches, fail_at);
     export_stream(Filler::ungated(backend_by_name(backend)), case_by_name(case_name), batches,
                   fail_at, stream);
-  });
-}
-
-int FletchingProducerVerifyDump(const char* dump, int64_t* asserted,
-                                struct FletchingMessage* message) {
-  if (asserted != nullptr) *asserted = 0;
-  return guarded(message, [&] {
-    require_pointer("dump", dump);
-    const int64_t compared = verify_dump(dump);
-    if (asserted != nullptr) *asserted = compared;
   });
 }
 

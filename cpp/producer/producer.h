@@ -81,32 +81,6 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStream(const char* backend,
                                                             struct ArrowDeviceArrayStream* stream,
                                                             struct FletchingMessage* message);
 
-/* --- Verify what a consumer received --- */
-
-/* Compares `dump`, every field of a schema and of a device array as the consumer reads them, with
- * what was exported: values and addresses that are remembered from the export. Knows the export by
- * the private_data of the two roots, so both have to be alive and their releases not replaced by
- * others; who has moved them does not matter. No struct and no buffer is read here.
- *
- * The dump has one line per field, PATH=VALUE and '\n'; tests/roundtrip/README.md has the complete
- * grammar, and this is a part of one:
- *
- *   schema.format="+s"
- *   schema.name=NULL
- *   schema.metadata="%01%00%00%00%04%00%00%00unit%01%00%00%00m"
- *   schema.n_children=1
- *   schema.children[0].format="i"
- *   schema.private_data=0x1f
- *   array.length=3
- *   array.buffers[0]=0x0
- *   array.children[0].buffers[1]=0x7f3a00c0
- *   device_id=-1
- *
- * `asserted`, when it is not NULL, gets the number of lines that were compared. EINVAL: `dump` is
- * NULL. EBADMSG: a root that is not alive, or the first line that differs, with both versions. */
-FLETCHING_PRODUCER_EXPORT int FletchingProducerVerifyDump(const char* dump, int64_t* asserted,
-                                                          struct FletchingMessage* message);
-
 /* --- Verify returned structs --- */
 
 /* Compares with the catalogue, and checks reserved, device type, device id and event. A buffer has

@@ -37,16 +37,10 @@ class Verdict {
   /// Fails the running test with every line, and writes the cell of a struct.
   void finish(const std::string& struct_name, const std::string& direction) {
     require(asserted_ > 0, "nothing was compared");
-    roundtrip::Cell cell;
-    cell.backend = "none";
-    cell.subject_kind = "struct";
-    cell.subject = struct_name;
-    cell.direction = direction;
-    cell.reason = lines_.empty() ? "" : lines_.front();
-    cell.asserted = asserted_;
-    cell.ok = lines_.empty();
-    const std::string trouble = roundtrip::append_cell(cell);
-    if (!trouble.empty()) disagree(trouble);
+    const std::string reason = lines_.empty() ? "" : lines_.front();
+    if (!append_cell(struct_name, direction, asserted_, reason)) {
+      disagree("FLETCHING_CELLS: cannot append to that file");
+    }
     for (const std::string& line : lines_) ADD_FAILURE() << line;
   }
 

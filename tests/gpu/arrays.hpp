@@ -21,7 +21,6 @@
 
 namespace fletching::gpu {
 
-using roundtrip::Asserter;
 using testing::Releases;
 
 inline constexpr std::size_t kBytes = 4096;

@@ -204,23 +204,23 @@ bool check_calls() {
   Asserter asserter;
   std::string reason;
   std::string made;
-  const int code = roundtrip::guarded(reason, [&] { compare_calls(asserter, made); });
+  const int code = guarded(reason, [&] { compare_calls(asserter, made); });
   std::printf("check\tdriver calls of a handoff\t%s\t%lld\t%s\n",
               code == 0        ? "ok"
               : code == ENODEV ? "absent"
                                : "FAILED",
               static_cast<long long>(asserter.count()),
-              roundtrip::printable(code == 0 ? made : reason).c_str());
+              printable(code == 0 ? made : reason).c_str());
   return code == 0 || code == ENODEV;
 }
 
 int run() {
   std::string reason;
-  if (roundtrip::guarded(reason, print_device) != 0) {
+  if (guarded(reason, print_device) != 0) {
     std::fprintf(stderr, "fletching_gpu_bench: %s\n", reason.c_str());
     return 2;
   }
-  if (roundtrip::guarded(reason, measure) != 0) {
+  if (guarded(reason, measure) != 0) {
     std::fprintf(stderr, "fletching_gpu_bench: %s\n", reason.c_str());
     return 1;
   }

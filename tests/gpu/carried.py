@@ -1,9 +1,9 @@
-"""The other languages on the GPU machine, as rows.
+"""The conformance suite on the GPU machine, as rows: every subject on the devices of CUDA.
 
-Compiled languages travel as built programs and libraries: tools/gpu-programs makes the folder,
---programs names it. With them the chain runs through all of them and a host for arrays of every
-CUDA backend, with each language that can be the host. What the language.toml of a home gives as the
-reason under [lacks] is absent.
+The suite and the subjects of compiled languages travel as built programs and libraries:
+tools/gpu-programs makes the folder, --programs names it. Each language plays the group `devices`,
+alone and as the host of the chain through all that travel. What the language.toml of a home gives
+as the reason under [lacks] is absent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from running import ROOT, Build, Findings, Row, how_it_ended, run, show
@@ -21,11 +22,22 @@ sys.path.append(str(ROOT / "tools"))
 
 import languages
 from cells import Cell, CellError, parse_cell
-from devices import CASES
+from devices import device_cells
 from languages import Language
+from programs import chain
 
 BACKENDS = ("cuda", "cuda_host", "cuda_managed")
+CONFORMANCE = '"$PROGRAMS/fletching_conformance" --group devices'
 NOT_CARRIED = "travels as built programs: tools/gpu-programs makes them, --programs names them"
+
+
+@dataclass(frozen=True)
+class Host:
+    """Plays the suite's devices."""
+
+    language: Language
+    column: str
+    command: str
 
 
 def language_findings(build: Build, programs: Path | None, status: str) -> Findings:
@@ -38,23 +50,24 @@ def language_findings(build: Build, programs: Path | None, status: str) -> Findi
 
 def _rows(build: Build, programs: Path | None, status: str) -> list[Row]:
     known = languages.load()
-    rows: list[Row] = []
     missing: dict[str, str] = {}
-    carried = {name: each.gpu for name, each in known.items() if each.gpu}
-    for name, gpu in carried.items():
+    for name, each in known.items():
+        if not each.gpu:
+            continue
         if programs is None:
             missing[name] = NOT_CARRIED
-        elif absent := [file for file in gpu.files if not (programs / file).exists()]:
+        elif absent := [file for file in each.gpu.files if not (programs / file).exists()]:
             missing[name] = f"{programs} has no {' and no '.join(absent)}"
-    rows += [Row(language, "absent", 0, reason) for language, reason in missing.items()]
-    if programs is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            environment = _environment(build, programs, Path(folder), known)
-            if not missing:
-                rows += _chains(known, environment, Path(folder), status)
+    rows = [Row(language, "absent", 0, reason) for language, reason in missing.items()]
+    hosts = list(_hosts(known))
     if missing:
         reason = f"needs {' and '.join(missing)}"
-        rows += [Row(name, "absent", 0, reason) for name, _, _ in _hosts(known)]
+        rows += [Row(f"devices {host.column}", "absent", 0, reason) for host in hosts]
+    elif programs is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = _environment(build, programs, Path(folder), known)
+            for host in hosts:
+                rows += _devices(host, environment, Path(folder), status)
     return [*rows, *_left_at_home(known)]
 
 
@@ -65,28 +78,27 @@ def _left_at_home(known: Mapping[str, Language]) -> Iterator[Row]:
                 yield Row(column.name, "absent", 0, language.lacks["gpu"])
 
 
-def _hosts(known: Mapping[str, Language]) -> Iterator[tuple[str, Language, str]]:
-    """The name of each chain, its host, and the command that runs it."""
-    hops = [known_one.title for known_one in known.values() if _hop(known_one)]
+def _hosts(known: Mapping[str, Language]) -> Iterator[Host]:
+    """Each column that travels."""
     for language in known.values():
         for column in language.columns:
-            if column.host:
-                name = f"chain {', '.join([*hops, language.title, hops[0]])}"
-                yield name, language, column.host
+            if language.gpu and column.subject == languages.NATIVE:
+                library = f"libfletching_subject_{column.name}.so"
+                command = f'{CONFORMANCE} "$FLETCHING_LIB_DIR/{library}"'
+                yield Host(language, column.name, command)
+            elif column.host:
+                yield Host(language, column.name, column.host)
 
 
-def _hop(language: Language) -> bool:
-    return any(column.transit == languages.NATIVE for column in language.columns)
-
-
-def _chains(
-    known: Mapping[str, Language], environment: Mapping[str, str], folder: Path, status: str
+def _devices(
+    host: Host, environment: Mapping[str, str], folder: Path, status: str
 ) -> Iterator[Row]:
-    for chain, language, host in _hosts(known):
-        cells, problem = _run(f"{host} {' '.join(BACKENDS)}", language, environment, folder)
-        for backend in BACKENDS:
-            own = [cell for cell in cells if cell.key.backend == backend]
-            yield cells_row(f"{backend}: {chain}", own, problem, status, least=len(CASES))
+    for backend in BACKENDS:
+        variables = {**environment, "FLETCHING_COLUMN": host.column}
+        command = f"{host.command} --case '{backend}.*'"
+        cells, problem = _run(command, host.language, variables, folder)
+        least = len(list(device_cells(host.column, [backend])))
+        yield cells_row(f"{backend}: devices {host.column}", cells, problem, status, least)
 
 
 def _environment(
@@ -100,13 +112,11 @@ def _environment(
             link = libraries / library.name
             if not link.exists():
                 link.symlink_to(library.resolve())
-    hops = [name for name, (each, _) in languages.columns(known).items() if _hop(each)]
     return {
         **build.environment,
         "FLETCHING_LIB_DIR": str(libraries),
-        "FLETCHING_CHAIN": " ".join(hops),
-        "PROGRAMS": str(programs),
-        "BUILD": str(build.folder),
+        "FLETCHING_CHAIN": " ".join(chain(known)),
+        "PROGRAMS": str(programs.resolve()),
         "PYTHON": sys.executable,
     }
 
@@ -114,7 +124,7 @@ def _environment(
 def _run(
     command: str, language: Language, environment: Mapping[str, str], folder: Path
 ) -> tuple[list[Cell], str]:
-    """The cells that a program of the round trip writes, and how it ended if that was not well."""
+    """The cells that the suite writes, and how it ended if that was not well."""
     path = folder / "cells"
     path.unlink(missing_ok=True)
     own = languages.environment(language)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is checked on a device. A check asserts something and returns, or throws: a
-// roundtrip::Error with ENODEV when it cannot run here, anything else when it has failed.
+// Error with ENODEV when it cannot run here, anything else when it has failed.
 #ifndef FLETCHING_TESTS_GPU_CHECKS_HPP
 #define FLETCHING_TESTS_GPU_CHECKS_HPP
 
@@ -10,8 +10,6 @@
 #include "asserter.hpp"
 
 namespace fletching::gpu {
-
-using roundtrip::Asserter;
 
 // --- producer_checks.cpp: the reference producer, its kernel and its gate. `backend` as there.
 

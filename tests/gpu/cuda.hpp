@@ -14,12 +14,10 @@
 #include <string>
 #include <utility>
 
+#include "error.hpp"
 #include "runtimes/cuda.hpp"
-#include "text.hpp"
 
 namespace fletching::gpu {
-
-using roundtrip::fail;
 
 /// Throws unless there is a driver with a device. Initializes it.
 inline const cuda::Functions& cu() {
@@ -98,7 +96,7 @@ class DeviceMemory {
   ~DeviceMemory() {
     if (address_ == 0) return;
     std::string trouble;  // of a device that is lost: there is nothing to free
-    (void)roundtrip::guarded(trouble, [&] {
+    (void)guarded(trouble, [&] {
       const Current current;
       require_call("cuMemFree", cu().cu_mem_free(address_));
     });

@@ -96,7 +96,7 @@ bool comes_to(const FletchingStandinCounts& wanted) {
 template <class Work>
 class Thread {
  public:
-  explicit Thread(Work work) : thread_([this, work] { code_ = roundtrip::guarded(text_, work); }) {}
+  explicit Thread(Work work) : thread_([this, work] { code_ = guarded(text_, work); }) {}
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
   ~Thread() {

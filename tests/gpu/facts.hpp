@@ -9,12 +9,12 @@
 #include <string>
 
 #include "cuda.hpp"
-#include "text.hpp"
+#include "error.hpp"
 
 namespace fletching::gpu {
 
 inline void print_fact(const char* name, const std::string& text) {
-  std::printf("fact\t%s\t%s\n", name, roundtrip::printable(text).c_str());
+  std::printf("fact\t%s\t%s\n", name, printable(text).c_str());
 }
 
 /// Throws without a device.

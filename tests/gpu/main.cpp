@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "checks.hpp"
+#include "error.hpp"
 #include "facts.hpp"
-#include "text.hpp"
 #include "watchdog.hpp"
 
 namespace fletching::gpu {
@@ -85,13 +85,13 @@ bool run(const Check& check) {
   Asserter asserter;
   std::string reason;
   const Watchdog watchdog(check.name);
-  const int code = roundtrip::guarded(reason, [&] {
+  const int code = guarded(reason, [&] {
     check.work(asserter);
     asserter.require(asserter.count() > 0, "nothing was compared");
   });
   const char* verdict = code == 0 ? "ok" : code == ENODEV ? "absent" : "FAILED";
   std::printf("check\t%s\t%s\t%lld\t%s\n", check.name.c_str(), verdict,
-              static_cast<long long>(asserter.count()), roundtrip::printable(reason).c_str());
+              static_cast<long long>(asserter.count()), printable(reason).c_str());
   std::fflush(stdout);
   return code == 0 || code == ENODEV;
 }
@@ -103,7 +103,7 @@ int run_all(const Options& options) {
     return 2;
   }
   std::string reason;
-  if (roundtrip::guarded(reason, print_device) != 0) {
+  if (guarded(reason, print_device) != 0) {
     std::fprintf(stderr, "fletching_gpu_test: %s\n", reason.c_str());
     return 2;
   }
@@ -136,7 +136,7 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::string reason;
   int code = 2;
-  const int thrown = fletching::roundtrip::guarded(
+  const int thrown = fletching::gpu::guarded(
       reason, [&] { code = fletching::gpu::run_all(fletching::gpu::parse(argc, argv)); });
   if (thrown != 0) std::fprintf(stderr, "fletching_gpu_test: %s\n", reason.c_str());
   return code;

@@ -37,7 +37,7 @@ Consumer& consumer() {
 template <class Work>
 int call(FletchingMessage* message, const Work& work) noexcept {
   std::string text;
-  const int code = roundtrip::guarded(text, [&] {
+  const int code = guarded(text, [&] {
     static_cast<void>(consumer());
     work();
   });

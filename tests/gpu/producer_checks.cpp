@@ -20,9 +20,6 @@
 namespace fletching::gpu {
 namespace {
 
-using roundtrip::Device;
-using roundtrip::Gated;
-
 constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kBatches = 3;
 // Of the streams one of each layout, as in the round trip.
@@ -34,7 +31,7 @@ Device found(const char* backend) {
   if (std::string_view(device.status()) == "absent") {
     // Without nvcc there was no kernel to build; with it, this is a failure.
     const bool left_out = producer::kCudaImage.size == 0;
-    roundtrip::fail(left_out ? ENODEV : EIO, device.description());
+    fail(left_out ? ENODEV : EIO, device.description());
   }
   return device;
 }
@@ -58,7 +55,7 @@ void require_content(Asserter& asserter, const Device& device, const char* name,
   asserter.require_success(name, code, message);
 }
 
-using Require = decltype(&roundtrip::require_waits);
+using Require = decltype(&require_waits);
 
 /// The case's name before the error.
 template <class Work>
@@ -66,8 +63,8 @@ void in_case(const char* name, const Work& work) {
   g_subject = name;
   try {
     work();
-  } catch (const roundtrip::Error& error) {
-    roundtrip::fail(error.code, std::string(name) + ": " + error.text);
+  } catch (const Error& error) {
+    fail(error.code, std::string(name) + ": " + error.text);
   }
 }
 
@@ -84,7 +81,7 @@ void check_arrays(Asserter& asserter, const char* backend, Require require) {
       require_content(asserter, device, name, schema, arrays.front());
     });
   }
-  roundtrip::require_producer_at_rest(asserter);
+  require_producer_at_rest(asserter);
 }
 
 void check_streams(Asserter& asserter, const char* backend, Require require) {
@@ -111,7 +108,7 @@ void check_streams(Asserter& asserter, const char* backend, Require require) {
       }
     });
   }
-  roundtrip::require_producer_at_rest(asserter);
+  require_producer_at_rest(asserter);
 }
 
 }  // namespace
@@ -128,30 +125,30 @@ void check_kernel(Asserter& asserter, const char* backend) {
       const int code =
           FletchingProducerExportArray(backend, name, schema.out(), array.out(), &message);
       asserter.require_success("export", code, message);
-      roundtrip::Queue queue(device);
+      Queue queue(device);
       asserter.require_success("wait_on", device.wait_on(array, queue.handle()));
       queue.read(name, array);
       asserter.add("what the kernel made", queue.verify(FLETCHING_PRODUCER_NEW));
       require_content(asserter, device, name, schema, array);
     });
   }
-  roundtrip::require_producer_at_rest(asserter);
+  require_producer_at_rest(asserter);
 }
 
 void check_gate(Asserter& asserter, const char* backend) {
-  check_arrays(asserter, backend, roundtrip::require_waits);
+  check_arrays(asserter, backend, require_waits);
 }
 
 void check_gate_control(Asserter& asserter, const char* backend) {
-  check_arrays(asserter, backend, roundtrip::require_old_data_without_wait);
+  check_arrays(asserter, backend, require_old_data_without_wait);
 }
 
 void check_stream_gate(Asserter& asserter, const char* backend) {
-  check_streams(asserter, backend, roundtrip::require_waits);
+  check_streams(asserter, backend, require_waits);
 }
 
 void check_stream_gate_control(Asserter& asserter, const char* backend) {
-  check_streams(asserter, backend, roundtrip::require_old_data_without_wait);
+  check_streams(asserter, backend, require_old_data_without_wait);
 }
 
 }  // namespace fletching::gpu

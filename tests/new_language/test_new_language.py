@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-import languages
 import scratch_tree
 from cells import CASE_DIRECTIONS
 from languages import ROOT
@@ -129,14 +128,6 @@ def test_its_column_is_right(run: Runner) -> None:
 def _is_due(cell: dict[str, Any]) -> bool:
     cases = cell["backend"] == "cpu" and cell["direction"] in CASE_DIRECTIONS
     return "struct" in cell or "peer" in cell or cases
-
-
-def test_its_library_is_in_the_chain(run: Runner) -> None:
-    """A host sends an array through every native library, the new one among them."""
-    known = languages.columns(languages.load(run.tree))
-    assert known[NAME][1].transit == languages.NATIVE
-    host = next(name for name, (_, column) in known.items() if column.host)
-    run("tests/roundtrip/roundtrip.py", "--language", host)
 
 
 def test_its_mutants_are_killed(run: Runner) -> None:

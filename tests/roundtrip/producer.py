@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64
 
-from fletching.abi import ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
+from fletching.abi import ArrowDeviceArray, ArrowSchema
 from libraries import declare, load
 
 BACKEND = "cpu"
@@ -43,57 +43,23 @@ class Producer:
     def __init__(self) -> None:
         library = load("libfletching_producer.so")
         schema, array = POINTER(ArrowSchema), POINTER(ArrowDeviceArray)
-        stream, message = POINTER(ArrowDeviceArrayStream), POINTER(Message)
+        message = POINTER(Message)
         names = (c_char_p, c_char_p)  # backend and case
-        run = (c_int64, c_int64)  # batches and fail_at
 
         def function(name: str, result: type | None, *arguments: type) -> ctypes._NamedFuncPointer:
             return declare(library, f"FletchingProducer{name}", result, *arguments)
 
         self._case_count = function("CaseCount", c_int32)
         self._case_name = function("CaseName", c_char_p, c_int32)
-        self._verify_dump = function("VerifyDump", c_int, c_char_p, POINTER(c_int64), message)
         self._export_array = function("ExportArray", c_int, *names, schema, array, message)
-        self._verify_array = function("VerifyArray", c_int, *names, schema, array, message)
-        self._export_stream = function("ExportStream", c_int, *names, *run, stream, message)
-        self._verify_stream = function("VerifyStream", c_int, *names, *run, stream, message)
         self._read_counters = function("ReadCounters", None, POINTER(Counters))
         self._reset_counters = function("ResetCounters", None)
 
     def cases(self) -> list[str]:
         return [self._case_name(i).decode() for i in range(self._case_count())]
 
-    def verify_dump(self, dump: str) -> int:
-        """How many lines are as the producer exported them: all."""
-        lines, message = c_int64(), Message()
-        code = self._verify_dump(dump.encode(), ctypes.byref(lines), message)
-        if code != 0:
-            raise ProducerError(message.text.decode("utf-8", "backslashreplace"))
-        return lines.value
-
     def export_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
         self._run(self._export_array, case, schema, array)
-
-    def verify_array(
-        self, case: str, schema: ArrowSchema, array: ArrowDeviceArray, backend: str = BACKEND
-    ) -> None:
-        self._run(self._verify_array, case, schema, array, backend=backend)
-
-    def export_stream(
-        self, case: str, batches: int, fail_at: int, stream: ArrowDeviceArrayStream
-    ) -> None:
-        self._run(self._export_stream, case, batches, fail_at, stream)
-
-    def verify_stream(
-        self,
-        case: str,
-        batches: int,
-        fail_at: int,
-        stream: ArrowDeviceArrayStream,
-        backend: str = BACKEND,
-    ) -> None:
-        """Moves the stream in, also on an error."""
-        self._run(self._verify_stream, case, batches, fail_at, stream, backend=backend)
 
     def counters(self) -> dict[str, int]:
         counters = Counters()
@@ -104,11 +70,9 @@ class Producer:
         self._reset_counters()
 
     @staticmethod
-    def _run(
-        function: ctypes._NamedFuncPointer, case: str, *arguments: object, backend: str = BACKEND
-    ) -> None:
+    def _run(function: ctypes._NamedFuncPointer, case: str, *arguments: object) -> None:
         message = Message()
-        code = function(backend.encode(), case.encode(), *arguments, message)
+        code = function(BACKEND.encode(), case.encode(), *arguments, message)
         if code != 0:
             text = message.text.decode("utf-8", "backslashreplace")
             raise ProducerError(f"{function.__name__}: failed with {code}: {text}")

@@ -39,7 +39,7 @@ class Wrapped(Transit):
     """The way through Python; `after` changes what it exported."""
 
     def __init__(self) -> None:
-        super().__init__(load_subject("python"))
+        super().__init__(load_subject(""))
 
     def send(self, *addresses: int) -> str:
         error = super().send(*addresses)

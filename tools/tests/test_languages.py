@@ -48,7 +48,6 @@ def test_a_home_has_the_same_things_in_it() -> None:
     for language in KNOWN.values():
         folder = ROOT / language.folder
         assert (folder / "README.md").is_file(), language.folder
-        assert (folder / "roundtrip").is_dir(), language.folder
         assert [*folder.glob("probe/*"), *folder.glob("*/probe/*")], language.folder
 
 

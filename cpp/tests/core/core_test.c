@@ -737,7 +737,8 @@ static void test_a_refused_array_holds_up_no_other(void) {
   fake_wait_for_release(&releases, 9);
 }
 
-/* Of two threads that record on one stream at once, either may be the first; two streams have no order. */
+/* Of two threads that record on one stream at once, either may be the first; two streams have no
+ * order. */
 static void test_which_release_comes_after_another(void) {
   int event = 0;
   struct FletchingRelease entry = {.recorded = {.event = &event, .runtime = &cuda_runtime},
@@ -748,7 +749,8 @@ static void test_which_release_comes_after_another(void) {
   CHECK(!comes_after(&later, &entry));
   later.record_began = 5;
   CHECK(comes_after(&later, &entry));
-  later.recorded.origin.device = 1; /* HIP's default streams have no context that tells them apart */
+  later.recorded.origin.device =
+      1; /* HIP's default streams have no context that tells them apart */
   CHECK(!comes_after(&later, &entry));
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"sync"
 	"syscall"
@@ -303,12 +304,17 @@ func fletching_go_subject_array(number address, inSchema *C.struct_ArrowSchema, 
 	})
 }
 
+// clamped is for an index that no int of 32 bits has, which no array has either.
+func clamped(index C.int64_t) int {
+	return int(max(-1, min(index, math.MaxInt32)))
+}
+
 //export fletching_go_subject_child
 func fletching_go_subject_child(number address, _ *C.struct_ArrowSchema, in *C.struct_ArrowDeviceArray, index C.int64_t, out *C.struct_ArrowDeviceArray, message *C.struct_FletchingMessage) C.int {
 	return answer(number, message, func(s subject) error {
 		return pass(address(in), fletching.ImportDeviceArray, address(out), func(array *fletching.DeviceArray) (*fletching.DeviceArray, error) {
 			defer array.Close()
-			return s.child(array, int(index))
+			return s.child(array, clamped(index))
 		})
 	})
 }

@@ -9,7 +9,7 @@
 #include "device.hpp"
 #include "gated.hpp"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 namespace {
 
 class EventLevel : public ::testing::TestWithParam<const char*> {};
@@ -58,4 +58,4 @@ INSTANTIATE_TEST_SUITE_P(All, EventLevel,
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu

@@ -1,16 +1,16 @@
 // The gate and the queue of gate.h, with their destruction and with exceptions for errors.
-#ifndef FLETCHING_TESTS_ROUNDTRIP_GATED_HPP
-#define FLETCHING_TESTS_ROUNDTRIP_GATED_HPP
+#ifndef FLETCHING_TESTS_GPU_GATED_HPP
+#define FLETCHING_TESTS_GPU_GATED_HPP
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "device.hpp"
+#include "error.hpp"
 #include "gate.h"
-#include "text.hpp"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 
 /// Throws Error unless `code` is 0.
 inline void require_call(const char* what, int code, const FletchingMessage& message) {
@@ -125,6 +125,6 @@ class Queue {
   std::unique_ptr<FletchingProducerQueue, Destroy> queue_;
 };
 
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu
 
-#endif  // FLETCHING_TESTS_ROUNDTRIP_GATED_HPP
+#endif  // FLETCHING_TESTS_GPU_GATED_HPP

@@ -1,6 +1,6 @@
 #include "waiting.hpp"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 namespace {
 
 void require_ready(Asserter& asserter, const Device& device, const DeviceArray& array,
@@ -60,4 +60,4 @@ void require_old_data_without_wait(Asserter& asserter, const Device& device, Gat
   gate.open();
 }
 
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu

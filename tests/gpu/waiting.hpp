@@ -1,6 +1,6 @@
 // Whether a consumer that uses the library waits, and what it sees when it does not (gate.h).
-#ifndef FLETCHING_TESTS_ROUNDTRIP_WAITING_HPP
-#define FLETCHING_TESTS_ROUNDTRIP_WAITING_HPP
+#ifndef FLETCHING_TESTS_GPU_WAITING_HPP
+#define FLETCHING_TESTS_GPU_WAITING_HPP
 
 #include <span>
 
@@ -9,7 +9,7 @@
 #include "fletching/owner.hpp"
 #include "gated.hpp"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 
 /// With the gate shut no event has happened, and a wait on a queue returns at once and holds back
 /// what is read there, while a read on another queue completes. Opens the gate: then the new
@@ -23,6 +23,6 @@ void require_waits(Asserter& asserter, const Device& device, Gated& gate, const 
 void require_old_data_without_wait(Asserter& asserter, const Device& device, Gated& gate,
                                    const char* name, std::span<const DeviceArray> batches);
 
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu
 
-#endif  // FLETCHING_TESTS_ROUNDTRIP_WAITING_HPP
+#endif  // FLETCHING_TESTS_GPU_WAITING_HPP

@@ -1,6 +1,6 @@
 // A device of the reference producer, and the consumer's side of its events through the library.
-#ifndef FLETCHING_TESTS_ROUNDTRIP_DEVICE_HPP
-#define FLETCHING_TESTS_ROUNDTRIP_DEVICE_HPP
+#ifndef FLETCHING_TESTS_GPU_DEVICE_HPP
+#define FLETCHING_TESTS_GPU_DEVICE_HPP
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 #include "fletching/sync_event.hpp"
 #include "fletching/vulkan_event.hpp"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 
 /// One backend of the producer. The first object for ext_dev registers its waiter.
 class Device {
@@ -39,6 +39,6 @@ class Device {
   std::optional<vulkan::WaitContext> vulkan_;
 };
 
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu
 
-#endif  // FLETCHING_TESTS_ROUNDTRIP_DEVICE_HPP
+#endif  // FLETCHING_TESTS_GPU_DEVICE_HPP

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "error.hpp"
 #include "ext_dev.h"
 #include "fletching/waiter.hpp"
 #include "gate.h"
-#include "text.hpp"
 #include "vulkan_handles.h"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 namespace {
 
 /// The waiter that a consumer of ext_dev registers: the functions of ext_dev.h.
@@ -83,4 +83,4 @@ Status Device::synchronize(const DeviceArray& array) const {
   return vulkan_ ? event.synchronize(*vulkan_) : event.synchronize();
 }
 
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu

@@ -1,17 +1,17 @@
 // The comparisons of one cell.
-#ifndef FLETCHING_TESTS_ROUNDTRIP_ASSERTER_HPP
-#define FLETCHING_TESTS_ROUNDTRIP_ASSERTER_HPP
+#ifndef FLETCHING_TESTS_GPU_ASSERTER_HPP
+#define FLETCHING_TESTS_GPU_ASSERTER_HPP
 
 #include <cerrno>
 #include <cstdint>
 #include <string>
 
+#include "error.hpp"
 #include "fletching/message.h"
 #include "fletching/result.hpp"
 #include "producer.h"
-#include "text.hpp"
 
-namespace fletching::roundtrip {
+namespace fletching::gpu {
 
 /// Counts the comparisons of one cell, and throws at the first that fails.
 class Asserter {
@@ -56,6 +56,6 @@ inline void require_producer_at_rest(Asserter& asserter) {
   asserter.require_equal("double_released", counters.double_released, 0);
 }
 
-}  // namespace fletching::roundtrip
+}  // namespace fletching::gpu
 
-#endif  // FLETCHING_TESTS_ROUNDTRIP_ASSERTER_HPP
+#endif  // FLETCHING_TESTS_GPU_ASSERTER_HPP
