@@ -183,6 +183,32 @@ TEST(AsyncBatches, a_push_inside_on_demand_follows_earlier_ones) {
   bench.peer.cancel();
 }
 
+struct OtherShape final : AsyncSource {
+  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no memory may end
+  void on_demand(std::int64_t /*n*/) noexcept override {
+    static ArrowArray child{};
+    static ArrowArray* children[] = {&child};
+    DeviceArray batch = a_batch(bench->ledger, 0);
+    batch->array.n_children = 1;
+    batch->array.children = children;
+    const Status pushed = bench->producer.push(std::move(batch));
+    refusal = pushed.ok() ? "" : pushed.error().message();
+  }
+
+  ProducerBench* bench = nullptr;
+  std::string refusal;
+};
+
+TEST(AsyncBatches, a_push_inside_on_demand_is_compared_with_the_schema) {
+  auto source = std::make_shared<OtherShape>();
+  ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
+  source->bench = &bench;
+  bench.deliver(1, 0);
+  EXPECT_NE(source->refusal.find("async-next.same-schema"), std::string::npos) << source->refusal;
+  EXPECT_TRUE(bench.peer.tasks.empty());
+  bench.peer.cancel();
+}
+
 // What the job has at hand is freed by the job: before release, whatever the executor does between.
 TEST(AsyncBatches, what_is_not_delivered_is_freed_before_release) {
   for (const bool inside : {false, true}) {

@@ -237,6 +237,16 @@ TEST(AsyncConsumer, what_is_kept_over_the_release_can_be_dropped) {
   EXPECT_EQ(bench.peer.ledger.live(), 1);
 }
 
+TEST(AsyncConsumer, what_is_kept_over_the_release_ends_with_a_cancel) {
+  ConsumerBench bench;
+  bench.receive(2, 2);
+  bench.peer.end();
+  bench.peer.release();
+  bench.consumer.cancel();
+  EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
+  EXPECT_FALSE(bench.consumer.drop());
+}
+
 TEST(Rules, async_task_array_released_separately) {
   DeviceArray kept;
   ConsumerBench bench;

@@ -2,6 +2,7 @@
 #include "fletching/shared.hpp"
 
 #include <gtest/gtest.h>
+#include <atomic>
 
 #include <array>
 #include <cerrno>
@@ -248,6 +249,21 @@ TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
     EXPECT_EQ(log, Log{});
   }
   EXPECT_EQ(log.back(), "event");
+}
+
+TEST(Shared, IsCopiedOnManyThreads) {
+  Log log;
+  const SharedDeviceArray shared = shared_batch(&log, 1);
+  std::atomic<int> ready = 0;
+  const auto copy = [&] {
+    ++ready;
+    while (ready < 2) std::this_thread::yield();
+    for (int round = 0; round < 200000; ++round) const SharedDeviceArray other = shared;
+  };
+  std::thread thread(copy);
+  copy();
+  thread.join();
+  EXPECT_TRUE(shared.is_unique());
 }
 
 TEST(Rules, schema_flags_propagated) {

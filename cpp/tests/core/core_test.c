@@ -552,6 +552,11 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
   CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == EIO);
   CHECK(says("cuEventRecord"));
   CHECK(tree.root.array.release == NULL && releases == 0 && fake_living_events() == 0);
+  make_tree(&tree);
+  fake.create_fails = true;
+  CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == EIO);
+  CHECK(says("cuEventCreate") && releases == 0);
+  fake.create_fails = false;
   /* One failure of the wait may be left over from earlier work. */
   make_tree(&tree);
   fake.finish_fails = false;
@@ -559,7 +564,7 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
   CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == 0);
   CHECK(releases == 3 && fake.finished == 1);
   FletchingPendingReleases(&after, NULL);
-  CHECK(after.leaked == before.leaked + 2 && after.pending == 0);
+  CHECK(after.leaked == before.leaked + 3 && after.pending == 0);
 }
 
 /* Work of a GPU may read memory of the host, whose device id says nothing about the GPU. */

@@ -82,6 +82,7 @@ static struct {
   bool exchanges_nonetheless;
   atomic_bool is_captured;
   _Atomic int32_t capture_answer; /* to the question whether it is */
+  bool create_fails;
   bool record_fails;
   bool finish_fails;
   int failing_finishes;
@@ -208,8 +209,9 @@ static int32_t event_create(CUevent* event, uint32_t flags) {
   struct FakeEvent* made = &fake.events[fake.n_events++];
   CHECK(flags == (CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC));
   CHECK(fake_current() != NULL);
-  made->is_alive = true;
   *event = made;
+  if (fake.create_fails) return CUDA_ERROR_INVALID_CONTEXT; /* a driver may have written already */
+  made->is_alive = true;
   return 0;
 }
 static int32_t event_record(CUevent event, CUstream stream) {
