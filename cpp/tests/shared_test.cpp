@@ -2,7 +2,6 @@
 #include "fletching/shared.hpp"
 
 #include <gtest/gtest.h>
-#include <atomic>
 
 #include <array>
 #include <cerrno>
@@ -251,18 +250,18 @@ TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
   EXPECT_EQ(log.back(), "event");
 }
 
+// As many rounds as a count in two steps does not survive.
 TEST(Shared, IsCopiedOnManyThreads) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 1);
-  std::atomic<int> ready = 0;
-  const auto copy = [&] {
-    ++ready;
-    while (ready < 2) std::this_thread::yield();
-    for (int round = 0; round < 200000; ++round) const SharedDeviceArray other = shared;
-  };
-  std::thread thread(copy);
-  copy();
-  thread.join();
+  std::vector<std::thread> threads;
+  threads.reserve(4);
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&shared] {
+      for (int round = 0; round < 600000; ++round) const SharedDeviceArray other = shared;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(shared.is_unique());
 }
 
