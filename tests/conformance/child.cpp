@@ -72,15 +72,18 @@ std::optional<Child> start(const Request& request, int skipped) {
   posix_spawn_file_actions_addclose(&actions, ends[0]);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kPipe);
   if (ends[1] != kPipe) posix_spawn_file_actions_addclose(&actions, ends[1]);
-  std::string texts[] = {"fletching_conformance",         kChild,        request.library,
-                         std::to_string(request.subject), request.group, request.case_name,
-                         std::to_string(skipped)};
+  std::vector<std::string> texts{request.library, std::to_string(request.subject), request.group,
+                                 request.case_name, std::to_string(skipped)};
+  const bool is_hosted = !request.host.empty();
+  const std::string program = is_hosted ? request.host : "/proc/self/exe";
+  if (!is_hosted) texts.insert(texts.begin(), kChild);
+  texts.insert(texts.begin(), program);
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   Child child{-1, ends[0]};
   const int code =
-      posix_spawn(&child.id, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+      posix_spawn(&child.id, program.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (code == 0) return child;

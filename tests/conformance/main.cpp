@@ -18,11 +18,12 @@ using nlohmann::json;
 
 constexpr const char* kUsage =
     "usage: fletching_conformance [--group GROUP ...] [--case CASE] [--json FILE] [--seconds N] "
-    "LIBRARY\n"
+    "[--host PROGRAM] LIBRARY\n"
     "\n"
     "Plays the suite, or some groups of it, on each subject of a shared library. Prints a line\n"
     "for each wrong result, and the counts. --case: a name, or the beginning of some and a *.\n"
-    "--json: every result, as a list. --seconds: how long a case may take (60).\n"
+    "--json: every result, as a list. --seconds: how long a case may take (60). --host: a program\n"
+    "that loads LIBRARY and plays its subjects, such as an interpreter for a script.\n"
     "Exit codes: 0 nothing is wrong, 1 something is, 2 could not run.\n";
 constexpr int kSeconds = 60;
 
@@ -47,6 +48,8 @@ bool parse(int count, char** arguments, Options& options) {
       options.groups.emplace_back(value);
     } else if (name == "--case") {
       options.request.case_name = value;
+    } else if (name == "--host") {
+      options.request.host = value;
     } else if (name == "--json") {
       options.file = value;
     } else if (name == "--seconds") {

@@ -404,6 +404,55 @@ TEST(Conformance, FindsStoredAddressUnderStress) {
   EXPECT_TRUE(wrong.at("int32").find("no pointer to it") != std::string::npos) << wrong.at("int32");
 }
 
+/// A subject with arrays of its own, which `change` alters before they are handed out.
+template <class Change>
+FletchingSubject rebuilding(Change /*change*/) {
+  FletchingSubject subject = good();
+  subject.promises |= FLETCHING_SUBJECT_REBUILDS;
+  subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,
+                     ArrowSchema* out_schema, ArrowDeviceArray* out, FletchingMessage* message) {
+    const int code = good().array(context, schema, in, out_schema, out, message);
+    if (code == 0) Change()(*out_schema, out->array);
+    return code;
+  };
+  return subject;
+}
+
+TEST(Conformance, LetsASubjectRebuildArrays) {
+  const FletchingSubject subject = rebuilding([](ArrowSchema& schema, ArrowArray& array) {
+    if (array.null_count == 0 && array.n_buffers == 2) array.buffers[0] = nullptr;
+    if (array.null_count == -1 && array.buffers[0] == nullptr) array.null_count = 0;
+    if (schema.dictionary != nullptr) schema.dictionary->flags = 0;
+    if (schema.format == std::string_view("d:20,0,128")) schema.format = "d:20,0";
+  });
+  for (const char* name : {"nulls_none_with_validity", "nulls_uncounted_without_validity",
+                           "dictionary", "decimal128_bits"}) {
+    EXPECT_EQ(run(subject, "catalogue-arrays", name), Wrong{}) << name;
+    FletchingSubject keeping = subject;
+    keeping.promises &= ~FLETCHING_SUBJECT_REBUILDS;
+    EXPECT_EQ(run(keeping, "catalogue-arrays", name).size(), 1U) << name;
+  }
+}
+
+TEST(Conformance, FindsWhatARebuiltArrayHasLost) {
+  const FletchingSubject subject = rebuilding([](ArrowSchema& schema, ArrowArray& array) {
+    if (array.null_count > 0) array.buffers[0] = nullptr;
+    array.null_count = array.null_count > 0 ? 0 : array.null_count + 1;
+    if (schema.format == std::string_view("d:20,0,128")) schema.format = "d:20,1";
+  });
+  for (const char* name : {"nulls", "int32", "decimal128_bits"}) {
+    EXPECT_EQ(run(subject, "catalogue-arrays", name).size(), 1U) << name;
+  }
+}
+
+TEST(Conformance, SaysWhatASubjectDoesNotHave) {
+  FletchingSubject subject = good();
+  subject.array = [](void*, ArrowSchema*, ArrowDeviceArray*, ArrowSchema*, ArrowDeviceArray*,
+                     FletchingMessage*) { return ENOTSUP; };
+  EXPECT_EQ(verdicts(subject, "catalogue-arrays", "int32"),
+            (std::map<std::string, int>{{"not-supported", 1}}));
+}
+
 TEST(Conformance, SaysWhatIsNotSupported) {
   FletchingSubject subject{};
   subject.size = offsetof(FletchingSubject, synchronize);  // of the first version

@@ -512,6 +512,7 @@ class _Result(ctypes.Structure):
 
 
 _Report = CFUNCTYPE(None, c_void_p, POINTER(_Result))
+_Begin = CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p)
 
 
 class _Options(ctypes.Structure):
@@ -519,7 +520,7 @@ class _Options(ctypes.Structure):
 
     _fields_ = (
         *(("size", ctypes.c_size_t), ("group", c_char_p), ("case_name", c_char_p)),
-        *(("report", _Report), ("context", c_void_p)),
+        *(("report", _Report), ("context", c_void_p), ("begin", _Begin)),
     )
 
 
@@ -542,15 +543,32 @@ def play(subject: Subject, group: str, case: str | None = None) -> list[tuple[st
     beginning of some and a star."""
     results: list[tuple[str, str]] = []
 
-    def report(_: object, result: Any) -> None:
-        of = {name: getattr(result.contents, name).decode(errors="replace") for name in _FIELDS}
-        text = "{group} {name}: {answer}: {message} {rule}".format_map(of)
-        results.append((of["verdict"], text))
+    def report(result: dict[str, str]) -> None:
+        text = "{group} {name}: {answer}: {message} {rule}".format_map(result)
+        results.append((result["verdict"], text))
 
-    name = case.encode() if case else None
-    options = _Options(ctypes.sizeof(_Options), group.encode(), name, _Report(report), None)
-    message, CWaiter.is_playing = Message(), True
-    code = _run(subject.table, options, None, message)
+    CWaiter.is_playing = True
+    run(subject, group, case, report)
     CWaiter.is_playing = False
-    assert code == 0, message.text.decode("utf-8", "backslashreplace")
     return results
+
+
+def run(
+    subject: Subject,
+    group: str | None,
+    case: str | None,
+    report: Callable[[dict[str, str]], None],
+    begin: Callable[[bytes, bytes], bool] = lambda *_: True,
+) -> None:
+    """Reports each result. `begin`: says by group and name whether to play a case."""
+
+    def reported(_: object, result: Any) -> None:
+        report({name: getattr(result.contents, name).decode(errors="replace") for name in _FIELDS})
+
+    options = _Options(
+        *(ctypes.sizeof(_Options), group and group.encode(), case and case.encode()),
+        *(_Report(reported), None, _Begin(lambda _, *of: not begin(*of))),
+    )
+    message = Message()
+    code = _run(subject.table, options, None, message)
+    assert code == 0, message.text.decode("utf-8", "backslashreplace")

@@ -40,6 +40,11 @@ struct FletchingWaiter; /* fletching/waiter.h */
 #define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
 /** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
 #define FLETCHING_SUBJECT_CHECKS_DATA 8u
+/* No promise: the subject makes arrays of its own from what it takes in. It may count nulls, leave
+ * out a bitmap without nulls, place empty buffers and the sizes of variadic buffers elsewhere, leave
+ * out ",128" of a decimal, sort metadata, lose the flags of a dictionary's own schema, and report a
+ * producer's error with another errno value. */
+#define FLETCHING_SUBJECT_REBUILDS 16u
 
 /** Hands the handler to a producer, which releases it. Returns 0, or an errno value: then no
  * producer has it. */
@@ -101,14 +106,14 @@ struct FletchingSubjectConsumer {
 /** A library under test. Zero the struct before you fill it, so that members of later versions are
  * zero.
  *
- * Every function returns 0, or a positive errno value with a text in `message`. Structs are moved
- * in. On an error the subject has released a struct or left it whole; the suite releases the rest.
+ * Every function returns 0, or a positive errno value with a text in `message`: ENOTSUP or ENOSYS
+ * for a struct that is good, but of a kind that the library does not have. Structs are moved in. On an error the subject has released a struct or left it whole; the suite releases the rest.
  * `out` structs are zeroed before the call, filled on success, and then the suite's. */
 struct FletchingSubject {
   size_t size;       /* sizeof(struct FletchingSubject) */
   const char* name;  /* in the results */
   void* context;     /* passed to every function */
-  uint32_t promises; /* FLETCHING_SUBJECT_CHECKS_... */
+  uint32_t promises; /* FLETCHING_SUBJECT_... */
 
   int (*schema)(void* context, struct ArrowSchema* schema, struct ArrowSchema* out,
                 struct FletchingMessage* message);

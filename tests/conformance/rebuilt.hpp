@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a subject may write otherwise that has arrays of its own (FLETCHING_SUBJECT_REBUILDS).
+#ifndef FLETCHING_TESTS_CONFORMANCE_REBUILT_HPP
+#define FLETCHING_TESTS_CONFORMANCE_REBUILT_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fletching/abi.h"
+#include "fletching/conformance.h"
+
+namespace fletching::conformance {
+
+/// A struct and all below it, in memory of the suite, without an owner.
+template <class Raw>
+struct Tree {
+  Raw raw{};
+  std::vector<std::unique_ptr<Tree>> children;
+  std::vector<Raw*> pointers;
+  std::unique_ptr<Tree> dictionary;
+  std::string format;                // of a schema
+  std::string metadata;              // of a schema, as it is encoded
+  bool has_nulls = true;             // by the validity bitmap of an array
+  std::vector<const void*> buffers;  // of an array
+  bool is_view = false;              // the last buffer has the sizes of the variadic ones
+  std::vector<std::int64_t> sizes;
+};
+
+/// A good schema and array before the subject gets them. If the subject rebuilds arrays, `schema`
+/// and `array` give a result the members that the original has in another spelling: the format of a
+/// decimal, the order of metadata, the flags of a dictionary's own schema, the null count, a NULL
+/// buffer, the buffers of no rows, a bitmap without a null, the sizes of variadic buffers.
+class Original {
+ public:
+  Original(const FletchingSubject& subject, const ArrowSchema& schema);
+  Original(const FletchingSubject& subject, const ArrowSchema& schema, const ArrowArray& array);
+
+  /// Valid as long as the result and this object.
+  ArrowSchema schema(const ArrowSchema& result);
+  ArrowDeviceArray array(const ArrowDeviceArray& result);
+
+ private:
+  std::unique_ptr<Tree<ArrowSchema>> schema_, schema_result_;
+  std::unique_ptr<Tree<ArrowArray>> array_, array_result_;
+};
+
+}  // namespace fletching::conformance
+
+#endif  // FLETCHING_TESTS_CONFORMANCE_REBUILT_HPP
