@@ -29,7 +29,13 @@ TYPED = (
         "tests/mutants",
         "tests/mutants_code",
     ),
-    *("tests/new_language", "tests/peers/dlpack", "tests/published", "tests/roundtrip"),
+    *(
+        "tests/new_language",
+        "tests/peers/conformance",
+        "tests/peers/dlpack",
+        "tests/published",
+        "tests/roundtrip",
+    ),
     *("tests/runtimes", "tests/targets", "tools"),
 )
 

@@ -79,6 +79,7 @@ std::optional<Child> start(const Request& request, int skipped) {
   if (!is_hosted) texts.insert(texts.begin(), kChild);
   texts.insert(texts.begin(), program);
   std::vector<char*> arguments;
+  arguments.reserve(texts.size() + 1);
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   Child child{-1, ends[0]};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a subject may write otherwise that has arrays of its own (FLETCHING_SUBJECT_REBUILDS).
+// Compares the arrays of a library that rebuilds them (FLETCHING_SUBJECT_REBUILDS).
 #ifndef FLETCHING_TESTS_CONFORMANCE_REBUILT_HPP
 #define FLETCHING_TESTS_CONFORMANCE_REBUILT_HPP
 

@@ -78,7 +78,7 @@ class Case {
   void answered(const Answer& answer, bool is_read);
   /// A fault if the subject has refused.
   void expect_accepted(const Answer& answer);
-  /// Whether the answer has the errno value, or any for a subject that reports errors of its own.
+  /// Whether the answer has the errno value. A subject that rebuilds arrays may report another.
   [[nodiscard]] bool has_code(const Answer& answer, std::int32_t code) const;
 
  private:

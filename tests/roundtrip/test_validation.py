@@ -50,12 +50,11 @@ _check = declare(
 def findings(schema: int, array: int) -> list[str]:
     found: list[str] = []
 
-    @Report
     def report(_: object, finding: Any) -> None:
         of = finding.contents
         found.append(f"{of.path.decode()}: {of.message.decode()} ({of.rule.decode()})")
 
-    options = Options(ctypes.sizeof(Options), DATA, report, None, 0)
+    options = Options(ctypes.sizeof(Options), DATA, Report(report), None, 0)
     assert _check(schema, array, options, None, None) == 0
     return found
 

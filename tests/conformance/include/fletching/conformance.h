@@ -40,8 +40,8 @@ struct FletchingWaiter; /* fletching/waiter.h */
 #define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
 /** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
 #define FLETCHING_SUBJECT_CHECKS_DATA 8u
-/* No promise: the subject makes arrays of its own from what it takes in. It may count nulls, leave
- * out a bitmap without nulls, place empty buffers and the sizes of variadic buffers elsewhere, leave
+/* Not a promise: the subject converts arrays to those of a library. It may count nulls, leave out
+ * a bitmap without nulls, place empty buffers and the sizes of variadic buffers elsewhere, leave
  * out ",128" of a decimal, sort metadata, lose the flags of a dictionary's own schema, and report a
  * producer's error with another errno value. */
 #define FLETCHING_SUBJECT_REBUILDS 16u
