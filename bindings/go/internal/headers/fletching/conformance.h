@@ -107,8 +107,9 @@ struct FletchingSubjectConsumer {
  * zero.
  *
  * Every function returns 0, or a positive errno value with a text in `message`: ENOTSUP or ENOSYS
- * for a struct that is good, but of a kind that the library does not have. Structs are moved in. On an error the subject has released a struct or left it whole; the suite releases the rest.
- * `out` structs are zeroed before the call, filled on success, and then the suite's. */
+ * for a struct that is good, but of a kind that the library does not have. Structs are moved in. On
+ * an error the subject has released a struct or left it whole; the suite releases the rest. `out`
+ * structs are zeroed before the call, filled on success, and then the suite's. */
 struct FletchingSubject {
   size_t size;       /* sizeof(struct FletchingSubject) */
   const char* name;  /* in the results */
