@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{ffi, Array, ArrayReader, RecordBatch, RecordBatchIterator};
+use arrow_array::{ffi, Array, ArrayReader, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_data::ArrayData;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -33,7 +33,16 @@ pub struct DeviceArray {
 #[repr(C)]
 pub struct Message([u8; 1024]);
 
-type Pass<In, Out> = unsafe extern "C" fn(*mut c_void, *mut In, *mut Out, *mut Message) -> c_int;
+/// A function that takes structs in and hands out others, the message last.
+type Pass<From, To> = unsafe extern "C" fn(*mut c_void, *mut From, *mut To, *mut Message) -> c_int;
+type PassBoth<Given, To> = unsafe extern "C" fn(
+    *mut c_void,
+    *mut FFI_ArrowSchema,
+    *mut DeviceArray,
+    Given,
+    *mut To,
+    *mut Message,
+) -> c_int;
 
 /// `struct FletchingSubject`, as far as the first version went.
 #[repr(C)]
@@ -42,28 +51,10 @@ pub struct Subject {
     name: *const c_char,
     context: *mut c_void,
     promises: u32,
-    schema: Option<Pass<FFI_ArrowSchema, FFI_ArrowSchema>>,
-    array: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *mut FFI_ArrowSchema,
-            *mut DeviceArray,
-            *mut FFI_ArrowSchema,
-            *mut DeviceArray,
-            *mut Message,
-        ) -> c_int,
-    >,
-    child: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *mut FFI_ArrowSchema,
-            *mut DeviceArray,
-            i64,
-            *mut DeviceArray,
-            *mut Message,
-        ) -> c_int,
-    >,
-    stream: Option<Pass<FFI_ArrowArrayStream, FFI_ArrowArrayStream>>,
+    schema: Pass<FFI_ArrowSchema, FFI_ArrowSchema>,
+    array: PassBoth<*mut FFI_ArrowSchema, DeviceArray>,
+    child: PassBoth<i64, DeviceArray>,
+    stream: Pass<FFI_ArrowArrayStream, FFI_ArrowArrayStream>,
     /// device_stream, tensor, legacy_tensor, receive, send
     missing: [*const c_void; 5],
 }
@@ -95,11 +86,8 @@ unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), ArrowE
     // SAFETY: the caller vouches for the message.
     let bytes = unsafe { &mut (*message).0 };
     bytes.fill(0);
-    let length = (0..bytes.len().min(text.len() + 1))
-        .rev()
-        .find(|&length| text.is_char_boundary(length));
-    let length = length.unwrap_or(0);
-    bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    let text = &text.as_bytes()[..text.len().min(bytes.len() - 1)];
+    bytes[..text.len()].copy_from_slice(text);
     code
 }
 
@@ -121,12 +109,13 @@ unsafe fn import_array(field: &Field, from: *mut DeviceArray) -> Result<ArrayDat
     // SAFETY: the caller vouches for the array.
     let from = unsafe { &mut *from };
     if from.device_type != CPU {
-        let text = format!("device type {}", from.device_type);
-        return Err(ArrowError::NotYetImplemented(text));
+        return Err(ArrowError::NotYetImplemented(format!(
+            "device type {}",
+            from.device_type
+        )));
     }
     if from.array.is_released() {
-        let text = "the array is released".to_string();
-        return Err(ArrowError::CDataInterface(text));
+        return Err(ArrowError::CDataInterface("the array is released".into()));
     }
     let data_type = field.data_type().clone();
     // SAFETY: as above.
@@ -148,95 +137,70 @@ fn export(data: &ArrayData) -> DeviceArray {
     }
 }
 
-unsafe extern "C" fn schema(
-    _: *mut c_void,
-    from: *mut FFI_ArrowSchema,
-    to: *mut FFI_ArrowSchema,
-    message: *mut Message,
-) -> c_int {
-    // SAFETY: the suite moves structs in, and passes slots for the results.
-    unsafe {
-        finish(message, || {
-            to.write(FFI_ArrowSchema::try_from(&import_field(from)?)?);
-            Ok(())
-        })
-    }
+/// Declares a function of the subject.
+macro_rules! function {
+    ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
+        unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {
+            // SAFETY: the suite moves structs in, and passes slots for the results.
+            unsafe { finish(message, || $body) }
+        }
+    };
 }
 
-unsafe extern "C" fn array(
-    _: *mut c_void,
-    from_schema: *mut FFI_ArrowSchema,
-    from: *mut DeviceArray,
-    to_schema: *mut FFI_ArrowSchema,
-    to: *mut DeviceArray,
-    message: *mut Message,
-) -> c_int {
-    // SAFETY: as in `schema`.
-    unsafe {
-        finish(message, || {
-            let field = import_field(from_schema)?;
-            let data = import_array(&field, from)?;
-            to_schema.write(FFI_ArrowSchema::try_from(&field)?);
-            to.write(export(&data));
-            Ok(())
-        })
-    }
-}
+function!(schema, |from: *mut FFI_ArrowSchema,
+                   to: *mut FFI_ArrowSchema| {
+    to.write(FFI_ArrowSchema::try_from(&import_field(from)?)?);
+    Ok(())
+});
 
-unsafe extern "C" fn child(
-    _: *mut c_void,
-    from_schema: *mut FFI_ArrowSchema,
-    from: *mut DeviceArray,
-    index: i64,
-    to: *mut DeviceArray,
-    message: *mut Message,
-) -> c_int {
-    // SAFETY: as in `schema`.
-    unsafe {
-        finish(message, || {
-            let data = import_array(&import_field(from_schema)?, from)?;
-            let place = usize::try_from(index).unwrap_or(usize::MAX);
-            let found = data.child_data().get(place).ok_or_else(|| {
-                ArrowError::InvalidArgumentError(format!("there is no child {index}"))
-            })?;
-            to.write(export(found));
-            Ok(())
-        })
-    }
-}
+function!(array, |from_schema: *mut FFI_ArrowSchema,
+                  from: *mut DeviceArray,
+                  to_schema: *mut FFI_ArrowSchema,
+                  to: *mut DeviceArray| {
+    let field = import_field(from_schema)?;
+    let data = import_array(&field, from)?;
+    to_schema.write(FFI_ArrowSchema::try_from(&field)?);
+    to.write(export(&data));
+    Ok(())
+});
 
-/// Reads streams of every type; arrow-rs exports those of structs.
-unsafe extern "C" fn stream(
-    _: *mut c_void,
-    from: *mut FFI_ArrowArrayStream,
-    to: *mut FFI_ArrowArrayStream,
-    message: *mut Message,
-) -> c_int {
-    // SAFETY: as in `schema`.
-    unsafe {
-        finish(message, || {
-            let reader = ArrayStreamReader::from_raw(from)?;
-            let field = reader.field().clone();
-            let arrays = reader.collect::<Result<Vec<_>, _>>()?;
-            let DataType::Struct(fields) = field.data_type() else {
-                let text = "export of a stream that is not of structs".to_string();
-                return Err(ArrowError::NotYetImplemented(text));
-            };
-            let schema = Schema::new_with_metadata(fields.clone(), field.metadata().clone());
-            let batches = arrays.into_iter().map(|array| {
-                array.to_data().validate_full()?;
-                if array.null_count() > 0 {
-                    let text = "a record batch has no nulls".to_string();
-                    return Err(ArrowError::InvalidArgumentError(text));
-                }
-                Ok(RecordBatch::from(array.as_struct()))
-            });
-            let batches: Vec<_> = batches.collect();
-            let batches = RecordBatchIterator::new(batches, Arc::new(schema));
-            to.write(FFI_ArrowArrayStream::new(Box::new(batches)));
-            Ok(())
-        })
+function!(child, |from_schema: *mut FFI_ArrowSchema,
+                  from: *mut DeviceArray,
+                  index: i64,
+                  to: *mut DeviceArray| {
+    let data = import_array(&import_field(from_schema)?, from)?;
+    let place = usize::try_from(index).unwrap_or(usize::MAX);
+    let missing = || ArrowError::InvalidArgumentError(format!("there is no child {index}"));
+    to.write(export(data.child_data().get(place).ok_or_else(missing)?));
+    Ok(())
+});
+
+// Reads streams of every type; arrow-rs exports those of structs.
+function!(stream, |from: *mut FFI_ArrowArrayStream,
+                   to: *mut FFI_ArrowArrayStream| {
+    let reader = ArrayStreamReader::from_raw(from)?;
+    let field = reader.field().clone();
+    let arrays = reader.collect::<Result<Vec<_>, _>>()?;
+    let DataType::Struct(fields) = field.data_type() else {
+        return Err(ArrowError::NotYetImplemented(
+            "export of a stream that is not of structs".into(),
+        ));
+    };
+    let schema = Schema::new_with_metadata(fields.clone(), field.metadata().clone());
+    let batches: Vec<_> = arrays.into_iter().map(batch_of).collect();
+    let batches = RecordBatchIterator::new(batches, Arc::new(schema));
+    to.write(FFI_ArrowArrayStream::new(Box::new(batches)));
+    Ok(())
+});
+
+fn batch_of(array: ArrayRef) -> Result<RecordBatch, ArrowError> {
+    array.to_data().validate_full()?;
+    if array.null_count() > 0 {
+        return Err(ArrowError::InvalidArgumentError(
+            "a record batch has no nulls".into(),
+        ));
     }
+    Ok(RecordBatch::from(array.as_struct()))
 }
 
 /// The subject 0.
@@ -247,15 +211,13 @@ pub extern "C" fn FletchingConformanceSubject(index: i32) -> *const Subject {
         name: c"arrow-rs".as_ptr(),
         context: ptr::null_mut(),
         promises: PROMISES,
-        schema: Some(schema),
-        array: Some(array),
-        child: Some(child),
-        stream: Some(stream),
+        schema,
+        array,
+        child,
+        stream,
         missing: [ptr::null(); 5],
     };
-    if index == 0 {
-        &SUBJECT
-    } else {
-        ptr::null()
-    }
+    (index == 0)
+        .then_some(&SUBJECT)
+        .map_or(ptr::null(), ptr::from_ref)
 }
