@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compiles the event core for the feature `runtime`. Without it no C compiler is needed.
+//! Compiles the event core for the feature `runtime`, and the layout of the C structs for the
+//! feature `validate`. Without both no C compiler is needed.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     #[cfg(feature = "runtime")]
-    compile_core();
+    compile("core/fletching_core.c", "fletching_core");
+    #[cfg(feature = "validate")]
+    compile("src/validate/layout.c", "fletching_layout");
 }
 
 /// Its functions are named after this version of the crate, so that a program can have several.
-#[cfg(feature = "runtime")]
-fn compile_core() {
+#[cfg(any(feature = "runtime", feature = "validate"))]
+fn compile(file: &str, library: &str) {
     let version = env!("CARGO_PKG_VERSION").replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let prefix = format!("FletchingRust_{version}_");
     println!("cargo:rerun-if-changed=core");
+    println!("cargo:rerun-if-changed={file}");
     println!("cargo:rustc-env=FLETCHING_PREFIX={prefix}");
     cc::Build::new()
-        .file("core/fletching_core.c")
+        .file(file)
         .std("c11")
         .define("FLETCHING_PREFIX", prefix.as_str())
-        .compile("fletching_core");
+        .compile(library);
 }

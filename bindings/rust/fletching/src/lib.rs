@@ -32,6 +32,8 @@ mod stream;
 mod stream_producer;
 mod structs;
 mod tree;
+#[cfg(feature = "validate")]
+pub mod validate;
 mod values;
 mod view;
 

@@ -75,6 +75,17 @@ impl Case<'_> {
         self.run(|name, message| unsafe { (self.corpus.array)(name, out, message) });
     }
 
+    /// The rule that a refused case breaks; empty if the case does not name one.
+    pub fn rule(&self) -> String {
+        // SAFETY: an index that the library has; its texts are its own.
+        let text = unsafe { (self.corpus.text)(self.index, c"rule".as_ptr()) };
+        match text.is_null() {
+            true => String::new(),
+            // SAFETY: as above.
+            false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into(),
+        }
+    }
+
     /// Whether only code that looks for the fault in the buffers refuses the case.
     pub fn needs_data(&self) -> bool {
         // SAFETY: an index that the library has.

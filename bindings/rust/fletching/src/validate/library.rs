@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Loads `libfletching`.
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString, OsString};
+use std::sync::OnceLock;
+
+use crate::errno::{ENOENT, ENOSYS};
+use crate::Error;
+
+pub(super) type Message = [c_char; 1024];
+
+/// The names of the library, in the order of the attempts.
+const NAMES: &[&CStr] = if cfg!(windows) {
+    &[c"fletching.dll"]
+} else if cfg!(target_vendor = "apple") {
+    &[c"libfletching.0.1.dylib", c"libfletching.dylib"]
+} else {
+    &[c"libfletching.so.0.1", c"libfletching.so"]
+};
+
+extern "C" {
+    /// The layout that `layout.c` was compiled with.
+    #[link_name = concat!(env!("FLETCHING_PREFIX"), "Layout")]
+    fn layout() -> u64;
+}
+
+struct Handle(*mut c_void);
+
+// SAFETY: the functions of the loader may be called by any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// Loads the library if needed, and finds a function.
+///
+/// # Safety
+///
+/// `F` is the type of a pointer to that function.
+pub(super) unsafe fn function<F: Copy>(name: &CStr) -> Result<F, Error> {
+    static LIBRARY: OnceLock<Handle> = OnceLock::new();
+    let library = match LIBRARY.get() {
+        Some(library) => library,
+        None => {
+            let opened = open(std::env::var_os("FLETCHING_LIBRARY"))?;
+            LIBRARY.get_or_init(|| opened)
+        }
+    };
+    // SAFETY: the caller vouches for the type.
+    unsafe { find(library, name) }
+}
+
+fn open(path: Option<OsString>) -> Result<Handle, Error> {
+    let path = path
+        .filter(|path| !path.is_empty())
+        .map(|path| CString::new(path.into_encoded_bytes()))
+        .transpose()
+        .map_err(|_| Error::invalid("FLETCHING_LIBRARY: NUL in the path: expected none"))?;
+    let names = match &path {
+        Some(path) => vec![path.as_c_str()],
+        None => NAMES.to_vec(),
+    };
+    let mut reasons = Vec::new();
+    for name in names {
+        let library = Handle(system::open(name));
+        if !library.0.is_null() {
+            // SAFETY: the function has no conditions.
+            check_layout(&library, unsafe { layout() })?;
+            return Ok(library);
+        }
+        reasons.push(system::reason(name));
+    }
+    Err(Error::new(
+        ENOENT,
+        format!(
+            "validate: cannot load libfletching: {}; hint: install it, add its folder to the library \
+             search path, or set FLETCHING_LIBRARY to its path",
+            reasons.join("; ")
+        ),
+    ))
+}
+
+fn check_layout(library: &Handle, layout: u64) -> Result<(), Error> {
+    type Check = unsafe extern "C" fn(u64, *mut Message) -> c_int;
+    // SAFETY: as the header declares it.
+    let check: Check = unsafe { find(library, c"FletchingCheckLayout") }?;
+    // SAFETY: a message to write to.
+    super::run(|message| unsafe { check(layout, message) })
+}
+
+/// # Safety
+///
+/// `F` is the type of a pointer to that function.
+unsafe fn find<F: Copy>(library: &Handle, name: &CStr) -> Result<F, Error> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: a handle of the loader.
+    let found = unsafe { system::find(library.0, name) };
+    if found.is_null() {
+        let name = name.to_string_lossy();
+        let text = format!("validate: libfletching has no {name}; hint: install a newer version");
+        return Err(Error::new(ENOSYS, text));
+    }
+    // SAFETY: the caller vouches for the type.
+    Ok(unsafe { std::mem::transmute_copy(&found) })
+}
+
+#[cfg(unix)]
+mod system {
+    use super::*;
+
+    pub(super) fn open(name: &CStr) -> *mut c_void {
+        // SAFETY: a text that ends in NUL.
+        unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }
+    }
+
+    /// Of the last failure of this thread.
+    pub(super) fn reason(_: &CStr) -> String {
+        // SAFETY: NULL, or a text that lives until the next call of the loader on this thread.
+        unsafe { crate::error::printable_c(libc::dlerror()) }
+    }
+
+    pub(super) unsafe fn find(library: *mut c_void, name: &CStr) -> *mut c_void {
+        // SAFETY: the caller vouches for the library.
+        unsafe { libc::dlsym(library, name.as_ptr()) }
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use super::*;
+
+    extern "system" {
+        fn LoadLibraryA(name: *const c_char) -> *mut c_void;
+        fn GetProcAddress(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+
+    pub(super) fn open(name: &CStr) -> *mut c_void {
+        // SAFETY: a text that ends in NUL.
+        unsafe { LoadLibraryA(name.as_ptr()) }
+    }
+
+    pub(super) fn reason(name: &CStr) -> String {
+        name.to_string_lossy().into_owned()
+    }
+
+    pub(super) unsafe fn find(library: *mut c_void, name: &CStr) -> *mut c_void {
+        // SAFETY: the caller vouches for the library.
+        unsafe { GetProcAddress(library, name.as_ptr()) }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::errno::EINVAL;
+    use fletching_testing::library::folder;
+
+    fn open_file(name: &str) -> Result<Handle, Error> {
+        open(Some(
+            folder().join(libloading::library_filename(name)).into(),
+        ))
+    }
+
+    #[test]
+    fn open_missing_library_names_the_path_and_a_fix() {
+        let error = open(Some("/missing/libfletching.so".into())).err().unwrap();
+        let text = error.message();
+        assert_eq!(error.code(), ENOENT, "{text}");
+        assert!(text.contains("/missing/libfletching.so"), "{text}");
+        assert!(text.contains("hint: install it, add"), "{text}");
+    }
+
+    #[test]
+    fn open_other_library_is_an_error() {
+        let error = open_file("fletching_corpus").err().unwrap();
+        assert_eq!(error.code(), ENOSYS, "{}", error.message());
+    }
+
+    #[test]
+    fn check_layout_of_other_structs_is_an_error() {
+        let library = open_file("fletching").unwrap();
+        // SAFETY: the function has no conditions.
+        let error = check_layout(&library, unsafe { layout() } + 1).unwrap_err();
+        assert_eq!(error.code(), EINVAL);
+        assert!(error
+            .message()
+            .starts_with("layout: expected the structs of version"));
+    }
+
+    #[test]
+    fn find_missing_function_is_an_error() {
+        let library = open_file("fletching").unwrap();
+        // SAFETY: the function is not there.
+        let error = unsafe { find::<usize>(&library, c"FletchingMissing") }.unwrap_err();
+        assert_eq!(error.code(), ENOSYS);
+        assert!(error.message().contains("has no FletchingMissing"));
+    }
+}

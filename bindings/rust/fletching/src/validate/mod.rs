@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The validation layer: checks arrays and streams against the rules of the C interfaces. Feature
+//! `validate`.
+//!
+//! The layer is in `libfletching`, which the first call loads: from the path in the environment
+//! variable `FLETCHING_LIBRARY` if it is set, else by the name of the library. It stays loaded. A
+//! call that fails to load it tries again the next time.
+//!
+//! Errors of all functions: ENOENT if the library is not found, ENOSYS if it lacks a function,
+//! EINVAL if it was built with structs of another layout.
+
+mod library;
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use fletching_abi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
+};
+
+use crate::error::{guarded, printable_c, Error};
+use crate::owner::{Owner, Schema};
+use library::Message;
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The id of the rule: `stream.callbacks-set`.
+    pub rule: String,
+    /// `error` or `warning`.
+    pub severity: String,
+    /// Who broke the rule: `producer` or `consumer`; `both` if not known.
+    pub party: String,
+    /// The struct: `get_next[2].array.children[1]`.
+    pub path: String,
+    /// What was expected, and the value that was found.
+    pub message: String,
+    /// The last calls on a stream with their results, one per line.
+    pub history: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (rule {})", self.path, self.message, self.rule)
+    }
+}
+
+/// How much is checked. Each level includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level(i32);
+
+impl Level {
+    /// The order of the calls on a stream. For an array, the same as [`SHAPE`](Self::SHAPE).
+    pub const PROTOCOL: Self = Self(0);
+    /// The members of schemas and arrays, and each array against its schema. Reads no buffer.
+    pub const SHAPE: Self = Self(1);
+
+    /// Also the buffers in memory that the host can read, after a wait for the event of the array.
+    /// Never reads other device memory. A failed wait is the finding `limit.event`.
+    ///
+    /// # Safety
+    ///
+    /// Each buffer of a checked array in host memory is as long as the structs and the offsets say.
+    #[must_use]
+    pub const unsafe fn data() -> Self {
+        Self(2)
+    }
+}
+
+/// An array that can be checked: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.
+pub trait Checked: sealed::Function {}
+
+/// A stream that can be validated: [`ArrowArrayStream`] or [`ArrowDeviceArrayStream`]. Sealed.
+pub trait Validated: sealed::Function {}
+
+mod sealed {
+    /// A struct, and the function of the library that takes it.
+    pub trait Function: crate::raw::Raw {
+        const NAME: &'static std::ffi::CStr;
+    }
+}
+
+macro_rules! functions {
+    ($($raw:ident is $trait:ident by $name:literal;)*) => {
+        $(
+            impl $trait for $raw {}
+            impl sealed::Function for $raw {
+                const NAME: &'static CStr = $name;
+            }
+        )*
+    };
+}
+
+functions! {
+    ArrowArray is Checked by c"FletchingCheckArray";
+    ArrowDeviceArray is Checked by c"FletchingCheckDeviceArray";
+    ArrowArrayStream is Validated by c"FletchingValidateStream";
+    ArrowDeviceArrayStream is Validated by c"FletchingValidateDeviceStream";
+}
+
+/// Compares an array with its schema. Returns at most 64 findings, and one more for a failed wait;
+/// none for a correct array.
+///
+/// Errors: see the module; ENOMEM.
+pub fn check<R: Checked>(
+    array: &Owner<R>,
+    schema: &Schema,
+    level: Level,
+) -> Result<Vec<Finding>, Error> {
+    type Check<R> = unsafe extern "C" fn(
+        *const ArrowSchema,
+        *const R,
+        *const Options,
+        *mut i64,
+        *mut Message,
+    ) -> c_int;
+    // SAFETY: as the header declares both functions.
+    let check: Check<R> = unsafe { library::function(R::NAME) }?;
+    let findings = Mutex::new(Vec::new());
+    let add = |finding| {
+        let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.push(finding);
+    };
+    let report: Reporter = &add;
+    let options = Options::new(level, &report);
+    // SAFETY: see Owner::from_raw and Level::data; the reports end with the call.
+    run(|message| unsafe {
+        check(
+            schema.as_raw(),
+            array.as_raw(),
+            &options,
+            ptr::null_mut(),
+            message,
+        )
+    })?;
+    Ok(findings
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Wraps a stream: the returned one validates every call, and passes it on. `report` receives each
+/// finding on the thread of the call that broke the rule; it must not call into the stream, two
+/// threads may call it at once, and a panic in it goes no further. It is never dropped, because a
+/// late call on a released batch reports as well.
+///
+/// Errors: see the module; EINVAL for a released stream, ENOMEM. An error drops the stream and the
+/// report.
+pub fn validate_stream<S: Validated>(
+    mut stream: Owner<S>,
+    level: Level,
+    report: impl Fn(Finding) + Send + Sync + 'static,
+) -> Result<Owner<S>, Error> {
+    type Validate<S> = unsafe extern "C" fn(*mut S, *const Options, *mut Message) -> c_int;
+    // SAFETY: as the header declares both functions.
+    let validate: Validate<S> = unsafe { library::function(S::NAME) }?;
+    let report = Box::into_raw(Box::new(report));
+    // SAFETY: the box lives as long as the process, or until the error below.
+    let context: *mut Reporter<'static> = Box::into_raw(Box::new(unsafe { &*report }));
+    // SAFETY: as above.
+    let options = Options::new(level, unsafe { &*context });
+    // SAFETY: see Owner::from_raw and Level::data.
+    run(|message| unsafe { validate(stream.as_mut_ptr(), &options, message) }).inspect_err(
+        |_| {
+            // SAFETY: the library keeps neither after an error.
+            unsafe {
+                drop(Box::from_raw(context));
+                drop(Box::from_raw(report));
+            }
+        },
+    )?;
+    Ok(stream)
+}
+
+/// Reports each schema and batch of a validated stream that is not released yet, to the report of
+/// its stream. Returns how many there are. Call it when the consumer is done.
+///
+/// Errors: see the module; ENOMEM.
+pub fn report_live() -> Result<u64, Error> {
+    // SAFETY: as the header declares it.
+    let live: unsafe extern "C" fn() -> i64 =
+        unsafe { library::function(c"FletchingValidateLive") }?;
+    // SAFETY: it has no conditions.
+    u64::try_from(unsafe { live() })
+        .map_err(|_| Error::new(crate::errno::ENOMEM, "report_live: no memory"))
+}
+
+fn run(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
+    let mut message = MaybeUninit::<Message>::zeroed();
+    match call(message.as_mut_ptr()) {
+        0 => Ok(()),
+        // SAFETY: a function that fails has written a text that ends in NUL.
+        code => Err(unsafe { Error::foreign(code, message.as_ptr().cast()) }),
+    }
+}
+
+// --- The structs of fletching/validate.h --------------------------------------------------------
+
+type Reporter<'a> = &'a dyn Fn(Finding);
+
+#[repr(C)]
+struct Options {
+    size: usize,
+    level: i32,
+    report: unsafe extern "C" fn(*const Reporter<'static>, *const Texts),
+    context: *const c_void,
+    stress: u32,
+}
+
+impl Options {
+    fn new(level: Level, report: &Reporter<'_>) -> Self {
+        Self {
+            size: size_of::<Self>(),
+            level: level.0,
+            report: report_finding,
+            context: ptr::from_ref(report).cast(),
+            stress: 0,
+        }
+    }
+}
+
+/// `struct FletchingFinding`.
+#[repr(C)]
+struct Texts {
+    rule: *const c_char,
+    severity: *const c_char,
+    party: *const c_char,
+    path: *const c_char,
+    message: *const c_char,
+    history: *const c_char,
+}
+
+unsafe extern "C" fn report_finding(report: *const Reporter<'static>, texts: *const Texts) {
+    // The error says that the report panicked, and there is no caller who could receive it.
+    let _ = guarded(|| {
+        // SAFETY: the context of the options, and texts that live until this returns.
+        let (report, texts) = unsafe { (&*report, &*texts) };
+        // SAFETY: as above.
+        let copy = |text| unsafe { printable_c(text) };
+        report(Finding {
+            rule: copy(texts.rule),
+            severity: copy(texts.severity),
+            party: copy(texts.party),
+            path: copy(texts.path),
+            message: copy(texts.message),
+            history: copy(texts.history),
+        });
+        Ok(())
+    });
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Arrays and streams in the validation layer of `libfletching`.
+
+#![cfg(all(feature = "validate", not(miri)))]
+
+use std::sync::{Arc, Mutex};
+
+use fletching::validate::{check, report_live, validate_stream, Finding, Level};
+use fletching::{
+    Array, ArrowDeviceType, DeviceArray, DeviceArrayStream, Owner, Schema, SchemaBuilder,
+};
+use fletching_testing::corpus::{each, Kind};
+use fletching_testing::library;
+
+/// The loader finds a library by name that was loaded by its path.
+fn load() {
+    library::open("fletching").expect("libfletching");
+}
+
+fn schema(format: &str) -> Schema {
+    SchemaBuilder::new(format).build().unwrap()
+}
+
+fn rules(findings: &[Finding]) -> Vec<&str> {
+    findings
+        .iter()
+        .map(|finding| finding.rule.as_str())
+        .collect()
+}
+
+#[test]
+fn check_corpus_array_finds_the_rule_of_the_case() {
+    load();
+    // SAFETY: the buffers of the corpus are as long as its structs and offsets say.
+    let data = unsafe { Level::data() };
+    each(Kind::Array, |case| {
+        let (mut schema, mut array) = (Schema::default(), DeviceArray::default());
+        // SAFETY: the slots of owners.
+        unsafe {
+            case.export_schema(schema.out());
+            case.export_array(array.out());
+        }
+        let shape = check(&array, &schema, Level::SHAPE).unwrap();
+        let is_found = !case.accepted && !case.needs_data();
+        assert_eq!(!shape.is_empty(), is_found, "{:?}: {shape:?}", case.name);
+        let all = check(&array, &schema, data).unwrap();
+        let is_named = case.rule().is_empty() || rules(&all).contains(&case.rule().as_str());
+        assert_eq!(all.is_empty(), case.accepted, "{:?}: {all:?}", case.name);
+        assert!(is_named, "{:?}: {all:?}", case.name);
+    });
+}
+
+#[test]
+fn check_array_of_another_type_describes_the_finding() {
+    load();
+    let array = Array::from(vec![1i32, 2]);
+    assert_eq!(check(&array, &schema("i"), Level::SHAPE).unwrap(), []);
+    let findings = check(&array, &schema("u"), Level::SHAPE).unwrap();
+    assert_eq!(rules(&findings), ["array.n-buffers-of-type"]);
+    let finding = &findings[0];
+    assert_eq!(
+        [&finding.severity, &finding.party, &finding.path],
+        ["error", "producer", "array"]
+    );
+    let text = "array: n_buffers is wrong: expected 3, got 2 (rule array.n-buffers-of-type)";
+    assert_eq!(finding.to_string(), text);
+}
+
+#[test]
+fn check_released_array_is_a_finding() {
+    load();
+    let released = DeviceArray::default();
+    let findings = check(&released, &schema("i"), Level::SHAPE).unwrap();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+}
+
+type Found = Arc<Mutex<Vec<Finding>>>;
+
+/// A validated stream of one array of the type "i", and its findings.
+fn stream(format: &str, level: Level) -> (DeviceArrayStream, Found) {
+    load();
+    let batches = [Ok(Array::from(vec![1i32]).into())];
+    let stream =
+        DeviceArrayStream::from_batches(schema(format), ArrowDeviceType::CPU, batches).unwrap();
+    let found = Found::default();
+    let report = Arc::clone(&found);
+    let add = move |finding| report.lock().unwrap().push(finding);
+    (validate_stream(stream, level, add).unwrap(), found)
+}
+
+#[test]
+fn validate_stream_correct_use_finds_nothing() {
+    let (stream, found) = stream("i", Level::SHAPE);
+    let mut reader = stream.into_iter();
+    assert_eq!(reader.next().unwrap().unwrap().length(), 1);
+    assert!(reader.next().is_none());
+    drop(reader);
+    assert_eq!(*found.lock().unwrap(), []);
+}
+
+#[test]
+fn validate_stream_reports_a_batch_of_another_type_at_its_level() {
+    for (level, count) in [(Level::PROTOCOL, 0), (Level::SHAPE, 1)] {
+        let (stream, found) = stream("u", level);
+        let mut reader = stream.into_iter();
+        reader.schema().unwrap(); // which the layer compares the batches with
+        drop(reader.next());
+        let found = found.lock().unwrap();
+        assert_eq!(found.len(), count, "{found:?}");
+        assert!(found.iter().all(|one| one.history.contains("get_next")));
+    }
+}
+
+#[test]
+fn validate_stream_report_that_panics_goes_no_further() {
+    let (inner, _) = stream("u", Level::PROTOCOL);
+    let stream = validate_stream(inner, Level::SHAPE, |_| panic!("report")).unwrap();
+    let mut reader = stream.into_iter();
+    reader.schema().unwrap();
+    assert!(reader.next().unwrap().is_ok());
+}
+
+#[test]
+fn validate_released_stream_is_an_error() {
+    load();
+    let released: Owner<fletching::abi::ArrowArrayStream> = Owner::default();
+    let kept = Arc::new(());
+    let report = Arc::clone(&kept);
+    let error = validate_stream(released, Level::SHAPE, move |_| drop(Arc::clone(&report)));
+    assert_eq!(error.unwrap_err().code(), 22);
+    assert_eq!(Arc::strong_count(&kept), 1);
+}
+
+#[test]
+fn report_live_counts_a_batch_of_the_caller() {
+    let (stream, found) = stream("i", Level::PROTOCOL);
+    let batch = stream.into_iter().next().unwrap().unwrap();
+    assert!(report_live().unwrap() > 0);
+    assert_eq!(found.lock().unwrap().len(), 1);
+    drop(batch);
+}
