@@ -73,6 +73,11 @@ func (c Case) IsException(library string) bool {
 	return C.fletching_go_corpus_Exception(c.index, text(library)) != nil
 }
 
+// Rule returns the rule that a refused case breaks; empty if the case does not name one.
+func (c Case) Rule() string {
+	return C.GoString(C.fletching_go_corpus_Text(c.index, text("rule")))
+}
+
 // NeedsData reports whether only code that looks for the fault in the buffers refuses the case.
 func (c Case) NeedsData() bool {
 	return C.fletching_go_corpus_Text(c.index, text("level")) != nil

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+// #include <stdlib.h>
+// #include "validate.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// Finding is a broken rule.
+type Finding struct {
+	Rule     string // the id of the rule: "stream.callbacks-set"
+	Severity string // "error" or "warning"
+	Party    string // who broke the rule: "producer", "consumer"; "both" if not known
+	Path     string // the struct: "get_next[2].array.children[1]"
+	Message  string // what was expected, and the value that was found
+	History  string // the last calls on a stream with their results, one per line
+}
+
+// String returns the path, the message and the rule.
+func (f Finding) String() string { return fmt.Sprintf("%s: %s (rule %s)", f.Path, f.Message, f.Rule) }
+
+// ValidationLevel is how much is checked. Each level includes those before it.
+type ValidationLevel int32
+
+const (
+	// ValidateProtocol checks the order of the calls on a stream; of an array, the same as
+	// ValidateShape.
+	ValidateProtocol ValidationLevel = iota
+
+	// ValidateShape checks the members of schemas and arrays, and each array against its schema. It
+	// reads no buffer.
+	ValidateShape
+
+	// ValidateData also reads the buffers in memory that the host can read, after a wait for the
+	// event of the array; a failed wait is the finding "limit.event". It never reads other device
+	// memory. A buffer that is shorter than the structs and the offsets say is read past its end.
+	ValidateData
+)
+
+// Check compares an array with its schema. It returns at most 64 findings, and one more for a failed
+// wait; none for a correct array.
+//
+// The validation layer is in libfletching, which the first call loads: from the path in the environment
+// variable FLETCHING_LIBRARY if it is set, else by the name of the library. It stays loaded. A call
+// that fails to load it tries again the next time.
+//
+// Errors: ENOENT if the library is not found, ENOSYS if it lacks a function, EINVAL if it was built with
+// structs of another layout; EINVAL for an owner that is nil or closed, and an unknown level; ENOMEM.
+func (a *Array) Check(schema *Schema, level ValidationLevel) ([]Finding, error) {
+	if a == nil || a.IsReleased() {
+		return nil, closed("check")
+	}
+	defer runtime.KeepAlive(a)
+	return check(schema, func(schema *C.struct_ArrowSchema, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
+		array := (*C.struct_ArrowArray)(unsafe.Pointer(a.get()))
+		return C.fletching_validate_array(schema, array, C.int32_t(level), findings, message)
+	})
+}
+
+// Check compares an array with its schema; see Array.Check.
+func (a *DeviceArray) Check(schema *Schema, level ValidationLevel) ([]Finding, error) {
+	if a == nil || a.IsReleased() {
+		return nil, closed("check")
+	}
+	defer runtime.KeepAlive(a)
+	return check(schema, func(schema *C.struct_ArrowSchema, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
+		return C.fletching_validate_device_array(schema, cDeviceArray(a.get()), C.int32_t(level), findings, message)
+	})
+}
+
+func check(schema *Schema, call func(*C.struct_ArrowSchema, *C.struct_FletchingGoFindings, *C.struct_FletchingMessage) C.int) ([]Finding, error) {
+	if schema == nil || schema.IsReleased() {
+		return nil, invalid("check: schema is nil or closed: expected a schema")
+	}
+	defer runtime.KeepAlive(schema)
+	findings, err := newFindings()
+	if err != nil {
+		return nil, err
+	}
+	defer C.free(unsafe.Pointer(findings.list))
+	var message C.struct_FletchingMessage
+	code := call((*C.struct_ArrowSchema)(unsafe.Pointer(schema.get())), findings.list, &message)
+	return findings.Take(), validationError(code, &message)
+}
+
+// Findings collects the findings of a validated stream. Any goroutine may use it, several at once.
+type Findings struct {
+	list *C.struct_FletchingGoFindings
+}
+
+// newFindings loads the library first.
+func newFindings() (Findings, error) {
+	if err := loadValidation(); err != nil {
+		return Findings{}, err
+	}
+	list := C.fletching_findings_new()
+	if list == nil {
+		return Findings{}, noMemory("validate")
+	}
+	return Findings{list}, nil
+}
+
+// Take returns the findings since the last call, the oldest first. A finding for which there is no memory is left out.
+func (f Findings) Take() []Finding {
+	var taken []Finding
+	if f.list == nil {
+		return nil
+	}
+	for found := C.fletching_findings_take(f.list); found != nil; found = C.fletching_finding_free(found) {
+		text := func(i int) string { return C.GoString(found.texts[i]) }
+		taken = append(taken, Finding{text(0), text(1), text(2), text(3), text(4), text(5)})
+	}
+	slices.Reverse(taken)
+	return taken
+}
+
+// Validate puts the validation layer around the stream: from now on it validates every call, and passes
+// it on. The findings also come from schemas and batches that outlive the stream, so that their list, some
+// bytes, is never freed.
+//
+// Errors: as for Array.Check. An error leaves the stream unchanged.
+func (s *ArrayStream) Validate(level ValidationLevel) (Findings, error) {
+	return validate(&s.stream, func(raw *abi.ArrowArrayStream, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
+		stream := (*C.struct_ArrowArrayStream)(unsafe.Pointer(raw))
+		return C.fletching_validate_stream(stream, C.int32_t(level), findings, message)
+	})
+}
+
+// Validate puts the validation layer around the stream; see ArrayStream.Validate.
+func (s *DeviceArrayStream) Validate(level ValidationLevel) (Findings, error) {
+	return validate(&s.stream, func(raw *abi.ArrowDeviceArrayStream, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
+		stream := (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(raw))
+		return C.fletching_validate_device_stream(stream, C.int32_t(level), findings, message)
+	})
+}
+
+func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFindings, *C.struct_FletchingMessage) C.int) (Findings, error) {
+	if s.IsReleased() {
+		return Findings{}, closed("validate")
+	}
+	defer runtime.KeepAlive(s)
+	findings, err := newFindings()
+	if err != nil {
+		return Findings{}, err
+	}
+	var message C.struct_FletchingMessage
+	if code := call(s.get(), findings.list, &message); code != 0 {
+		C.free(unsafe.Pointer(findings.list))
+		return Findings{}, validationError(code, &message)
+	}
+	return findings, nil
+}
+
+// ReportLive adds each schema and batch of a validated stream that is not released yet to the findings
+// of its stream. It returns how many there are. Call it when the consumer is done.
+//
+// Errors: as for Array.Check.
+func ReportLive() (int64, error) {
+	if err := loadValidation(); err != nil {
+		return 0, err
+	}
+	live := int64(C.fletching_validate_live())
+	if live < 0 {
+		return 0, noMemory("report_live")
+	}
+	return live, nil
+}
+
+func validationError(code C.int, message *C.struct_FletchingMessage) error {
+	if code == 0 {
+		return nil
+	}
+	return NewError(abi.SystemError(int32(code)), C.GoString(&message.text[0]), nil)
+}
+
+// --- The library --------------------------------------------------------------------------------
+
+var validation struct {
+	sync.Mutex
+	loaded bool
+}
+
+func loadValidation() error {
+	validation.Lock()
+	defer validation.Unlock()
+	if validation.loaded {
+		return nil
+	}
+	err := loadAny(validationLibraries(os.Getenv("FLETCHING_LIBRARY")))
+	validation.loaded = err == nil
+	return err
+}
+
+// validationLibraries returns the names of the library, in the order of the attempts.
+func validationLibraries(path string) []string {
+	switch {
+	case path != "":
+		return []string{path}
+	case runtime.GOOS == "windows":
+		return []string{"fletching.dll"}
+	case runtime.GOOS == "darwin":
+		return []string{"libfletching.0.1.dylib", "libfletching.dylib"}
+	}
+	return []string{"libfletching.so.0.1", "libfletching.so"}
+}
+
+// loadAny loads the first library that is found.
+func loadAny(names []string) error {
+	reasons := make([]string, 0, len(names))
+	for _, name := range names {
+		code, text := load(name, C.FLETCHING_LAYOUT)
+		if code == 0 {
+			return nil
+		}
+		if code != syscall.ENOENT {
+			return NewError(code, text, nil)
+		}
+		reasons = append(reasons, text)
+	}
+	return NewError(syscall.ENOENT, "validate: cannot load libfletching: "+strings.Join(reasons, "; ")+
+		"; hint: install it, add its folder to the library search path, or set FLETCHING_LIBRARY to its path", nil)
+}
+
+func load(name string, layout C.uint64_t) (syscall.Errno, string) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	var message C.struct_FletchingMessage
+	code := C.fletching_validate_load(text, layout, &message)
+	return abi.SystemError(int32(code)), C.GoString(&message.text[0])
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/internal/repository"
+)
+
+func TestLoadMissingLibraryNamesThePathAndAFix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "libfletching.so")
+	err := loadAny(validationLibraries(path))
+	if !errors.Is(err, syscall.ENOENT) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "; hint: install it") {
+		t.Error(err)
+	}
+}
+
+func TestLoadAnotherLibraryIsAnError(t *testing.T) {
+	repository.Need(t)
+	err := loadAny([]string{filepath.Join(repository.Libraries(), "libfletching_corpus.so")})
+	if !errors.Is(err, syscall.ENOSYS) || !strings.Contains(err.Error(), "has no FletchingCheckLayout") {
+		t.Error(err)
+	}
+}
+
+func TestLoadLibraryOfAnotherLayoutIsAnError(t *testing.T) {
+	repository.Need(t)
+	code, text := load(filepath.Join(repository.Libraries(), "libfletching.so"), 0)
+	if code != syscall.EINVAL || !strings.HasPrefix(text, "layout: expected the structs of version") {
+		t.Error(code, text)
+	}
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/corpus"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
+)
+
+// The loader finds a library by name that was loaded by its path.
+func openFletching(t *testing.T) {
+	t.Helper()
+	gpu.Open(t, "libfletching.so")
+}
+
+func rulesOf(findings []fletching.Finding) (rules []string) {
+	for _, finding := range findings {
+		rules = append(rules, finding.Rule)
+	}
+	return rules
+}
+
+func TestCheckCorpusArrayFindsTheRuleOfTheCase(t *testing.T) {
+	openFletching(t)
+	corpus.Each(t, corpus.Array, func(t *testing.T, c corpus.Case) {
+		schema := must(fletching.ImportSchema(unsafe.Pointer(c.ExportSchema(t))))
+		defer schema.Close()
+		array := must(fletching.ImportDeviceArray(unsafe.Pointer(c.ExportArray(t))))
+		defer array.Close()
+		shape := must(array.Check(schema, fletching.ValidateShape))
+		if isFound := !c.Accepted && !c.NeedsData(); (len(shape) > 0) != isFound {
+			t.Errorf("shape: %v", shape)
+		}
+		all := must(array.Check(schema, fletching.ValidateData))
+		if (len(all) == 0) != c.Accepted || (c.Rule() != "" && !slices.Contains(rulesOf(all), c.Rule())) {
+			t.Errorf("expected %q, got %v", c.Rule(), all)
+		}
+	})
+}
+
+// intsOf is an array of int32 in C memory.
+func intsOf() *fletching.Array { return must(fletching.FromValues([]int32{1, 2})) }
+
+func schemaOf(format string) *fletching.Schema {
+	return must((&fletching.SchemaBuilder{Format: format}).Build())
+}
+
+func TestCheckArrayOfAnotherTypeDescribesTheFinding(t *testing.T) {
+	openFletching(t)
+	array, ints, texts := intsOf(), schemaOf("i"), schemaOf("u")
+	defer ints.Close()
+	defer texts.Close()
+	if findings := must(array.Check(ints, fletching.ValidateShape)); findings != nil {
+		t.Errorf("a correct array: %v", findings)
+	}
+	findings := must(array.Check(texts, fletching.ValidateShape))
+	if len(findings) != 1 || findings[0].Severity != "error" || findings[0].Party != "producer" {
+		t.Fatalf("%+v", findings)
+	}
+	if text := findings[0].String(); text != "array: n_buffers is wrong: expected 3, got 2 (rule array.n-buffers-of-type)" {
+		t.Error(text)
+	}
+	array.Close()
+	_, err := array.Check(ints, fletching.ValidateShape)
+	expectErrno(t, err, syscall.EINVAL)
+}
+
+func TestCheckRefusesItsArguments(t *testing.T) {
+	openFletching(t)
+	array := intsOf()
+	defer array.Close()
+	_, err := array.Check(nil, fletching.ValidateShape)
+	expectErrno(t, err, syscall.EINVAL)
+	schema := schemaOf("i")
+	defer schema.Close()
+	_, err = array.Check(schema, 9)
+	expectErrno(t, err, syscall.EINVAL)
+	_, err = new(fletching.ArrayStream).Validate(fletching.ValidateShape)
+	expectErrno(t, err, syscall.EINVAL)
+}
+
+func expectErrno(t *testing.T, err error, code syscall.Errno) {
+	t.Helper()
+	if !errors.Is(err, code) {
+		t.Errorf("expected %v, got %v", code, err)
+	}
+}
+
+// intStream yields empty arrays with the buffers of an int32, of which the producer does not know the type.
+func intStream(format string) *fletching.ArrayStream {
+	return must(fletching.NewArrayStream(schemaOf(format), func(yield func(*fletching.Array, error) bool) {
+		for yield(must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).Build(nil)), nil) {
+		}
+	}))
+}
+
+func TestValidateStreamReportsABatchOfAnotherTypeAtItsLevel(t *testing.T) {
+	openFletching(t)
+	for level, count := range map[fletching.ValidationLevel]int{fletching.ValidateProtocol: 0, fletching.ValidateShape: 1} {
+		for format, expected := range map[string]int{"i": 0, "u": count} {
+			stream := intStream(format)
+			found := must(stream.Validate(level))
+			must(stream.Schema()).Close()
+			must(stream.Next()).Close()
+			stream.Close()
+			findings := found.Take()
+			if len(findings) != expected || expected == 1 && !strings.Contains(findings[0].History, "get_next") {
+				t.Errorf("level %d, %q: %+v", level, format, findings)
+			}
+			if again := found.Take(); again != nil {
+				t.Errorf("taken twice: %v", again)
+			}
+		}
+	}
+}
+
+func TestValidateStreamsOnSeveralGoroutines(t *testing.T) {
+	openFletching(t)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			stream := intStream("u")
+			found := must(stream.Validate(fletching.ValidateShape))
+			must(stream.Schema()).Close()
+			must(stream.Next()).Close()
+			must(stream.Next()).Close()
+			stream.Close()
+			if findings := found.Take(); len(findings) != 2 || findings[0].Path >= findings[1].Path {
+				t.Errorf("expected the older first: %v", findings)
+			}
+		}()
+	}
+	group.Wait()
+}
+
+func TestReportLiveCountsABatchOfTheCaller(t *testing.T) {
+	openFletching(t)
+	batch := must(fletching.NewDeviceArrayStream(schemaOf("i"), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
+		yield(must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).BuildOn(abi.DeviceCPU, -1, 0, nil)), nil)
+	}))
+	found := must(batch.Validate(fletching.ValidateProtocol))
+	array := must(batch.Next())
+	batch.Close()
+	if live := must(fletching.ReportLive()); live < 1 || len(found.Take()) != 1 {
+		t.Errorf("%d", live)
+	}
+	array.Close()
+}
