@@ -25,6 +25,19 @@ final class Library {
     names = WINDOWS ? windows : MACOS ? macos : linux;
   }
 
+  /** libfletching: the path in the environment variable FLETCHING_LIBRARY, else by its names. */
+  static Library fletching(String title) {
+    String path = System.getenv("FLETCHING_LIBRARY");
+    if (path != null && !path.isEmpty()) {
+      return new Library(title, List.of(path), List.of(path), List.of(path));
+    }
+    return new Library(
+        title,
+        List.of("libfletching.so.0.1", "libfletching.so"),
+        List.of("fletching.dll"),
+        List.of("libfletching.0.1.dylib", "libfletching.dylib"));
+  }
+
   /** A function, which the library may lack: then the operations that need it fail. */
   Symbol symbol(String name, String signature) {
     Symbol symbol = new Symbol(this, name, signature);

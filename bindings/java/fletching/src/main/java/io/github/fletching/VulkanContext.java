@@ -7,23 +7,17 @@ import static io.github.fletching.Native.POINTER;
 
 import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
-import java.util.List;
 
 /**
  * What a wait on a VkEvent needs: the interface does not hand over what the event belongs to, so
  * the producer has to pass it separately. The handles live as long as this is used, and as long as
  * a command buffer with the wait is pending. Immutable.
  *
- * <p>The operations call libfletching, which is loaded at run time.
+ * <p>The operations call libfletching, which is loaded at run time: see {@link Validation}.
  */
 public final class VulkanContext {
   private static final int TEXT = 1024;
-  private static final Library LIBRARY =
-      new Library(
-          "Vulkan events through libfletching",
-          List.of("libfletching.so.0.1", "libfletching.so"),
-          List.of("fletching.dll"),
-          List.of("libfletching.0.1.dylib", "libfletching.dylib"));
+  private static final Library LIBRARY = Library.fletching("Vulkan events through libfletching");
   private static final Symbol SYNCHRONIZE =
       LIBRARY.symbol("FletchingDeviceArraySynchronizeVulkan", "iaaa");
   private static final Symbol WAIT_ON = LIBRARY.symbol("FletchingDeviceArrayWaitOnVulkan", "iaaaa");

@@ -61,6 +61,11 @@ public final class Corpus {
       return C.FletchingCorpusException(index, library);
     }
 
+    /** The rule that a refused case breaks; null if the case does not name one. */
+    public String rule() {
+      return C.FletchingCorpusText(index, "rule");
+    }
+
     /** Whether only code that looks for the fault in the buffers refuses the case. */
     public boolean needsData() {
       return C.FletchingCorpusText(index, "level") != null;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Pointer;
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceArrayStream;
+import io.github.fletching.Finding;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Validation;
+import io.github.fletching.Validation.Level;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.NativeLibraries;
+import io.github.fletching.testing.Pretending;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/** Arrays and streams in the validation layer of libfletching. */
+@ExtendWith(NothingLeft.class)
+class ValidationTest {
+  private static final int EINVAL = 22;
+  private static final int ENOENT = 2;
+  private static final int ENOSYS = 38;
+
+  private static Schema schema(String format) {
+    return new SchemaBuilder(format).build();
+  }
+
+  /** An array of int32 without a buffer for its values, which is wrong unless it is empty. */
+  private static Array ints(long length) {
+    return new ArrayBuilder(length).buffers(0, 0).build(null);
+  }
+
+  private static List<String> rules(List<Finding> findings) {
+    return findings.stream().map(Finding::rule).collect(Collectors.toList());
+  }
+
+  @Test
+  void checkCorpusArrayFindsTheRuleOfTheCase() {
+    Child.run(this, "checkCorpus"); // libfletching stays loaded
+  }
+
+  void checkCorpus() {
+    NativeLibraries.open("libfletching.so.0.1");
+    for (Corpus.Case each : Corpus.cases(Corpus.ARRAY)) {
+      try (Schema schema = each.schema();
+          DeviceArray array = each.array()) {
+        List<Finding> shape = Validation.check(schema, array, Level.SHAPE);
+        boolean isClean = each.isAccepted || each.needsData();
+        assertEquals(isClean, shape.isEmpty(), () -> each.name + ": " + shape);
+        List<Finding> all = Validation.check(schema, array, Level.DATA);
+        assertEquals(each.isAccepted, all.isEmpty(), () -> each.name + ": " + all);
+        String rule = each.rule();
+        assertTrue(rule == null || rules(all).contains(rule), () -> each.name + ": " + all);
+      }
+      each.finish();
+    }
+  }
+
+  @Test
+  void checkArrayOfAnotherTypeDescribesTheFinding() {
+    Child.run(this, "checkAnotherType");
+  }
+
+  void checkAnotherType() {
+    NativeLibraries.open("libfletching.so.0.1");
+    Array array = ints(0);
+    try (Schema ints = schema("i");
+        Schema texts = schema("u")) {
+      assertEquals(List.of(), Validation.check(ints, array, Level.SHAPE));
+      Finding finding = Validation.check(texts, array, Level.SHAPE).get(0);
+      assertEquals(
+          "array: n_buffers is wrong: expected 3, got 2 (rule array.n-buffers-of-type)",
+          finding.toString());
+      assertEquals("error producer", finding.severity() + " " + finding.party());
+      array.close();
+      assertThrows(IllegalStateException.class, () -> Validation.check(ints, array, Level.SHAPE));
+    }
+  }
+
+  @Test
+  void validateStreamReportsABatchWithoutABufferAtItsLevel() {
+    Child.run(this, "validateStreams");
+  }
+
+  void validateStreams() {
+    NativeLibraries.open("libfletching.so.0.1");
+    assertEquals(List.of(), findings(0, Level.SHAPE));
+    assertEquals(List.of(), findings(1, Level.PROTOCOL));
+    List<Finding> findings = findings(1, Level.SHAPE);
+    assertEquals(List.of("array.buffers-null-only-when"), rules(findings));
+    assertTrue(findings.get(0).history().contains("get_next"), findings.get(0).history());
+  }
+
+  private static List<Finding> findings(long length, Level level) {
+    List<Finding> findings = new ArrayList<>();
+    try (ArrayStream stream = ArrayStream.of(schema("i"), List.of(ints(length)).iterator())) {
+      Validation.validate(stream, level, findings::add);
+      stream.schema().close();
+      stream.next().close();
+    }
+    return findings;
+  }
+
+  @Test
+  void reportThatThrowsGoesNoFurther() {
+    Child.run(this, "throwFromTheReport");
+  }
+
+  void throwFromTheReport() {
+    NativeLibraries.open("libfletching.so.0.1");
+    DeviceArray array = new ArrayBuilder(1).buffers(0, 0).buildOn(DeviceType.CPU, -1, 0, null);
+    List<DeviceArray> batches = List.of(array);
+    DeviceArrayStream stream =
+        DeviceArrayStream.of(schema("i"), DeviceType.CPU, batches.iterator());
+    Validation.validate(
+        stream,
+        Level.SHAPE,
+        finding -> {
+          throw new IllegalStateException("report");
+        });
+    stream.schema().close();
+    DeviceArray batch = stream.next();
+    stream.close();
+    assertTrue(Validation.reportLive() > 0);
+    batch.close();
+    assertThrows(
+        IllegalStateException.class, () -> Validation.validate(stream, Level.SHAPE, finding -> {}));
+  }
+
+  @Test
+  void missingLibraryIsAnErrorWithAHint() {
+    Copy.run(this, "loadNothing");
+  }
+
+  void loadNothing() {
+    Pretending.libraries(Map.of());
+    assertFails(
+        ENOENT,
+        Validation::reportLive,
+        "validation through libfletching: cannot load libfletching.so.0.1, libfletching.so; hint:");
+  }
+
+  @Test
+  void libraryOfAnotherLayoutIsAnError() {
+    Copy.run(this, "loadAnotherLayout");
+  }
+
+  void loadAnotherLayout() {
+    Pretending.libraries(Map.of("libfletching.so", true));
+    Pretending.replace(
+        "FletchingCheckLayout",
+        (layout, text, c, d, e) -> {
+          new Pointer(text).setString(0, "layout: expected others");
+          return EINVAL;
+        });
+    assertFails(EINVAL, Validation::reportLive, "layout: expected others");
+    assertFails(EINVAL, Validation::reportLive, "layout: expected others");
+  }
+
+  @Test
+  void libraryWithoutTheLayerIsAnError() {
+    Copy.run(this, "loadOldLibrary");
+  }
+
+  void loadOldLibrary() {
+    Pretending.libraries(Map.of("libfletching.so", true));
+    Pretending.remove("FletchingCheckLayout");
+    assertFails(ENOSYS, Validation::reportLive, "libfletching.so has no FletchingCheckLayout");
+  }
+}
