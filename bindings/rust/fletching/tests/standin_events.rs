@@ -25,6 +25,7 @@ both! {
     malformed_arrays_are_refused => cuda_malformed, hip_malformed;
     failures_are_errors => cuda_failures, hip_failures;
     counts_tell_what_is_pending => cuda_counts, hip_counts;
+    a_release_overtakes_one_behind_a_gate => cuda_overtaking, hip_overtaking;
     a_capturing_stream_is_refused => cuda_capture_refused, hip_capture_refused;
     external_events_belong_to_each_launch => cuda_external_events, hip_external_events;
     streams_of_another_runtime_leak_the_array => cuda_other_runtime, hip_other_runtime;
@@ -255,6 +256,20 @@ fn counts_tell_what_is_pending<A: Api>() {
     assert_eq!(numbers(&failing), (1, 1, 0));
     assert!(failing.last_refusal.contains(query), "{failing:?}");
     assert_eq!(numbers(&blocked), (0, 0, 1));
+    gated.end();
+}
+
+fn a_release_overtakes_one_behind_a_gate<A: Api>() {
+    let gated = Gated::<A>::new(0);
+    gated.shut();
+    let (behind, waiting, _) = counted(A::TYPE, 0);
+    behind.release_after(&gated.producer()).unwrap();
+    let (free, released, _) = counted(A::TYPE, 0);
+    free.release_after(&gated.consumer()).unwrap();
+    released.wait_for(1);
+    assert_eq!(waiting.count(), 0);
+    gated.open();
+    waiting.wait_for(1);
     gated.end();
 }
 

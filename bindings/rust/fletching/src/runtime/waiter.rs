@@ -20,25 +20,26 @@ use crate::Error;
 /// A method that the runtime does not support keeps its default, which returns ENOTSUP. Any thread
 /// may call the methods, several at once. A panic becomes EIO. Text: Arrow C device data interface,
 /// "Synchronization Events".
+#[allow(unused_variables, reason = "of the defaults")]
 pub trait Waiter: Send + Sync {
     /// Blocks the calling thread until the event has happened.
     fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
-        unsupported(event)
+        unsupported()
     }
 
     /// Makes later work on the stream wait for the event, and returns while it is still pending.
     fn wait_on(&self, event: &SyncEvent<'_>, stream: &Stream) -> Result<(), Error> {
-        unsupported((event, stream))
+        unsupported()
     }
 
     /// Whether the event has happened. Does not block.
     fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
-        unsupported(event)
+        unsupported()
     }
 }
 
 /// The core adds the operation and the device type.
-fn unsupported<T>(_arguments: impl Sized) -> Result<T, Error> {
+fn unsupported<T>() -> Result<T, Error> {
     let text = "not supported by the registered waiter";
     Err(Error::new(crate::errno::ENOTSUP, text))
 }

@@ -38,7 +38,7 @@ pub struct Finding {
     pub party: String,
     /// The struct: `get_next[2].array.children[1]`.
     pub path: String,
-    /// What was expected, and the value that was found.
+    /// The expected and the actual value.
     pub message: String,
     /// The last calls on a stream with their results, one per line.
     pub history: String,
@@ -235,7 +235,7 @@ struct Texts {
 }
 
 unsafe extern "C" fn report_finding(report: *const Reporter<'static>, texts: *const Texts) {
-    // The error says that the report panicked, and there is no caller who could receive it.
+    // A panic of the report has no caller to return to.
     let _ = guarded(|| {
         // SAFETY: the context of the options, and texts that live until this returns.
         let (report, texts) = unsafe { (&*report, &*texts) };

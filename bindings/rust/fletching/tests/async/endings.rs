@@ -73,6 +73,31 @@ fn a_panic_of_the_source_is_an_error() {
     assert_eq!(peer.calls(), "release, schema, task, end, release");
 }
 
+/// Fails, and writes down when it is dropped.
+struct Fails(Arc<ConsumerPeer>);
+
+impl Stream for Fails {
+    type Item = Result<DeviceArray, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(Some(Err(Error::new(EIO, "lost"))))
+    }
+}
+
+impl Drop for Fails {
+    fn drop(&mut self) {
+        self.0.calls.lock().unwrap().push("dropped".into());
+    }
+}
+
+#[test]
+fn a_failed_source_is_dropped_before_the_error() {
+    let peer = ConsumerPeer::new();
+    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, Fails(Arc::clone(&peer)));
+    Hand::new(source.send(peer.owner())).run();
+    assert_eq!(peer.calls(), "schema, dropped, error 5 lost, release");
+}
+
 #[test]
 fn a_future_that_is_dropped_fails_the_stream() {
     let dropped = "producer: dropped before the end of the stream";
