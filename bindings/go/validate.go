@@ -27,7 +27,7 @@ type Finding struct {
 	Severity string // "error" or "warning"
 	Party    string // who broke the rule: "producer", "consumer"; "both" if not known
 	Path     string // the struct: "get_next[2].array.children[1]"
-	Message  string // what was expected, and the value that was found
+	Message  string // the expected and the actual value
 	History  string // the last calls on a stream with their results, one per line
 }
 
@@ -115,7 +115,7 @@ func newFindings() (Findings, error) {
 	return Findings{list}, nil
 }
 
-// Take returns the findings since the last call, the oldest first. A finding for which there is no memory is left out.
+// Take returns the findings since the last call, the oldest first. A finding is lost if there is no memory for it.
 func (f Findings) Take() []Finding {
 	var taken []Finding
 	if f.list == nil {

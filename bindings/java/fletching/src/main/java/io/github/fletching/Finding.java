@@ -53,7 +53,7 @@ public final class Finding {
   }
 
   /**
-   * What was expected, and the value that was found.
+   * The expected and the actual value.
    *
    * @return the message
    */
