@@ -118,8 +118,8 @@ public final class Validation {
    * @param stream the stream
    * @param level how much is checked
    * @param report receives each finding, on the thread of the call that broke the rule; two threads
-   *     may call it at once. It must not call into the stream. Its exceptions are logged. It is kept
-   *     as long as the process, because a late call on a released batch reports as well.
+   *     may call it at once. It must not call into the stream. Its exceptions are logged. It is
+   *     kept as long as the process, because a late call on a released batch reports as well.
    * @throws IllegalStateException for a stream that is closed
    */
   public static void validate(BatchStream<?> stream, Level level, Consumer<Finding> report) {
