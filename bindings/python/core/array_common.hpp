@@ -16,6 +16,8 @@
 
 #include "capsule.hpp"
 #include "core.hpp"
+#include "fletching/check_array.hpp"
+#include "fletching/check_data.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/device_type.hpp"
 #include "required_values.hpp"
@@ -165,6 +167,27 @@ nb::object addresses(const Object& self) {
 }
 
 template <class Object>
+nb::list check(const Object& self, std::string_view level) {
+  if (level != "shape" && level != "data") {
+    raise(Error(EINVAL, "check: level: expected 'shape' or 'data', got " + detail::quote(level)));
+  }
+  const auto& array = *(**self.shared).get();
+  if constexpr (std::same_as<Object, PyDeviceArray>) {
+    if (level == "data") synchronize(self);
+  }
+  const ArrayFindings found = unwrap(without_gil([&] {
+    return level == "data" ? check_data(schema_of(self), array)
+                           : check_array(schema_of(self), array);
+  }));
+  const nb::object finding = nb::module_::import_("fletching._finding").attr("Finding");
+  nb::list list;
+  for (const ArrayFinding& one : found.list) {
+    list.append(finding(to_str(one.rule), to_str(one.path), to_str(one.message)));
+  }
+  return list;
+}
+
+template <class Object>
 void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
   type.def("__len__", [](const Object& self) { return array_of(self).length; })
       .def_prop_ro(
@@ -190,7 +213,16 @@ void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
       .def("column", &column<Object>, nb::arg("column"), nb::sig(signature_of_column),
            "A child by its index, from the end if negative, or its name. Nothing is copied; it\n"
            "keeps the data and the event alive. Nulls of the parent are not applied. Error for\n"
-           "no such column and for one that is shorter than its parent.");
+           "no such column and for one that is shorter than its parent.")
+      .def(
+          "check", &check<Object>, nb::arg("level") = "shape",
+          nb::sig("def check(self, level: typing.Literal['shape', 'data'] = 'shape') -> "
+                  "list[fletching._finding.Finding]"),
+          "Which rules of the Arrow texts the array breaks: an empty list for a correct one, at\n"
+          "most 64 findings otherwise. 'shape' compares the structs with the schema and reads no\n"
+          "buffer. 'data' waits for the event and also reads the buffers, where the host can, all\n"
+          "without the GIL: a buffer that is shorter than the structs and its offsets say is read\n"
+          "past its end. Error for a failed wait. Columnar format.");
 }
 
 }  // namespace fletching::python

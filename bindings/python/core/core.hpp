@@ -106,6 +106,8 @@ std::optional<PySchema> import_schema(nb::handle object);
 /// The schema itself, or imported: of pyarrow's schemas, for example.
 PySchema to_schema(nb::handle object);
 std::optional<PyArray> import_array(nb::handle object);
+/// Waits for the event, without the GIL; Ctrl-C interrupts it. Raises the Error of the wait.
+void synchronize(const PyDeviceArray& self);
 std::optional<PyDeviceArray> import_device_array(nb::handle object);
 
 /// The stream of `object` as a Python object, not valid when it has none.

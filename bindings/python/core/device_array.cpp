@@ -52,15 +52,6 @@ nb::object cuda_array_interface(nb::handle self) {
   return cuda_array_interface_of(self, nb::cast<PyDeviceArray&>(self));
 }
 
-void synchronize(const PyDeviceArray& self) {
-  const Result<bool> is_ready = call_foreign([&] { return event(self).ready(); });
-  if (!is_ready.ok() || *is_ready) {  // no wait, or none that is possible
-    return unwrap(call_foreign([&] { return event(self).synchronize(); }));
-  }
-  wait_interruptibly(unwrap(self.shared->view()),
-                     [](const DeviceArray& array) { return SyncEvent(array).synchronize(); });
-}
-
 void wait_on(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
   const Stream on = stream_of(stream, raw(self).device_type);
   unwrap(call_foreign([&] { return event(self).wait_on(on, on_capture); }));
@@ -81,6 +72,15 @@ nb::str shown(const PyDeviceArray& self) {
 }
 
 }  // namespace
+
+void synchronize(const PyDeviceArray& self) {
+  const Result<bool> is_ready = call_foreign([&] { return event(self).ready(); });
+  if (!is_ready.ok() || *is_ready) {  // no wait, or none that is possible
+    return unwrap(call_foreign([&] { return event(self).synchronize(); }));
+  }
+  wait_interruptibly(unwrap(self.shared->view()),
+                     [](const DeviceArray& array) { return SyncEvent(array).synchronize(); });
+}
 
 std::optional<PyDeviceArray> import_device_array(nb::handle object) {
   const nb::object result = call_protocol(object, kDeviceArrayMethod);

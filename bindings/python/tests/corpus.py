@@ -40,6 +40,11 @@ class Case(NamedTuple):
         return bool(_verdict(self.number) == ACCEPT)
 
     @property
+    def rule(self) -> str:
+        """What a refused case breaks; empty when it does not name one."""
+        return str((_text(self.number, b"rule") or b"").decode())
+
+    @property
     def values(self) -> Any:
         """The right values, or None."""
         text = _text(self.number, b"values")

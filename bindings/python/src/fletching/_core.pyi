@@ -2,11 +2,12 @@
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, final, overload
+from typing import Any, Literal, Protocol, final, overload
 
 import numpy.typing
 from typing_extensions import CapsuleType
 
+import fletching._finding
 import fletching._pending
 import fletching._violation
 from fletching._error import Error as Error
@@ -164,6 +165,15 @@ class Array:
         no such column and for one that is shorter than its parent.
         """
 
+    def check(self, level: Literal["shape", "data"] = "shape") -> list[fletching._finding.Finding]:
+        """
+        Which rules of the Arrow texts the array breaks: an empty list for a correct one, at
+        most 64 findings otherwise. 'shape' compares the structs with the schema and reads no
+        buffer. 'data' waits for the event and also reads the buffers, where the host can, all
+        without the GIL: a buffer that is shorter than the structs and its offsets say is read
+        past its end. Error for a failed wait. Columnar format.
+        """
+
     @staticmethod
     def from_arrow(object: object) -> Array:
         """
@@ -263,6 +273,15 @@ class DeviceArray:
         A child by its index, from the end if negative, or its name. Nothing is copied; it
         keeps the data and the event alive. Nulls of the parent are not applied. Error for
         no such column and for one that is shorter than its parent.
+        """
+
+    def check(self, level: Literal["shape", "data"] = "shape") -> list[fletching._finding.Finding]:
+        """
+        Which rules of the Arrow texts the array breaks: an empty list for a correct one, at
+        most 64 findings otherwise. 'shape' compares the structs with the schema and reads no
+        buffer. 'data' waits for the event and also reads the buffers, where the host can, all
+        without the GIL: a buffer that is shorter than the structs and its offsets say is read
+        past its end. Error for a failed wait. Columnar format.
         """
 
     @staticmethod

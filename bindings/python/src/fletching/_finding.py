@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with an array."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Finding(NamedTuple):
+    """A broken rule: docs/reference/rules has all of them."""
+
+    rule: str
+    """Its id, "array.n-buffers-of-type"; "limit.depth" and "limit.structs" for what Fletching does
+    not read."""
+    path: str
+    """The struct, "array.children[2].dictionary"."""
+    message: str
+    """What was expected, and what was found."""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message} [{self.rule}]"
