@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 SPEC = HERE.parents[1] / "spec"
 CASES: list[dict[str, Any]] = [
     case
-    for file in ("public.json", "data.json")
+    for file in ("public.json", "data.json", "hostile.json")
     for case in json.loads((HERE / file).read_text())["cases"]
 ]
 SCHEMA = json.loads((HERE / "case.schema.json").read_text())

@@ -4,6 +4,10 @@
 
 #include "hostile.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One case of one party. `behaviour` is the party's own number for it. */
 struct Case {
   const char* name;
@@ -80,5 +84,9 @@ int StartThread(void (*body)(void* argument), void* argument);
 void RunOnFreshThread(void (*body)(void* argument), void* argument);
 /* The same on `count` threads at once. */
 void RunOnThreads(int count, void (*body)(void* argument), void* argument);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* FLETCHING_TESTS_HOSTILE_ACCOUNT_H */

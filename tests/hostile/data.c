@@ -8,7 +8,6 @@
 
 const char kNotUtf8[] = "\xFF\xFE broken \xC0\xAF \xED\xA0\x80";
 const int32_t kNegativeCount[] = {-1};
-const int32_t kNegativeLength[] = {1, -1};
 
 static int IsInPlace(const void* child, const void* children, size_t size) {
   return (uintptr_t)child - (uintptr_t)children < size;
@@ -243,16 +242,12 @@ void LeaveDeviceArray(struct ArrowDeviceArray* out) {
 
 /* --- Texts --- */
 
-static char long_i[kLongText + 1];
-static char long_x[kLongText + 1];
+static char long_text[kLongText + 1];
 
-static void FillLongTexts(void) {
-  memset(long_i, 'i', kLongText);
-  memset(long_x, 'x', kLongText);
-}
+static void FillLongText(void) { memset(long_text, 'x', kLongText); }
 
-const char* LongText(char byte) {
+const char* LongText(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, FillLongTexts);
-  return byte == 'i' ? long_i : long_x;
+  pthread_once(&once, FillLongText);
+  return long_text;
 }

@@ -7,6 +7,10 @@
 
 #include "account.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { kChildren = 2, kLength = 3, kDepth = 100000, kLongText = 1 << 20 };
 
 /* "i", or "+s" with two children that are "i". Errors: ENOMEM. Everything may be changed in the
@@ -33,12 +37,15 @@ void LeaveSchema(struct ArrowSchema* out);
 void LeaveArray(struct ArrowArray* out);
 void LeaveDeviceArray(struct ArrowDeviceArray* out);
 
-/* kLongText times `byte` and a NUL, of the two bytes 'i' and 'x'. */
-const char* LongText(char byte);
+/* kLongText times 'x'. */
+const char* LongText(void);
 
 extern const char kNotUtf8[];
-/* Encoded metadata with a negative count of pairs, and with a negative length. */
+/* Encoded metadata with a negative count of pairs. */
 extern const int32_t kNegativeCount[];
-extern const int32_t kNegativeLength[];
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* FLETCHING_TESTS_HOSTILE_DATA_H */

@@ -174,7 +174,7 @@ static void DeliverError(void* argument) {
   const char* shown = strcpy(run->text, "the source has failed");
   if (behaviour == kErrorTextNull) shown = NULL;
   if (behaviour == kErrorTextNotUtf8) shown = kNotUtf8;
-  if (behaviour == kErrorTextLong) shown = LongText('x');
+  if (behaviour == kErrorTextLong) shown = LongText();
   int code = EIO;
   if (behaviour == kErrorZero) code = 0;
   if (behaviour == kErrorNegative) code = -5;

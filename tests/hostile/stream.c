@@ -226,7 +226,7 @@ static const char* GetLastError(void* id) {
     case kTextNotUtf8:
       return kNotUtf8;
     case kTextLong:
-      return LongText('x');
+      return LongText();
     default:
       return stream->text;
   }
