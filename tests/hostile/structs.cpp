@@ -2,109 +2,18 @@
 // lists.
 #include <array>
 #include <cerrno>
-#include <climits>
-#include <cstdio>
 #include <cstring>
-#include <exception>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "cases.hpp"
 #include "data.h"
 #include "tensor.h"
 
 namespace {
 
-using nlohmann::json;
-
-// --- The cases ---
-
-/// Replaces the forms of text that JSON lacks by their bytes: hex digits, repetitions, int32
-/// numbers.
-void resolve(json& value) {
-  std::string bytes;
-  if (value.is_object() && value.contains("hex")) {
-    const std::string digits = value["hex"];
-    for (size_t i = 0; i + 1 < digits.size(); i += 2) {
-      bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-    }
-    value = bytes;
-  } else if (value.is_object() && value.contains("repeat")) {
-    for (int i = value.at("times"); i > 0; --i) bytes += value["repeat"].get<std::string>();
-    value = bytes;
-  } else if (value.is_object() && value.contains("i32")) {
-    for (const int32_t number : value["i32"]) {
-      bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
-    }
-    value = bytes;
-  } else if (value.is_structured()) {
-    for (json& each : value) resolve(each);
-  }
-}
-
-json read_cases() {
-  try {
-    std::ifstream file(FLETCHING_HOSTILE_CASES);
-    json cases = json::parse(file).at("cases");
-    resolve(cases);
-    return cases;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "hostile: %s: %s\n", FLETCHING_HOSTILE_CASES, error.what());
-    return json::array();
-  }
-}
-
-const json kCases = read_cases();
-
-int32_t outcome_of(const std::string& verdict) {
-  if (verdict == "accept") return kFletchingHostileAccepted;
-  return verdict == "refuse" ? kFletchingHostileRefused : kFletchingHostileTolerated;
-}
-
-const char* text(const json& value) {
-  return value.is_null() ? nullptr : value.get_ref<const std::string&>().c_str();
-}
-
-/// The cases of a party. `behaviour` is the index in kCases.
-Party party_of(int32_t id, const std::string& name) {
-  static std::map<int32_t, std::vector<Case>> parties;
-  std::vector<Case>& found = parties[id];
-  for (size_t i = 0; i < kCases.size(); ++i) {
-    const json& each = kCases[i];
-    if (each.at("party") != name) continue;
-    found.push_back({text(each.at("name")), text(each.at("about")), outcome_of(each.at("verdict")),
-                     0, static_cast<int32_t>(i)});
-  }
-  return {id, static_cast<int32_t>(found.size()), found.data()};
-}
-
-const json& changes_of(const Case* found) { return kCases[found->behaviour].at("set"); }
-
-/// Runs `body`, and returns its exceptions as errno values, because C cannot catch them.
-template <class Body>
-int guarded(FletchingMessage* message, Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& error) {
-    return Fail(message, ENOMEM, "%s", error.what());
-  }
-}
-
 // --- Schemas and arrays ---
-
-template <class Value>
-void assign(const json& set, const char* key, Value& field) {
-  if (set.contains(key)) field = set[key].get<Value>();
-}
-
-void assign(const json& set, const char* key, const char*& field) {
-  if (set.contains(key)) field = text(set[key]);
-}
 
 void close(ArrowSchema* schema) { ReleaseSchemaChildInPlace(schema); }
 void close(ArrowArray* array) { ReleaseArrayChildInPlace(array); }
@@ -149,15 +58,6 @@ void change(Raw* out, const json& set, Raw** siblings = nullptr) {
     }
   }
   if (set.contains("release") && set["release"].is_null()) close(out);
-}
-
-void change_device(ArrowDeviceArray* out, const json& set) {
-  assign(set, "device_type", out->device_type);
-  assign(set, "device_id", out->device_id);
-  if (set.contains("reserved")) std::memset(out->reserved, set["reserved"], sizeof out->reserved);
-  if (set.contains("sync_event")) {
-    out->sync_event = reinterpret_cast<void*>(set["sync_event"].get<uintptr_t>());
-  }
 }
 
 // --- Tensors ---
@@ -240,11 +140,6 @@ int export_tensor(const Case* found, Managed Tensor::* member, Managed** out,
 }
 
 }  // namespace
-
-const Party kSchemaParty = party_of(kFletchingHostileSchema, "schema");
-const Party kArrayParty = party_of(kFletchingHostileArray, "array");
-const Party kTensorParty = party_of(kFletchingHostileTensor, "tensor");
-const Party kVersionedTensorParty = party_of(kFletchingHostileVersionedTensor, "versioned-tensor");
 
 void FinishTensors(void) {
   const std::lock_guard lock(deleted_mutex);

@@ -1,0 +1,53 @@
+// Cases of tests/corpus/hostile.json. The "set" of each has the fields that differ from good ones.
+#ifndef FLETCHING_TESTS_HOSTILE_CASES_HPP
+#define FLETCHING_TESTS_HOSTILE_CASES_HPP
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "account.h"
+
+using nlohmann::json;
+
+const json& changes_of(const Case* found);
+
+/// NULL for null. Lives as long as the library.
+const char* text(const json& value);
+
+/// The errno value of "error"; EIO when there is none.
+int error_of(const json& set);
+
+template <class Value>
+void assign(const json& set, const char* key, Value& field) {
+  if (set.contains(key)) field = set[key].get<Value>();
+}
+
+inline void assign(const json& set, const char* key, const char*& field) {
+  if (set.contains(key)) field = text(set[key]);
+}
+
+/// Runs `body`, and returns its exceptions as errno values, because C cannot catch them.
+template <class Body>
+int guarded(FletchingMessage* message, Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Fail(message, ENOMEM, "out of memory");
+  } catch (const std::exception& error) {
+    return Fail(message, EINVAL, "%s", error.what());
+  }
+}
+
+inline void change_device(ArrowDeviceArray* out, const json& set) {
+  assign(set, "device_type", out->device_type);
+  assign(set, "device_id", out->device_id);
+  if (set.contains("reserved")) std::memset(out->reserved, set["reserved"], sizeof out->reserved);
+  if (set.contains("sync_event")) {
+    out->sync_event = reinterpret_cast<void*>(set["sync_event"].get<uintptr_t>());
+  }
+}
+
+#endif  // FLETCHING_TESTS_HOSTILE_CASES_HPP
