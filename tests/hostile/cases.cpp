@@ -93,5 +93,6 @@ const Party kSchemaParty = party_of(kFletchingHostileSchema, "schema");
 const Party kArrayParty = party_of(kFletchingHostileArray, "array");
 const Party kStreamParty = party_of(kFletchingHostileStream, "stream");
 const Party kDeviceStreamParty = party_of(kFletchingHostileDeviceStream, "device-stream");
+const Party kProducerParty = party_of(kFletchingHostileProducer, "producer");
 const Party kTensorParty = party_of(kFletchingHostileTensor, "tensor");
 const Party kVersionedTensorParty = party_of(kFletchingHostileVersionedTensor, "versioned-tensor");

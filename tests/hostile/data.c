@@ -1,13 +1,9 @@
 #include "data.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char kNotUtf8[] = "\xFF\xFE broken \xC0\xAF \xED\xA0\x80";
-const int32_t kNegativeCount[] = {-1};
 
 static int IsInPlace(const void* child, const void* children, size_t size) {
   return (uintptr_t)child - (uintptr_t)children < size;
@@ -238,16 +234,4 @@ void LeaveArray(struct ArrowArray* out) {
 void LeaveDeviceArray(struct ArrowDeviceArray* out) {
   memset(out, 0xA5, sizeof *out);
   out->array.release = ReleaseLeftArray;
-}
-
-/* --- Texts --- */
-
-static char long_text[kLongText + 1];
-
-static void FillLongText(void) { memset(long_text, 'x', kLongText); }
-
-const char* LongText(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, FillLongText);
-  return long_text;
 }

@@ -1,4 +1,4 @@
-/* Good schemas and arrays, out of which the cases make bad ones; texts; what a failed call leaves
+/* Good schemas and arrays, out of which the cases make bad ones; what a failed call leaves
  * behind. Internal to the hostile peer. */
 #ifndef FLETCHING_TESTS_HOSTILE_DATA_H
 #define FLETCHING_TESTS_HOSTILE_DATA_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { kChildren = 2, kLength = 3, kDepth = 100000, kLongText = 1 << 20 };
+enum { kChildren = 2, kLength = 3, kDepth = 100000 };
 
 /* "i", or "+s" with two children that are "i". Errors: ENOMEM. Everything may be changed in the
  * struct afterwards but release and private_data: what is released is not read from it. */
@@ -36,13 +36,6 @@ int MakeDeepSchema(struct ArrowSchema* out);
 void LeaveSchema(struct ArrowSchema* out);
 void LeaveArray(struct ArrowArray* out);
 void LeaveDeviceArray(struct ArrowDeviceArray* out);
-
-/* kLongText times 'x'. */
-const char* LongText(void);
-
-extern const char kNotUtf8[];
-/* Encoded metadata with a negative count of pairs. */
-extern const int32_t kNegativeCount[];
 
 #ifdef __cplusplus
 }
