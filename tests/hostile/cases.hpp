@@ -17,7 +17,7 @@ const json& changes_of(const Case* found);
 /// NULL for null. Lives as long as the library.
 const char* text(const json& value);
 
-/// The errno value of "error"; EIO when there is none.
+/// The errno value of "error"; default: EIO.
 int error_of(const json& set);
 
 template <class Value>

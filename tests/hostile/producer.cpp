@@ -37,9 +37,9 @@ struct Task {
   const json* extract; /* fields of what is extracted, or how it fails */
 };
 
-// --- What the consumer may call ---
+// --- Callbacks of the producer ---
 
-/* nullptr, and a mistake, when it may not be called. */
+/* NULL, and a mistake, when it may not be called. */
 Run* FindRun(ArrowAsyncProducer* self, const char* callback) {
   auto* const run = static_cast<Run*>(FindId(self->private_data, callback));
   if (run == nullptr) return nullptr;
@@ -102,9 +102,9 @@ int Extract(ArrowAsyncTask* self, ArrowDeviceArray* out) {
   });
 }
 
-// --- What the producer calls ---
+// --- Calls of the handler ---
 
-/// The metadata of a key, else what the case sets for all; nullptr when it sets neither.
+/// The metadata of a key, else that for all calls, else NULL.
 const char* Metadata(const json& set, const char* key) {
   const char* metadata = nullptr;
   assign(set, "metadata", metadata);
