@@ -3,7 +3,6 @@
 // The reference producer's devices: arrays, streams and async streams whose data is written when a
 // gate opens, through the subject. Each has a negative control: the same, and nobody waits.
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <deque>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "chain.hpp"
+#include "device_cases.hpp"
 #include "ext_dev.h"
 #include "fletching/waiter.h"
 #include "gated.hpp"
@@ -21,10 +21,6 @@
 
 namespace fletching::conformance {
 namespace {
-
-// One of each layout.
-constexpr std::array kCases{"int32",  "utf8",       "utf8_view",   "list",
-                            "struct", "dictionary", "dense_union", "record_batch"};
 
 bool has_queues(std::string_view backend) { return backend != "cpu"; }
 
@@ -325,7 +321,7 @@ void play_devices(Run& run) {
   const bool has_chain = !links(run.subject).empty();
   for (std::int32_t i = 0; const char* backend = FletchingProducerBackendName(i); ++i) {
     const bool is_there = is_present(backend);
-    for (const char* name : kCases) {
+    for (const char* name : producer::kDeviceCases) {
       for (const Direction& direction : kDirections) {
         if (!concerns(direction, backend) || (direction.play == play_chain && !has_chain)) continue;
         const std::string full = std::string(backend) + "." + name + "." + direction.name;

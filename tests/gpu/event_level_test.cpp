@@ -35,7 +35,7 @@ TEST_P(EventLevel, IsNoticed) {
   if (std::string_view(device.status()) != "stand-in") {
     GTEST_SKIP() << GetParam() << " is " << device.status() << ": " << device.description();
   }
-  Gated gate(device);
+  GatedProducer gate(device);
   Schema schema;
   DeviceArray array;
   gate.export_array("int32", schema.out(), array.out());

@@ -19,9 +19,9 @@ inline void require_call(const char* what, int code, const FletchingMessage& mes
 
 /// The source of exports: behind a shut gate, or, where a device has no queues, without one.
 /// Opened at the latest in the destructor, after what was exported from it.
-class Gated {
+class GatedProducer {
  public:
-  explicit Gated(const Device& device) : backend_(device.backend()) {
+  explicit GatedProducer(const Device& device) : backend_(device.backend()) {
     if (!device.has_queues()) return;
     FletchingProducerGate* gate = nullptr;
     FletchingMessage message{};
@@ -71,7 +71,7 @@ class Gated {
 /// for what is on it, for ever when that is behind a shut gate.
 class OpenAtLast {
  public:
-  explicit OpenAtLast(const Gated& gate) : gate_(gate.get()) {}
+  explicit OpenAtLast(const GatedProducer& gate) : gate_(gate.get()) {}
   OpenAtLast(const OpenAtLast&) = delete;
   OpenAtLast& operator=(const OpenAtLast&) = delete;
   ~OpenAtLast() { FletchingProducerGateOpen(gate_, nullptr); }

@@ -9,6 +9,7 @@
 #include "catalogue_text.hpp"
 #include "checks.hpp"
 #include "device.hpp"
+#include "device_cases.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/stream.hpp"
 #include "gated.hpp"
@@ -22,9 +23,6 @@ namespace {
 
 constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kBatches = 3;
-// Of the streams one of each layout, as in the round trip.
-constexpr const char* kStreamCases[] = {"int32",  "utf8",       "utf8_view",   "list",
-                                        "struct", "dictionary", "dense_union", "record_batch"};
 
 Device found(const char* backend) {
   Device device(backend);
@@ -73,7 +71,7 @@ void check_arrays(Asserter& asserter, const char* backend, Require require) {
   FletchingProducerResetCounters();
   for (const char* name : cases_with_data()) {
     in_case(name, [&] {
-      Gated gate(device);
+      GatedProducer gate(device);
       Schema schema;
       std::vector<DeviceArray> arrays(1);
       gate.export_array(name, schema.out(), arrays.front().out());
@@ -87,9 +85,9 @@ void check_arrays(Asserter& asserter, const char* backend, Require require) {
 void check_streams(Asserter& asserter, const char* backend, Require require) {
   const Device device = found(backend);
   FletchingProducerResetCounters();
-  for (const char* name : kStreamCases) {
+  for (const char* name : producer::kDeviceCases) {
     in_case(name, [&] {
-      Gated gate(device);
+      GatedProducer gate(device);
       DeviceArrayStream stream;
       gate.export_stream(name, kBatches, kNever, stream.out());
       StreamReader<ArrowDeviceArrayStream> reader(std::move(stream));

@@ -21,7 +21,7 @@ void require_nothing_to_wait_for(Asserter& asserter, const Device& device,
 
 }  // namespace
 
-void require_waits(Asserter& asserter, const Device& device, Gated& gate, const char* name,
+void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate, const char* name,
                    std::span<const DeviceArray> batches) {
   if (!device.has_queues()) {
     for (const DeviceArray& batch : batches) require_nothing_to_wait_for(asserter, device, batch);
@@ -50,7 +50,7 @@ void require_waits(Asserter& asserter, const Device& device, Gated& gate, const 
   }
 }
 
-void require_old_data_without_wait(Asserter& asserter, const Device& device, Gated& gate,
+void require_old_data_without_wait(Asserter& asserter, const Device& device, GatedProducer& gate,
                                    const char* name, std::span<const DeviceArray> batches) {
   Queue careless(device);
   const OpenAtLast open_at_last(gate);

@@ -15,12 +15,12 @@ namespace fletching::gpu {
 /// what is read there, while a read on another queue completes. Opens the gate: then the new
 /// data are read, the host's wait returns, and the events have happened. On a device without queues
 /// there is no event, and each operation reports at once that there is nothing to wait for.
-void require_waits(Asserter& asserter, const Device& device, Gated& gate, const char* name,
+void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate, const char* name,
                    std::span<const DeviceArray> batches);
 
 /// The negative control: with the gate shut a queue that has not waited reads the old data, at
 /// once. Opens the gate then. The device has queues.
-void require_old_data_without_wait(Asserter& asserter, const Device& device, Gated& gate,
+void require_old_data_without_wait(Asserter& asserter, const Device& device, GatedProducer& gate,
                                    const char* name, std::span<const DeviceArray> batches);
 
 }  // namespace fletching::gpu
