@@ -22,8 +22,8 @@ SHELLCHECK = Path(sys.executable).with_name("shellcheck")
 SHELL = re.compile(rb"#!.*\b(?:ba)?sh\b")
 # Keys of a language.toml whose value bash runs.
 COMMANDS = {
-    *("build", "cases", "check", "command", "devices", "format", "host", "needs", "oracle"),
-    *("prepare", "roundtrip", "run", "setup", "tests", "version"),
+    *("build", "cases", "check", "command", "corpus", "devices", "format", "host", "needs"),
+    *("oracle", "prepare", "roundtrip", "run", "setup", "tests", "version"),
 }
 # A command has no file to cite; the variables that the tools set are unknown to ShellCheck.
 OF_COMMANDS = ("--shell=bash", "--exclude=SC2154")

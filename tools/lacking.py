@@ -25,6 +25,7 @@ def parts(language: Language) -> dict[str, bool]:
         found |= {
             f"{column.name}: oracle": bool(column.oracle),
             f"{column.name}: cases": bool(column.cases),
+            f"{column.name}: corpus": bool(column.corpus),
             f"{column.name}: subject": bool(column.subject),
             f"{column.name}: devices": bool(column.devices),
             f"{column.name}: all directions of devices": not column.device_directions,

@@ -73,6 +73,7 @@ class Column:
     cases: str = ""  # the round trip with the reference producer
     subject: str = ""  # "native", or a Python file of the home; empty: no peers
     devices: str = ""  # every backend; once set, each of its cells has to be there
+    corpus: str = ""  # the groups of the suite in $CORPUS; once set, each of its cells is due
     device_directions: tuple[str, ...] = ()  # those of the command; empty: all
     host: str = ""  # `devices` on a GPU machine, where the suite is not a program that loads it
     needs: str = ""  # succeeds when all is there; empty: the check of the toolchain

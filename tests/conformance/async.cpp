@@ -122,6 +122,7 @@ void play_order(Run& run) {
   constexpr const char* kName = "stream.in-order";
   if (!run.begin(kName)) return;
   Case played(run, kName);
+  played.is_corpus_cell();
   if (!does_both(run)) return played.not_supported();
   {
     Held<ArrowDeviceArrayStream> in;

@@ -41,7 +41,7 @@ void Run::report(const Cell& cell, const FletchingConformanceResult& result, std
       {"backend", cell.backend},
       {"case", cell.name},
       {"direction", cell.direction},
-      {"status", was_played ? status_of(cell.backend) : "absent"},
+      {"status", was_played ? status_of(cell.backend) : result.verdict},
       {"reason", reason_of(result)},
       {"asserted", compared},
       {"releases", own_releases},

@@ -106,6 +106,8 @@ Case::~Case() {
   if (cell_) run_.report(*cell_, result, compared_, own_releases_);
 }
 
+void Case::is_corpus_cell() { is_cell({"cpu", c_str(), run_.group()}); }
+
 void Case::wrong(const std::string& fault, std::string_view rule) {
   if (is_wrong()) return;
   fault_ = fault;

@@ -50,6 +50,8 @@ class Case {
 
   /// The result is a cell of the round trip, too.
   void is_cell(Cell cell) { cell_ = std::move(cell); }
+  /// The same, for a case of the corpus or of the hostile peer.
+  void is_corpus_cell();
   /// Counts a struct that the subject has not passed on as it was: its release is the subject's
   /// own.
   template <class Raw>
@@ -177,6 +179,7 @@ void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play
                     FletchingHostileCaseCode(i)};
     if (FletchingHostileCaseParty(i) != party || !run.begin(peer.name.c_str())) continue;
     Case played(run, peer.name);
+    played.is_corpus_cell();
     if (!is_supported) {
       played.not_supported();
       continue;
@@ -196,6 +199,7 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
                     rule == nullptr ? "" : rule};
     if (FletchingCorpusKind(i) != kind || !run.begin(data.name.c_str())) continue;
     Case played(run, data.name);
+    played.is_corpus_cell();
     if (!is_supported) {
       played.not_supported();
       continue;

@@ -10,13 +10,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-STATUSES = ("real", "stand-in", "absent")
+NOT_SUPPORTED = "not-supported"
+STATUSES = ("real", "stand-in", "absent", NOT_SUPPORTED)
 # The order in which the matrix shows them.
 STRUCT_DIRECTIONS = ("layout", "c_writes", "c_verifies", "c_calls", "c_is_called")
 CASE_DIRECTIONS = ("array", "stream", "stream_failure")
 PEER_DIRECTIONS = ("array", "import")
 # Those that only device cells have.
 DEVICE_DIRECTIONS = ("async", "async_control", "async_failure", "async_failure_control", "chain")
+# The groups of the conformance suite that play the corpus and the hostile peer.
+CORPUS_DIRECTIONS = (
+    *("schemas", "arrays", "children", "array-consumers"),
+    *("streams", "device-streams", "stream-consumers"),
+    *("tensors", "legacy-tensors", "receivers", "senders"),
+)
 CONSTANTS = "constants"  # the macros, reported like a struct with the direction "layout"
 
 
@@ -45,6 +52,11 @@ class Key:
         """Whether it is one of devices.py."""
         return bool(self.case) and (self.backend != "cpu" or self.direction in DEVICE_DIRECTIONS)
 
+    @property
+    def is_corpus(self) -> bool:
+        """Whether it is one of corpus.py."""
+        return self.direction in CORPUS_DIRECTIONS
+
 
 def struct_key(language: str, struct: str, direction: str) -> Key:
     return Key(language, "none", struct, "", "", direction)
@@ -52,6 +64,10 @@ def struct_key(language: str, struct: str, direction: str) -> Key:
 
 def case_key(language: str, case: str, direction: str) -> Key:
     return Key(language, "cpu", "", case, "", direction)
+
+
+def corpus_key(language: str, group: str, case: str) -> Key:
+    return Key(language, "cpu", "", case, "", group)
 
 
 def device_key(language: str, backend: str, case: str, direction: str) -> Key:
@@ -66,7 +82,7 @@ def peer_key(language: str, peer: str, case: str, direction: str) -> Key:
 class Cell:
     key: Key
     status: str  # one of STATUSES
-    reason: str  # why it is absent, or the failure; empty otherwise
+    reason: str  # why it is absent or not supported, or the failure; empty otherwise
     asserted: int  # how many comparisons were made
     releases: int  # how many structs were released by callbacks of the language itself
     ok: bool

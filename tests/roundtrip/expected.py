@@ -1,4 +1,5 @@
-"""The cells that have to arrive, asked from the oracle, the producer, and the list of the peers."""
+"""The cells that have to arrive: the oracle, the producer, the suite, and the list of the peers
+say which."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from cells import (
     STRUCT_DIRECTIONS,
     Key,
     case_key,
+    corpus_key,
     peer_key,
     struct_key,
 )
+from corpus import corpus_cases
 from devices import device_cells
 from libraries import declare, load
 from limits import LIMITS
@@ -32,6 +35,7 @@ def expected_cells(language: str) -> list[Key]:
             for d in PEER_DIRECTIONS
         ),
         *device_cells(language, backend_names()),
+        *(corpus_key(language, group, case) for group, case in corpus_cases()),
     ]
 
 

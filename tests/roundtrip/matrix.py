@@ -1,6 +1,7 @@
-"""The verdicts as a table: a row per struct, case or backend, a column per language.
+"""The verdicts as a table: a row per struct, case, backend or group of the suite, a column per
+language.
 
-A letter of a backend stands for all its cases: for the worst of them.
+A letter of a backend or of a group stands for all its cases: for the worst of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from summary import groups, place
-from verdicts import ABSENT, LEGEND, PASSED, WORST_FIRST, Verdict
+from verdicts import ABSENT, LEGEND, PASSED, UNSUPPORTED, WORST_FIRST, Verdict
 
 _MARGIN = 2
 
@@ -75,6 +76,6 @@ def _paint(line: str, first: int) -> Text:
 
 
 def _style(letter: str) -> str:
-    if letter in " " + ABSENT:
+    if letter in " " + ABSENT + UNSUPPORTED:
         return ""
     return "green" if letter in PASSED else "red"

@@ -9,21 +9,27 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from summary import Group, failures, groups, place
-from verdicts import ABSENT, LEGEND, PASSED, Verdict
+from provenance import Provenance
+from summary import Group, failures, groups, headline, place
+from verdicts import ABSENT, LEGEND, PASSED, UNSUPPORTED, Verdict
 
 # What the filter offers, and the letters that it means.
 STATES = {
-    "wrong": "".join(letter for letter in LEGEND if letter not in PASSED + ABSENT),
+    "wrong": "".join(letter for letter in LEGEND if letter not in PASSED + ABSENT + UNSUPPORTED),
     "right": ".",
     "stand-in": "s",
     "limit": "-",
     "absent": ABSENT,
+    "not-supported": UNSUPPORTED,
 }
 
 
 def write_page(
-    path: Path, languages: Sequence[str], verdicts: Sequence[Verdict], problems: Sequence[str]
+    path: Path,
+    languages: Sequence[str],
+    verdicts: Sequence[Verdict],
+    problems: Sequence[str],
+    made: Provenance,
 ) -> None:
     """Replaces the file atomically."""
     loader = FileSystemLoader(Path(__file__).parent)
@@ -33,9 +39,8 @@ def write_page(
         languages=languages,
         groups=groups(verdicts),
         summary=_summary(languages, verdicts),
-        right=sum(verdict.passed for verdict in verdicts),
-        total=len(verdicts),
-        absent=sum(verdict.letter in ABSENT for verdict in verdicts),
+        headline=headline(verdicts),
+        made=made,
         failures=[*failures(verdicts), *problems],
         states=STATES,
         data=_data(languages, verdicts),
@@ -60,7 +65,7 @@ def _data(languages: Sequence[str], verdicts: Sequence[Verdict]) -> dict[str, An
     for verdict in verdicts:
         cell = verdict.cell
         group, row, direction = place(cell.key)
-        if cell.key.is_device:
+        if cell.key.is_device or cell.key.is_corpus:
             row = f"{row} {cell.key.case}"
         table = found.setdefault(group, {"name": group, "directions": [], "rows": {}})
         if direction not in table["directions"]:

@@ -1,7 +1,8 @@
 """What the round trip runs, column by column, from the language.toml of each home.
 
 Commands run in bash, from the folder named, with FLETCHING_LIB_DIR, FLETCHING_CELLS,
-FLETCHING_CHAIN and FLETCHING_COLUMN set. The native libraries are there already (`make build`).
+FLETCHING_CHAIN, FLETCHING_COLUMN and CORPUS set. The native libraries are there already
+(`make build`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cells import Key
+from cells import CORPUS_DIRECTIONS, Key
 from libraries import ROOT
 
 sys.path.append(str(ROOT / "tools"))
@@ -37,10 +38,14 @@ class Language:
     peers: Command | None  # the round trip with pyarrow and nanoarrow
     devices: Command | None = None  # every backend; once set, each of its cells has to be there
     device_directions: Sequence[str] | None = None  # those of the command; None: all that there are
+    corpus: Command | None = None  # the groups that play the corpus; once set, all of them
+    not_played: Sequence[str] = ()  # those of which no case is supported
     folder: str = "."  # where `needs` runs
 
     def has(self, key: Key) -> bool:
         """Whether there is a program for the cell."""
+        if key.is_corpus:
+            return self.corpus is not None
         if not key.is_device:
             return True
         directions = self.device_directions
@@ -48,7 +53,13 @@ class Language:
 
     def steps(self) -> dict[str, Command]:
         """The commands that there are, in the order in which they run."""
-        named = {"abi": self.abi, "cases": self.cases, "peers": self.peers, "devices": self.devices}
+        named = {
+            "abi": self.abi,
+            "cases": self.cases,
+            "corpus": self.corpus,
+            "peers": self.peers,
+            "devices": self.devices,
+        }
         return {name: command for name, command in named.items() if command is not None}
 
 
@@ -64,10 +75,13 @@ def chain(known: Mapping[str, languages.Language]) -> list[str]:
 
 def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
     """By column."""
-    hops = {"FLETCHING_CHAIN": " ".join(chain(known))}
+    shared = {
+        "FLETCHING_CHAIN": " ".join(chain(known)),
+        "CORPUS": " ".join(f"--group {group}" for group in CORPUS_DIRECTIONS),
+    }
 
     def entry(home: languages.Language, column: languages.Column) -> Language:
-        environment = {**languages.environment(home), **hops, "FLETCHING_COLUMN": column.name}
+        environment = {**languages.environment(home), **shared, "FLETCHING_COLUMN": column.name}
 
         def command(line: str) -> Command | None:
             return Command(line, home.folder, environment) if line else None
@@ -81,6 +95,8 @@ def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
             peers=peers if column.subject else None,
             devices=command(column.devices),
             device_directions=column.device_directions or None,
+            corpus=command(column.corpus),
+            not_played=(home.rules.not_played or ()) if home.rules else (),
             folder=home.folder,
         )
 

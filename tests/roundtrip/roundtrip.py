@@ -2,8 +2,8 @@
 
     roundtrip.py [--language L ...] [--list] [--matrix] [--output FILE]
 
-Writes build/roundtrip.json, the list of all cells (README.md), and build/roundtrip.html, a page
-that shows them; each is replaced at once at the end. What the programs print goes to
+Writes build/roundtrip.json, with all cells (README.md), and build/roundtrip.html, a page that
+shows them; each is replaced at once at the end. What the programs print goes to
 build/logs/roundtrip-LANGUAGE-STEP.log.
 Exit codes: 0 all is right, 1 a cell or a program failed, 2 it could not run.
 """
@@ -31,7 +31,8 @@ from matrix import matrix
 from page import write_page
 from programs import LANGUAGES, Command, Language
 from progress import Progress, console, showing
-from summary import MOST_LINES, failures, table
+from provenance import Provenance, provenance
+from summary import MOST_LINES, failures, headline, table
 from verdicts import Verdict, absent, judge
 
 LOGS = ROOT / "build" / "logs"
@@ -48,10 +49,6 @@ class Run:
     cells: list[Cell] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     ended: str = "the program ended well"  # why a cell may be missing
-
-    @property
-    def good(self) -> bool:
-        return not self.problems and all(cell.ok for cell in self.cells)
 
 
 def main(
@@ -76,8 +73,9 @@ def main(
         for found, wrong in run_all(progress, chosen, expected):
             verdicts += found
             problems += wrong
-    write(options.output, [verdict.cell for verdict in verdicts])
-    write_page(options.output.with_suffix(".html"), list(chosen), verdicts, problems)
+    made = provenance()
+    write(options.output, [verdict.cell for verdict in verdicts], made)
+    write_page(options.output.with_suffix(".html"), list(chosen), verdicts, problems, made)
     return report(list(chosen), verdicts, problems, options)
 
 
@@ -146,14 +144,17 @@ def run_language(
         step = "abi" if key.struct else "peers" if key.peer else "cases"
         if key.is_device:
             step = "devices"
+        if key.is_corpus:
+            step = "corpus"
         return f"{step}: {runs[step].ended}" if step in runs else f"{step}: no command"
 
     cells = [cell for one in runs.values() for cell in one.cells]
-    good = all(one.good for one in runs.values())
+    unplayed = {key for key in due if key.direction in language.not_played}
+    found = judge(cells, due, why_missing, limited_cells(name), excused(due) | unplayed)
+    problems = [f"{name}: {step}: {text}" for step, one in runs.items() for text in one.problems]
+    good = not problems and not any(verdict.failed for verdict in found)
     seconds = f"{len(cells)} cells, {time.monotonic() - began:.0f} s"
     progress.line(f"roundtrip: {name:8} {'ok' if good else 'FAILED'} ({seconds})")
-    problems = [f"{name}: {step}: {text}" for step, one in runs.items() for text in one.problems]
-    found = judge(cells, due, why_missing, limited_cells(name), excused(due))
     return found + not_due, problems
 
 
@@ -259,12 +260,15 @@ def _shown(path: Path) -> Path:
 # --- Reporting -----------------------------------------------------------------------------------
 
 
-def write(path: Path, cells: Sequence[Cell]) -> None:
-    """Replaces the file atomically."""
+def write(path: Path, cells: Sequence[Cell], made: Provenance) -> None:
+    """Replaces the file atomically. A cell has a line of its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     lines = ",\n".join(json.dumps(cell.as_json()) for cell in cells)
-    temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    head = "".join(
+        f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in vars(made).items()
+    )
+    temporary.write_text(f'{{\n{head}"cells": [\n{lines}\n]\n}}\n', encoding="utf-8")
     os.replace(temporary, path)
 
 
@@ -287,10 +291,7 @@ def report(
         if more := len(failed) - len(shown):
             shown.append(f"... and {more} more, in {page}")
         print("Failures:", *shown, "", sep="\n  ")
-    right = sum(verdict.passed for verdict in verdicts)
-    absent_cells = sum(not verdict.passed and not verdict.failed for verdict in verdicts)
-    but = f", {absent_cells} are absent for now" if absent_cells else ""
-    print(f"{right} of {len(verdicts)} cells are right{but}")
+    print(headline(verdicts))
     print(f"open {page} to look at each; {_shown(options.output)} has them as data")
     return 1 if failed else 0
 

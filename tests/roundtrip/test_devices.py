@@ -54,14 +54,14 @@ def test_all_right(with_devices: Runner) -> None:
     assert "devices (array, array_control)" in result.out
     assert "device opencl: 4 real, 12 asserted" in result.out
     assert "device cuda: 4 stand-in, 12 asserted" in result.out
-    assert "14 of 14 cells are right\n" in result.out
+    assert "14 of 14 cells are right: 10 real, 4 on a stand-in; 0 absent\n" in result.out
 
 
 def test_a_language_without_them(with_devices: Runner) -> None:
     result = with_devices(fake(**GOOD))
     assert result.code == 0
     assert result.letters().endswith("/__/__")
-    assert "6 of 14 cells are right, 8 are absent for now" in result.out
+    assert "6 of 14 cells are right: 6 real, 0 on a stand-in; 8 absent" in result.out
     cell = result.cell(DEVICES[0])
     assert (cell["status"], cell["reason"], cell["ok"]) == ("absent", devices.NOT_YET, False)
 

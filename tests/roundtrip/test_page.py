@@ -16,9 +16,11 @@ import pytest
 
 from cells import Cell, case_key, device_key, struct_key
 from page import STATES, write_page
+from provenance import Provenance
 from verdicts import LEGEND, Verdict
 
 LANGUAGES = ("bow", "quiver")
+MADE = Provenance("2026-01-02T03:04:05Z", "0f5e-dirty", "Linux, x86_64, a <fast> processor")
 # A text that would end the element that the data is in, and one that would be markup.
 NASTY = "expected 1, got </script><script>document.title='taken'</script><b>&amp;"
 
@@ -49,7 +51,7 @@ def verdicts() -> list[Verdict]:
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     path = tmp_path / "roundtrip.html"
-    write_page(path, LANGUAGES, verdicts(), [f"quiver: abi: {NASTY}"])
+    write_page(path, LANGUAGES, verdicts(), [f"quiver: abi: {NASTY}"], MADE)
     return path
 
 
@@ -59,6 +61,11 @@ def test_every_letter_has_one_state() -> None:
 
 def test_it_needs_no_other_file(page: Path) -> None:
     assert re.findall(r"""(?:src|href)=|url\(|@import|https?:""", page.read_text("utf-8")) == []
+
+
+def test_it_says_when_and_where_it_was_made(page: Path) -> None:
+    text = "2026-01-02T03:04:05Z, commit 0f5e-dirty, Linux, x86_64, a &lt;fast&gt; processor"
+    assert text in page.read_text("utf-8")
 
 
 def test_what_is_wrong_is_marked_in_the_summary(page: Path) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
-from cells import Cell, Key
+from cells import NOT_SUPPORTED, Cell, Key
 
 # One letter per verdict, and what it says.
 LEGEND = {
@@ -15,6 +15,7 @@ LEGEND = {
     "-": "the peer cannot, and says so",
     "n": "not here: another vendor's GPU is",
     "_": "not yet",
+    "x": "not supported",
     "F": "failed",
     "A": "absent",
     "M": "missing",
@@ -25,7 +26,8 @@ LEGEND = {
 }
 PASSED = ".s-"
 ABSENT = "n_"  # no failure, and not right either
-WORST_FIRST = "FDU0RMA_n-s."
+UNSUPPORTED = "x"  # likewise
+WORST_FIRST = "FDU0RMA_nx-s."
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        return not self.passed and self.letter not in ABSENT
+        return self.letter not in PASSED + ABSENT + UNSUPPORTED
 
 
 def judge(
@@ -52,7 +54,7 @@ def judge(
     """One verdict per cell, the expected ones first and in their order.
 
     `limits`: the cells that are absent because a peer cannot do more. `excused`: those that may be
-    absent, with a reason.
+    absent or not supported, with a reason.
     """
     found: dict[Key, Cell] = {}
     times: Counter[Key] = Counter()
@@ -81,13 +83,13 @@ def _missing(key: Key, reason: str) -> Verdict:
 def _judge_one(cell: Cell, times: int, is_limit: bool, is_excused: bool) -> Verdict:
     if times > 1:
         return _wrong("D", cell, f"reported {times} times")
-    if cell.status == "absent":
+    if cell.status in {"absent", NOT_SUPPORTED}:
         return _judge_absent(cell, is_limit, is_excused)
     if not cell.ok:
         return _wrong("F", cell, "failed without a reason" if not cell.reason else "")
     if cell.asserted == 0:
         return _wrong("0", cell, "asserted nothing")
-    if cell.key.case and cell.releases == 0:
+    if cell.key.case and cell.releases == 0 and not cell.key.is_corpus:
         return _wrong("R", cell, "no release callback of the language ran")
     return Verdict(cell, "s" if cell.status == "stand-in" else ".")
 
@@ -96,8 +98,8 @@ def _judge_absent(cell: Cell, is_limit: bool, is_excused: bool) -> Verdict:
     if is_limit and cell.ok and cell.reason and cell.asserted:
         return Verdict(cell, "-")
     if is_excused and cell.reason:
-        return Verdict(cell, "n")
-    return _wrong("A", cell, "absent without a reason" if not cell.reason else "")
+        return Verdict(cell, "x" if cell.status == NOT_SUPPORTED else "n")
+    return _wrong("A", cell, f"{cell.status} without a reason" if not cell.reason else "")
 
 
 def _wrong(letter: str, cell: Cell, reason: str) -> Verdict:
