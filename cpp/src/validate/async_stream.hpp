@@ -57,7 +57,7 @@ struct Task : Record {
   std::int64_t index = 0;
   ArrowAsyncTask inner{};
   ArrowAsyncTask shown{};
-  Filled<ArrowDeviceArray> array;
+  Filled<ArrowDeviceArray, 1> array;  // extracted once
   std::atomic<bool> is_lent = true;  // on_next_task has not returned
   std::atomic<bool> is_refused = false;
 };

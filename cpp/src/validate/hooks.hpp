@@ -71,8 +71,8 @@ inline constexpr const char* kStoredAddress =
     "a struct was written to after it had been moved: expected no pointer to it";
 
 /// The place from which a struct is moved to the consumer, and where the producer must not write
-/// later.
-template <class Raw>
+/// later. Two places: the last struct stays watched while the next one is filled.
+template <class Raw, std::size_t kPlaces = 2>
 struct Filled {
   /// Calls the producer. A consumer that passes NULL is passed on.
   template <class Fill>
@@ -80,7 +80,7 @@ struct Filled {
     if (out == nullptr || !record.log->has(FLETCHING_STRESS_MOVE)) return call(out);
     check(record, path);
     Place<Raw>& place = places[at];
-    at = 1 - at;
+    at = (at + 1) % kPlaces;
     place.raw = *out;
     const int code = call(&place.raw);
     *out = place.raw;
@@ -96,7 +96,7 @@ struct Filled {
     }
   }
 
-  std::array<Place<Raw>, 2> places;
+  std::array<Place<Raw>, kPlaces> places;
   std::size_t at = 0;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules of ArrowArray and ArrowDeviceArray.
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "structs.hpp"
@@ -116,6 +118,75 @@ TEST(Children, DeviceArrayMembersOwnedByProducer) {
     return code;
   };
   finds(subject, "array.good-children", "expected the values 1, 2, 3");
+}
+
+// --- Producer rules: the content of buffers ---
+
+/// Replaces one of the values of a buffer, in a copy.
+template <class Value, int kBuffer, int kCount, int kAt, Value kTo>
+void set(ArrowArray& array) {
+  static std::array<Value, kCount> values;
+  static std::array<const void*, 5> buffers;
+  std::copy_n(static_cast<const Value*>(array.buffers[kBuffer]), kCount, values.begin());
+  values[kAt] = kTo;
+  std::copy_n(array.buffers, array.n_buffers, buffers.begin());
+  buffers[kBuffer] = values.data();
+  array.buffers = buffers.data();
+}
+
+template <class Value, int kBuffer, int kCount, int kAt, Value kTo>
+FletchingSubject sets() {
+  return arrays_with([](ArrowSchema&, ArrowDeviceArray& out) {
+    set<Value, kBuffer, kCount, kAt, kTo>(out.array);
+  });
+}
+
+/// The same in the first child, the run ends.
+template <int kCount, int kAt, std::int16_t kTo>
+FletchingSubject sets_run_end() {
+  return arrays_with([](ArrowSchema&, ArrowDeviceArray& out) {
+    static ArrowArray ends;
+    static std::array<ArrowArray*, 2> children;
+    ends = *out.array.children[0];
+    set<std::int16_t, 1, kCount, kAt, kTo>(ends);
+    children = {&ends, out.array.children[1]};
+    out.array.children = children.data();
+  });
+}
+
+TEST(Arrays, LayoutOffsetsMonotone) {
+  finds(sets<std::int32_t, 1, 3, 2, 1>(), "offsets.binary-descending-good");
+}
+TEST(Arrays, LayoutOffsetsInRange) {
+  finds(sets<std::int32_t, 1, 3, 0, -1>(), "offsets.binary-negative-good");
+}
+TEST(Arrays, LayoutListViewInRange) {
+  finds(sets<std::int32_t, 1, 2, 1, -1>(), "list-view.offset-negative-good");
+}
+TEST(Arrays, LayoutUtf8) { finds(sets<std::uint8_t, 2, 9, 0, 0xFF>(), "utf8.whole"); }
+TEST(Arrays, LayoutViewLength) {
+  finds(sets<std::int32_t, 1, 4, 0, -1>(), "utf8-view.length-negative-good");
+}
+TEST(Arrays, LayoutViewPadding) {
+  finds(sets<std::int32_t, 1, 4, 0, 11>(), "utf8-view.padding-good");
+}
+TEST(Arrays, LayoutViewInRange) {
+  finds(sets<std::int32_t, 1, 4, 2, 2>(), "utf8-view.index-too-large-good");
+}
+TEST(Arrays, LayoutViewPrefix) { finds(sets<std::int32_t, 1, 4, 1, 0>(), "utf8-view.prefix-good"); }
+TEST(Arrays, LayoutRunEndsAscending) { finds(sets_run_end<2, 0, 0>(), "run-ends-16.zero-good"); }
+TEST(Arrays, LayoutRunEndsCover) { finds(sets_run_end<2, 1, 2>(), "run-ends-16.short-good"); }
+TEST(Arrays, LayoutUnionTypeIds) {
+  finds(sets<std::int8_t, 0, 2, 1, 6>(), "sparse-union.id-between-good");
+}
+TEST(Arrays, LayoutUnionOffsetsInRange) {
+  finds(sets<std::int32_t, 1, 2, 1, 2>(), "dense-union.offset-beyond-good");
+}
+TEST(Arrays, LayoutUnionOffsetsAscending) {
+  finds(sets<std::int8_t, 0, 2, 1, 5>(), "dense-union.offsets-descending-good");
+}
+TEST(Arrays, LayoutDictionaryIndicesInRange) {
+  finds(sets<std::int8_t, 1, 2, 1, 2>(), "dictionary-int8.index-too-large-good");
 }
 
 // --- Producer rules: release ---

@@ -298,17 +298,5 @@ TEST(Receivers, AsyncProducerPrivateDataUntouched) {
   finds(receives<Fault>(), "producer.good");
 }
 
-/// The producer of the stream before.
-TEST(Receivers, AsyncProducerOutlivesHandler) {
-  struct Fault : Relay {
-    void open() override {
-      static Relay* last = nullptr;
-      if (last != nullptr) last->Relay::request(1);
-      last = this;
-    }
-  };
-  finds(receives<Fault>(), "producer.good");
-}
-
 }  // namespace
 }  // namespace fletching::conformance

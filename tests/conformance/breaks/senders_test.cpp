@@ -484,6 +484,19 @@ TEST(Senders, AsyncProducerOneDeviceType) {
   finds(sends<Fault>(), "handler.good");
 }
 
+/// Imitates an object that was freed with the first batch: the calls of later requests go nowhere.
+TEST(Senders, AsyncProducerOutlivesHandler) {
+  struct Fault : Relay {
+    int on_next_task(ArrowAsyncTask* task, const char* metadata) override {
+      const int code = Relay::on_next_task(task, metadata);
+      shown.request = [](ArrowAsyncProducer* /*self*/, std::int64_t /*n*/) {};
+      shown.cancel = [](ArrowAsyncProducer* /*self*/) {};
+      return code;
+    }
+  };
+  finds(sends<Fault>(), "handler.good", "not released: 1 handlers");
+}
+
 TEST(Senders, AsyncProducerMetadataEncoding) {
   struct Fault : Relay {
     void show() override { shown.additional_metadata = kBadMetadata; }
