@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
-.PHONY: help setup generate build roundtrip mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
+.PHONY: help setup generate build roundtrip rule-cases mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
 .PHONY: gpu-programs bench-gpu bench-compile docs test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 .PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
@@ -28,6 +28,9 @@ roundtrip: ## data through every language and back; V=1 prints all, build/roundt
 	@tools/setup --roundtrip
 	@tools/build --roundtrip || true
 	@$(PYTHON) tests/roundtrip/roundtrip.py $(if $(V),--matrix)
+
+rule-cases: ## the cases of each rule, as a table; fails if one is missing
+	@$(PYTHON) tools/rule_cases.py
 
 test: setup ## every test of every language, keeps going, one verdict line per language
 	@$(PYTHON) tools/suite.py

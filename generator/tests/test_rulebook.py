@@ -85,6 +85,12 @@ SPOILED = {
         "    check: compile\n    reason: too hard\n",
         r"rules\[0\]\.check: 'not_checkable' and 'reason' belong together",
     ),
+    "reason for no case of a rule that needs none": (
+        RULES,
+        "    check: compile\n",
+        "    check: compile\n    no_case: too hard\n",
+        r"rules\[0\]\.no_case: 'no_case' is for a check 'validator' or 'test', not 'compile'",
+    ),
     "stricter warning": (
         RULES,
         f"{FIRST}    party: library\n    severity: error\n",

@@ -30,6 +30,7 @@ class Rule:
     ]  # validator: at run time
     about: str | None = None  # "ArrowDeviceArray.reserved": a name of the spec
     reason: str | None = None  # why it cannot be checked
+    no_case: str | None = None  # of a check "validator" or "test": why no case breaks it
     stricter: str | None = None  # why it is an error although the text says "should" or "may"
     lenient: str | None = None  # why it is a warning although the text says "must"
     errata: tuple[str, ...] = ()  # ("reserved-not-zeroed",)
@@ -197,6 +198,9 @@ def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> It
     if (rule.check == "not_checkable") != (rule.reason is not None):
         problem = "'not_checkable' and 'reason' belong together"
         yield document.mistake([*keys, "check"], problem, "write both or neither")
+    if rule.no_case is not None and rule.check not in {"validator", "test"}:
+        problem = f"'no_case' is for a check 'validator' or 'test', not '{rule.check}'"
+        yield document.mistake([*keys, "no_case"], problem, "remove it")
     if rule.stricter is not None and rule.severity != "error":
         problem = "a warning is not stricter than the text"
         yield document.mistake([*keys, "stricter"], problem, "remove it")
