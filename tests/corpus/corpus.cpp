@@ -1,6 +1,7 @@
 // Builds the cases in memory, and keeps the account of their releases.
 #include "corpus.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <climits>
@@ -127,10 +128,19 @@ struct Memory {
   std::deque<std::vector<const void*>> buffers;
   std::deque<std::vector<ArrowSchema*>> schema_lists;
   std::deque<std::vector<ArrowArray*>> array_lists;
+  std::deque<std::pair<const void*, std::string>> originals;  // of texts and buffers
 
   const char* text(std::string text) {
     texts.push_back(std::move(text));
+    originals.emplace_back(texts.back().c_str(), texts.back());
     return texts.back().c_str();
+  }
+
+  [[nodiscard]] bool is_unchanged() const {
+    return std::ranges::all_of(originals, [](const auto& original) {
+      const auto& [block, bytes] = original;
+      return std::memcmp(block, bytes.data(), bytes.size()) == 0;
+    });
   }
 
   /// Zeros, aligned to 64 bytes, with nothing behind them. Large ones cost address space only.
@@ -148,7 +158,9 @@ struct Memory {
 
   const void* copy(const void* bytes, size_t size) {
     char* block = zeros(size);
-    if (size != 0) std::memcpy(block, bytes, size);
+    if (size == 0) return block;
+    std::memcpy(block, bytes, size);
+    originals.emplace_back(block, std::string(block, size));
     return block;
   }
 };
@@ -219,15 +231,20 @@ void release_all(const std::vector<Raw*>& below) {
   }
 }
 
-/// Reports any change by the consumer, except to `release`. Overwrites the released struct, so that
+/// Reports any change by the consumer, except to `release`, in the struct, a text or a buffer.
+/// Overwrites the released struct, so that
 /// a later read is detected.
 template <class Raw>
-void end(Raw* raw, Raw given, bool forgets) {
+void end(Raw* raw, Raw given, const Memory& memory, bool forgets) {
   const auto release = raw->release;
   given.release = release;
   if (std::memcmp(raw, &given, sizeof given) != 0) {
     const std::lock_guard lock(account().mutex);
     account().note("a struct was changed by the consumer");
+  }
+  if (!memory.is_unchanged()) {
+    const std::lock_guard lock(account().mutex);
+    account().note("what a struct points to was changed by the consumer");
   }
   std::memset(static_cast<void*>(raw), 0xA5, sizeof *raw);
   raw->private_data = given.private_data;
@@ -237,13 +254,13 @@ void end(Raw* raw, Raw given, bool forgets) {
 void release_schema(ArrowSchema* schema) {
   const Live closed = close(schema->private_data, "ArrowSchema.release");
   release_all(closed.schemas);
-  if (closed.memory != nullptr) end(schema, closed.schema_given, closed.forgets);
+  if (closed.memory != nullptr) end(schema, closed.schema_given, *closed.memory, closed.forgets);
 }
 
 void release_array(ArrowArray* array) {
   const Live closed = close(array->private_data, "ArrowArray.release");
   release_all(closed.arrays);
-  if (closed.memory != nullptr) end(array, closed.array_given, closed.forgets);
+  if (closed.memory != nullptr) end(array, closed.array_given, *closed.memory, closed.forgets);
 }
 
 void release_stream(ArrowArrayStream* stream) {

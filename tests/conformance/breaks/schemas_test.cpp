@@ -155,13 +155,22 @@ TEST(Schemas, SchemaPrivateDataUntouched) {
         "spelling.int32", "called twice, or on a struct that was changed");
 }
 
+/// Replaces a text, and imitates the reuse of one that was freed.
 TEST(Schemas, ReleaseConsumerFreesNothing) {
   finds(takes_schemas_with([](ArrowSchema& in) {
           static const std::string name(in.name);
           in.name = name.c_str();
           return 0;
         }),
-        "spelling.int32", "changed by the consumer");
+        "spelling.int32", "a struct was changed by the consumer");
+  finds(schemas_with([](ArrowSchema& out) {
+          out.release = [](ArrowSchema* self) {
+            *const_cast<char*>(self->format) = '#';
+            release_inner(self);
+            self->release = nullptr;
+          };
+        }),
+        "spelling.int32", "what a struct points to was changed by the consumer");
 }
 
 TEST(Schemas, ReleaseOnce) {

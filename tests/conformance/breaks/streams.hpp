@@ -93,16 +93,19 @@ FletchingSubject reads_device_streams_with(Plant /*plant*/) {
   return subject;
 }
 
-/// The case finds the fault in the kind of stream that the test is named after.
+inline bool is_of_device_streams() {
+  return name_of_test().starts_with("Device") || group_of_test() == "device-streams";
+}
+
+/// The case finds the fault in the kind of stream that the test or its group is named after.
 template <class Plant>
 void finds_in_output(const char* case_name, Plant plant, const std::string& what = "") {
-  const bool is_device = name_of_test().starts_with("Device");
-  finds(is_device ? device_streams_with(plant) : streams_with(plant), case_name, what);
+  finds(is_of_device_streams() ? device_streams_with(plant) : streams_with(plant), case_name, what);
 }
 template <class Plant>
 void finds_in_reader(const char* case_name, Plant plant, const std::string& what = "") {
-  const bool is_device = name_of_test().starts_with("Device");
-  finds(is_device ? reads_device_streams_with(plant) : reads_streams_with(plant), case_name, what);
+  finds(is_of_device_streams() ? reads_device_streams_with(plant) : reads_streams_with(plant),
+        case_name, what);
 }
 
 }  // namespace fletching::conformance

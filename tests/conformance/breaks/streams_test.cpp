@@ -220,24 +220,34 @@ void reads_the_text_after_success() {
 TEST(Streams, StreamGetLastErrorOnlyAfterError) { reads_the_text_after_success(); }
 TEST(DeviceStreams, DeviceStreamGetLastErrorOnlyAfterError) { reads_the_text_after_success(); }
 
-TEST(Streams, StreamErrnoRead) {
-  finds(reads_streams_with([](ArrowArrayStream& stream) {
-          stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
-            if (next_of(self, out) != 0) *out = {};
-            return 0;
-          };
-        }),
-        "stream.next-fails", "expected errno 5, got success");
+void reads_no_code() {
+  finds_in_reader(
+      "stream.next-fails",
+      [](auto& stream) {
+        using Stream = StreamOf<decltype(stream)>;
+        stream.get_next = [](Stream* self, BatchOf<Stream>* out) {
+          if (next_of(self, out) != 0) *out = {};
+          return 0;
+        };
+      },
+      "expected errno 5, got success");
 }
+TEST(Streams, StreamErrnoRead) { reads_no_code(); }
+TEST(DeviceStreams, StreamErrnoRead) { reads_no_code(); }
 
-TEST(Streams, StreamErrnoRecognized) {
-  finds(reads_streams_with([](ArrowArrayStream& stream) {
-          stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
-            return next_of(self, out) == 0 ? 0 : EIO;
-          };
-        }),
-        "stream.next-partial", "expected errno 12, got errno 5");
+void takes_every_code_for_one() {
+  finds_in_reader(
+      "stream.next-partial",
+      [](auto& stream) {
+        using Stream = StreamOf<decltype(stream)>;
+        stream.get_next = [](Stream* self, BatchOf<Stream>* out) {
+          return next_of(self, out) == 0 ? 0 : EIO;
+        };
+      },
+      "expected errno 12, got errno 5");
 }
+TEST(Streams, StreamErrnoRecognized) { takes_every_code_for_one(); }
+TEST(DeviceStreams, StreamErrnoRecognized) { takes_every_code_for_one(); }
 
 // Imitates a kept pointer to memory that the producer has reused.
 void keeps_the_text() {
