@@ -1,4 +1,4 @@
-// Cells: what a test did, for build/roundtrip.json (tests/roundtrip/README.md).
+// Writes the cells of the structs for build/roundtrip.json (tests/roundtrip/README.md).
 #ifndef FLETCHING_TESTS_CELLS_HPP
 #define FLETCHING_TESTS_CELLS_HPP
 

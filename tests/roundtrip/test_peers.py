@@ -36,7 +36,7 @@ CELLS = [(peer, d, case) for peer in peers.PEERS for d in peers.DIRECTIONS for c
 
 
 class Wrapped(Transit):
-    """The way through Python; `after` changes what it exported."""
+    """The way through Python; `after` changes the result."""
 
     def __init__(self) -> None:
         super().__init__(load_subject(""))

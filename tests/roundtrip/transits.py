@@ -54,7 +54,7 @@ class Transit:
 
 
 class _Given:
-    """The former members of a struct that the language was given. What it points to stays."""
+    """Keeps the former members of a given struct, and counts its release."""
 
     def __init__(self, transit: Transit, struct: abi.ArrowSchema | abi.ArrowArray) -> None:
         self._transit = transit
@@ -67,8 +67,8 @@ class _Given:
 
 
 def load_transit(column: str) -> Transit:
-    """The way through the library, or through what the `load(column)` of the Python file in
-    language.toml returns: the address of a table.
+    """The way through a column: by the library of subjects, or by the table whose address the
+    function `load(column)` of the Python file in language.toml returns.
 
     Raises OSError when something is not there.
     """

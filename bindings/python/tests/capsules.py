@@ -69,7 +69,7 @@ class Given:
 
 
 class GivenStructs:
-    """An object with one protocol. At the end of a block it releases what was not consumed."""
+    """An object with one protocol. At the end of a block it releases the rest."""
 
     def __init__(self, method: str, *structs: Any) -> None:
         self._structs = structs

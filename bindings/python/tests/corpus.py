@@ -41,7 +41,7 @@ class Case(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """What a refused case breaks; empty when it does not name one."""
+        """The rule that a refused case breaks; empty if the case names none."""
         return str((_text(self.number, b"rule") or b"").decode())
 
     @property

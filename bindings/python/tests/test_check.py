@@ -15,7 +15,7 @@ from fletching._finding import Finding
 
 
 def imported(case: Case) -> DeviceArray | None:
-    """None for what the import refuses already."""
+    """The array; None if the import refuses it."""
     with GivenStructs("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
         try:
             return DeviceArray.from_arrow(given)

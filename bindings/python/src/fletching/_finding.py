@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with an array."""
+"""A finding of `check`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class Finding(NamedTuple):
     """A broken rule: docs/reference/rules has all of them."""
 
     rule: str
-    """Its id, "array.n-buffers-of-type"; "limit.depth" and "limit.structs" for what Fletching does
-    not read."""
+    """Its id, "array.n-buffers-of-type"; "limit.depth" and "limit.structs" for arrays that
+    Fletching does not read."""
     path: str
     """The struct, "array.children[2].dictionary"."""
     message: str
-    """What was expected, and what was found."""
+    """The expected and the actual value."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message} [{self.rule}]"

@@ -17,8 +17,8 @@ public final class Program {
   private Program() {}
 
   /**
-   * Plays the groups, which write the cells (tests/roundtrip/README.md). Exit codes: 0 nothing is
-   * wrong, 1 something is.
+   * Plays the groups. The suite writes the cells (tests/roundtrip/README.md). Exit codes: 0 nothing
+   * is wrong, 1 something is.
    */
   public static void main(String[] groups) {
     int wrong = 0;

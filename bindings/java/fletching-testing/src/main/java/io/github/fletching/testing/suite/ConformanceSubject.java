@@ -65,7 +65,7 @@ public final class ConformanceSubject {
 
   private ConformanceSubject() {}
 
-  /** The one that hands out views and sends iterators. */
+  /** Hands out views and sends iterators. */
   public static Subject views() {
     return views("java");
   }
