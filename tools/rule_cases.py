@@ -99,7 +99,7 @@ def sources(root: Path) -> Sequence[Cases]:
 
 
 def rows(rules: Sequence[Rule], found: Sequence[Cases]) -> Iterator[tuple[Rule, str, str]]:
-    """The rule, and its two cases, empty if there are none."""
+    """Each rule with its two cases, which are empty if it has none."""
     for rule in rules:
         if rule.check in {"validator", "test"}:
             own = [cases[letters(rule.id)] for cases in found if letters(rule.id) in cases]

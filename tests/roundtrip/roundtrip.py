@@ -261,7 +261,7 @@ def _shown(path: Path) -> Path:
 
 
 def write(path: Path, cells: Sequence[Cell], made: Provenance) -> None:
-    """Replaces the file atomically. A cell has a line of its own."""
+    """Replaces the file atomically. Writes one cell per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     lines = ",\n".join(json.dumps(cell.as_json()) for cell in cells)

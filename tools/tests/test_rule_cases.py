@@ -1,4 +1,4 @@
-"""Every rule has a case that breaks it and one that just keeps it, or a reason."""
+"""Every rule has a breaking case and a valid one, or a reason."""
 
 from __future__ import annotations
 

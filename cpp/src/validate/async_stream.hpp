@@ -58,7 +58,7 @@ struct Task : Record {
   ArrowAsyncTask inner{};
   ArrowAsyncTask shown{};
   Filled<ArrowDeviceArray, 1> array;  // extracted once
-  std::atomic<bool> is_lent = true;  // on_next_task has not returned
+  std::atomic<bool> is_lent = true;   // on_next_task has not returned
   std::atomic<bool> is_refused = false;
 };
 

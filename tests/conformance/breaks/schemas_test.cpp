@@ -155,7 +155,7 @@ TEST(Schemas, SchemaPrivateDataUntouched) {
         "spelling.int32", "called twice, or on a struct that was changed");
 }
 
-/// Replaces a text, and imitates the reuse of one that was freed.
+/// Replaces a text, and imitates a freed text whose memory is reused.
 TEST(Schemas, ReleaseConsumerFreesNothing) {
   finds(takes_schemas_with([](ArrowSchema& in) {
           static const std::string name(in.name);
