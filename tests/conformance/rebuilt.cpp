@@ -78,8 +78,8 @@ std::unique_ptr<Tree<ArrowArray>> copy(const ArrowArray& raw, const Tree<ArrowSc
     const auto* const sizes = static_cast<const std::int64_t*>(tree->buffers.back());
     tree->sizes.assign(sizes, sizes + raw.n_buffers - kFixedViewBuffers);
   }
-  const bool has_bitmap = !schema.format.starts_with("+u") && !tree->buffers.empty();
-  if (has_bitmap && tree->buffers[0] != nullptr) tree->has_nulls = has_nulls(raw);
+  tree->has_bitmap = !schema.format.starts_with("+u") && !tree->buffers.empty();
+  if (tree->has_bitmap && tree->buffers[0] != nullptr) tree->has_nulls = has_nulls(raw);
   copy_below(raw, tree.get(), [&](const ArrowArray& child, std::size_t i) {
     return copy(child, *schema.children.at(i));
   });
@@ -121,9 +121,11 @@ void restore(const Tree<ArrowArray>& original, Tree<ArrowArray>& result) {
   const std::size_t count = std::min(original.buffers.size(), result.buffers.size());
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_sizes = original.is_view && i + 1 == count;
-    const bool is_left_out = i == 0 && result.buffers[0] == nullptr && !original.has_nulls;
-    if (original.buffers[i] == nullptr || has_no_rows || is_left_out ||
-        (is_sizes && original.sizes == result.sizes)) {
+    const bool is_left_out = original.buffers[i] == nullptr || result.buffers[i] == nullptr;
+    const bool is_bitmap = i == 0 && original.has_bitmap;
+    if (has_no_rows || (is_sizes && original.sizes == result.sizes) ||
+        (is_bitmap ? is_left_out && !original.has_nulls && !result.has_nulls
+                   : original.buffers[i] == nullptr)) {
       result.buffers[i] = original.buffers[i];
     }
   }

@@ -23,8 +23,9 @@ struct Tree {
   std::unique_ptr<Tree> dictionary;
   std::string format;                // of a schema
   std::string metadata;              // of a schema, as it is encoded
-  bool has_nulls = true;             // by the validity bitmap of an array
   std::vector<const void*> buffers;  // of an array
+  bool has_bitmap = false;           // the first buffer is a validity bitmap
+  bool has_nulls = false;            // in that bitmap
   bool is_view = false;              // the last buffer has the sizes of the variadic ones
   std::vector<std::int64_t> sizes;
 };

@@ -3,8 +3,10 @@
 // Subjects with one fault each. The suite finds each fault in a case that shows it.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -445,6 +447,15 @@ TEST(Conformance, FindsWhatARebuiltArrayHasLost) {
   for (const char* name : {"nulls", "int32", "decimal128_bits"}) {
     EXPECT_EQ(run(subject, "catalogue-arrays", name).size(), 1U) << name;
   }
+}
+
+TEST(Conformance, FindsNullsThatARebuiltArrayHasAdded) {
+  const FletchingSubject subject = rebuilding([](ArrowSchema& /*schema*/, ArrowArray& array) {
+    static constexpr std::array<std::uint8_t, 1> kFirstIsNull{0xFE};
+    array.buffers[0] = kFirstIsNull.data();
+    array.null_count = 1;
+  });
+  EXPECT_EQ(run(subject, "catalogue-arrays", "int32").size(), 1U);
 }
 
 TEST(Conformance, SaysWhatASubjectDoesNotHave) {
