@@ -178,29 +178,38 @@ func (s *stream[S, B]) next(batch *owner[B]) error {
 var errLeft error = NewError(syscall.EIO, "stream: a call ended by runtime.Goexit: expected a return", nil)
 
 // call runs a callback of the stream, unless it is dead. An error of the body is its death.
-func (s *stream[S, B]) call(body func(raw *S) error) (err error) {
+func (s *stream[S, B]) call(body func(raw *S) error) error {
+	return s.lend("stream", func(raw *S) (err error) {
+		if s.failure != nil {
+			return s.failure
+		}
+		err = errLeft
+		defer func() {
+			if err != io.EOF {
+				s.failure = err
+			}
+		}()
+		err = body(raw)
+		return err
+	})
+}
+
+// lend takes the slot out while the body runs.
+func (s *stream[S, B]) lend(operation string, body func(raw *S) error) error {
 	slot := s.leave()
 	if slot == nil && s.open.Load() {
-		return NewError(syscall.EBUSY, "stream: in use: expected one call at a time", nil)
+		return NewError(syscall.EBUSY, operation+": in use: expected one call at a time", nil)
 	}
 	if slot == nil {
-		return closed("stream")
+		return closed(operation)
 	}
 	defer func() {
-		if err != io.EOF {
-			s.failure = err
-		}
 		s.slot.Store(slot)
 		if !s.open.Load() {
 			s.owner.Close()
 		}
 	}()
-	if s.failure != nil {
-		return s.failure
-	}
-	err = errLeft
-	err = body(slot.raw)
-	return err
+	return body(slot.raw)
 }
 
 // pull lets a callback fill an owner. Of a call that failed nothing is ours to release.

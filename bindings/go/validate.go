@@ -133,7 +133,7 @@ func (f Findings) Take() []Finding {
 // it on. The findings also come from schemas and batches that outlive the stream, so that their list, some
 // bytes, is never freed.
 //
-// Errors: as for Array.Check. An error leaves the stream unchanged.
+// Errors: as for Array.Check; EBUSY during another call. An error leaves the stream unchanged.
 func (s *ArrayStream) Validate(level ValidationLevel) (Findings, error) {
 	return validate(&s.stream, func(raw *abi.ArrowArrayStream, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
 		stream := (*C.struct_ArrowArrayStream)(unsafe.Pointer(raw))
@@ -150,18 +150,18 @@ func (s *DeviceArrayStream) Validate(level ValidationLevel) (Findings, error) {
 }
 
 func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFindings, *C.struct_FletchingMessage) C.int) (Findings, error) {
-	if s.IsReleased() {
-		return Findings{}, closed("validate")
-	}
-	defer runtime.KeepAlive(s)
 	findings, err := newFindings()
 	if err != nil {
 		return Findings{}, err
 	}
-	var message C.struct_FletchingMessage
-	if code := call(s.get(), findings.list, &message); code != 0 {
+	err = s.lend("validate", func(raw *S) error {
+		var message C.struct_FletchingMessage
+		code := call(raw, findings.list, &message)
+		return validationError(code, &message)
+	})
+	if err != nil {
 		C.free(unsafe.Pointer(findings.list))
-		return Findings{}, validationError(code, &message)
+		return Findings{}, err
 	}
 	return findings, nil
 }

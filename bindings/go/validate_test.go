@@ -6,6 +6,7 @@ package fletching_test
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -145,6 +146,21 @@ func TestValidateStreamsOnSeveralGoroutines(t *testing.T) {
 		}()
 	}
 	group.Wait()
+}
+
+func TestValidateStreamDuringACallIsAnError(t *testing.T) {
+	openFletching(t)
+	var stream *fletching.ArrayStream
+	stream = must(fletching.NewArrayStream(schemaOf("i"), func(func(*fletching.Array, error) bool) {
+		_, err := stream.Validate(fletching.ValidateShape)
+		expectErrno(t, err, syscall.EBUSY)
+		stream.Close()
+	}))
+	if _, err := stream.Next(); err != io.EOF {
+		t.Error(err)
+	}
+	_, err := stream.Validate(fletching.ValidateShape)
+	expectErrno(t, err, syscall.EINVAL)
 }
 
 func TestReportLiveCountsABatchOfTheCaller(t *testing.T) {
