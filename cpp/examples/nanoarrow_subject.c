@@ -109,7 +109,8 @@ FLETCHING_CONFORMANCE_EXPORT const struct FletchingSubject* FletchingConformance
       .size = sizeof(struct FletchingSubject),
       .name = "nanoarrow",
       .promises = FLETCHING_SUBJECT_CHECKS_SCHEMAS | FLETCHING_SUBJECT_CHECKS_FORMATS |
-                  FLETCHING_SUBJECT_CHECKS_ARRAYS | FLETCHING_SUBJECT_CHECKS_DATA,
+                  FLETCHING_SUBJECT_CHECKS_ARRAYS | FLETCHING_SUBJECT_CHECKS_DATA |
+                  FLETCHING_SUBJECT_REBUILDS,
       .schema = schema,
       .array = array,
       .stream = stream,

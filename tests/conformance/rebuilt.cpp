@@ -132,10 +132,6 @@ void restore(const Tree<ArrowArray>& original, Tree<ArrowArray>& result) {
   each_below(original, result, [](const auto& one, auto& other) { restore(one, other); });
 }
 
-bool rebuilds(const FletchingSubject& subject) {
-  return (subject.promises & FLETCHING_SUBJECT_REBUILDS) != 0;
-}
-
 }  // namespace
 
 Original::Original(const FletchingSubject& subject, const ArrowSchema& schema) {

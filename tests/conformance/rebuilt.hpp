@@ -14,6 +14,10 @@
 
 namespace fletching::conformance {
 
+inline bool rebuilds(const FletchingSubject& subject) noexcept {
+  return (subject.promises & FLETCHING_SUBJECT_REBUILDS) != 0;
+}
+
 /// A struct and all below it, in memory of the suite, without an owner.
 template <class Raw>
 struct Tree {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "fletching/detail/message.hpp"
+#include "rebuilt.hpp"
 
 namespace fletching::conformance {
 namespace {
@@ -131,8 +132,7 @@ void Case::expect_accepted(const Answer& answer) {
 }
 
 bool Case::has_code(const Answer& answer, std::int32_t code) const {
-  const bool is_own = (run_.subject.promises & FLETCHING_SUBJECT_REBUILDS) != 0;
-  return answer.code == code || (is_own && code != 0 && answer.code > 0);
+  return answer.code == code || (rebuilds(run_.subject) && code != 0 && answer.code > 0);
 }
 
 FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {

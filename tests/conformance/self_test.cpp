@@ -449,6 +449,22 @@ TEST(Conformance, FindsWhatARebuiltArrayHasLost) {
   }
 }
 
+TEST(Conformance, LetsOnlyASubjectThatRebuildsArraysReadAhead) {
+  FletchingSubject subject = good();
+  subject.stream = [](void*, ArrowArrayStream* in, ArrowArrayStream*, FletchingMessage*) {
+    ArrowArray batch{};
+    int code = in->get_next(in, &batch);
+    while (code == 0 && batch.release != nullptr) {
+      batch.release(&batch);
+      code = in->get_next(in, &batch);
+    }
+    return code;
+  };
+  EXPECT_EQ(run(subject, "streams", "stream.error-fills-array").size(), 1U);
+  subject.promises |= FLETCHING_SUBJECT_REBUILDS;
+  EXPECT_EQ(run(subject, "streams", "stream.error-fills-array"), Wrong{});
+}
+
 TEST(Conformance, FindsNullsThatARebuiltArrayHasAdded) {
   const FletchingSubject subject = rebuilding([](ArrowSchema& /*schema*/, ArrowArray& array) {
     static constexpr std::array<std::uint8_t, 1> kFirstIsNull{0xFE};
