@@ -12,11 +12,11 @@
 
 mod library;
 
+use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 use fletching_abi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
@@ -121,14 +121,11 @@ pub fn check<R: Checked>(
     ) -> c_int;
     // SAFETY: as the header declares both functions.
     let check: Check<R> = unsafe { library::function(R::NAME) }?;
-    let findings = Mutex::new(Vec::new());
-    let add = |finding| {
-        let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.push(finding);
-    };
+    let findings = RefCell::new(Vec::new());
+    let add = |finding| findings.borrow_mut().push(finding);
     let report: Reporter = &add;
     let options = Options::new(level, &report);
-    // SAFETY: see Owner::from_raw and Level::data; the reports end with the call.
+    // SAFETY: see Owner::from_raw and Level::data; the reports come from this thread, within the call.
     run(|message| unsafe {
         check(
             schema.as_raw(),
@@ -138,9 +135,7 @@ pub fn check<R: Checked>(
             message,
         )
     })?;
-    Ok(findings
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner))
+    Ok(findings.into_inner())
 }
 
 /// Wraps a stream: the returned one validates every call, and passes it on. `report` receives each
