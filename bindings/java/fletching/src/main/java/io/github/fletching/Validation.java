@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -134,6 +135,8 @@ public final class Validation {
     } catch (Throwable refused) {
       REPORTS.remove(context);
       throw refused;
+    } finally {
+      Reference.reachabilityFence(stream);
     }
   }
 
