@@ -3,6 +3,7 @@
 //! Loads `libfletching`.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString, OsString};
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::errno::{ENOENT, ENOSYS};
@@ -85,7 +86,17 @@ fn check_layout(library: &Handle, layout: u64) -> Result<(), Error> {
     // SAFETY: as the header declares it.
     let check: Check = unsafe { find(library, c"FletchingCheckLayout") }?;
     // SAFETY: a message to write to.
-    super::run(|message| unsafe { check(layout, message) })
+    run(|message| unsafe { check(layout, message) })
+}
+
+/// Calls a function that takes a message, which a failure fills.
+pub(super) fn run(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
+    let mut message = MaybeUninit::<Message>::zeroed();
+    match call(message.as_mut_ptr()) {
+        0 => Ok(()),
+        // SAFETY: a function that fails has written a text that ends in NUL.
+        code => Err(unsafe { Error::foreign(code, message.as_ptr().cast()) }),
+    }
 }
 
 /// # Safety
@@ -106,7 +117,7 @@ unsafe fn find<F: Copy>(library: &Handle, name: &CStr) -> Result<F, Error> {
 
 #[cfg(unix)]
 mod system {
-    use super::*;
+    use std::ffi::{c_void, CStr};
 
     pub(super) fn open(name: &CStr) -> *mut c_void {
         // SAFETY: a text that ends in NUL.
@@ -127,7 +138,7 @@ mod system {
 
 #[cfg(windows)]
 mod system {
-    use super::*;
+    use std::ffi::{c_char, c_void, CStr};
 
     extern "system" {
         fn LoadLibraryA(name: *const c_char) -> *mut c_void;
@@ -151,8 +162,8 @@ mod system {
 
 #[cfg(all(test, not(miri)))]
 mod tests {
-    use super::*;
     use crate::errno::EINVAL;
+    use crate::validate::library::*;
     use fletching_testing::library::folder;
 
     fn open_file(name: &str) -> Result<Handle, Error> {

@@ -15,7 +15,6 @@ mod library;
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::ptr;
 
 use fletching_abi::{
@@ -24,7 +23,7 @@ use fletching_abi::{
 
 use crate::error::{guarded, printable_c, Error};
 use crate::owner::{Owner, Schema};
-use library::Message;
+use library::{run, Message};
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,15 +181,6 @@ pub fn report_live() -> Result<u64, Error> {
     // SAFETY: it has no conditions.
     u64::try_from(unsafe { live() })
         .map_err(|_| Error::new(crate::errno::ENOMEM, "report_live: no memory"))
-}
-
-fn run(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
-    let mut message = MaybeUninit::<Message>::zeroed();
-    match call(message.as_mut_ptr()) {
-        0 => Ok(()),
-        // SAFETY: a function that fails has written a text that ends in NUL.
-        code => Err(unsafe { Error::foreign(code, message.as_ptr().cast()) }),
-    }
 }
 
 // --- The structs of fletching/validate.h --------------------------------------------------------
