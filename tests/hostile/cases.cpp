@@ -22,7 +22,8 @@ void resolve(json& value) {
     }
     value = bytes;
   } else if (value.is_object() && value.contains("repeat")) {
-    for (int i = value.at("times"); i > 0; --i) bytes += value["repeat"].get<std::string>();
+    const std::string part = value["repeat"];
+    for (int i = value.at("times"); i > 0; --i) bytes += part;
     value = bytes;
   } else if (value.is_object() && value.contains("i32")) {
     for (const int32_t number : value["i32"]) {
