@@ -43,7 +43,9 @@ def test_a_finding_says_where_and_what() -> None:
     [finding] = array.check()
     assert isinstance(finding, Finding)
     assert finding.rule == "array.n-buffers-of-type"
-    assert str(finding) == "array: n_buffers is wrong: expected 2, got 1 [array.n-buffers-of-type]"
+    assert str(finding) == (
+        "array: n_buffers is wrong: expected 2, got 1 (rule array.n-buffers-of-type)"
+    )
     assert array.check("data") == [finding]
 
 

@@ -18,4 +18,4 @@ class Finding(NamedTuple):
     """The expected and the actual value."""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message} [{self.rule}]"
+        return f"{self.path}: {self.message} (rule {self.rule})"
