@@ -68,6 +68,18 @@ std::unique_ptr<Tree<ArrowSchema>> copy(const ArrowSchema& raw) {
   return tree;
 }
 
+/// Whether there is a schema for every array below.
+bool fits(const ArrowArray& raw, const Tree<ArrowSchema>& schema) {
+  if (raw.n_children != static_cast<std::int64_t>(schema.children.size())) return false;
+  for (std::int64_t i = 0; i < raw.n_children; ++i) {
+    if (!fits(*raw.children[i], *schema.children[static_cast<std::size_t>(i)])) return false;
+  }
+  if (raw.dictionary == nullptr || schema.dictionary == nullptr) {
+    return raw.dictionary == nullptr && schema.dictionary == nullptr;
+  }
+  return fits(*raw.dictionary, *schema.dictionary);
+}
+
 std::unique_ptr<Tree<ArrowArray>> copy(const ArrowArray& raw, const Tree<ArrowSchema>& schema) {
   auto tree = std::make_unique<Tree<ArrowArray>>();
   tree->raw = raw;
@@ -141,7 +153,7 @@ Original::Original(const FletchingSubject& subject, const ArrowSchema& schema) {
 Original::Original(const FletchingSubject& subject, const ArrowSchema& schema,
                    const ArrowArray& array)
     : Original(subject, schema) {
-  if (schema_) array_ = copy(array, *schema_);
+  if (schema_ && fits(array, *schema_)) array_ = copy(array, *schema_);
 }
 
 ArrowSchema Original::schema(const ArrowSchema& result) {
@@ -152,7 +164,7 @@ ArrowSchema Original::schema(const ArrowSchema& result) {
 }
 
 ArrowDeviceArray Original::array(const ArrowDeviceArray& result) {
-  if (!array_) return result;
+  if (!array_ || !fits(result.array, *schema_)) return result;
   ArrowDeviceArray restored = result;
   array_result_ = copy(result.array, *schema_);
   restore(*array_, *array_result_);

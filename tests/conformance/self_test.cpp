@@ -465,6 +465,16 @@ TEST(Conformance, LetsOnlyASubjectThatRebuildsArraysReadAhead) {
   EXPECT_EQ(run(subject, "streams", "stream.error-fills-array"), Wrong{});
 }
 
+TEST(Conformance, FindsAChildThatARebuiltArrayHasAdded) {
+  const FletchingSubject subject = rebuilding([](ArrowSchema& /*schema*/, ArrowArray& array) {
+    static ArrowArray child{};
+    static std::array<ArrowArray*, 1> children{&child};
+    array.n_children = 1;
+    array.children = children.data();
+  });
+  EXPECT_EQ(run(subject, "catalogue-arrays", "int32").size(), 1U);
+}
+
 TEST(Conformance, FindsNullsThatARebuiltArrayHasAdded) {
   const FletchingSubject subject = rebuilding([](ArrowSchema& /*schema*/, ArrowArray& array) {
     static constexpr std::array<std::uint8_t, 1> kFirstIsNull{0xFE};
