@@ -35,7 +35,7 @@ func ExampleDeviceArrayStream_Validate() {
 			}
 			batch.Close()
 		}
-		if _, err := fletching.ReportLive(); err != nil { // what is not closed yet
+		if _, err := fletching.ReportLive(); err != nil { // structs that are not closed
 			return err
 		}
 		for _, finding := range findings.Take() {

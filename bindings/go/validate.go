@@ -115,7 +115,7 @@ func newFindings() (Findings, error) {
 	return Findings{list}, nil
 }
 
-// Take returns the findings since the last call, the oldest first. A finding is lost if there is no memory for it.
+// Take returns the findings since the last call, the oldest first. Without memory a finding is lost.
 func (f Findings) Take() []Finding {
 	var taken []Finding
 	if f.list == nil {

@@ -227,41 +227,40 @@ TEST(Shared, MemoryRunsOut) {
   EXPECT_EQ(failed, 2);
 }
 
+/// Calls `body` with a number from 0 to 3 on each of four threads.
+template <class Body>
+void on_threads(const Body& body) {
+  std::vector<std::thread> threads;
+  threads.reserve(4);
+  for (int64_t i = 0; i < 4; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
   Log log;
   {
     const SharedDeviceArray shared = shared_batch(&log, 4);
-    std::vector<std::thread> threads;
-    threads.reserve(4);
-    for (int64_t i = 0; i < 4; ++i) {
-      threads.emplace_back([shared, i] {
-        for (int round = 0; round < 100; ++round) {
-          DeviceArray view = shared.view().value();
-          const DeviceArray child = view.take_child(i).value();
-          const DeviceArray column = shared.column(3 - i).value();
-          view.release();
-          EXPECT_EQ(child.length() + column.length(), 2);
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    on_threads([shared](int64_t i) {
+      for (int round = 0; round < 100; ++round) {
+        DeviceArray view = shared.view().value();
+        const DeviceArray child = view.take_child(i).value();
+        const DeviceArray column = shared.column(3 - i).value();
+        view.release();
+        EXPECT_EQ(child.length() + column.length(), 2);
+      }
+    });
     EXPECT_EQ(log, Log{});
   }
   EXPECT_EQ(log.back(), "event");
 }
 
-// As many rounds as a count in two steps does not survive.
+// A count in two steps does not survive as many rounds.
 TEST(Shared, IsCopiedOnManyThreads) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 1);
-  std::vector<std::thread> threads;
-  threads.reserve(4);
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&shared] {
-      for (int round = 0; round < 600000; ++round) const SharedDeviceArray other = shared;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  on_threads([&shared](int64_t /*i*/) {
+    for (int round = 0; round < 600000; ++round) const SharedDeviceArray other = shared;
+  });
   EXPECT_TRUE(shared.is_unique());
 }
 

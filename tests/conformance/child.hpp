@@ -26,9 +26,9 @@ using Report = std::function<void(const nlohmann::json& result)>;
 /// The name of the argument with which the program starts itself: the rest is for run_child.
 inline constexpr const char* kChild = "--child";
 
-/// Plays the cases in the process that run_subject has started. Returns its exit code, 3 where
-/// there is no subject with that index. A host gets the same arguments and writes the same lines to
-/// file descriptor 3.
+/// Plays the cases in the process that run_subject has started. Returns its exit code: 3 if no
+/// subject has that index. A host gets the same arguments, and writes the same lines to file
+/// descriptor 3.
 int run_child(int count, char** arguments);
 
 enum class Ended { kDone, kNoSubject, kFailed };

@@ -23,9 +23,9 @@ void expect_refused(const Device& device, DeviceArray& array, void* sync_event) 
     EXPECT_NE(text.find("sync_event"), std::string::npos) << operation << ": " << text;
     EXPECT_NE(text.find("handle"), std::string::npos) << operation << ": " << text;
   };
-  expect("ready", device.ready(array));
-  expect("wait_on", device.wait_on(array, queue.handle()));
-  expect("synchronize", device.synchronize(array));
+  expect("ready", SyncEvent(array).ready());
+  expect("wait_on", wait_on(array, queue.handle()));
+  expect("synchronize", SyncEvent(array).synchronize());
   EXPECT_TRUE(queue.is_idle());
   array->sync_event = right;
 }
@@ -45,11 +45,11 @@ TEST_P(EventLevel, IsNoticed) {
   expect_refused(device, array, handle);    // by value instead of by address
   expect_refused(device, array, &address);  // the address of the address
 
-  const Result<bool> ready = device.ready(array);
+  const Result<bool> ready = SyncEvent(array).ready();
   ASSERT_TRUE(ready.ok()) << ready.error().message();
   EXPECT_FALSE(*ready);
   gate.open();
-  EXPECT_TRUE(device.synchronize(array).ok());
+  EXPECT_TRUE(SyncEvent(array).synchronize().ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EventLevel,

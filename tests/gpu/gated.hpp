@@ -17,41 +17,33 @@ inline void require_call(const char* what, int code, const FletchingMessage& mes
   if (code != 0) fail(code, std::string(what) + ": " + printable(message.text));
 }
 
-/// The source of exports: behind a shut gate, or, where a device has no queues, without one.
-/// Opened at the latest in the destructor, after what was exported from it.
+/// Exports behind a shut gate, which is opened at the latest in the destructor, after what was
+/// exported from it.
 class GatedProducer {
  public:
-  explicit GatedProducer(const Device& device) : backend_(device.backend()) {
-    if (!device.has_queues()) return;
+  explicit GatedProducer(const Device& device) {
     FletchingProducerGate* gate = nullptr;
     FletchingMessage message{};
-    require_call("gate", FletchingProducerGateCreate(backend_, &gate, &message), message);
+    require_call("gate", FletchingProducerGateCreate(device.backend(), &gate, &message), message);
     gate_.reset(gate);
   }
 
-  /// NULL without queues.
   [[nodiscard]] FletchingProducerGate* get() const { return gate_.get(); }
 
   void export_array(const char* name, ArrowSchema* schema, ArrowDeviceArray* array) {
     FletchingMessage message{};
-    const int code =
-        gate_ == nullptr
-            ? FletchingProducerExportArray(backend_, name, schema, array, &message)
-            : FletchingProducerExportArrayBehind(gate_.get(), name, schema, array, &message);
+    const int code = FletchingProducerExportArrayBehind(gate_.get(), name, schema, array, &message);
     require_call("export", code, message);
   }
   /// `fail_at`: the batch before which get_next fails, or -1.
   void export_stream(const char* name, std::int64_t batches, std::int64_t fail_at,
                      ArrowDeviceArrayStream* stream) {
     FletchingMessage message{};
-    const int code = gate_ == nullptr ? FletchingProducerExportStream(backend_, name, batches,
-                                                                      fail_at, stream, &message)
-                                      : FletchingProducerExportStreamBehind(
-                                            gate_.get(), name, batches, fail_at, stream, &message);
+    const int code =
+        FletchingProducerExportStreamBehind(gate_.get(), name, batches, fail_at, stream, &message);
     require_call("export", code, message);
   }
   void open() {
-    if (gate_ == nullptr) return;
     FletchingMessage message{};
     require_call("opening", FletchingProducerGateOpen(gate_.get(), &message), message);
   }
@@ -63,7 +55,6 @@ class GatedProducer {
     }
   };
 
-  const char* backend_;
   std::unique_ptr<FletchingProducerGate, Destroy> gate_;
 };
 

@@ -124,7 +124,7 @@ void check_kernel(Asserter& asserter, const char* backend) {
           FletchingProducerExportArray(backend, name, schema.out(), array.out(), &message);
       asserter.require_success("export", code, message);
       Queue queue(device);
-      asserter.require_success("wait_on", device.wait_on(array, queue.handle()));
+      asserter.require_success("wait_on", wait_on(array, queue.handle()));
       queue.read(name, array);
       asserter.add("what the kernel made", queue.verify(FLETCHING_PRODUCER_NEW));
       require_content(asserter, device, name, schema, array);

@@ -3,37 +3,24 @@
 namespace fletching::gpu {
 namespace {
 
-void require_ready(Asserter& asserter, const Device& device, const DeviceArray& array,
-                   bool expected) {
-  const Result<bool> ready = device.ready(array);
+void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) {
+  const Result<bool> ready = SyncEvent(array).ready();
   asserter.require_success("ready", ready);
   asserter.require(*ready == expected, expected ? "ready() is false, and the gate is open"
                                                 : "ready() is true, and the gate is shut");
-}
-
-void require_nothing_to_wait_for(Asserter& asserter, const Device& device,
-                                 const DeviceArray& array) {
-  asserter.require(array->sync_event == nullptr, "there is an event on a device without queues");
-  require_ready(asserter, device, array, true);
-  asserter.require_success("wait_on", device.wait_on(array, nullptr));
-  asserter.require_success("synchronize", device.synchronize(array));
 }
 
 }  // namespace
 
 void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate, const char* name,
                    std::span<const DeviceArray> batches) {
-  if (!device.has_queues()) {
-    for (const DeviceArray& batch : batches) require_nothing_to_wait_for(asserter, device, batch);
-    return;
-  }
   Queue careful(device);
   Queue careless(device);
   const OpenAtLast open_at_last(gate);
   for (const DeviceArray& batch : batches) {
     asserter.require(batch->sync_event != nullptr, "sync_event is NULL");
-    require_ready(asserter, device, batch, false);
-    asserter.require_success("wait_on", device.wait_on(batch, careful.handle()));
+    require_ready(asserter, batch, false);
+    asserter.require_success("wait_on", wait_on(batch, careful.handle()));
     careful.read(name, batch);
   }
   // While this one completes, the other one would have, too.
@@ -45,8 +32,8 @@ void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate
   gate.open();
   asserter.add("the read on a queue that has waited", careful.verify(FLETCHING_PRODUCER_NEW));
   for (const DeviceArray& batch : batches) {
-    asserter.require_success("synchronize", device.synchronize(batch));
-    require_ready(asserter, device, batch, true);
+    asserter.require_success("synchronize", SyncEvent(batch).synchronize());
+    require_ready(asserter, batch, true);
   }
 }
 
@@ -56,7 +43,7 @@ void require_old_data_without_wait(Asserter& asserter, const Device& device, Gat
   const OpenAtLast open_at_last(gate);
   for (const DeviceArray& batch : batches) careless.read(name, batch);
   asserter.add("the read on a queue that has not waited", careless.verify(FLETCHING_PRODUCER_OLD));
-  for (const DeviceArray& batch : batches) require_ready(asserter, device, batch, false);
+  for (const DeviceArray& batch : batches) require_ready(asserter, batch, false);
   gate.open();
 }
 

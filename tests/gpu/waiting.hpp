@@ -13,13 +13,12 @@ namespace fletching::gpu {
 
 /// With the gate shut no event has happened, and a wait on a queue returns at once and holds back
 /// what is read there, while a read on another queue completes. Opens the gate: then the new
-/// data are read, the host's wait returns, and the events have happened. On a device without queues
-/// there is no event, and each operation reports at once that there is nothing to wait for.
+/// data are read, the host's wait returns, and the events have happened.
 void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate, const char* name,
                    std::span<const DeviceArray> batches);
 
 /// The negative control: with the gate shut a queue that has not waited reads the old data, at
-/// once. Opens the gate then. The device has queues.
+/// once. Opens the gate then.
 void require_old_data_without_wait(Asserter& asserter, const Device& device, GatedProducer& gate,
                                    const char* name, std::span<const DeviceArray> batches);
 

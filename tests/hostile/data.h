@@ -1,5 +1,5 @@
-/* Good schemas and arrays, out of which the cases make bad ones; what a failed call leaves
- * behind. Internal to the hostile peer. */
+/* Good schemas and arrays, which the cases change, and the contents of `out` after a failed call.
+ * Internal to the hostile peer. */
 #ifndef FLETCHING_TESTS_HOSTILE_DATA_H
 #define FLETCHING_TESTS_HOSTILE_DATA_H
 

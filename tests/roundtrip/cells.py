@@ -159,11 +159,10 @@ class Checks:
 
 
 @contextmanager
-def reporting(key: Key, limit: str = "", status: str = "real") -> Iterator[Checks]:
+def reporting(key: Key, limit: str = "") -> Iterator[Checks]:
     """Runs the body's checks and reports their cell, also when the body raises.
 
-    `limit`: why there is nothing real to report; the checks were about that. `status`: "real" or
-    "stand-in".
+    `limit`: why there is nothing real to report; the checks were about that.
     """
     checks = Checks()
     try:
@@ -172,7 +171,7 @@ def reporting(key: Key, limit: str = "", status: str = "real") -> Iterator[Check
         checks.problems.append(f"{type(error).__name__}: {error}")
     if checks.asserted == 0:
         checks.problems.append("nothing was compared")
-    status = "absent" if limit else status
+    status = "absent" if limit else "real"
     reason = "; ".join(checks.problems) or limit
     append(Cell(key, status, reason, checks.asserted, checks.releases, not checks.problems))
 

@@ -15,7 +15,7 @@ from libraries import library_path
 
 NOT_YET = "this language has no such device cells yet"
 
-# One of each layout; the programs have the same list.
+# One of each layout, as cpp/producer/device_cases.hpp has them.
 CASES = (
     *("int32", "utf8", "utf8_view", "list"),
     *("struct", "dictionary", "dense_union", "record_batch"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p
 
 from fletching.abi import ArrowDeviceArray, ArrowSchema
 from libraries import declare, load
@@ -52,6 +52,9 @@ class Producer:
         self._case_count = function("CaseCount", c_int32)
         self._case_name = function("CaseName", c_char_p, c_int32)
         self._export_array = function("ExportArray", c_int, *names, schema, array, message)
+        run = (c_int64, c_int64, c_void_p)  # batches, fail_at and the handler
+        self._run_async = function("RunAsync", c_int, c_char_p, c_void_p, c_char_p, *run, message)
+        self._await_async = function("AwaitAsync", None)
         self._read_counters = function("ReadCounters", None, POINTER(Counters))
         self._reset_counters = function("ResetCounters", None)
 
@@ -61,6 +64,18 @@ class Producer:
     def export_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
         self._run(self._export_array, case, schema, array)
 
+    def run_async(self, case: str, batches: int, fail_at: int, handler: int) -> None:
+        """Sends a stream to an async handler, on a thread of the producer. It fails before batch
+        `fail_at`, if that is not negative."""
+        message = Message()
+        arguments = (None, case.encode(), batches, fail_at, handler, message)
+        code = self._run_async(BACKEND.encode(), *arguments)
+        self._check(code, self._run_async, message)
+
+    def await_async(self) -> None:
+        """Blocks until every handler is released."""
+        self._await_async()
+
     def counters(self) -> dict[str, int]:
         counters = Counters()
         self._read_counters(counters)
@@ -69,10 +84,13 @@ class Producer:
     def reset_counters(self) -> None:
         self._reset_counters()
 
-    @staticmethod
-    def _run(function: ctypes._NamedFuncPointer, case: str, *arguments: object) -> None:
+    def _run(self, function: ctypes._NamedFuncPointer, case: str, *arguments: object) -> None:
         message = Message()
         code = function(BACKEND.encode(), case.encode(), *arguments, message)
+        self._check(code, function, message)
+
+    @staticmethod
+    def _check(code: int, function: ctypes._NamedFuncPointer, message: Message) -> None:
         if code != 0:
             text = message.text.decode("utf-8", "backslashreplace")
             raise ProducerError(f"{function.__name__}: failed with {code}: {text}")

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import gates
 from capsules import ProducedOnDevice
 from fletching import (
     AsyncDeviceArrayStream,
@@ -35,7 +34,7 @@ def producer() -> Iterator[Producer]:
     producer = Producer()
     producer.reset_counters()
     yield producer
-    gates.await_async()
+    producer.await_async()
     gc.collect()
     counters = producer.counters()
     assert counters["exported"] == counters["released"] > 0
@@ -45,7 +44,7 @@ def producer() -> Iterator[Producer]:
 def received(batches: int, fail_at: int = -1, window: int = 1) -> AsyncDeviceArrayStream:
     """A stream of the reference producer."""
     return AsyncDeviceArrayStream.connect(
-        lambda handler: gates.run_async("cpu", None, "int32", (batches, fail_at), handler.take()),
+        lambda handler: Producer().run_async("int32", batches, fail_at, handler.take()),
         window=window,
     )
 
@@ -117,7 +116,7 @@ def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
         await anext(kept[0][1])
 
     asyncio.run(suspend())
-    gates.await_async()  # with the stream alive; it would wait for ever
+    producer.await_async()  # with the stream alive; it would wait for ever
     assert kept
 
 
@@ -130,7 +129,7 @@ def test_a_closed_loop_cancels(producer: Producer) -> None:
 
     stream = loop.run_until_complete(connect())
     loop.close()
-    gates.await_async()
+    producer.await_async()
     assert stream._closed
 
 

@@ -14,7 +14,6 @@ from contextlib import suppress
 
 import pytest
 
-import gates
 from capsules import ProducedOnDevice
 from fletching import AsyncDeviceArrayStream, Error, _callbacks
 from fletching._async import _Sender, _Wake
@@ -33,7 +32,7 @@ def nothing_left() -> Iterator[None]:
     producer.reset_counters()
     before = alive()
     yield
-    gates.await_async()
+    producer.await_async()
     counters = producer.counters()
     assert counters["exported"] == counters["released"] > 0
     assert counters["live_streams"] == counters["live_arrays"] == counters["double_released"] == 0

@@ -1,5 +1,4 @@
-"""Plays another library through the conformance suite and compares the results with those that are
-kept here in NAME.yaml.
+"""Plays another library through the conformance suite, and compares the results with NAME.yaml.
 
     peer_results.py [--write] NAME VERSION ARGUMENTS...
 

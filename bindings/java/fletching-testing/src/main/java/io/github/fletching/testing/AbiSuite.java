@@ -77,7 +77,7 @@ public final class AbiSuite {
   }
 
   private Check check(String struct, String direction, Consumer<Check> body) {
-    Cell cell = new Cell(language, "none", "struct", struct, direction);
+    Cell cell = new Cell(language, struct, direction);
     return new Check(struct + " " + direction, cell, body);
   }
 

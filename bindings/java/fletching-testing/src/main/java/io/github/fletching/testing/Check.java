@@ -48,7 +48,7 @@ public final class Check {
     if (asserted == 0) {
       problems.add(name + ": nothing was compared");
     }
-    cell.write(asserted, 0, firstProblem());
+    cell.write(asserted, firstProblem());
     if (!problems.isEmpty()) {
       throw new AssertionError(String.join("\n", problems));
     }
