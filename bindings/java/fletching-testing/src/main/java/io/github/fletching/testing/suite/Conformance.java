@@ -77,6 +77,110 @@ public final class Conformance {
     int call(Pointer context, int deviceType, Pointer waiter, Pointer message);
   }
 
+  /** Makes an async producer for the handler. */
+  public interface Produce extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, long handler, Pointer out, Pointer message);
+  }
+
+  /** Makes an async consumer that reports to {@code notify}. */
+  public interface Consume extends Callback {
+    /** Returns 0 or an errno value. */
+    int call(Pointer context, Pointer notify, Pointer notifyContext, Pointer out, Pointer message);
+  }
+
+  /** Takes a struct, or a number. */
+  public interface Give extends Callback {
+    /** Is called once for each. */
+    void call(Pointer self, long what);
+  }
+
+  /** Takes a batch whose extraction fails with the code. */
+  public interface GiveFailing extends Callback {
+    /** Is called once for each. */
+    void call(Pointer self, long batch, int code);
+  }
+
+  /** Takes an errno value. */
+  public interface Code extends Callback {
+    /** Is called once for each. */
+    void call(Pointer self, int code);
+  }
+
+  /** Acts. */
+  public interface Act extends Callback {
+    /** Is called when it is due. */
+    void call(Pointer self);
+  }
+
+  /** Answers with a number. */
+  public interface Ask extends Callback {
+    /** Returns what the function says. */
+    int call(Pointer self);
+  }
+
+  /** FletchingSubjectProducer. */
+  @Structure.FieldOrder({
+    "size",
+    "self",
+    "schema",
+    "batch",
+    "failingBatch",
+    "end",
+    "fail",
+    "run",
+    "state",
+    "release"
+  })
+  public static final class Producer extends Structure {
+    public long size = size();
+    public Pointer self;
+    public Give schema;
+    public Give batch;
+    public GiveFailing failingBatch;
+    public Act end;
+    public Code fail;
+    public Ask run;
+    public Ask state;
+    public Act release;
+
+    /** The table of the suite, which {@code write} fills. */
+    public Producer(Pointer table) {
+      super(table);
+    }
+  }
+
+  /** FletchingSubjectConsumer. */
+  @Structure.FieldOrder({
+    "size",
+    "self",
+    "handler",
+    "request",
+    "take",
+    "drop",
+    "cancel",
+    "refuseNext",
+    "state",
+    "release"
+  })
+  public static final class Consumer extends Structure {
+    public long size = size();
+    public Pointer self;
+    public long handler;
+    public Give request;
+    public Ask take;
+    public Ask drop;
+    public Act cancel;
+    public Code refuseNext;
+    public Ask state;
+    public Act release;
+
+    /** The table of the suite, which {@code write} fills. */
+    public Consumer(Pointer table) {
+      super(table);
+    }
+  }
+
   /** FletchingSubject, as far as Java fills it in. A function that is null is not supported. */
   @Structure.FieldOrder({
     "size",
@@ -98,7 +202,9 @@ public final class Conformance {
     "exportWithEvent",
     "releaseAfter",
     "useVulkan",
-    "registerWaiter"
+    "registerWaiter",
+    "producer",
+    "consumer"
   })
   public static final class Subject extends Structure {
     public long size;
@@ -121,6 +227,8 @@ public final class Conformance {
     public Passage releaseAfter;
     public Vulkan useVulkan;
     public Register registerWaiter;
+    public Produce producer;
+    public Consume consumer;
 
     Subject(String name, int promises) {
       this.name = name;

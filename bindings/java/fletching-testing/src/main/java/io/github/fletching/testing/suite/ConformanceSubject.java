@@ -18,6 +18,7 @@ import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
+import io.github.fletching.PlayedStreams;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
 import io.github.fletching.Shared;
@@ -72,7 +73,7 @@ public final class ConformanceSubject {
 
   /** The same under another name. */
   public static Subject views(String name) {
-    Subject subject = withEvents(name, Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
+    Subject subject = common(name, Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
     subject.schema = passage(ConformanceSubject::viewSchema);
     subject.array =
         (context, schema, array, outSchema, out, message) ->
@@ -114,7 +115,7 @@ public final class ConformanceSubject {
 
   static Subject builders() {
     Subject subject =
-        withEvents("java-builders", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_ARRAYS);
+        common("java-builders", Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_ARRAYS);
     subject.schema = passage(ConformanceSubject::copySchema);
     subject.array =
         (context, schema, array, outSchema, out, message) ->
@@ -289,9 +290,9 @@ public final class ConformanceSubject {
     }
   }
 
-  // --- Events
+  // --- Events, and what both have
 
-  private static Subject withEvents(String name, int promises) {
+  private static Subject common(String name, int promises) {
     Subject subject = new Subject(name, promises);
     subject.synchronize =
         (context, array, message) ->
@@ -318,6 +319,12 @@ public final class ConformanceSubject {
             answer(
                 message,
                 () -> Waiters.register(DeviceType.of(deviceType), new ForeignWaiter(waiter)));
+    subject.producer =
+        (context, handler, out, message) ->
+            answer(message, () -> PlayedStreams.produce(handler, out));
+    subject.consumer =
+        (context, notify, notifyContext, out, message) ->
+            answer(message, () -> PlayedStreams.consume(notify, notifyContext, out));
     return subject;
   }
 

@@ -24,9 +24,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ConformanceTest {
   // Each needs a process in which the producer finds the stand-ins of the drivers.
   private static final Set<String> OF_DEVICES = Set.of("events", "devices");
-  // AsyncTracesTest plays the traces.
-  private static final Set<String> UNSUPPORTED =
-      Set.of("tensors", "legacy-tensors", "producer-traces", "consumer-traces");
+  private static final Set<String> UNSUPPORTED = Set.of("tensors", "legacy-tensors");
 
   static Stream<String> groups() {
     return Conformance.groups().filter(group -> !OF_DEVICES.contains(group));
