@@ -11,6 +11,7 @@ namespace fletching::conformance {
 namespace {
 
 constexpr std::string_view kDefaultWidth = ",128";
+constexpr std::uintptr_t kFirstPage = 4096;
 constexpr std::int64_t kFixedViewBuffers = 3;  // validity, views, sizes
 
 std::int32_t number_at(const char* at) {
@@ -44,6 +45,14 @@ bool has_nulls(const ArrowArray& array) {
     if ((bits[i / 8] >> (i % 8) & 1) == 0) return true;
   }
   return false;
+}
+
+/// Whether the result is a copy of a buffer at an odd address. Every value has a byte at least. A
+/// case that has an address which nothing may read takes one of the first page.
+bool is_aligned_copy(const void* original, const void* result, std::int64_t values) {
+  const auto address = reinterpret_cast<std::uintptr_t>(original);
+  return address % 2 != 0 && address > kFirstPage && result != nullptr && result != original &&
+         std::memcmp(original, result, static_cast<std::size_t>(values)) == 0;
 }
 
 template <class Raw, class Copy>
@@ -129,7 +138,8 @@ void restore(const Tree<ArrowSchema>& original, Tree<ArrowSchema>& result) {
 
 void restore(const Tree<ArrowArray>& original, Tree<ArrowArray>& result) {
   result.raw.null_count = original.raw.null_count;  // the validation layer has counted
-  const bool has_no_rows = original.raw.offset + original.raw.length == 0;
+  const std::int64_t values = original.raw.offset + original.raw.length;
+  const bool has_no_rows = values == 0;
   const std::size_t count = std::min(original.buffers.size(), result.buffers.size());
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_sizes = original.is_view && i + 1 == count;
@@ -137,7 +147,8 @@ void restore(const Tree<ArrowArray>& original, Tree<ArrowArray>& result) {
     const bool is_bitmap = i == 0 && original.has_bitmap;
     if (has_no_rows || (is_sizes && original.sizes == result.sizes) ||
         (is_bitmap ? is_left_out && !original.has_nulls && !result.has_nulls
-                   : original.buffers[i] == nullptr)) {
+                   : original.buffers[i] == nullptr ||
+                         is_aligned_copy(original.buffers[i], result.buffers[i], values))) {
       result.buffers[i] = original.buffers[i];
     }
   }

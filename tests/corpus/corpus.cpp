@@ -129,6 +129,7 @@ struct Memory {
   std::deque<std::vector<ArrowSchema*>> schema_lists;
   std::deque<std::vector<ArrowArray*>> array_lists;
   std::deque<std::pair<const void*, std::string>> originals;  // of texts and buffers
+  size_t skew = 0;                                            // of the addresses of copies
 
   const char* text(std::string text) {
     texts.push_back(std::move(text));
@@ -157,7 +158,7 @@ struct Memory {
   }
 
   const void* copy(const void* bytes, size_t size) {
-    char* block = zeros(size);
+    char* block = zeros(size + skew) + skew;
     if (size == 0) return block;
     std::memcpy(block, bytes, size);
     originals.emplace_back(block, std::string(block, size));
@@ -390,6 +391,12 @@ const void* build_buffer(const json& data, Memory& memory) {
   const json& value = data.begin().value();
   if (key == "address") return reinterpret_cast<const void*>(value.get<uintptr_t>());
   if (key == "zeros") return memory.zeros(value);
+  if (key == "odd") {
+    memory.skew = 1;
+    const void* buffer = build_buffer(value, memory);
+    memory.skew = 0;
+    return buffer;
+  }
   if (key == "i8") return copy_values<int8_t>(value, memory);
   if (key == "i16") return copy_values<int16_t>(value, memory);
   if (key == "i32") return copy_values<int32_t>(value, memory);

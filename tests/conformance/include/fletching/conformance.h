@@ -41,10 +41,10 @@ struct FletchingWaiter; /* fletching/waiter.h */
 /** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
 #define FLETCHING_SUBJECT_CHECKS_DATA 8u
 /* Not a promise: the subject converts arrays to those of a library. It may count nulls, leave out
- * a bitmap without nulls, place empty buffers and the sizes of variadic buffers elsewhere, leave
- * out ",128" of a decimal, sort metadata, lose the flags of a dictionary's own schema, read a
- * stream to its end before it hands it out, and report a producer's error with another errno value.
- */
+ * a bitmap without nulls, place empty buffers, those at odd addresses and the sizes of variadic
+ * buffers elsewhere, leave out ",128" of a decimal, sort metadata, lose the flags of a dictionary's
+ * own schema, read a stream to its end before it hands it out, and report a producer's error with
+ * another errno value. */
 #define FLETCHING_SUBJECT_REBUILDS 16u
 
 /** Hands the handler to a producer, which releases it. Returns 0, or an errno value: then no
