@@ -215,6 +215,21 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 	text.Close()
 }
 
+func TestACopyOfASchemaNeedsUTF8(t *testing.T) {
+	for _, text := range []func(*abi.ArrowSchema) uintptr{
+		func(raw *abi.ArrowSchema) uintptr { return raw.Format },
+		func(raw *abi.ArrowSchema) uintptr { return raw.Name },
+	} {
+		var raw abi.ArrowSchema
+		succeed(t, must((&fletching.SchemaBuilder{Format: "i", Name: "n"}).Build()).Export(unsafe.Pointer(&raw)))
+		*(*byte)(abi.Pointer(text(&raw))) = 0xff
+		schema := must(fletching.ImportSchema(unsafe.Pointer(&raw)))
+		_, err := schema.Root().Builder()
+		expectError(t, err, syscall.EINVAL, "schema builder: a copy: format or name: expected UTF-8")
+		schema.Close()
+	}
+}
+
 // pyarrow and arrow-java refuse a name that is NULL.
 func TestASchemaWithoutNameAndMetadata(t *testing.T) {
 	var raw abi.ArrowSchema

@@ -244,6 +244,7 @@ func TestReadArrayRefusesNumbersOutOfRange(t *testing.T) {
 		{1, 0, -2, "read: null_count: out of range: expected -1 to 1, got -2"},
 		{1, 0, 2, "read: null_count: out of range: expected -1 to 1, got 2"},
 		{-3, 5, 0, "read: length or offset out of range: expected 0 or more, got -3 and 5"},
+		{1<<60 - 2, 1, 0, "read: length or offset out of range: expected 0 or more, got 1152921504606846974 and 1"},
 	} {
 		raw := rawArray(&log, "a", 0, false)
 		raw.Length, raw.Offset, raw.NullCount = each.length, each.offset, each.nulls

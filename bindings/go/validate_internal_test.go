@@ -22,6 +22,17 @@ func TestLoadMissingLibraryNamesThePathAndAFix(t *testing.T) {
 	}
 }
 
+func TestLoadThatFailsIsTriedAgain(t *testing.T) {
+	t.Setenv("FLETCHING_LIBRARY", filepath.Join(t.TempDir(), "libfletching.so"))
+	defer func(loaded bool) { validation.loaded = loaded }(validation.loaded)
+	validation.loaded = false
+	for range 2 {
+		if err := loadValidation(); !errors.Is(err, syscall.ENOENT) {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLoadAnotherLibraryIsAnError(t *testing.T) {
 	repository.Need(t)
 	err := loadAny([]string{filepath.Join(repository.Libraries(), "libfletching_corpus.so")})

@@ -146,6 +146,18 @@ func TestExportPins(t *testing.T) {
 	}
 }
 
+func TestExportKeepsTheMemoryOfTheArray(t *testing.T) {
+	allocator := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	source := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1]`)
+	exported := must(arrowgo.ExportArray(source))
+	source.Release()
+	if allocator.CurrentAlloc() == 0 {
+		t.Error("freed under the export")
+	}
+	exported.Close()
+	allocator.AssertSize(t, 0)
+}
+
 // What arrow-go imports with its own functions is the same.
 func TestExportForCdata(t *testing.T) {
 	allocator := checked(t)
@@ -193,6 +205,10 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err = arrowgo.ImportSchema(unknown); !errors.Is(err, fletching.ErrClosed) {
+		t.Error(err)
+	}
+	zero := must((&fletching.SchemaBuilder{Format: "+w:0", Children: []fletching.SchemaBuilder{{Format: "i"}}}).Build())
+	if _, err = arrowgo.ImportField(zero); err == nil || !strings.Contains(err.Error(), "no lists of zero items") {
 		t.Error(err)
 	}
 	notStruct := must((&fletching.SchemaBuilder{Format: "i"}).Build())

@@ -138,6 +138,13 @@ func TestPanicsBecomeFailures(t *testing.T) {
 		t.Errorf("%s, expected %s", found, expected)
 	}
 	callbacks.DeleteHandle(object.PrivateData)
+	callbacks.OnPanic(nil)
+	unseen := newStream(value)
+	callbacks.ReleaseArrowDeviceArrayStream(unseen)
+	callbacks.DeleteHandle(unseen.PrivateData)
+	if len(seen) != 5 {
+		t.Errorf("an observer that was removed: %v", seen)
+	}
 }
 
 func expectText(t *testing.T, object *abi.ArrowDeviceArrayStream, begin string) {
