@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The validation layer of libfletching: wraps a stream or the handler of an async stream and
-// reports each call that breaks a rule of the Arrow C interfaces. C99 and C++. Only libfletching
-// has these functions.
+// The validation layer of libfletching: wraps a struct, a stream or the handler of an async stream
+// and reports each call that breaks a rule of the Arrow C interfaces or of DLPack. C99 and C++.
+// Only libfletching has these functions.
 //
 // Threads: a wrapped stream reports overlapping calls, a wrapped handler overlapping handler calls.
 // Any thread may call the other functions.
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "fletching/abi.h"
+#include "fletching/dlpack.h"
 #include "fletching/export.h"
 #include "fletching/message.h"
 
@@ -116,9 +117,44 @@ FLETCHING_EXPORT int FletchingValidateAsyncHandler(struct ArrowAsyncDeviceStream
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);
 
-/** Reports every schema and batch of a validated stream that is not released yet, every handler of
- * an async stream that is not released, and every task that is not extracted, to the report of its
- * stream. Returns how many there are, or -1 without memory. Call it when the consumer is done. */
+/** Takes a schema or an array and writes one that validates the call of release, to the same place.
+ * A level above PROTOCOL checks the members first, and compares the array with `schema`, which may
+ * be NULL. Of the stress options MOVE and DELAY have no effect.
+ *
+ * EINVAL for NULL, a released struct and an unknown size, level or stress; ENOMEM. An error leaves
+ * the struct unchanged. */
+FLETCHING_EXPORT int FletchingValidateSchema(struct ArrowSchema* schema,
+                                             const struct FletchingValidateOptions* options,
+                                             struct FletchingMessage* message);
+FLETCHING_EXPORT int FletchingValidateArray(const struct ArrowSchema* schema,
+                                            struct ArrowArray* array,
+                                            const struct FletchingValidateOptions* options,
+                                            struct FletchingMessage* message);
+FLETCHING_EXPORT int FletchingValidateDeviceArray(const struct ArrowSchema* schema,
+                                                  struct ArrowDeviceArray* array,
+                                                  const struct FletchingValidateOptions* options,
+                                                  struct FletchingMessage* message);
+
+/** Takes *tensor, and replaces it by a tensor that validates the call of its deleter. A level above
+ * PROTOCOL checks the members first; the data is never read. The new struct, its shape and its
+ * strides belong to the layer, which keeps them as it keeps records: a second call of the deleter
+ * is a finding and not a crash. Only the stress options POISON, THREAD and REPORT_AT_EXIT have an
+ * effect.
+ *
+ * EINVAL for NULL, a negative ndim, a NULL shape of a tensor with dimensions, and an unknown size,
+ * level or stress; ENOTSUP for another major version; ENOMEM. An error leaves the tensor unchanged.
+ */
+FLETCHING_EXPORT int FletchingValidateTensor(DLManagedTensorVersioned** tensor,
+                                             const struct FletchingValidateOptions* options,
+                                             struct FletchingMessage* message);
+FLETCHING_EXPORT int FletchingValidateLegacyTensor(DLManagedTensor** tensor,
+                                                   const struct FletchingValidateOptions* options,
+                                                   struct FletchingMessage* message);
+
+/** Reports every validated schema, batch, array and tensor that is not released yet, every handler
+ * of an async stream that is not released, and every task that is not extracted, to the report of
+ * its stream or struct. Returns how many there are, or -1 without memory. Call it when the consumer
+ * is done. */
 FLETCHING_EXPORT int64_t FletchingValidateLive(void);
 
 /** Compares an array with its schema, as level SHAPE does with every batch: reads the structs,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The validation layer for owners of streams. Link libfletching: only it has the layer.
+// The validation layer for owners of schemas, arrays, streams and tensors. Link libfletching: only
+// it has the layer.
 #ifndef FLETCHING_VALIDATE_HPP
 #define FLETCHING_VALIDATE_HPP
 
@@ -10,6 +11,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/detail/core.hpp"
+#include "fletching/dlpack_tensor.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/validate.h"
@@ -24,39 +26,90 @@ struct ValidateOptions {
 
 namespace detail {
 
-template <class Raw, class Report, class Wrap>
-Result<Owner<Raw>> validate(Owner<Raw> stream, Report& report, const ValidateOptions& options,
-                            Wrap wrap) noexcept {
+/// Calls a function of the layer with options and a message.
+template <class Report, class Wrap>
+Status validate(Report& report, const ValidateOptions& options, const Wrap& wrap) noexcept {
   const auto call = [](void* context, const FletchingFinding* finding) noexcept {
     (*static_cast<Report*>(context))(*finding);
   };
   void* const context = const_cast<void*>(static_cast<const void*>(&report));
   const FletchingValidateOptions raw{sizeof raw, options.level, call, context, options.stress};
-  return guarded([&]() -> Result<Owner<Raw>> {
-    const Status wrapped = in_core(wrap, stream.get(), &raw);
-    if (!wrapped) return wrapped.error();
-    return std::move(stream);
+  return guarded([&] { return in_core(wrap, &raw); });
+}
+
+template <class Owned, class Report, class Wrap>
+Result<Owned> validated(Owned owned, Report& report, const ValidateOptions& options,
+                        const Wrap& wrap) noexcept {
+  const Status wrapped = validate(report, options, [&](const auto* raw, FletchingMessage* message) {
+    return wrap(owned.get(), raw, message);
   });
+  if (!wrapped) return wrapped.error();
+  return owned;
+}
+
+template <class Managed, class Report, class Wrap>
+Result<TensorOwner<Managed>> validated_tensor(TensorOwner<Managed> tensor, Report& report,
+                                              const ValidateOptions& options,
+                                              const Wrap& wrap) noexcept {
+  Managed* raw = tensor.detach();
+  const Status wrapped = validate(
+      report, options,
+      [&](const auto* given, FletchingMessage* message) { return wrap(&raw, given, message); });
+  tensor = TensorOwner<Managed>(raw);
+  if (!wrapped) return wrapped.error();
+  return tensor;
 }
 
 }  // namespace detail
 
-/// Returns a stream that validates every call, and passes each finding to `report`.
+/// A function that takes findings.
+template <class Report>
+concept FindingReport = std::invocable<Report&, const FletchingFinding&>;
+
+/// Returns an owner that validates every call on its struct, and passes each finding to `report`.
 ///
-/// `report` must not throw, and must outlive the stream, its schemas and its batches; two threads
-/// may call it at once. An error releases the stream: EINVAL for an empty stream and an unknown
-/// level or stress; ENOMEM.
-template <class Report>
-  requires std::invocable<Report&, const FletchingFinding&>
-Result<ArrayStream> validate(ArrayStream stream, Report& report,
+/// `report` must not throw, and must outlive the owner, and the schemas and batches of a stream;
+/// two threads may call it at once. An error releases the struct: EINVAL for an empty owner and an
+/// unknown level or stress; ENOMEM.
+Result<ArrayStream> validate(ArrayStream stream, FindingReport auto& report,
                              const ValidateOptions& options = {}) noexcept {
-  return detail::validate(std::move(stream), report, options, &FletchingValidateStream);
+  return detail::validated(std::move(stream), report, options, &FletchingValidateStream);
 }
-template <class Report>
-  requires std::invocable<Report&, const FletchingFinding&>
-Result<DeviceArrayStream> validate(DeviceArrayStream stream, Report& report,
+Result<DeviceArrayStream> validate(DeviceArrayStream stream, FindingReport auto& report,
                                    const ValidateOptions& options = {}) noexcept {
-  return detail::validate(std::move(stream), report, options, &FletchingValidateDeviceStream);
+  return detail::validated(std::move(stream), report, options, &FletchingValidateDeviceStream);
+}
+Result<Schema> validate(Schema schema, FindingReport auto& report,
+                        const ValidateOptions& options = {}) noexcept {
+  return detail::validated(std::move(schema), report, options, &FletchingValidateSchema);
+}
+
+/// The same, after a comparison with the schema at a level above PROTOCOL.
+Result<Array> validate(Array array, const ArrowSchema& schema, FindingReport auto& report,
+                       const ValidateOptions& options = {}) noexcept {
+  const auto wrap = [&](ArrowArray* raw, const auto* given, FletchingMessage* message) {
+    return FletchingValidateArray(&schema, raw, given, message);
+  };
+  return detail::validated(std::move(array), report, options, wrap);
+}
+Result<DeviceArray> validate(DeviceArray array, const ArrowSchema& schema,
+                             FindingReport auto& report,
+                             const ValidateOptions& options = {}) noexcept {
+  const auto wrap = [&](ArrowDeviceArray* raw, const auto* given, FletchingMessage* message) {
+    return FletchingValidateDeviceArray(&schema, raw, given, message);
+  };
+  return detail::validated(std::move(array), report, options, wrap);
+}
+
+/// The same for a tensor. Also ENOTSUP for another major version.
+Result<DlpackTensor> validate(DlpackTensor tensor, FindingReport auto& report,
+                              const ValidateOptions& options = {}) noexcept {
+  return detail::validated_tensor(std::move(tensor), report, options, &FletchingValidateTensor);
+}
+Result<LegacyDlpackTensor> validate(LegacyDlpackTensor tensor, FindingReport auto& report,
+                                    const ValidateOptions& options = {}) noexcept {
+  return detail::validated_tensor(std::move(tensor), report, options,
+                                  &FletchingValidateLegacyTensor);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -173,6 +173,13 @@ inline constexpr Rule kMemberRules[] = {Rule::schema_format_utf8,
                                         Rule::device_array_reserved_zero,
                                         Rule::sync_event_null_where_none};
 
+/// The rules that the tensor checker reports.
+inline constexpr Rule kTensorRules[] = {
+    Rule::dlpack_data_null_when_empty,   Rule::dlpack_strides_not_null,
+    Rule::dlpack_device_id_of_cpu,       Rule::dlpack_type_code_known,
+    Rule::dlpack_type_fp6_bits,          Rule::dlpack_type_fp4_bits,
+    Rule::dlpack_managed_deleter_called, Rule::dlpack_managed_flags_zero_by_default};
+
 /// Where a rule is checked that no call shows: with a stress option, by the Python package, or
 /// nowhere.
 enum class Kind { not_observable, stress, python };
@@ -302,8 +309,8 @@ constexpr bool is_checked(Rule rule) {
     return std::ranges::find(rules, rule) != std::ranges::end(rules);
   };
   return is_in(kDeviceRules) || is_in(kAsyncRules) || is_in(kHookRules) || is_in(kShapeRules) ||
-         is_in(kDataRules) || is_in(kMemberRules) || has(kStreamRules, rule) ||
-         has(kDeviceStreamRules, rule);
+         is_in(kDataRules) || is_in(kMemberRules) || is_in(kTensorRules) ||
+         has(kStreamRules, rule) || has(kDeviceStreamRules, rule);
 }
 
 constexpr bool has_kind(Rule rule) {
@@ -327,6 +334,7 @@ static_assert(is_complete("c-data"));
 static_assert(is_complete("c-device-data"));
 static_assert(is_complete("cuda-array-interface"));
 static_assert(is_complete("pycapsule"));
+static_assert(is_complete("dlpack"));
 
 }  // namespace fletching::validate
 

@@ -40,33 +40,28 @@ FletchingSubject takes_tensors_with(Plant /*plant*/) {
 // --- Producer rules ---
 
 TEST(Tensors, DlpackDataNullWhenEmpty) {
-  finds(tensors_with([](Tensor& out) { out.dl_tensor.data = &out; }), "tensor.empty",
-        "data: expected NULL");
+  finds(tensors_with([](Tensor& out) { out.dl_tensor.data = &out; }), "tensor.empty");
 }
 
 TEST(Tensors, DlpackStridesNotNull) {
-  finds(tensors_with([](Tensor& out) { out.dl_tensor.strides = nullptr; }), "tensor.good",
-        "strides: expected");
+  finds(tensors_with([](Tensor& out) { out.dl_tensor.strides = nullptr; }), "tensor.good");
 }
 
 TEST(Tensors, DlpackDeviceIdOfCpu) {
-  finds(tensors_with([](Tensor& out) { out.dl_tensor.device.device_id = -1; }), "tensor.good",
-        "device_id: expected 0");
+  finds(tensors_with([](Tensor& out) { out.dl_tensor.device.device_id = -1; }), "tensor.good");
 }
 
 TEST(Tensors, DlpackTypeCodeKnown) {
-  finds(tensors_with([](Tensor& out) { out.dl_tensor.dtype.code = 255; }), "tensor.good",
-        "dtype: expected");
+  finds(tensors_with([](Tensor& out) { out.dl_tensor.dtype.code = 255; }), "tensor.good");
 }
 
 TEST(Tensors, DlpackManagedFlagsZeroByDefault) {
-  finds(tensors_with([](Tensor& out) { out.flags = std::uint64_t{1} << 63U; }), "tensor.good",
-        "flags: expected");
+  finds(tensors_with([](Tensor& out) { out.flags = std::uint64_t{1} << 63U; }), "tensor.good");
 }
 
 TEST(Tensors, DlpackManagedVersionedPreferred) {
   finds(tensors_with([](Tensor& out) { out.version = {0, 8}; }), "tensor.good",
-        "version: expected 1");
+        "expected a tensor of version 1");
 }
 
 TEST(Tensors, DlpackManagedDeleterFreesSelf) {

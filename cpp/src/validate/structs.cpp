@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checker of schemas and arrays that are handed over alone.
+#include <cerrno>
+
+#include "hooks.hpp"
+#include "members.hpp"
+#include "record.hpp"
+
+namespace fletching::validate {
+namespace {
+
+void check_device(Log& /*log*/, const ArrowArray& /*array*/) noexcept {}
+void check_device(Log& log, const ArrowDeviceArray& array) noexcept {
+  check_members(log, array, {"array"});
+}
+
+void check_content(Log& log, const ArrowSchema* /*type*/, const ArrowSchema& schema) noexcept {
+  check_members(log, schema, {"schema"});
+}
+template <class Raw>
+void check_content(Log& log, const ArrowSchema* type, const Raw& array) noexcept {
+  check_device(log, array);
+  // Without memory the array is not compared.
+  if (type != nullptr && log.level() >= FLETCHING_VALIDATE_SHAPE) {
+    (void)report_array(*type, array, {}, log);
+  }
+}
+
+template <class Raw>
+int wrap(const ArrowSchema* type, Raw* raw, const char* name,
+         const FletchingValidateOptions* options, FletchingMessage* message) noexcept {
+  if (raw == nullptr || detail::base(*raw).release == nullptr) {
+    return failed(message, EINVAL, "expected a live schema or array");
+  }
+  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
+  static constexpr Rule kLive = Rule::release_once;
+  try {
+    const auto log = std::make_shared<Log>(options_or_default(options));
+    log->end();  // no later call would run a delayed release
+    if (log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
+    check_content(*log, type, *raw);
+    track(&detail::base(*raw), log, kLive, {name});
+  } catch (...) {
+    return failed(message, ENOMEM, "no memory to validate the struct");
+  }
+  return failed(message, 0, "");
+}
+
+}  // namespace
+}  // namespace fletching::validate
+
+extern "C" {
+
+int FletchingValidateSchema(ArrowSchema* schema, const FletchingValidateOptions* options,
+                            FletchingMessage* message) {
+  return fletching::validate::wrap(nullptr, schema, "schema", options, message);
+}
+
+int FletchingValidateArray(const ArrowSchema* schema, ArrowArray* array,
+                           const FletchingValidateOptions* options, FletchingMessage* message) {
+  return fletching::validate::wrap(schema, array, "array", options, message);
+}
+
+int FletchingValidateDeviceArray(const ArrowSchema* schema, ArrowDeviceArray* array,
+                                 const FletchingValidateOptions* options,
+                                 FletchingMessage* message) {
+  return fletching::validate::wrap(schema, array, "array", options, message);
+}
+}
