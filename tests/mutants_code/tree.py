@@ -17,8 +17,10 @@ from mutant import Mutant, Placed
 HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 PRESET = "asan"
-# The tests that include the library, and those of them that run on a vendor's stand-in.
-FOLDERS = ("cpp/tests", "cpp/tests/gpu")
+# The tests that include the library, those of them that run on a vendor's stand-in, and the
+# conformance suite with the library as its subject.
+FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance")
+_NEEDED = ("tests/standin", "tests/conformance")
 INSPECT = "fletching-inspect"  # which a test of the generator runs
 _MOST_ROUNDS = 10
 _ERROR = re.compile(
@@ -60,7 +62,7 @@ class Tree:
         self._configure(log)
         left_out: list[Mutant] = []
         for _ in range(_MOST_ROUNDS):
-            targets = [*(f"{folder}/all" for folder in (*FOLDERS, "tests/standin")), INSPECT]
+            targets = [*(f"{folder}/all" for folder in (*FOLDERS, *_NEEDED)), INSPECT]
             done = subprocess.run(
                 ["ninja", "-C", str(self.build), "-j2", "-k0", *targets],
                 # What the build generates comes from the code without mutants.
