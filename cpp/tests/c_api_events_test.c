@@ -91,6 +91,8 @@ static void test_waiter(void) {
   // Without one: an error, never skipped.
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP);
   CHECK(says(&message, "register a waiter"));
+  CHECK(FletchingStreamSynchronize(FletchingStreamOfArray(NULL), &message) == ENOTSUP &&
+        strcmp(message.text, "no runtime that records events") == 0);
   CHECK(FletchingDeviceArrayWaitOn(&array, FletchingStreamOfArray(&stream),
                                    FLETCHING_CAPTURE_REFUSE, &message) == ENOTSUP);
   CHECK(FletchingDeviceArrayReady(&array, &ready, &message) == ENOTSUP && ready == 0);

@@ -87,6 +87,19 @@ TEST(NestedRelease, ViewsOfViewsWithAttachedObjects) {
   EXPECT_EQ(log, (Log{"a0", "a", "event"}));
 }
 
+TEST(NestedRelease, ASecondCallOfAHookDoesNothing) {
+  const auto object = std::make_shared<int>(1);
+  Schema schema = make_schema({.format = "i"}).value();
+  ASSERT_TRUE(attach(schema, object));
+  ArrowSchema raw;
+  schema.move_to(&raw);
+  const auto release = raw.release;
+  release(&raw);
+  EXPECT_EQ(object.use_count(), 1);
+  release(&raw);
+  EXPECT_EQ(object.use_count(), 1);
+}
+
 TEST(NestedRelease, SharesThatAreAttachedToViewsOfSchemas) {
   Schema schema = make_schema({.format = "i"}).value();
   for (int i = 0; i < kLevels; ++i) {

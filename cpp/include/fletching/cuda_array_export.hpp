@@ -106,7 +106,7 @@ struct CudaArrayState {
     if (stream->is_inherited()) return FletchingCountInherited();
     if (array.is_released()) return;
     if (own_stream) static_cast<void>(attach(array, *std::move(own_stream)));
-    static_cast<void>(defer_release("to_cuda_array", array, stream->get(), FLETCHING_CAPTURE_KEEP));
+    static_cast<void>(defer_release(array, stream->get(), FLETCHING_CAPTURE_KEEP));
   }
 };
 

@@ -209,8 +209,8 @@ struct CudaMemory {
     Result<DeviceArray> memory =
         make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, ours.device_id);
     if (!memory) return false;
-    static_cast<void>(guarded(
-        [&] { return defer_release("from_cuda_array", *memory, ours, FLETCHING_CAPTURE_KEEP); }));
+    static_cast<void>(
+        guarded([&] { return defer_release(*memory, ours, FLETCHING_CAPTURE_KEEP); }));
     return true;
   }
 };

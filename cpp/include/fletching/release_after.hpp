@@ -4,7 +4,6 @@
 #ifndef FLETCHING_RELEASE_AFTER_HPP
 #define FLETCHING_RELEASE_AFTER_HPP
 
-#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -17,11 +16,8 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// As release_after, with a choice for a stream that is captured. `operation` is for errors.
-inline Status defer_release(const char* operation, DeviceArray& array,
-                            const FletchingStream& stream, int on_capture) {
-  if (array.is_released())
-    return Error{EINVAL, std::string(operation) + ": array is released: expected a live array"};
+/// As release_after, with a choice for a stream that is captured.
+inline Status defer_release(DeviceArray& array, const FletchingStream& stream, int on_capture) {
   ArrowDeviceArray taken;
   array.move_to(&taken);
   return in_core(&FletchingDeviceArrayReleaseAfter, &taken, stream, on_capture);
@@ -65,7 +61,7 @@ inline Status defer_release(const char* operation, DeviceArray& array,
 [[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream) noexcept {
   return detail::guarded([&] {
     const FletchingStream on = detail::core_stream(stream, array->device_type, array->device_id);
-    return detail::defer_release("release_after", array, on, FLETCHING_CAPTURE_REFUSE);
+    return detail::defer_release(array, on, FLETCHING_CAPTURE_REFUSE);
   });
 }
 

@@ -330,7 +330,13 @@ TEST_F(GoneContext, ItsLossReleases) {
   ReleasedArray made;
   DeviceArray array = made.make(CudaApi::kType, 1);
   ASSERT_TRUE(release_after(array, on(stream_)).ok());
-  ASSERT_TRUE(control_.set_fault("cuDevicePrimaryCtxGetState:*:700"));
+  const std::string state = "cuDevicePrimaryCtxGetState";
+  ASSERT_TRUE(control_.set_fault((state + ":*:304").c_str()));  // says nothing of the context
+  const std::int64_t before = control_.calls(state.c_str());
+  while (control_.calls(state.c_str()) < before + 3) std::this_thread::yield();
+  EXPECT_EQ(made.parents.count(), 0);
+  control_.reset_faults();
+  ASSERT_TRUE(control_.set_fault((state + ":*:700").c_str()));
   EXPECT_TRUE(made.parents.wait_for(1));
   control_.reset_faults();
   testing::store_word(gate, 1);

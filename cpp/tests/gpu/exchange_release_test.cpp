@@ -76,8 +76,8 @@ TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
   for (int round = 1; round <= 3; ++round) {
     CudaGraphs::begin(idle);
     DeviceArray next = other.make(ARROW_DEVICE_CUDA, 0);
-    ASSERT_TRUE(detail::defer_release("test", next, detail::cuda_stream(on(idle), 0),
-                                      FLETCHING_CAPTURE_KEEP));
+    ASSERT_TRUE(
+        detail::defer_release(next, detail::cuda_stream(on(idle), 0), FLETCHING_CAPTURE_KEEP));
     CudaGraphs::destroy(CudaGraphs::end(idle));
     ASSERT_TRUE(other.parents.wait_for(round));
   }
