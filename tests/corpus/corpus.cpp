@@ -11,6 +11,7 @@
 #include <deque>
 #include <exception>
 #include <fstream>
+#include <istream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,12 +68,11 @@ int32_t kind_of(const json& data) {
   if (data.contains("stream")) return kFletchingCorpusStream;
   if (data.contains("array")) return kFletchingCorpusArray;
   if (!data.contains("tensor")) return kFletchingCorpusSchema;
-  return data["tensor"]["version"].is_null() ? kFletchingCorpusLegacyTensor
-                                             : kFletchingCorpusTensor;
+  return data["tensor"].at("version").is_null() ? kFletchingCorpusLegacyTensor
+                                                : kFletchingCorpusTensor;
 }
 
-void read_cases(const char* path, std::vector<Case>& cases) {
-  std::ifstream file(path);
+void read_cases(std::istream& file, std::vector<Case>& cases) {
   json read_file = json::parse(file);
   for (json& data : read_file.at("cases")) {
     if (data.value("pointer_bits", size_t{0}) > sizeof(void*) * CHAR_BIT) {
@@ -93,7 +93,10 @@ void read_cases(const char* path, std::vector<Case>& cases) {
 
 std::vector<Case> read_files() {
   std::vector<Case> cases;
-  for (const char* path : {FLETCHING_CORPUS_CASES}) read_cases(path, cases);
+  for (const char* path : {FLETCHING_CORPUS_CASES}) {
+    std::ifstream file(path);
+    read_cases(file, cases);
+  }
   return cases;
 }
 
@@ -509,7 +512,8 @@ Managed* build_tensor(const json& data) {
   tensor.data = const_cast<void*>(build_buffer(data.at("data"), owned->memory));
   tensor.device = {kDLCPU, 0};
   tensor.ndim = static_cast<int32_t>(owned->shape.size());
-  tensor.dtype = {data.at("type")[0], data["type"][1], data["type"][2]};
+  const json& type = data.at("type");
+  tensor.dtype = {type.at(0), type.at(1), type.at(2)};
   if (!owned->shape.empty()) tensor.shape = owned->shape.data();
   if (!data.at("strides").is_null()) {
     owned->strides = data["strides"].get<std::vector<int64_t>>();

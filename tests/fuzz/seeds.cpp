@@ -103,6 +103,18 @@ Seeds validate() {
   return seeds;
 }
 
+/// Each case of a file, alone.
+Seeds corpus() {
+  Seeds seeds;
+  std::ifstream file(FLETCHING_CORPUS);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("    {")) continue;
+    if (line.ends_with(',')) line.pop_back();
+    seeds.push_back(R"({"cases": [)" + line + "]}");
+  }
+  return seeds;
+}
+
 void write(const std::filesystem::path& folder, const Seeds& seeds) {
   std::filesystem::create_directories(folder);
   for (std::size_t i = 0; i < seeds.size(); ++i) {
@@ -122,6 +134,7 @@ int main(int count, char** arguments) {
   try {
     const std::filesystem::path folder = arguments[1];
     write(folder / "array", array());
+    write(folder / "corpus", corpus());
     write(folder / "data", data());
     write(folder / "dlpack", dlpack());
     write(folder / "metadata", metadata());
