@@ -47,8 +47,8 @@ bool has_nulls(const ArrowArray& array) {
   return false;
 }
 
-/// Whether the result is a copy of a buffer at an odd address. Every value has a byte at least. A
-/// case that has an address which nothing may read takes one of the first page.
+/// Whether the result is a copy of a buffer at an odd address. Every value has a byte at least.
+/// Addresses that nothing may read are in the first page.
 bool is_aligned_copy(const void* original, const void* result, std::int64_t values) {
   const auto address = reinterpret_cast<std::uintptr_t>(original);
   return address % 2 != 0 && address > kFirstPage && result != nullptr && result != original &&

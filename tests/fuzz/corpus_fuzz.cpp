@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of the corpus: whatever they contain is read, or refused with words. What is built from
-// them is what they say, and is released.
+// Files of the corpus: any content is read, or refused with a message. A case is built as written,
+// and released.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>

@@ -21,7 +21,7 @@ constexpr Rule kDeleterCalled = Rule::dlpack_managed_deleter_called;
 template <class Managed>
 struct Tensor : Record {
   Managed* inner = nullptr;
-  Managed outer{};  // what the consumer has
+  Managed outer{};  // handed to the consumer
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
 };

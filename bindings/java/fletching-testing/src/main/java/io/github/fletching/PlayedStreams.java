@@ -53,7 +53,7 @@ public final class PlayedStreams {
       table.run = self -> run() ? 1 : 0;
       table.release =
           self -> {
-            failing.forEach(DeviceArray::close); // those that nobody has asked for
+            failing.forEach(DeviceArray::close); // never extracted
             sending.free();
             TABLES.remove(table);
           };
@@ -167,7 +167,7 @@ public final class PlayedStreams {
       }
     }
 
-    /** What the application does not know yet; null for nothing. */
+    /** The next notification of the application, or null. */
     private synchronized String news(
         AsyncConsumer.State state, FletchingException error, boolean hasSchema) {
       boolean hasTask = isTaskNew;

@@ -115,7 +115,7 @@ public final class Conformance {
 
   /** Answers with a number. */
   public interface Ask extends Callback {
-    /** Returns what the function says. */
+    /** Returns a number. */
     int call(Pointer self);
   }
 
