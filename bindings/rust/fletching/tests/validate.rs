@@ -2,16 +2,21 @@
 
 //! Arrays and streams in the validation layer of `libfletching`.
 
-#![cfg(all(feature = "validate", not(miri)))]
+#![cfg(all(feature = "validate", feature = "async", not(miri)))]
 
+use std::ptr;
 use std::sync::{Arc, Mutex};
 
-use fletching::validate::{check, report_live, validate_stream, Finding, Level};
+use fletching::validate::{
+    check, report_live, validate_handler, validate_stream, Finding, Level, Stress, Validation,
+};
 use fletching::{
-    Array, ArrowDeviceType, DeviceArray, DeviceArrayStream, Owner, Schema, SchemaBuilder,
+    Array, ArrowDeviceType, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray,
+    DeviceArrayStream, Owner, Schema, SchemaBuilder,
 };
 use fletching_testing::corpus::{each, Kind};
 use fletching_testing::library;
+use smol::stream::StreamExt;
 
 /// The loader finds a library by name that was loaded by its path.
 fn load() {
@@ -78,7 +83,7 @@ fn check_released_array_is_a_finding() {
 type Found = Arc<Mutex<Vec<Finding>>>;
 
 /// A validated stream of one array of the type "i", and its findings.
-fn stream(format: &str, level: Level) -> (DeviceArrayStream, Found) {
+fn stream(format: &str, how: impl Into<Validation>) -> (DeviceArrayStream, Found) {
     load();
     let batches = [Ok(Array::from(vec![1i32]).into())];
     let stream =
@@ -86,17 +91,42 @@ fn stream(format: &str, level: Level) -> (DeviceArrayStream, Found) {
     let found = Found::default();
     let report = Arc::clone(&found);
     let add = move |finding| report.lock().unwrap().push(finding);
-    (validate_stream(stream, level, add).unwrap(), found)
+    (validate_stream(stream, how, add).unwrap(), found)
 }
 
 #[test]
 fn validate_stream_correct_use_finds_nothing() {
-    let (stream, found) = stream("i", Level::SHAPE);
-    let mut reader = stream.into_iter();
-    assert_eq!(reader.next().unwrap().unwrap().length(), 1);
-    assert!(reader.next().is_none());
-    drop(reader);
-    assert_eq!(*found.lock().unwrap(), []);
+    let stress = Stress::POISON | Stress::MOVE | Stress::PRIVATE_DATA | Stress::THREAD;
+    for how in [
+        Level::SHAPE.into(),
+        Level::SHAPE.with(stress | Stress::DELAY),
+    ] {
+        let (stream, found) = stream("i", how);
+        let mut reader = stream.into_iter();
+        assert_eq!(reader.next().unwrap().unwrap().length(), 1);
+        assert!(reader.next().is_none());
+        drop(reader);
+        assert_eq!(*found.lock().unwrap(), []);
+    }
+}
+
+#[test]
+fn validate_stream_poisons_the_batch_that_was_released() {
+    for (how, is_poisoned) in [
+        (Level::PROTOCOL.into(), false),
+        (Level::PROTOCOL.with(Stress::POISON), true),
+    ] {
+        let mut raw = stream("i", how)
+            .0
+            .into_iter()
+            .next()
+            .unwrap()
+            .unwrap()
+            .into_raw();
+        // SAFETY: the array is alive, and this is its last use.
+        unsafe { raw.array.release.unwrap()(&mut raw.array) };
+        assert_eq!(raw.array.length != 1, is_poisoned);
+    }
 }
 
 #[test]
@@ -130,6 +160,49 @@ fn validate_released_stream_is_an_error() {
     let error = validate_stream(released, Level::SHAPE, move |_| drop(Arc::clone(&report)));
     assert_eq!(error.unwrap_err().code(), 22);
     assert_eq!(Arc::strong_count(&kept), 1);
+}
+
+/// A validated handler of a consumer, and its findings.
+fn handler() -> (fletching::AsyncHandler, AsyncStream, Found) {
+    load();
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default());
+    let found = Found::default();
+    let report = Arc::clone(&found);
+    let add = move |finding| report.lock().unwrap().push(finding);
+    (
+        validate_handler(handler, Level::SHAPE, add).unwrap(),
+        stream,
+        found,
+    )
+}
+
+#[test]
+fn validate_handler_correct_stream_finds_nothing() {
+    let (handler, mut stream, found) = handler();
+    let batches = smol::stream::iter([Ok(DeviceArray::from(Array::from(vec![1i32])))]);
+    let sending = AsyncProducer::new(schema("i"), ArrowDeviceType::CPU, batches).send(handler);
+    smol::block_on(smol::future::zip(sending, async {
+        assert_eq!(stream.next().await.unwrap().unwrap().length(), 1);
+        assert!(stream.next().await.is_none());
+    }))
+    .0
+    .unwrap();
+    assert_eq!(*found.lock().unwrap(), []);
+}
+
+#[test]
+fn validate_handler_reports_a_batch_before_the_schema() {
+    let (handler, _stream, found) = handler();
+    let raw = handler.as_ptr();
+    // SAFETY: the layer answers calls in any order.
+    let code = unsafe { (*raw).on_next_task.unwrap()(raw, ptr::null_mut(), ptr::null()) };
+    assert_eq!(code, 22);
+    drop(handler);
+    let found = found.lock().unwrap();
+    assert!(
+        rules(&found).contains(&"async-schema.first-and-once"),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The validation layer: checks arrays and streams against the rules of the C interfaces. Feature
-//! `validate`.
+//! The validation layer: checks arrays, streams and the handlers of async streams against the rules
+//! of the C interfaces. Feature `validate`.
 //!
 //! The layer is in `libfletching`, which the first call loads: from the path in the environment
 //! variable `FLETCHING_LIBRARY` if it is set, else by the name of the library. It stays loaded. A
@@ -69,6 +69,56 @@ impl Level {
     pub const unsafe fn data() -> Self {
         Self(2)
     }
+
+    /// The level with stress.
+    #[must_use]
+    pub const fn with(self, stress: Stress) -> Validation {
+        Validation {
+            level: self,
+            stress,
+        }
+    }
+}
+
+/// Valid behavior that most libraries do not have. A peer that relies on the usual one shows a fault,
+/// and one that breaks a rule can crash. Combine by `|`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stress(u32);
+
+impl Stress {
+    /// Overwrites released structs, and texts and metadata after their lifetime.
+    pub const POISON: Self = Self(1);
+    /// Moves structs to other addresses. A later write to the old one is a finding.
+    pub const MOVE: Self = Self(2);
+    /// Makes `private_data` no address.
+    pub const PRIVATE_DATA: Self = Self(4);
+    /// Runs the producer's release callbacks on another thread.
+    pub const THREAD: Self = Self(8);
+    /// Runs them after the next call on the stream.
+    pub const DELAY: Self = Self(16);
+    /// Does what [`report_live`] does, when the program exits.
+    pub const REPORT_AT_EXIT: Self = Self(32);
+}
+
+impl std::ops::BitOr for Stress {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// How a stream is validated: a [`Level`], or [`Level::with`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validation {
+    level: Level,
+    stress: Stress,
+}
+
+impl From<Level> for Validation {
+    fn from(level: Level) -> Self {
+        level.with(Stress::default())
+    }
 }
 
 /// An array that can be checked: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.
@@ -123,7 +173,7 @@ pub fn check<R: Checked>(
     let findings = RefCell::new(Vec::new());
     let add = |finding| findings.borrow_mut().push(finding);
     let report: Reporter = &add;
-    let options = Options::new(level, &report);
+    let options = Options::new(level.into(), &report);
     // SAFETY: see Owner::from_raw and Level::data; the reports come from this thread, within the call.
     run(|message| unsafe {
         check(
@@ -146,32 +196,67 @@ pub fn check<R: Checked>(
 /// report.
 pub fn validate_stream<S: Validated>(
     mut stream: Owner<S>,
-    level: Level,
+    how: impl Into<Validation>,
     report: impl Fn(Finding) + Send + Sync + 'static,
 ) -> Result<Owner<S>, Error> {
     type Validate<S> = unsafe extern "C" fn(*mut S, *const Options, *mut Message) -> c_int;
     // SAFETY: as the header declares both functions.
     let validate: Validate<S> = unsafe { library::function(S::NAME) }?;
+    // SAFETY: see Owner::from_raw and Level::data.
+    keep(how.into(), report, |options, message| unsafe {
+        validate(stream.as_mut_ptr(), options, message)
+    })?;
+    Ok(stream)
+}
+
+/// Wraps the handler of a consumer of an async stream: the returned one validates every call of the
+/// producer, and passes it on; so does the producer that the consumer gets with its calls. `report` is
+/// as for [`validate_stream`].
+///
+/// Errors: see the module; ENOMEM. An error drops the handler and the report.
+#[cfg(feature = "async")]
+pub fn validate_handler(
+    handler: crate::AsyncHandler,
+    how: impl Into<Validation>,
+    report: impl Fn(Finding) + Send + Sync + 'static,
+) -> Result<crate::AsyncHandler, Error> {
+    use fletching_abi::ArrowAsyncDeviceStreamHandler as Handler;
+
+    type Validate = unsafe extern "C" fn(*mut *mut Handler, *const Options, *mut Message) -> c_int;
+    // SAFETY: as the header declares it.
+    let validate: Validate = unsafe { library::function(c"FletchingValidateAsyncHandler") }?;
+    let mut raw = handler.as_ptr();
+    // SAFETY: see AsyncHandler::from_raw and Level::data.
+    keep(how.into(), report, |options, message| unsafe {
+        validate(&mut raw, options, message)
+    })?;
+    let _taken = handler.into_raw();
+    // SAFETY: the library has taken the handler over, and never writes NULL.
+    Ok(unsafe { crate::AsyncHandler::from_raw(ptr::NonNull::new_unchecked(raw)) })
+}
+
+/// Calls a function of the library with options whose report is never dropped, unless it fails.
+fn keep(
+    how: Validation,
+    report: impl Fn(Finding) + Send + Sync + 'static,
+    validate: impl FnOnce(&Options, *mut Message) -> c_int,
+) -> Result<(), Error> {
     let report = Box::into_raw(Box::new(report));
     // SAFETY: the box lives as long as the process, or until the error below.
     let context: *mut Reporter<'static> = Box::into_raw(Box::new(unsafe { &*report }));
     // SAFETY: as above.
-    let options = Options::new(level, unsafe { &*context });
-    // SAFETY: see Owner::from_raw and Level::data.
-    run(|message| unsafe { validate(stream.as_mut_ptr(), &options, message) }).inspect_err(
-        |_| {
-            // SAFETY: the library keeps neither after an error.
-            unsafe {
-                drop(Box::from_raw(context));
-                drop(Box::from_raw(report));
-            }
-        },
-    )?;
-    Ok(stream)
+    let options = Options::new(how, unsafe { &*context });
+    run(|message| validate(&options, message)).inspect_err(|_| {
+        // SAFETY: the library keeps neither after an error.
+        unsafe {
+            drop(Box::from_raw(context));
+            drop(Box::from_raw(report));
+        }
+    })
 }
 
-/// Reports each schema and batch of a validated stream that is not released yet, to the report of
-/// its stream. Returns how many there are. Call it when the consumer is done.
+/// Reports each schema and batch of a validated stream, each handler and each task that is not
+/// released yet, to the report of its stream. Returns how many there are. Call it when the consumer is done.
 ///
 /// Errors: see the module; ENOMEM.
 pub fn report_live() -> Result<u64, Error> {
@@ -197,13 +282,13 @@ struct Options {
 }
 
 impl Options {
-    fn new(level: Level, report: &Reporter<'_>) -> Self {
+    fn new(how: Validation, report: &Reporter<'_>) -> Self {
         Self {
             size: size_of::<Self>(),
-            level: level.0,
+            level: how.level.0,
             report: report_finding,
             context: ptr::from_ref(report).cast(),
-            stress: 0,
+            stress: how.stress.0,
         }
     }
 }
