@@ -35,7 +35,7 @@ struct FletchingGoFinding* fletching_finding_free(struct FletchingGoFinding* fin
 }
 
 /* The texts follow the struct. NULL without memory. */
-static struct FletchingGoFinding* copy_finding(const char* const* texts) {
+static struct FletchingGoFinding* copy_finding(const char* const texts[kFindingTexts]) {
   struct FletchingGoFinding* copy;
   size_t size = sizeof *copy;
   for (int i = 0; i < kFindingTexts; ++i) size += strlen(texts[i]) + 1;
@@ -52,8 +52,11 @@ static struct FletchingGoFinding* copy_finding(const char* const* texts) {
 
 /* --- The declarations of fletching/validate.h, which is not part of the core --- */
 
-/* struct FletchingFinding has only these texts. */
-typedef void (*Report)(void* context, const char* const* finding);
+struct FletchingFinding {
+  const char* texts[kFindingTexts];
+};
+
+typedef void (*Report)(void* context, const struct FletchingFinding* finding);
 
 struct ValidateOptions {
   size_t size;
@@ -72,6 +75,8 @@ typedef int ValidateStream(struct ArrowArrayStream*, const struct ValidateOption
                            struct FletchingMessage*);
 typedef int ValidateDeviceStream(struct ArrowDeviceArrayStream*, const struct ValidateOptions*,
                                  struct FletchingMessage*);
+typedef int ValidateHandler(struct ArrowAsyncDeviceStreamHandler**, const struct ValidateOptions*,
+                            struct FletchingMessage*);
 typedef int64_t ValidateLive(void);
 
 static CheckLayout* g_check_layout;
@@ -79,6 +84,7 @@ static CheckArray* g_check_array;
 static CheckDeviceArray* g_check_device_array;
 static ValidateStream* g_stream;
 static ValidateDeviceStream* g_device_stream;
+static ValidateHandler* g_handler;
 static ValidateLive* g_live;
 
 static const struct {
@@ -90,12 +96,13 @@ static const struct {
     {"FletchingCheckDeviceArray", &g_check_device_array},
     {"FletchingValidateStream", &g_stream},
     {"FletchingValidateDeviceStream", &g_device_stream},
+    {"FletchingValidateAsyncHandler", &g_handler},
     {"FletchingValidateLive", &g_live},
 };
 
-static void add_finding(void* context, const char* const* texts) {
+static void add_finding(void* context, const struct FletchingFinding* finding) {
   struct FletchingGoFindings* findings = context;
-  struct FletchingGoFinding* added = copy_finding(texts);
+  struct FletchingGoFinding* added = copy_finding(finding->texts);
   if (added == NULL) return;
   added->next = atomic_load(&findings->newest);
   while (!atomic_compare_exchange_weak(&findings->newest, &added->next, added)) {
@@ -139,35 +146,41 @@ int fletching_validate_load(const char* name, uint64_t layout, struct FletchingM
   return g_check_layout(layout, message);
 }
 
-#define OPTIONS                                                                    \
+#define OPTIONS(given)                                                             \
   &(const struct ValidateOptions) {                                                \
     .size = sizeof(struct ValidateOptions), .level = level, .report = add_finding, \
-    .context = findings                                                            \
+    .context = findings, .stress = (given)                                         \
   }
 
 int fletching_validate_array(const struct ArrowSchema* schema, const struct ArrowArray* array,
                              int32_t level, struct FletchingGoFindings* findings,
                              struct FletchingMessage* message) {
-  return g_check_array(schema, array, OPTIONS, NULL, message);
+  return g_check_array(schema, array, OPTIONS(0), NULL, message);
 }
 
 int fletching_validate_device_array(const struct ArrowSchema* schema,
                                     const struct ArrowDeviceArray* array, int32_t level,
                                     struct FletchingGoFindings* findings,
                                     struct FletchingMessage* message) {
-  return g_check_device_array(schema, array, OPTIONS, NULL, message);
+  return g_check_device_array(schema, array, OPTIONS(0), NULL, message);
 }
 
-int fletching_validate_stream(struct ArrowArrayStream* stream, int32_t level,
+int fletching_validate_stream(struct ArrowArrayStream* stream, int32_t level, uint32_t stress,
                               struct FletchingGoFindings* findings,
                               struct FletchingMessage* message) {
-  return g_stream(stream, OPTIONS, message);
+  return g_stream(stream, OPTIONS(stress), message);
 }
 
 int fletching_validate_device_stream(struct ArrowDeviceArrayStream* stream, int32_t level,
-                                     struct FletchingGoFindings* findings,
+                                     uint32_t stress, struct FletchingGoFindings* findings,
                                      struct FletchingMessage* message) {
-  return g_device_stream(stream, OPTIONS, message);
+  return g_device_stream(stream, OPTIONS(stress), message);
+}
+
+int fletching_validate_handler(struct ArrowAsyncDeviceStreamHandler** handler, int32_t level,
+                               uint32_t stress, struct FletchingGoFindings* findings,
+                               struct FletchingMessage* message) {
+  return g_handler(handler, OPTIONS(stress), message);
 }
 
 int64_t fletching_validate_live(void) { return g_live(); }

@@ -52,6 +52,35 @@ const (
 	ValidateData
 )
 
+// Stress is valid behavior that most libraries do not have. A peer that relies on the usual one shows a
+// fault, and one that breaks a rule can crash.
+type Stress uint32
+
+const (
+	// StressPoison overwrites released structs, and texts and metadata after their lifetime.
+	StressPoison Stress = 1 << iota
+
+	// StressMove moves structs to other addresses. A later write to the old one is a finding.
+	StressMove
+
+	// StressPrivateData makes private_data no address.
+	StressPrivateData
+
+	// StressThread runs the producer's release callbacks on another thread.
+	StressThread
+
+	// StressDelay runs them after the next call on the stream.
+	StressDelay
+)
+
+func united(stress []Stress) C.uint32_t {
+	var all Stress
+	for _, each := range stress {
+		all |= each
+	}
+	return C.uint32_t(all)
+}
+
 // Check compares an array with its schema. It returns at most 64 findings, and one more for a failed
 // wait; none for a correct array.
 //
@@ -134,19 +163,40 @@ func (f Findings) Take() []Finding {
 // bytes, is never freed.
 //
 // Errors: as for Array.Check; EBUSY during another call. An error leaves the stream unchanged.
-func (s *ArrayStream) Validate(level ValidationLevel) (Findings, error) {
+func (s *ArrayStream) Validate(level ValidationLevel, stress ...Stress) (Findings, error) {
 	return validate(&s.stream, func(raw *abi.ArrowArrayStream, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
 		stream := (*C.struct_ArrowArrayStream)(unsafe.Pointer(raw))
-		return C.fletching_validate_stream(stream, C.int32_t(level), findings, message)
+		return C.fletching_validate_stream(stream, C.int32_t(level), united(stress), findings, message)
 	})
 }
 
 // Validate puts the validation layer around the stream; see ArrayStream.Validate.
-func (s *DeviceArrayStream) Validate(level ValidationLevel) (Findings, error) {
+func (s *DeviceArrayStream) Validate(level ValidationLevel, stress ...Stress) (Findings, error) {
 	return validate(&s.stream, func(raw *abi.ArrowDeviceArrayStream, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
 		stream := (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(raw))
-		return C.fletching_validate_device_stream(stream, C.int32_t(level), findings, message)
+		return C.fletching_validate_device_stream(stream, C.int32_t(level), united(stress), findings, message)
 	})
+}
+
+// ValidateHandler puts the validation layer around the handler of a consumer of an async stream, such as
+// AsyncStream.Handler. Give the handler that it returns to the producer. It validates every call of the
+// producer, and through the producer that the consumer gets every call of the consumer. Its release calls
+// that of the consumer's handler, which must not be released otherwise.
+//
+// Errors: as for Array.Check. An error leaves the handler unchanged.
+func ValidateHandler(handler unsafe.Pointer, level ValidationLevel, stress ...Stress) (unsafe.Pointer, Findings, error) {
+	findings, err := newFindings()
+	if err != nil {
+		return nil, Findings{}, err
+	}
+	var message C.struct_FletchingMessage
+	raw := (*C.struct_ArrowAsyncDeviceStreamHandler)(handler)
+	code := C.fletching_validate_handler(&raw, C.int32_t(level), united(stress), findings.list, &message)
+	if err := validationError(code, &message); err != nil {
+		C.free(unsafe.Pointer(findings.list))
+		return nil, Findings{}, err
+	}
+	return unsafe.Pointer(raw), findings, nil
 }
 
 func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFindings, *C.struct_FletchingMessage) C.int) (Findings, error) {
@@ -166,8 +216,8 @@ func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFind
 	return findings, nil
 }
 
-// ReportLive adds each schema and batch of a validated stream that is not released yet to the findings
-// of its stream. It returns how many there are. Call it when the consumer is done.
+// ReportLive adds each schema and batch of a validated stream, each handler and each task that is not
+// released yet to the findings of its stream. It returns how many there are. Call it when the consumer is done.
 //
 // Errors: as for Array.Check.
 func ReportLive() (int64, error) {

@@ -14,6 +14,7 @@
 #define fletching_validate_device_array FLETCHING_PREFIXED(ValidateDeviceArray)
 #define fletching_validate_stream FLETCHING_PREFIXED(ValidateStream)
 #define fletching_validate_device_stream FLETCHING_PREFIXED(ValidateDeviceStream)
+#define fletching_validate_handler FLETCHING_PREFIXED(ValidateHandler)
 #define fletching_validate_live FLETCHING_PREFIXED(ValidateLive)
 #define fletching_findings_new FLETCHING_PREFIXED(FindingsNew)
 #define fletching_findings_take FLETCHING_PREFIXED(FindingsTake)
@@ -43,12 +44,15 @@ int fletching_validate_device_array(const struct ArrowSchema* schema,
                                     struct FletchingMessage* message);
 
 /* The findings must live as long as the process. */
-int fletching_validate_stream(struct ArrowArrayStream* stream, int32_t level,
+int fletching_validate_stream(struct ArrowArrayStream* stream, int32_t level, uint32_t stress,
                               struct FletchingGoFindings* findings,
                               struct FletchingMessage* message);
 int fletching_validate_device_stream(struct ArrowDeviceArrayStream* stream, int32_t level,
-                                     struct FletchingGoFindings* findings,
+                                     uint32_t stress, struct FletchingGoFindings* findings,
                                      struct FletchingMessage* message);
+int fletching_validate_handler(struct ArrowAsyncDeviceStreamHandler** handler, int32_t level,
+                               uint32_t stress, struct FletchingGoFindings* findings,
+                               struct FletchingMessage* message);
 int64_t fletching_validate_live(void);
 
 /* To be freed with free(); NULL without memory. */

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/internal/corpus"
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
@@ -125,6 +126,77 @@ func TestValidateStreamReportsABatchOfAnotherTypeAtItsLevel(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestValidateStreamUnderStressHidesPrivateData(t *testing.T) {
+	openFletching(t)
+	for _, stress := range [][]fletching.Stress{nil, {fletching.StressMove, fletching.StressPrivateData}} {
+		stream := intStream("i")
+		found := must(stream.Validate(fletching.ValidateShape, stress...))
+		must(stream.Schema()).Close()
+		raw := new(abi.ArrowArray)
+		succeed(t, must(stream.Next()).Export(unsafe.Pointer(raw)))
+		if isAddress := int(raw.PrivateData) > 0; isAddress != (stress == nil) {
+			t.Errorf("%v: %#x", stress, raw.PrivateData)
+		}
+		callbacks.ReleaseArrowArray(raw)
+		stream.Close()
+		if findings := found.Take(); findings != nil {
+			t.Errorf("%v: %v", stress, findings)
+		}
+	}
+}
+
+// handlerOf is a stream whose handler is validated.
+func handlerOf(t *testing.T) (*fletching.AsyncStream, unsafe.Pointer, fletching.Findings) {
+	openFletching(t)
+	stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{})
+	handler, found, err := fletching.ValidateHandler(stream.Handler(), fletching.ValidateShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream, handler, found
+}
+
+func TestValidateHandlerOfACorrectStreamFindsNothing(t *testing.T) {
+	stream, handler, found := handlerOf(t)
+	batches := func(yield func(*fletching.DeviceArray, error) bool) { yield(must(intsOf().ToDevice()), nil) }
+	sent := make(chan error)
+	go func() { sent <- fletching.Send(background, schemaOf("i"), abi.DeviceCPU, batches, handler) }()
+	count := 0
+	for batch, err := range stream.All(background) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch.Close()
+		count++
+	}
+	stream.Close()
+	if err := <-sent; err != nil || count != 1 {
+		t.Error(err, count)
+	}
+	if findings := found.Take(); findings != nil {
+		t.Errorf("%v", findings)
+	}
+}
+
+func TestValidateHandlerReportsABatchBeforeTheSchema(t *testing.T) {
+	stream, handler, found := handlerOf(t)
+	defer stream.Close()
+	raw := (*abi.ArrowAsyncDeviceStreamHandler)(handler)
+	if code, _ := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(raw, nil, 0); code != int32(syscall.EINVAL) {
+		t.Error(code)
+	}
+	callbacks.ReleaseArrowAsyncDeviceStreamHandler(raw)
+	if rules := rulesOf(found.Take()); !slices.Contains(rules, "async-schema.first-and-once") {
+		t.Error(rules)
+	}
+}
+
+func TestValidateHandlerRefusesNil(t *testing.T) {
+	openFletching(t)
+	_, _, err := fletching.ValidateHandler(nil, fletching.ValidateShape)
+	expectErrno(t, err, syscall.EINVAL)
 }
 
 func TestValidateStreamsOnSeveralGoroutines(t *testing.T) {
