@@ -15,7 +15,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * The validation layer: checks arrays and streams against the rules of the C interfaces.
+ * The validation layer: checks arrays, streams and the handlers of async streams against the rules
+ * of the C interfaces.
  *
  * <p>The layer is in libfletching, which the first call loads: from the path in the environment
  * variable {@code FLETCHING_LIBRARY} if it is set, else by the name of the library. It stays
@@ -40,6 +41,23 @@ public final class Validation {
     DATA
   }
 
+  /**
+   * Valid behavior that most libraries do not have. A peer that relies on the usual one shows a
+   * fault, and one that breaks a rule can crash.
+   */
+  public enum Stress {
+    /** Overwrites released structs, and texts and metadata after their lifetime. */
+    POISON,
+    /** Moves structs to other addresses. A later write to the old one is a finding. */
+    MOVE,
+    /** Makes {@code private_data} no address. */
+    PRIVATE_DATA,
+    /** Runs the producer's release callbacks on another thread. */
+    THREAD,
+    /** Runs them after the next call on the stream. */
+    DELAY
+  }
+
   /** FLETCHING_LAYOUT of fletching/layout.h with 64-bit pointers. */
   static final long LAYOUT = 0x248b809f578576ddL;
 
@@ -51,12 +69,15 @@ public final class Validation {
   private static final Symbol VALIDATE_STREAM = LIBRARY.symbol("FletchingValidateStream", "iaaa");
   private static final Symbol VALIDATE_DEVICE_STREAM =
       LIBRARY.symbol("FletchingValidateDeviceStream", "iaaa");
+  private static final Symbol VALIDATE_HANDLER =
+      LIBRARY.symbol("FletchingValidateAsyncHandler", "iaaa");
   private static final Symbol VALIDATE_LIVE = LIBRARY.symbol("FletchingValidateLive", "l");
 
   // struct FletchingValidateOptions, with the text of the message behind it.
   private static final long LEVEL = 8;
   private static final long REPORT = 16;
   private static final long CONTEXT = 24;
+  private static final long STRESS = 32;
   private static final long OPTIONS = 40;
   private static final long TEXT = 1024;
 
@@ -99,7 +120,11 @@ public final class Validation {
       try {
         long values = array.enter("check");
         try {
-          run(level, context, (options, text) -> function.call(structs, values, options, 0, text));
+          run(
+              level,
+              0,
+              context,
+              (options, text) -> function.call(structs, values, options, 0, text));
         } finally {
           array.leave();
         }
@@ -121,28 +146,64 @@ public final class Validation {
    * @param report receives each finding, on the thread of the call that broke the rule; two threads
    *     may call it at once. It must not call into the stream. Its exceptions are logged. It is
    *     kept as long as the process, because a late call on a released batch reports as well.
+   * @param stress what the layer does beside it
    * @throws IllegalStateException for a stream that is closed
    */
-  public static void validate(BatchStream<?> stream, Level level, Consumer<Finding> report) {
-    Objects.requireNonNull(report, "report");
+  public static void validate(
+      BatchStream<?> stream, Level level, Consumer<Finding> report, Stress... stress) {
     long struct = stream.address();
     boolean isDevice = stream.kind == Kind.DEVICE_ARRAY_STREAM;
     Symbol function = isDevice ? VALIDATE_DEVICE_STREAM : VALIDATE_STREAM;
+    keep(level, report, stress, (options, text) -> function.call(struct, options, text));
+    Reference.reachabilityFence(stream);
+  }
+
+  /**
+   * Puts the layer around the handler of a consumer of an async stream, such as {@link
+   * AsyncDeviceStream#handlerAddress}. The new handler validates every call of the producer, and
+   * through the producer that the consumer gets every call of the consumer. Its release calls that
+   * of the consumer's handler, which must not be released otherwise. An error leaves the handler
+   * unchanged.
+   *
+   * @param handler the address of the handler
+   * @param level how much is checked
+   * @param report as for {@link #validate}
+   * @param stress what the layer does beside it
+   * @return the address of the new handler, for the producer
+   */
+  public static long validateHandler(
+      long handler, Level level, Consumer<Finding> report, Stress... stress) {
+    load();
+    long struct = Native.allocate(POINTER, "validate");
+    try {
+      C.putAddress(struct, handler);
+      keep(level, report, stress, (options, text) -> VALIDATE_HANDLER.call(struct, options, text));
+      return C.getAddress(struct);
+    } finally {
+      C.free(struct);
+    }
+  }
+
+  /** Keeps the report, unless the function fails. */
+  private static void keep(Level level, Consumer<Finding> report, Stress[] stress, Call call) {
+    Objects.requireNonNull(report, "report");
+    int bits = 0;
+    for (Stress each : stress) {
+      bits |= 1 << each.ordinal();
+    }
     long context = LAST.incrementAndGet();
     REPORTS.put(context, report);
     try {
-      run(level, context, (options, text) -> function.call(struct, options, text));
+      run(level, bits, context, call);
     } catch (Throwable refused) {
       REPORTS.remove(context);
       throw refused;
-    } finally {
-      Reference.reachabilityFence(stream);
     }
   }
 
   /**
-   * Reports each schema and batch of a validated stream that is not released yet, to the report of
-   * its stream. Call it when the consumer is done.
+   * Reports each schema and batch of a validated stream, each handler and each task that is not
+   * released yet, to the report of its stream. Call it when the consumer is done.
    *
    * @return how many there are
    */
@@ -160,7 +221,7 @@ public final class Validation {
     long run(long options, long text);
   }
 
-  private static void run(Level level, long context, Call call) {
+  private static void run(Level level, int stress, long context, Call call) {
     load();
     long options = Native.allocate(OPTIONS + TEXT, "validate");
     try {
@@ -168,6 +229,7 @@ public final class Validation {
       C.putInt(options + LEVEL, level.ordinal());
       C.putAddress(options + REPORT, Report.STUB);
       C.putAddress(options + CONTEXT, context);
+      C.putInt(options + STRESS, stress);
       failed((int) call.run(options, options + OPTIONS), options + OPTIONS);
     } finally {
       C.free(options);

@@ -7,10 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.jna.Function;
 import com.sun.jna.Pointer;
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
+import io.github.fletching.AsyncDeviceStream;
+import io.github.fletching.AsyncDeviceStreams;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
 import io.github.fletching.Finding;
@@ -18,12 +21,18 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Validation;
 import io.github.fletching.Validation.Level;
+import io.github.fletching.Validation.Stress;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.NativeLibraries;
 import io.github.fletching.testing.Pretending;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Flow;
+import java.util.concurrent.ForkJoinPool;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -103,16 +112,95 @@ class ValidationTest {
     List<Finding> findings = findings(1, Level.SHAPE);
     assertEquals(List.of("array.buffers-null-only-when"), rules(findings));
     assertTrue(findings.get(0).history().contains("get_next"), findings.get(0).history());
+    assertEquals(List.of(), findings(0, Level.SHAPE, Stress.values()));
   }
 
-  private static List<Finding> findings(long length, Level level) {
+  private static List<Finding> findings(long length, Level level, Stress... stress) {
     List<Finding> findings = new ArrayList<>();
     try (ArrayStream stream = ArrayStream.of(schema("i"), List.of(ints(length)).iterator())) {
-      Validation.validate(stream, level, findings::add);
+      Validation.validate(stream, level, findings::add, stress);
       stream.schema().close();
       stream.next().close();
     }
     return findings;
+  }
+
+  @Test
+  void validateStreamUnderStressHidesPrivateData() {
+    Child.run(this, "validateUnderStress");
+  }
+
+  void validateUnderStress() {
+    NativeLibraries.open("libfletching.so.0.1");
+    for (Stress[] stress : List.of(new Stress[0], new Stress[] {Stress.PRIVATE_DATA})) {
+      ArrayStream stream = ArrayStream.of(schema("i"), List.of(ints(0)).iterator());
+      Validation.validate(stream, Level.SHAPE, finding -> {}, stress);
+      Raw batch = Raw.array();
+      stream.next().moveTo(batch.address());
+      assertEquals(stress.length > 0, batch.get("private_data") < 0); // no address
+      batch.release();
+      stream.close();
+    }
+  }
+
+  @Test
+  void validateHandlerOfACorrectStreamFindsNothing() {
+    Child.run(this, "validateHandler");
+  }
+
+  void validateHandler() {
+    NativeLibraries.open("libfletching.so.0.1");
+    List<Finding> findings = new CopyOnWriteArrayList<>();
+    AsyncDeviceStream stream = new AsyncDeviceStream(1);
+    long handler = Validation.validateHandler(stream.handlerAddress(), Level.SHAPE, findings::add);
+    Iterator<DeviceArray> batches = List.of(ints(0).toDevice()).iterator();
+    CompletionStage<Void> sent =
+        AsyncDeviceStreams.send(
+            schema("i"), DeviceType.CPU, batches, ForkJoinPool.commonPool(), handler);
+    stream.subscribe(new Closing());
+    sent.toCompletableFuture().join();
+    stream.close();
+    assertEquals(List.of(), findings);
+  }
+
+  private static final class Closing implements Flow.Subscriber<DeviceArray> {
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(DeviceArray batch) {
+      batch.close();
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      throw new AssertionError(error);
+    }
+
+    @Override
+    public void onComplete() {}
+  }
+
+  @Test
+  void validateHandlerReportsABatchBeforeTheSchema() {
+    Child.run(this, "validateEarlyBatch");
+  }
+
+  void validateEarlyBatch() {
+    NativeLibraries.open("libfletching.so.0.1");
+    List<Finding> findings = new ArrayList<>();
+    AsyncDeviceStream stream = new AsyncDeviceStream(1);
+    Pointer handler =
+        new Pointer(
+            Validation.validateHandler(stream.handlerAddress(), Level.PROTOCOL, findings::add));
+    Function onNextTask = Function.getFunction(handler.getPointer(8));
+    assertEquals(EINVAL, onNextTask.invokeInt(new Object[] {handler, null, null}));
+    Function.getFunction(handler.getPointer(24)).invokeVoid(new Object[] {handler});
+    stream.close();
+    assertTrue(rules(findings).contains("async-schema.first-and-once"), findings.toString());
+    assertFails(EINVAL, () -> Validation.validateHandler(0, Level.SHAPE, findings::add), "handler");
   }
 
   @Test
