@@ -32,6 +32,7 @@ def test_second_run_changes_nothing(scratch: Scratch, capsys: pytest.CaptureFixt
     assert tree(scratch.root) == before
     assert capsys.readouterr().out.endswith(" 0 changed\n")
     assert run(scratch, "--check") == 0
+    assert capsys.readouterr().out.endswith(" generated files agree with the spec\n")
 
 
 def test_check_shows_a_hand_edit(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> None:

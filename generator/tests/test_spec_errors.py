@@ -77,6 +77,12 @@ SPOILED = {
         "    arrow: ARROW_DEVICE_OPENCL\n    dlpack_only: not yet\n",
         r"devices\[3\]: needs either an Arrow macro or a reason why there is none",
     ),
+    "released and unreleased": (
+        "devices.yaml",
+        "    doc: Memory of an OpenCL device.",
+        "    doc: Memory of an OpenCL device.\n    unreleased: true",
+        r"devices\[3\]: needs either 'since' or 'unreleased: true'; hint: a number is in a release",
+    ),
     "event without a type": (
         "devices.yaml",
         'event: {pointer: object, type: "MTLEvent*"}',

@@ -18,8 +18,8 @@ HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 PRESET = "asan"
 # The tests that include the library, those of them that run on a vendor's stand-in, and the
-# conformance suite with the library as its subject.
-FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance")
+# conformance suite and the corpus on the library.
+FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance", "tests/corpus")
 _NEEDED = ("tests/standin", "tests/conformance")
 INSPECT = "fletching-inspect"  # which a test of the generator runs
 _MOST_ROUNDS = 10
