@@ -91,11 +91,19 @@ void read_cases(std::istream& file, std::vector<Case>& cases) {
   }
 }
 
+/// Without the cases every test would pass.
 std::vector<Case> read_files() {
   std::vector<Case> cases;
   for (const char* path : {FLETCHING_CORPUS_CASES}) {
-    std::ifstream file(path);
-    read_cases(file, cases);
+    try {
+      std::ifstream file(path);
+      if (!file) throw std::runtime_error("not found");
+      read_cases(file, cases);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "corpus: %s: %s; hint: build it again, its path is compiled in\n", path,
+                   error.what());
+      std::_Exit(2);
+    }
   }
   return cases;
 }

@@ -53,7 +53,11 @@ Run* FindRun(ArrowAsyncProducer* self, const char* callback) {
 void DeliverTask(void* argument);
 void DeliverEnd(void* argument);
 
-std::string NestedCall(const Run* run) { return run->set->value("nested_call", ""); }
+std::string_view NestedCall(const Run* run) noexcept {
+  const auto found = run->set->find("nested_call");
+  if (found == run->set->end()) return "";
+  return *found->get_ptr<const std::string*>();
+}
 
 void Request(ArrowAsyncProducer* self, int64_t n) {
   Run* run = FindRun(self, "request");
@@ -63,7 +67,7 @@ void Request(ArrowAsyncProducer* self, int64_t n) {
     return;
   }
   pthread_mutex_lock(&run->lock);
-  const std::string nested = NestedCall(run);
+  const std::string_view nested = NestedCall(run);
   const bool nests = !run->nested && (nested == "request" || nested == "request on a thread");
   if (nests) run->nested = 1;
   run->demand = n > INT64_MAX - run->demand ? INT64_MAX : run->demand + n;
