@@ -1,4 +1,4 @@
-"""What an entry of the table is: ROWS of the file that `bench.rows` of a language.toml names.
+"""An entry of the table: ROWS of the file that `bench.rows` of a language.toml names.
 
 A program of `instructions` is called with the case and the number of rounds; one of `nanoseconds`
 with its arguments alone, and prints a line of JSON: {"ns": 498.1}, and one that counts also

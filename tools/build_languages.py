@@ -1,4 +1,4 @@
-"""Builds what the tests run: the homes of the languages, and fletching-extract.
+"""Builds the programs of the tests: the homes of the languages, and fletching-extract.
 
     tools/build [--gpu FOLDER]
     tools/build [--roundtrip] [--with-needed] [--mutants] [LANGUAGE... | extract]
@@ -153,7 +153,7 @@ def _succeeds(
 
 
 def steps_done(log: Path) -> tuple[int, int] | None:
-    """What a build tool printed last of its steps and their total."""
+    """The last step and the number of steps that a build tool printed."""
     if not log.exists():
         return None
     with log.open("rb") as file:

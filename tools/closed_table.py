@@ -10,7 +10,7 @@ from typing import Any
 
 
 class TableError(ValueError):
-    """The text names file and key, and what is expected there."""
+    """The text names the file, the key and the expected value."""
 
 
 def struct(

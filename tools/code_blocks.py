@@ -81,7 +81,7 @@ def all_blocks(root: Path = ROOT) -> Iterator[Block]:
 
 
 def problems(block: Block, known: Mapping[str, Language], root: Path = ROOT) -> Iterator[str]:
-    """What is wrong with a block, as far as no language has to run it."""
+    """The faults of a block that show without running it."""
     for number, line in enumerate(block.text.splitlines(), start=block.line):
         if len(line) > _MOST_COLUMNS:
             length = f"expected at most {_MOST_COLUMNS} characters, got {len(line)}"

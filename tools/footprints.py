@@ -1,4 +1,4 @@
-"""What is left of single languages outside of their homes: `footprints.py` prints it.
+"""Finds mentions of single languages outside of their homes: `footprints.py` prints them.
 
 A language is found by what its own language.toml says: its name, its title and its columns in
 quotes, the path of its home, its commands, and its manifests. Not searched: the homes, the
@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"^\s*(#(?!include)|//|\*|/\*)")
 
 
 def files(root: Path) -> list[str]:
-    """Tracked files, and new ones that git does not ignore."""
+    """Tracked and untracked files, without the ignored ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     return [
@@ -48,7 +48,7 @@ def files(root: Path) -> list[str]:
 
 
 def patterns(known: Mapping[str, Language]) -> re.Pattern[str]:
-    """What a line may not have."""
+    """The mentions that are not allowed in a line."""
     names = {
         name
         for each in known.values()

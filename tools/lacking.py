@@ -1,4 +1,4 @@
-"""What a registered language does not have yet: each part is there, or has a reason."""
+"""The missing parts of registered languages: each part exists, or has a reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from languages import FILE, Language
 
 
 def parts(language: Language) -> dict[str, bool]:
-    """What the tests ask of a language, and whether it is there; columns by "java-ffm: cases"."""
+    """Parts that the tests ask of a language: whether it has them; columns by "java-ffm: cases"."""
     abi = {name for mutants in language.mutants if mutants.kind == "abi" for name in mutants.runs}
     found = {
         "format": bool(language.format),
@@ -36,7 +36,7 @@ def parts(language: Language) -> dict[str, bool]:
 
 
 def problems(language: Language) -> Iterator[str]:
-    """Parts that are missing without a reason, and reasons for what is not missing."""
+    """Parts that are missing without a reason, and reasons for parts that exist."""
     where = f"{language.folder}/{FILE}"
     found = parts(language)
     for part, present in found.items():

@@ -1,4 +1,4 @@
-"""What the tools know of each language, from cpp/language.toml and bindings/*/language.toml.
+"""The languages as the tools know them, from cpp/language.toml and bindings/*/language.toml.
 
 Commands run in bash from the home folder, with ROOT set to the repository that has .venv and build.
 docs/adding-a-language.md describes every key.

@@ -14,7 +14,7 @@ from rich.console import Console
 SECONDS_PER_LINE = 10.0
 SECONDS_PER_FRAME = 0.25
 
-# What is done and the total; None as long as that is not known.
+# Finished steps and their total; None while the total is unknown.
 Measure = Callable[[], tuple[int, int] | None]
 
 

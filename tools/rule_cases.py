@@ -2,7 +2,7 @@
 
     rule_cases.py
 
-A rule has a case that breaks it and one that just keeps it. They are, in this order:
+A rule has a case that breaks it and another that barely keeps it. They are, in this order:
 - a case of tests/corpus: `-bad` and `-good`, `misspelling.` and `spelling.`;
 - a subject of tests/conformance/breaks with the fault, and the case that finds it, which passes
   without the fault;

@@ -40,7 +40,7 @@ _BREAK = re.compile(r"^TEST\((\w+), (\w+)\)", re.MULTILINE)
 
 
 def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> Iterator[str]:
-    """One line for each. Raises LanguageError for what cannot be read."""
+    """One line for each. Raises LanguageError for an unreadable file."""
     if language.rules is None:
         return
     table = f"{language.folder}/{language.rules.table}"
@@ -74,7 +74,7 @@ def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> It
 
 
 def letters(name: str) -> str:
-    """What the names of a rule have in common in all languages."""
+    """The common form of a rule's names in all languages."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

@@ -1,4 +1,4 @@
-"""A copy of the repository that a test may change, with what was built in the original."""
+"""A copy of the repository that a test may change, with the builds of the original."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from languages import ROOT
 
-# Of build/: what a run in the copy writes.
+# Of build/: the files that a run in the copy writes.
 _WRITTEN = (
     *("logs", "mutants", "mutants.json", "new_device", "new_language"),
     *("roundtrip.html", "roundtrip.json"),
@@ -15,7 +15,7 @@ _WRITTEN = (
 
 
 def make(root: Path) -> None:
-    """Tracked files and new ones that git does not ignore; .venv and what is in build/ as links."""
+    """Copies tracked and untracked files, not the ignored ones; links .venv and what build/ has."""
     listed = "git ls-files --cached --others --exclude-standard -z"
     copy = f"{listed} | tar --null --ignore-failed-read -cT - | tar -xC '{root}'"
     subprocess.run(["git", "init", "-q", root], check=True)

@@ -110,7 +110,7 @@ def _missing(what: str, asked: list[str], known: set[str]) -> str:
 
 
 def _parsed(words: list[str]) -> str:
-    """What the parser of `fletching` says; nothing is run."""
+    """The answer of the parser of `fletching`, which runs no command."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

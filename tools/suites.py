@@ -1,4 +1,4 @@
-"""What is tested, suite by suite: plain data for suite.py. Commands run in bash."""
+"""The suites of the tests: plain data for suite.py. Commands run in bash."""
 
 from __future__ import annotations
 

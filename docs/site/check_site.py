@@ -1,4 +1,4 @@
-"""Checks a built site: no dead link or anchor, nothing that a browser would fetch from elsewhere,
+"""Checks a built site: no dead link or anchor, no file that a browser would fetch from elsewhere,
 no code that runs over the edge of its page.
 
     python docs/site/check_site.py build/site
@@ -104,7 +104,7 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
 
 
 def _wrong_link(path: Path, link: str, pages: dict[Path, Page]) -> str:
-    """What is wrong with a link that a reader follows; empty when nothing is."""
+    """The fault of a link that a reader follows, or an empty text."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         good = parts.scheme == "https" and HOST.fullmatch(parts.netloc)
@@ -134,7 +134,7 @@ def _wraps_code(path: Path, page: Page) -> bool:
 
 
 def _wrong_file(root: Path, path: Path) -> list[str]:
-    """What a style sheet or a picture fetches."""
+    """The addresses that a style sheet or a picture fetches."""
     text = path.read_text(encoding="utf-8")
     wrong = [(address, _wrong_fetch(path, address)) for address in IN_CSS.findall(text)]
     return [f"{path.relative_to(root)}: {address}: {why}" for address, why in wrong if why]

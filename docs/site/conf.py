@@ -127,7 +127,7 @@ def html_anchors(file: str) -> set[str]:
 
 
 def repository_address(docname: str, target: str) -> str | None:
-    """Where the repository has this file or folder; None when there is no such."""
+    """The path of this file or folder in the repository, or None."""
     file, fragment = urldefrag(target)
     path = posixpath.normpath(posixpath.join(posixpath.dirname(docname), file))
     if not file or path.startswith("..") or not (ROOT / path).exists():

@@ -1,4 +1,4 @@
-"""check_site.py finds what is wrong with a site, and is content with a good one."""
+"""check_site.py finds the faults of a site, and accepts a good one."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Declarations {
                        });
   }
 
-  // In bits: what the type, the packing and `alignas` make of it together.
+  // In bits, by the type, the packing and `alignas` together.
   unsigned field_align(const clang::FieldDecl* field) const {
     const clang::RecordDecl* record = field->getParent();
     const bool packed = field->hasAttr<clang::PackedAttr>() || record->hasAttr<clang::PackedAttr>();

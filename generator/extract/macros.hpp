@@ -1,4 +1,4 @@
-// The macros and guards of a run: what the preprocessor reached, laid over what the files say.
+// The macros and guards of a run: those that the preprocessor reached, and those in the files.
 #ifndef FLETCHING_EXTRACT_MACROS_HPP
 #define FLETCHING_EXTRACT_MACROS_HPP
 
@@ -17,7 +17,7 @@ namespace fletching::extract {
 /// A place that is the same when a file is included twice: file and offset.
 using Place = std::pair<const clang::FileEntry*, unsigned>;
 
-/// What the preprocessor did in user files.
+/// The work of the preprocessor in user files.
 struct Preprocessing {
   struct Definition {
     Place place;

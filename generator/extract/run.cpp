@@ -23,7 +23,7 @@ namespace {
 
 namespace json = llvm::json;
 
-// Enough to say what is wrong; the rest mostly follows from the first.
+// Enough to explain the fault; later errors mostly follow from the first.
 constexpr unsigned kMostOfAKind = 3;
 
 llvm::StringRef severity_name(clang::DiagnosticsEngine::Level level) {
@@ -67,7 +67,7 @@ class Diagnostics : public clang::DiagnosticConsumer {
     run["warning_count"] = warnings_;
   }
 
-  /// What is wrong with the flags; empty when nothing is.
+  /// The fault of the flags, or an empty text.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
  private:

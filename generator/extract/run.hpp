@@ -24,7 +24,7 @@ struct Run {
 };
 
 /// The facts as README.md lists them. An error when clang would not begin, such as for an unknown
-/// flag; what is wrong in the header itself is in the facts.
+/// flag; errors in the header itself are in the facts.
 llvm::Expected<llvm::json::Object> extract_facts(const Input& input, const Run& run,
                                                  clang::FileManager& files);
 

@@ -63,7 +63,7 @@ std::string spell_tag(const clang::TagDecl* tag) {
   return name.empty() ? "(anonymous)" : name;
 }
 
-// A calling convention of its own, such as `stdcall`; empty for the one that the target's C
+// A calling convention such as `stdcall`; empty for the default that the target's C
 // compiler uses.
 std::string calling_convention(const clang::FunctionType* function,
                                const clang::ASTContext& context) {
@@ -139,7 +139,7 @@ std::string spell_unqualified(const clang::Type* type, const clang::ASTContext& 
   return clang::QualType(type, 0).getCanonicalType().getAsString(context.getPrintingPolicy());
 }
 
-// `const char`, but `void* const`. `restrict` does not change what a binding has to do.
+// `const char`, but `void* const`. `restrict` changes no binding.
 std::string qualify(clang::Qualifiers qualifiers, const clang::Type* type, std::string spelled) {
   std::string words;
   if (qualifiers.hasConst()) words += "const ";

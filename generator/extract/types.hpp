@@ -21,7 +21,7 @@ std::string tag_name(const clang::TagDecl* tag);
 /// The name with the namespaces and classes around it: `ns::X`.
 std::string qualified_name(const clang::NamedDecl* named);
 
-/// What a function pointer field takes and returns; null for any other field.
+/// The parameters and result of a function pointer field; null for any other field.
 llvm::json::Value describe_callback(const clang::FieldDecl* field,
                                     const clang::ASTContext& context);
 

@@ -1,4 +1,4 @@
-"""What is wrong with the input, said in one line each."""
+"""Errors in the input, one line each."""
 
 from __future__ import annotations
 

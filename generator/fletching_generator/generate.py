@@ -1,4 +1,4 @@
-"""Writes every generated file, or compares what is there with what should be."""
+"""Writes every generated file, or compares the files with the spec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .vendors import vendor_checks
 
 # What makes files in addition to the languages.
 _SUBJECTS = (diagram, async_page, maps, pages, vendor_checks)
-# Folders that hold nothing but generated files.
+# Folders of generated files only.
 GENERATED_ONLY = ("docs/reference",)
 # Folders that hold tools, build results, or the templates with their banners.
 _PASSED_OVER = {".git", ".venv", "build", "target", "node_modules", "__pycache__", "templates"}
@@ -77,7 +77,7 @@ def write(root: Path, texts: dict[str, str]) -> list[str]:
 
 
 def compare(root: Path, texts: dict[str, str]) -> list[str]:
-    """One text for each file that differs from what the spec says: a diff, or a sentence."""
+    """One text for each file that differs from the spec: a diff, or a sentence."""
     found = []
     for path, text in texts.items():
         present = _read(root / path)

@@ -1,4 +1,4 @@
-"""What the languages share: names, literals, texts, numbers by class of target."""
+"""The common spelling of the languages: names, literals, texts, numbers by class of target."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def struct_facts(struct: Struct, interface: Interface) -> str:
 
 
 def field_facts(field: Field) -> str:
-    """Who sets a field, who owns what it refers to, and what is valid."""
+    """Who sets a field, who owns its target, and its valid values."""
     owner = "" if field.owned_by == "none" else f", owned by the {field.owned_by}"
     facts = f"{capitalized(field.presence)}, set by the {field.set_by}{owner}."
     return f"{facts} Valid: {field.valid}."

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0912 -- one branch for each event, or for each reason
-"""What a consumer of an async stream must do, said over its history and without the table."""
+"""The duties of a consumer of an async stream, over its history and without the table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Facts:
     queue: tuple[int, ...] = ()
     running: tuple[int, ...] = ()  # extractions
     cancelled: bool = False  # by the application
-    # What the producer has made of the stream, or our refusal of it.
+    # The end that the producer, or our refusal, has put to the stream.
     over: str | None = None  # "end", "error", "refused"
     lost: bool = False  # an extraction has failed, or was invalid, before the stream was over
     waiting: bool = False  # release has not returned
@@ -50,7 +50,7 @@ def accepted(f: Facts, s: Seen) -> bool:
 
 
 def answer(f: Facts, s: Seen) -> int | None:
-    """What the handler call has to return."""
+    """The required result of the handler call."""
     if s.event not in HANDED:
         return None
     if not accepted(f, s):
@@ -67,7 +67,7 @@ def drops_queue(f: Facts, s: Seen) -> bool:
 
 
 def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
-    """What the producer has to be called with, in this order."""
+    """The required calls of the producer, in order."""
     made: list[tuple[Any, ...]] = []
     if s.event == "on_schema" and accepted(f, s):
         if f.cancelled:
@@ -90,7 +90,7 @@ def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
 
 
 def notifications(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
-    """What the application has to be notified of."""
+    """The required notifications of the application."""
     if not f.live:
         return []
     returned = answer(f, s)

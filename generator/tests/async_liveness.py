@@ -7,7 +7,7 @@ from functools import cache
 
 from fletching_generator.async_stream.table import Case, Cell, Side
 
-# What each action reads in addition to its arguments, and what it overwrites without reading it.
+# The variables that each action reads beside its arguments, and those that it overwrites unread.
 READS = {
     "add demand": {"demand"},
     "use demand": {"demand"},
@@ -82,7 +82,7 @@ def _live(cells: tuple[Cell, ...], needs: tuple[tuple[str, str], ...]) -> dict[s
 
 
 def _before(case: Case, live: set[str]) -> set[str]:
-    """What is live before the case, by what is live after it."""
+    """The live variables before the case, from those after it."""
     for action in reversed(case.do):
         live = (live - WRITES.get(action, set())) | READS.get(action, set())
     return live | CONDITIONS.get(case.when or "", set())

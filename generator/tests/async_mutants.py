@@ -19,7 +19,7 @@ from fletching_generator.async_stream.table import Case, Cell, Side
 DEPTH = 5  # how far behind the altered cell its consequences are looked for
 RESULTS = ("0", "EINVAL", "errno")
 
-# Why there is nothing to notice.
+# Why the mutant cannot be noticed.
 NEVER = "never: the event's own needs rule it out in this state"
 NO_EFFECT = "same: it changes nothing in any place where the cell is used"
 NOT_READ = "same: it changes a variable that nothing reads from there on"
@@ -139,7 +139,7 @@ def _spread(items: list[T], count: int) -> list[T]:
 
 
 def noticed(side: Side, mutant: Mutant, used: Uses) -> str:
-    """The check or rule that fails with this mutant, or why there is nothing to notice."""
+    """The check or rule that fails with this mutant, or why it cannot be noticed."""
     key = mutant.cell.state, mutant.cell.event
     wrong = replace(side, cells={**side.cells, key: mutant.cell})
     if side_problems(wrong):

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
-"""What a producer of an async stream must do, said over its history and without the table.
+"""The duties of a producer of an async stream, over its history and without the table.
 
 `Facts` is the history so far, `after` what an event adds to it; each rule is one sentence of the
 protocol, as a function of the facts before, the event, and what was seen.

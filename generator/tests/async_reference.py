@@ -18,7 +18,7 @@ INT64_MAX = 2**63 - 1
 
 
 class Task:
-    """What a task's private_data points to; cleared by the first extraction."""
+    """The target of a task's private_data; cleared by the first extraction."""
 
     def __init__(self, producer: Producer, batch: Any) -> None:
         self._producer: Producer | None = producer
@@ -190,7 +190,7 @@ class Producer:
 
 
 class Consumer:
-    """A handler, and what an application does with it."""
+    """A handler, and the application behind it."""
 
     def __init__(
         self, producer: Any, notify: Callable[..., None], waits: Callable[[], None]

@@ -16,7 +16,7 @@ Step = dict[str, Any]
 
 
 class DifferenceError(Exception):
-    """What the side under test did, against the trace."""
+    """The actions of the side under test, against the trace."""
 
 
 def in_thread(work: Callable[[], Any]) -> Any:

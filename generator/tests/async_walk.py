@@ -53,7 +53,7 @@ def start(side: Side) -> Place:
 
 
 def events(side: Side, place: Place) -> Iterator[tuple[str, Arguments]]:
-    """What may happen next, within the bounds."""
+    """The possible next events, within the bounds."""
     config, facts, most = place.config, place.facts, MOST[side.name]
     for event in side.events:
         if not enabled(side, config, event):

@@ -73,7 +73,7 @@ def spec() -> Spec:
 
 @pytest.fixture(scope="session")
 def dlpack(spec: Spec, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dlpack.h of the version that the spec has: the pinned one, with what is newer."""
+    """The dlpack.h of the spec's version: the pinned one, with the newer entries."""
     text = PINNED_DLPACK.read_text(encoding="utf-8")
     for typedef in (t for t in spec.typedefs if t.enumerators):
         end = f"}} {typedef.type.name};"

@@ -1,4 +1,4 @@
-"""The diagrams of the async stream: what a reader sees in the picture is what the table says."""
+"""The diagrams of the async stream show the transitions of the table."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Refused = Callable[..., str]
 
 @pytest.fixture
 def refused(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Runs a command that has to refuse, on a scratch root; returns what it says."""
+    """Runs a command that has to refuse, on a scratch root; returns its message."""
 
     def run(*arguments: str | Path) -> str:
         before = tree(scratch.root)

@@ -21,7 +21,7 @@ Check = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def check(capsys: pytest.CaptureFixture[str]) -> Check:
-    """Runs the command; returns the exit code and everything that it printed."""
+    """Runs the command; returns the exit code and the output."""
 
     def run(header: Path, *arguments: str) -> tuple[int, str]:
         code = main(["--root", str(REPOSITORY), "check-header", str(header), *arguments])

@@ -170,7 +170,7 @@ def test_missing_file(scratch: Scratch) -> None:
     assert scratch.mistakes() == [f"spec/{FILE}:1: (whole file): the file is missing; hint: add it"]
 
 
-# --- What the vectors notice ---------------------------------------------------------------------
+# --- Faults that the vectors notice --------------------------------------------------------------
 
 
 def without(index: int, *path: str) -> DictionaryInterface:

@@ -1,4 +1,4 @@
-"""Go's types, calls and stubs of the callbacks: what is in them follows from the spec."""
+"""Go's types, calls and stubs of the callbacks follow from the spec."""
 
 from __future__ import annotations
 

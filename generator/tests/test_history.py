@@ -37,13 +37,13 @@ def entries(text: str) -> Entries:
 
 
 def key(line: str) -> str:
-    """The key of an entry's own line; nothing for what is nested in it."""
+    """The key of an entry's line; None for a nested line."""
     found = re.match(r"(?:  - |    )(\w+):", line)
     return found[1] if found else ""
 
 
 def decided(draft: list[str], committed: list[str]) -> list[str]:
-    """An entry as sync wrote it, with what a person says about it instead of the draft's."""
+    """An entry as sync wrote it, with a person's facts instead of the draft's."""
     brought = {key(line): line for line in draft if key(line) in FROM_HEADER}
     return [brought.get(key(line), line) for line in committed]
 

@@ -1,4 +1,4 @@
-"""The Java structs: what a callback returns when it throws, what is released, moved and counted."""
+"""The Java structs: results after an exception, releases, moves and counts."""
 
 from __future__ import annotations
 

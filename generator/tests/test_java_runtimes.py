@@ -1,4 +1,4 @@
-"""The Java tables of the runtimes: what is in them follows from the spec, and how it is written."""
+"""The Java tables of the runtimes: their content follows from the spec, and their form."""
 
 from __future__ import annotations
 

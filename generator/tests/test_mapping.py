@@ -1,4 +1,4 @@
-"""Rules against their sentences: each kind of misfit is named, and nothing else."""
+"""Rules against their sentences: each kind of misfit is named, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory maps: what a reader sees in the picture is what the layout says."""
+"""The memory maps show the layout."""
 
 from __future__ import annotations
 

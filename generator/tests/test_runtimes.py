@@ -1,4 +1,4 @@
-"""The runtimes and the devices' memory: each way to spoil them is named, and what is there fits."""
+"""The runtimes and the devices' memory: each way to spoil them is named, and the spec is sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mistake in the spec is reported with file, line, key and hint, and nothing is written."""
+"""Every mistake in the spec is reported with file, line, key and hint, and no file is written."""
 
 from __future__ import annotations
 

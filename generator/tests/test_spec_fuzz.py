@@ -1,4 +1,4 @@
-"""Whatever a file of the spec holds, `check-spec` ends with 0 or with lines that name the place.
+"""With any content of the spec's files, `check-spec` ends with 0 or with lines that name the place.
 
 Seeded, so that every run sees the same spoiled files. `python tests/test_spec_fuzz.py COUNT SEED`
 runs more of them.

@@ -1,4 +1,4 @@
-"""How the generator is divided: by subject, without a circle, nothing of a sibling's internals."""
+"""The generator is divided by subject, without circles and without a sibling's internals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_LINES = 300
 
 
 def imports(module: str) -> Iterator[tuple[str, str]]:
-    """What a module imports from the package: the module, and the name."""
+    """The imports of a module from the package: module and name."""
     path = MODULES[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -56,7 +56,7 @@ def imports(module: str) -> Iterator[tuple[str, str]]:
 
 
 def entries(folder: Path) -> set[str]:
-    """The files and folders in it; a folder that holds nothing but a cache does not count."""
+    """The files and folders in it, without folders that only hold a cache."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     return {path.relative_to(folder).parts[0] for path in files}
 

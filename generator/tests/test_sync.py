@@ -18,7 +18,7 @@ Sync = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def sync(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> Sync:
-    """Runs the command on the scratch root; returns the exit code and what it printed."""
+    """Runs the command on the scratch root; returns the exit code and the output."""
 
     def run(header: Path, *arguments: str) -> tuple[int, str]:
         code = main(["--root", str(scratch.root), "sync", str(header), *arguments])

@@ -1,4 +1,4 @@
-"""Published texts against their entries: sentences, hashes, what is unmapped, stale, not given."""
+"""Published texts against their entries: sentences, hashes, unmapped, stale and missing texts."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_sentences_of_a_new_field_are_missed(shares: tuple[str, ...], folder: Pa
 
 
 def test_texts_that_are_shared_and_do_not_agree(folder: Path) -> None:
-    """The sentence needs an entry of its own then, which is stronger than both."""
+    """The sentence needs a separate entry then, which is stronger than both."""
     (folder / "box.txt").write_text("Boxes#\n\nA box must be closed.", encoding="utf-8")
     (folder / "lid.txt").write_text("Boxes#\n\nA box must be closed.", encoding="utf-8")
     (folder / "copy.txt").write_text("Boxes#\n\nA box must be closed.", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Type expressions: what they parse to, and what is refused."""
+"""Type expressions: their results, and the refused ones."""
 
 from __future__ import annotations
 

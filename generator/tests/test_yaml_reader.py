@@ -1,4 +1,4 @@
-"""The reader of YAML: the same data and lines as another parser, and a line for what it refuses."""
+"""The reader of YAML: the same data and lines as another parser, and a line for each refusal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Replaces the build backend of nanoarrow's source package, which pip asks for a name and a
-version before it hands the package out. Nothing is built."""
+version before it hands the package out. It builds no code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each thing that can be wrong with a code block is found; what is right is left alone."""
+"""Each fault of a code block is found; a good block passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language.toml may say, what a registered language lacks, and what is left outside."""
+"""The keys of a language.toml, missing parts of a language, and mentions outside of its home."""
 
 from __future__ import annotations
 

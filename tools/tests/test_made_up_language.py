@@ -40,7 +40,7 @@ STUB = '#!/bin/bash\necho "stub: $*"\n'
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tracked files, the made-up language, and what was built, read only by what runs here."""
+    """The tracked files, the made-up language, and the builds, which only this test reads."""
     root = tmp_path_factory.mktemp("tree")
     scratch_tree.make(root)
     home = root / "bindings" / "quiver"

@@ -1,4 +1,4 @@
-"""What is printed while something runs, and what the builds of the languages wait for."""
+"""The lines that are printed during a run, and the order of the builds of the languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the actions of the async table do, on plain frozen data."""
+"""The actions of the async table, on plain frozen data."""
 
 from __future__ import annotations
 

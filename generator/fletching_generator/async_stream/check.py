@@ -13,7 +13,7 @@ from .run import NotPossibleError
 from .table import AsyncTable, Case, Side, build_side, build_table
 from .traces import run_scenario, sweeps
 
-# What an action or a condition reads from its event.
+# The values that an action or a condition reads from its event.
 _READS = {
     "add demand": "n",
     "add unsent": "n",
@@ -167,7 +167,7 @@ Problem = tuple[str, str | None, str, str]  # state, event, what is wrong, the h
 
 
 def side_problems(side: Side) -> list[Problem]:
-    """What is wrong with the cells of one side, taken as a machine."""
+    """The faults of the cells of one side, taken as a machine."""
     problems: list[Problem] = []
     for cell in side.possible:
         for case in cell.cases:

@@ -11,7 +11,7 @@ INT64_MAX = 2**63 - 1
 
 
 class Config(NamedTuple):
-    """One side: its state, its variables, and what is known of its surroundings."""
+    """One side: its state, its variables, and the known part of its surroundings."""
 
     state: str
     demand: int = 0
@@ -37,7 +37,7 @@ class Config(NamedTuple):
 
 @dataclass(frozen=True)
 class Arguments:
-    """What an event carries."""
+    """The values of an event."""
 
     n: int = 0
     task: int = 0
@@ -46,7 +46,7 @@ class Arguments:
 
 @dataclass
 class Effects:
-    """What can be seen of one event."""
+    """The visible effects of one event."""
 
     calls: list[dict[str, Any]] = field(default_factory=list)
     notifications: list[dict[str, Any]] = field(default_factory=list)  # to the application

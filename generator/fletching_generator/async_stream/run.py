@@ -60,7 +60,7 @@ def surroundings(config: Config, event: str) -> Config:
 
 
 def default_arguments(side: Side, config: Config, event: str) -> Arguments:
-    """The task and the numbers that an event has when nothing else is said."""
+    """The default task and numbers of an event."""
     task = 0
     match side.events[event].needs:
         case "a task is open":

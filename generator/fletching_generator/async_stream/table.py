@@ -22,7 +22,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Case:
-    """What is done in a cell when a condition holds."""
+    """The actions of a cell under a condition."""
 
     when: str | None  # "demand > 0"; None: in any case
     do: tuple[str, ...]  # ("note EINVAL", "discard")
@@ -73,7 +73,7 @@ class ThreadRule:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Events in order; what follows from them is worked out with the table."""
+    """Events in order. The table says what they cause."""
 
     name: str  # "three-batches-in-ones"
     doc: str
@@ -157,7 +157,7 @@ def _cell(state: str, entry: dict[str, Any]) -> Cell:
 
 
 def _case(state: str, entry: dict[str, Any], case: dict[str, Any]) -> Case:
-    """A case; what the cell says holds for each of its cases."""
+    """A case. The keys of the cell hold for each of its cases."""
     result = case.get("result", entry.get("result"))
     return Case(
         when=case.get("when"),

@@ -74,7 +74,7 @@ class StreamNumber:
 
 @dataclass(frozen=True)
 class Check:
-    """What can be seen in a dictionary."""
+    """A check of a dictionary."""
 
     id: str  # "cuda-array-interface.stream-zero"
     rules: tuple[str, ...]  # ("cai-stream.not-zero",): its rules; see rulebook.py
@@ -171,7 +171,7 @@ def _check(id_: str, entry: dict[str, Any]) -> Check:
 
 
 def check_dictionary(interface: DictionaryInterface, report: Report) -> None:
-    """Reports what no schema can see."""
+    """Reports the faults that no schema can see."""
     _check_versions(interface, report)
     _check_keys(interface, report)
     _check_type_string(interface.typestr, report)

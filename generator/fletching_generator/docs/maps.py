@@ -164,7 +164,7 @@ def memory_map(spec: Spec, struct: Struct, target: LayoutClass) -> Map:
 
 
 def _parts(spec: Spec, whole: Group, target: LayoutClass) -> Iterator[Cell | Group]:
-    """What a struct is made of, from its first byte to its last, embedded structs opened up."""
+    """The members and gaps of a struct in their order, embedded structs opened up."""
     struct = spec.struct(whole.struct)
     layout = struct_layout(spec, struct, target)
     end = whole.offset

@@ -154,7 +154,7 @@ _BUFFERS = {
 
 
 def buffers(found: Buffers) -> str:
-    """What a buffer is, in a few words."""
+    """A buffer in a few words."""
     return _BUFFERS[found.are] + (f", `{found.type}`" if found.type else "")
 
 

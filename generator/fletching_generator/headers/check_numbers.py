@@ -43,7 +43,7 @@ def compare_enum(
 def _compare_other_enumerators(
     spec: Declarations, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
 ) -> Iterator[Finding]:
-    """What the header has more, which may be newer than the spec, or a fork's."""
+    """Numbers that only the header has: of a newer release, or of a fork."""
     known = {enumerator.name for enumerator in expected.known}
     owners = {e.value: f"{e.name}{_RESERVED * e.unreleased}" for e in expected.known}
     forks = {entry: fork.name for fork in spec.forks for entry in fork.devices.items()}

@@ -38,7 +38,7 @@ def run_check_header(root: Path, options: argparse.Namespace) -> int:
     return FOUND if report.wrong else FINE
 
 
-# What no header can say, by what is new.
+# Hints about the facts that no header has, by the kind of the new entry.
 _DECISIONS = {
     "device": (
         "In spec/devices.yaml: is the name right; what is it in a sentence; does Arrow have a "

@@ -1,4 +1,4 @@
-"""What a comparison of a header with the spec finds."""
+"""The findings of a comparison of a header with the spec."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found, each finding with the runs (language and target) that show it."""
+    """The findings, each with the runs (language and target) that show it."""
 
     runs: int
     declared: tuple[str, ...]  # the interfaces that the header declares

@@ -27,7 +27,7 @@ _TARGET = "x86_64-linux-gnu"
 
 
 class RefusedError(SpecError):
-    """What the header says contradicts the spec."""
+    """The header contradicts the spec."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Result:
-    """What a header brings."""
+    """The news of a header."""
 
     changes: tuple[Change, ...]  # devices first, each by value
     since: str | None  # "1.4": of DLPack; None if the header is of its main branch
@@ -74,7 +74,7 @@ class Result:
 
 
 def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Result:
-    """Reads the header, compares, and writes what is new unless it is a dry run."""
+    """Reads the header, compares, and writes the news unless it is a dry run."""
     spec = load_spec(root)
     runs = read_header(header, None, (_TARGET,), flags)
     found = {r.enum: _read_enum(header, runs, r.enum) for r in _registries(spec)}

@@ -100,7 +100,7 @@ def _suggest(unknown: Any, schema: Any) -> str:
 
 
 def _read(path: Path, name: str) -> str:
-    """The text of the file. Raises SpecError when there is none."""
+    """The text of the file. Raises SpecError for a missing file."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

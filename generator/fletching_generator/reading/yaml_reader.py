@@ -136,7 +136,7 @@ class _Reader:
 
 
 def _scalar(text: str, line: int) -> Any:
-    """What a plain scalar means in YAML 1.2's core schema."""
+    """The value of a plain scalar in YAML 1.2's core schema."""
     if text in _NULLS:
         return None
     if text in _BOOLS:

@@ -110,7 +110,7 @@ def read_rst(text: str, section: str, first_line: int) -> Iterator[Block]:
 
 
 class _Rst:
-    """What a line of reStructuredText is, line by line."""
+    """The kind of each line of reStructuredText."""
 
     def __init__(self, section: str) -> None:
         self.section = section
@@ -201,7 +201,7 @@ def read_header(text: str) -> Iterator[Block]:
 
 
 def _declared(text: str, start: int) -> str:
-    """The name of what is declared next: `DLTensor.strides`, `DLTensor`, `DLPACK_MAJOR_VERSION`."""
+    """The name in the next declaration: `DLTensor.strides`, `DLTensor`, `DLPACK_MAJOR_VERSION`."""
     below = re.sub(r"/\*.*?\*/|//[^\n]*", "", text[start:], flags=re.DOTALL).lstrip()
     macro = re.match(r"#define (\w+)", below)
     if macro:

@@ -1,4 +1,4 @@
-"""Do the rules fit their sentences: strength, party, and what they are about?
+"""Do the rules fit their sentences: strength, party, and subject?
 
 Judged is what the words show. A rule that differs on purpose says why: `stricter` for an error of
 a text that says "should" or "may", `lenient` for a warning of a text that says "must".
@@ -121,7 +121,7 @@ def _wrong_party(entry: Mapped, rules: list[Rule]) -> Iterator[str]:
 def _wrong_subject(
     entry: Mapped, rules: list[Rule], related: Mapping[str, frozenset[str]]
 ) -> Iterator[str]:
-    """At least one rule is about the struct of the section, or about one that has to do with it."""
+    """At least one rule is about the struct of the section, or about a related one."""
     section = entry.sentence.section
     for old, new in _SAME.items():
         section = re.sub(rf"\b{old}\b", new, section)

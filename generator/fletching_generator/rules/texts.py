@@ -39,9 +39,9 @@ class TextReport:
 
 
 def check_texts(book: Rulebook, folders: list[Path], spec: Spec | None = None) -> TextReport:
-    """Raises UsageError when there is nothing to check, or a text cannot be read.
+    """Raises UsageError without a text to check, and for an unreadable text.
 
-    Without a spec, nothing is said of what a rule is about.
+    Without a spec the subjects of the rules are not checked.
     """
     for folder in folders:
         if not folder.is_dir():
@@ -109,7 +109,7 @@ def read_text(text: Text, path: Path) -> list[Sentence]:
 
 
 def as_text(report: TextReport) -> str:
-    """A line for each text, then what is wrong."""
+    """A line for each text, then the faults."""
     known = [result.text for result in report.results] + list(report.not_given)
     width = max(len(text.file) for text in known)
     lines = [f"{'text':{width}}  normative  mapped  not a rule  unmapped  stale  further"]

@@ -1,4 +1,4 @@
-"""The meaning check of spec/runtimes.yaml: what no schema can see."""
+"""The meaning check of spec/runtimes.yaml: faults that no schema can see."""
 
 from __future__ import annotations
 

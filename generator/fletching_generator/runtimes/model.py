@@ -19,7 +19,7 @@ from ..reading.types import (
     parse_type,
 )
 
-# What an operation of an event needs. Only with the first three are there functions to call.
+# The needs of an operation of an event. Only the first three have functions to call.
 By = Literal["call", "polling", "command_buffer", "waiter", "none"]
 
 # The integers of a vendor's type, and how wide they are: a number of bytes, or a pointer's.
@@ -82,7 +82,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Query:
-    """How to ask an event, and what the answer means. A value that is neither is an error."""
+    """How to ask an event, and the meaning of the answer. Any other value is an error."""
 
     function: Function  # cuEventQuery
     value: str  # "result", or the argument that receives the value
@@ -144,7 +144,7 @@ def load_runtimes(document: Document) -> tuple[Runtime, ...]:
 
 
 class _Reader:
-    """Reads one runtime; what is declared further up can be named further down."""
+    """Reads one runtime; later entries can name earlier ones."""
 
     def __init__(self, document: Document, index: int, entry: dict[str, Any]) -> None:
         self._document = document

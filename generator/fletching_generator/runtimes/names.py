@@ -1,4 +1,4 @@
-"""What the languages share about the runtimes: names, and the numbers that functions return."""
+"""The common parts of the languages about runtimes: names, and results of functions."""
 
 from __future__ import annotations
 

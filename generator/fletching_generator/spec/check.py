@@ -1,4 +1,4 @@
-"""The meaning check, what no schema can see: names defined, numbers unique, contracts complete."""
+"""The meaning check beyond the schemas: names defined, numbers unique, contracts complete."""
 
 from __future__ import annotations
 

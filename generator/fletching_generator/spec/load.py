@@ -52,7 +52,7 @@ class SpecFiles:
 
 
 def load_declarations(root: Path) -> model.Declarations:
-    """What the spec under `root` declares, checked. Raises SpecError."""
+    """The declarations of the spec under `root`, checked. Raises SpecError."""
     return _declarations(SpecFiles(root))
 
 

@@ -44,7 +44,7 @@ class TypedefDeclaration:
 
 @dataclass(frozen=True)
 class Contract:
-    """Who calls a callback, from where, how often, and what it may do."""
+    """Who calls a callback, from where, how often, and its limits."""
 
     called_by: Literal["consumer", "producer"]
     thread: str  # "any, one call at a time"
@@ -133,7 +133,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Access:
-    """Who can use the memory as it is. That A can use B's memory says nothing of the reverse."""
+    """Who can use the memory as it is. A may use B's memory where B cannot use A's."""
 
     devices: tuple[str, ...]  # ("cpu", "cuda"): names of devices that do the work, not of memory
     note: str | None  # "From the devices of the buffer's cl_context."

@@ -1,4 +1,4 @@
-"""What the structs can do: move, release, read what a pointer points to, call a callback.
+"""The operations of the structs: move, release, follow a pointer, call a callback.
 
 All of it follows from the spec, so that a struct without a field lacks only what needs the field.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from ..reading.types import Argument, Callback, Pointer, Scalar, StructType, Type
 from .model import Field, Spec, Struct
 
-# What the callback is called that gives a struct back.
+# The names of callbacks that give a struct back.
 _RELEASE = ("release", "deleter")
-# What the field is called that is the implementation's own.
+# The names of the implementation's field.
 _PRIVATE = ("private_data", "manager_ctx")
 
 
@@ -22,7 +22,7 @@ class Release:
 
     field: Field  # the callback, or the embedded struct that has it
     path: tuple[str, ...]  # ("array", "release"): of the callback
-    # True: NULL says that the struct is released; False: that there is nothing to give back.
+    # True: NULL marks a released struct; False: a struct that needs no release.
     null_is_released: bool
     # True: the consumer's memory, filled by the producer. False: the callback may free the struct,
     # which others know by its address.
@@ -73,7 +73,7 @@ def lists(struct: Struct) -> list[Counted]:
 
 
 def calls(spec: Spec, struct: Struct) -> list[Field]:
-    """The callbacks but the one that `release_once` calls."""
+    """The callbacks without that of `release_once`."""
     given_back = release(spec, struct)
     return [f for f in struct.callbacks if given_back is None or f != given_back.field]
 
@@ -93,7 +93,7 @@ def private_data(struct: Struct) -> Field | None:
 
 
 def last_call(spec: Spec, struct: Struct) -> Field | None:
-    """The callback after which nothing is called: the release, or what is called exactly once."""
+    """The last callback to be called: the release, or one with exactly one call."""
     given_back = release(spec, struct)
     if given_back:
         return None if given_back.embedded else given_back.field

@@ -34,7 +34,7 @@ class PointersError(ValueError):
 
 
 def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_: Type) -> Type:
-    """The type of a field with what the field's entry says of its pointers. Raises SpecError."""
+    """The type of a field with the pointer facts of its entry. Raises SpecError."""
     contract = entry.get("contract")
     place: list[str | int] = list(keys)
     try:
@@ -57,7 +57,7 @@ def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_:
 
 
 def in_words(type_: Type) -> str:
-    """What a pointer points to, for a reader; empty for what is not a pointer."""
+    """The target of a pointer, for a reader; empty for other types."""
     if isinstance(type_, FixedArray):
         return in_words(type_.of)
     if not isinstance(type_, Pointer):

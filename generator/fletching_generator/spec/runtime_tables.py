@@ -1,4 +1,4 @@
-"""What the tables of the runtimes have in common: which there are, and what has to be in a library.
+"""The common parts of the tables of the runtimes: their list, and the required functions.
 
 A runtime has a table when its events can be waited on by a call: the others need more than that.
 """

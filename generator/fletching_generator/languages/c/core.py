@@ -1,6 +1,6 @@
 """C: the tables of the core in `cpp/core/tables/`, a vendor's types and functions in each.
 
-They hold what the product calls, and nothing of the reference producer's.
+They hold the functions that the product calls, without those of the reference producer.
 """
 
 from __future__ import annotations

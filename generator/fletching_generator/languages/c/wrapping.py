@@ -20,7 +20,7 @@ def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, widt
 
 
 def _continue(piece: str, column: int, width: int) -> str:
-    """An argument on a line of its own; one that is a function may need more."""
+    """An argument on its line; a function may need more lines."""
     head, bracket, rest = piece.rpartition(")(")
     if column + len(piece) <= width or not bracket:
         return " " * column + piece

@@ -1,4 +1,4 @@
-"""C++: tables, the vendors' runtimes, the CUDA Array Interface, and what the ABI tests walk."""
+"""C++: tables, the vendors' runtimes, the CUDA Array Interface, and the lists of the ABI tests."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def pointed_struct(type_: Type) -> str | None:
 
 
 def ownership(field: Field) -> str:
-    """How C declares the field, who fills it in, and what may be in it."""
+    """How C declares the field, who fills it in, and its valid values."""
     declaration = c.declare(field, indent=0, width=10_000)
     return f"C: {declaration}. {field_facts(field)}"
 

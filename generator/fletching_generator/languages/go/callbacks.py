@@ -22,7 +22,7 @@ from ...spec.model import Field, Spec, Struct
 from .. import c
 from .names import argument_name, function_type, go_name, type_name
 
-# The producer's own pointer: by it a callback finds what is behind its struct.
+# The producer's pointer, by which a callback finds the Go value of its struct.
 _CONTEXT = ("private_data", "manager_ctx")
 _VOID = Pointer(Scalar("void"), False)
 _TEXT = Pointer(Scalar("char"), True)
@@ -68,7 +68,7 @@ class GoCallback:
 
     @property
     def failure(self) -> str:
-        """What the function in Go returns to C where Go code panics, by the callback's contract."""
+        """The result for C after a panic in Go, by the callback's contract."""
         assert self.field.contract is not None
         return _FAILURES.get(str(self.field.contract.failure), str(self.field.contract.failure))
 
@@ -82,7 +82,7 @@ class GoCallback:
 
 @dataclass(frozen=True)
 class GoStruct:
-    """A struct with callbacks, or one that embeds such a struct and is released through it."""
+    """A struct with callbacks, or with an embedded struct through which it is released."""
 
     struct: Struct
     callbacks: tuple[GoCallback, ...]
@@ -107,7 +107,7 @@ class GoStruct:
         return next((c for c in found if c.type.returns == _TEXT and self.context), None)
 
     def marks_released(self, callback: GoCallback) -> bool:
-        """Whether the stub marks the struct first: the release may free what the struct is in."""
+        """Whether the stub marks the struct first: the release may free the memory around it."""
         release = self.release
         return release is not None and release.movable and release.field == callback.field
 
@@ -147,7 +147,7 @@ def go_type(type_: Type) -> str:
 
 
 def c_type(type_: Type) -> str:
-    """The type in C of what a function in Go gets; every address is a uintptr_t."""
+    """The type in C of a parameter of a Go function; every address is a uintptr_t."""
     match type_:
         case Pointer() | Callback():
             return "uintptr_t"
@@ -159,7 +159,7 @@ def c_type(type_: Type) -> str:
 
 def call_type(type_: Type) -> str:
     """The type in C of what Go passes. The type of an address that may be Go's has no pointers in
-    it, so that cgo has nothing to check."""
+    it, so that cgo checks no pointer."""
     return "uint8_t*" if go_type(type_).startswith("*") else c_type(type_)
 
 

@@ -51,7 +51,7 @@ def type_name(type_: Type) -> str:
 
 
 def function_type(struct: Struct, field: Field) -> str:
-    """`ArrowArrayReleaseFunc`: every callback has a type of its own, so that none is mixed up."""
+    """`ArrowArrayReleaseFunc`: each callback has a distinct type, so that no two are mixed up."""
     return f"{struct.name}{go_name(field.name)}Func"
 
 

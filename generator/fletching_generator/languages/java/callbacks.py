@@ -1,4 +1,4 @@
-"""Callbacks in Java: how C calls them, how they call C, and what they return when they throw."""
+"""Callbacks in Java: how C calls them, how they call C, and their results after an exception."""
 
 from __future__ import annotations
 

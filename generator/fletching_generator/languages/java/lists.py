@@ -94,7 +94,7 @@ def list_callback(field: Field, struct: Struct, flavor: str) -> Call:
 
 
 def _recorder(callback: Callback, flavor: str) -> Broken:
-    """A callback that reports its arguments and returns what the oracle expects."""
+    """A callback that reports its arguments and returns the oracle's value."""
     names = [camel(a.name) for a in callback.arguments]
     record: Node = Call("call.record", [f"bits({name})" for name in names])
     java = java_type(callback.returns, flavor)

@@ -73,7 +73,7 @@ def field_type(type_: Type, flavor: str) -> str:
 
 
 def from_memory(type_: Type, value: str) -> str:
-    """The expression that widens what an accessor of the engine reads."""
+    """The expression that widens a value of the engine."""
     widened = _WIDENED.get(_scalar_name(type_))
     return f"{widened[1]}({value})" if widened else value
 
@@ -105,7 +105,7 @@ def singular(name: str) -> str:
 
 
 def jna_suffix(type_: Type) -> str:
-    """What follows `get` and `set` in the accessors of JNA's Pointer."""
+    """The name behind `get` and `set` in the accessors of JNA's Pointer."""
     return "Pointer" if is_address(type_) else _integer(type_)[1]
 
 

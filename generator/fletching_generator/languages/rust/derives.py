@@ -7,7 +7,7 @@ from ...spec.model import Spec, Struct
 
 
 def derives(spec: Spec, struct: Struct) -> str:
-    """What is copied in C without a thought is Copy; what has no pointers can be compared, too."""
+    """Plain values are Copy, as in C; structs without pointers can be compared too."""
     if not all(_copies(spec, field.type) for field in struct.fields):
         return "Debug"
     if not all(_compares(spec, field.type) for field in struct.fields):

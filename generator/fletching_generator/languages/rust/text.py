@@ -69,7 +69,7 @@ def signature(head: str, callback: Callback, indent: int = 0) -> str:
 
 
 def argument_line(argument: Argument, indent: int) -> str:
-    """An argument on a line of its own; one that is a function may need more."""
+    """An argument on its line; a function may need more lines."""
     margin = " " * indent
     line = f"{margin}{identifier(argument.name)}: {type_name(argument.type)}"
     if len(line) < WIDTH or not isinstance(argument.type, Callback):
