@@ -28,7 +28,7 @@ from languages import FILE, ROOT, Language, LanguageError
 REASONS = {
     "compiler": {"compile"},
     "elsewhere": {"test", "static", "validator"},
-    "never": {"test", "static"},
+    "never": {"test", "static", "validator"},
     "user": {"test"},
     "validator": {"validator"},
 }
