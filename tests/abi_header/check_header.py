@@ -64,11 +64,11 @@ class Case:
     name: str
     source: str
     defect: str = ""  # macro that switches a defect of foreign.h on
-    # What the refusal is about: "ArrowDeviceArray.device_id"; empty where the case has to compile.
+    # The subject of the refusal: "ArrowDeviceArray.device_id"; empty where the case has to compile.
     about: str = ""
 
 
-# What the header says about a dlpack.h of another version.
+# The header's error about a dlpack.h of another version.
 TOO_OLD = "not of version 1.2 to 1.x"
 
 
@@ -257,7 +257,7 @@ def _macro_failures(compiler: Compiler) -> list[str]:
 
 
 def _macros(compiler: Compiler, source: str) -> dict[str, str]:
-    """The macros that begin with ARROW_ or DLPACK_, and what they expand to."""
+    """The macros that begin with ARROW_ or DLPACK_, and their expansions."""
     result = _run(compiler, source, "-E", "-dM")
     found = re.findall(r"^#define ((?:ARROW|DLPACK)_\w+) ?(.*)$", result.stdout, re.MULTILINE)
     return {name: _value(text) for name, text in found}

@@ -39,7 +39,7 @@ struct Parties {
   Stream consumer;
 };
 
-/// An array without an event, moved and released: what is not about events.
+/// An array without an event, moved and released: the cost without events.
 void array_alone(const Parties& /*parties*/, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   DeviceArray taken = std::move(made);
@@ -80,7 +80,7 @@ cuda::CUcontext enter_by_hand(void* stream) {
   return of_stream;
 }
 
-/// The calls of the library's operations, and nothing else of it.
+/// Only the calls of the library's operations.
 void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;

@@ -18,7 +18,7 @@ Signature* driver_function(const char* symbol) {
   return found;
 }
 
-/// A capture in global mode. What can go wrong in it is for end() to say.
+/// A capture in global mode. end() reports its errors.
 class Capture {
  public:
   explicit Capture(const Stream& stream) : stream_(stream.get()) {
@@ -55,7 +55,7 @@ class Capture {
   cuda::CUresult result_ = 0;
 };
 
-/// What can be launched.
+/// A graph that can be launched.
 class Executable {
  public:
   explicit Executable(void* graph) {
@@ -85,7 +85,7 @@ void require_refused(Asserter& asserter, const char* what, const Status& status)
 
 }  // namespace
 
-// The reaper, a host wait and a query, while this thread captures; and what a captured stream says.
+// The reaper, a host wait and a query, while this thread captures; and the errors of a captured stream.
 void check_capture(Asserter& asserter) {
   const Current current;
   const Stream captured;

@@ -104,7 +104,7 @@ def _devices(
 def _environment(
     build: Build, programs: Path, folder: Path, known: Mapping[str, Language]
 ) -> dict[str, str]:
-    """The libraries that were built here and those that were carried, in one folder."""
+    """The built and the carried libraries in one folder."""
     libraries = folder / "lib"
     libraries.mkdir()
     for source in (programs, build.libraries):  # what was carried first

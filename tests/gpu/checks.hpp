@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is checked on a device. A check asserts something and returns, or throws: a
+// The checks of a device. A check asserts something and returns, or throws: a
 // Error with ENODEV when it cannot run here, anything else when it has failed.
 #ifndef FLETCHING_TESTS_GPU_CHECKS_HPP
 #define FLETCHING_TESTS_GPU_CHECKS_HPP
@@ -23,7 +23,7 @@ void check_stream_gate_control(Asserter& asserter, const char* backend);
 
 // --- event_checks.cpp: the library's own operations.
 
-/// Waits behind a gate that is never opened: what the watchdog is tested with.
+/// Waits behind a gate that is never opened, to test the watchdog.
 void check_hang(Asserter& asserter);
 
 /// The library has every function of the runtime's table.

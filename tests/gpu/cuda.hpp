@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's driver for the checks: what is created is destroyed, and a call that fails is an
+// CUDA's driver for the checks: objects are destroyed, and a call that fails is an
 // exception. Everything runs on the first device, in its primary context.
 #ifndef FLETCHING_TESTS_GPU_CUDA_HPP
 #define FLETCHING_TESTS_GPU_CUDA_HPP

@@ -22,7 +22,7 @@ struct Error {
 
 using detail::printable;
 
-/// Runs `work` and returns 0, or the errno of what was thrown, with its text in `message`.
+/// Runs `work` and returns 0, or the errno of the exception, with its text in `message`.
 template <typename Work>
 int guarded(std::string& message, const Work& work) noexcept {
   // The texts that are assigned are short enough to need no memory.

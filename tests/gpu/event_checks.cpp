@@ -23,7 +23,7 @@ void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) 
                                                 : "ready() is true, and the gate is shut");
 }
 
-/// What an array owns in check_handoffs: the memory is freed first, then the release is counted.
+/// The owner of an array in check_handoffs: frees the memory, then counts the release.
 struct Shipment {
   Counted counted;
   DeviceMemory memory;
@@ -73,7 +73,7 @@ std::int64_t free_memory() {
   return static_cast<std::int64_t>(free);
 }
 
-/// What is alive in a stand-in; nothing where the driver is real.
+/// The live objects of a stand-in; empty for a real driver.
 FletchingStandinCounts alive() {
   FletchingStandinCounts counts{};
   const auto leaks = standin_function<decltype(&FletchingStandinLeaks)>("FletchingStandinLeaks");
@@ -92,7 +92,7 @@ bool comes_to(const FletchingStandinCounts& wanted) {
   }
 }
 
-/// Runs `work` on a thread of its own, and throws here what it threw there.
+/// Runs `work` on another thread, and throws its exception here.
 template <class Work>
 class Thread {
  public:
@@ -150,7 +150,7 @@ void check_sync_event(Asserter& asserter) {
   asserter.require(current_context() == before, "another context is current than before");
 }
 
-// One array after another in the same memory: what was new is old in the next round.
+// One array after another in the same memory: new values are old ones in the next round.
 void check_race(Asserter& asserter) {
   const Current current;
   const DeviceMemory memory(kBytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the programs say of the device, in the form that gpu.py reads.
+// The programs' facts about the device, in the form that gpu.py reads.
 #ifndef FLETCHING_TESTS_GPU_FACTS_HPP
 #define FLETCHING_TESTS_GPU_FACTS_HPP
 

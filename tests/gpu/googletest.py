@@ -1,4 +1,4 @@
-"""The GoogleTests of cpp/tests/gpu as rows: of each suite, of what was skipped, of what failed."""
+"""The GoogleTests of cpp/tests/gpu as rows: a row of each suite, skipped test and failed test."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _again(rows: list[Row], suffix: str) -> Iterator[Row]:
 
 
 def read_output(text: str) -> Iterator[Row]:
-    """What had ended in a program that never did, and wrote no report."""
+    """The finished tests of a program that never ended, and wrote no report."""
     passed = Counter(re.findall(r"^\[       OK \] (.+)\.\w+", text, re.MULTILINE))
     for suite, count in passed.items():
         yield Row(f"GoogleTest {suite}", "ok", count, "tests, before it hung")
@@ -75,7 +75,7 @@ def read_output(text: str) -> Iterator[Row]:
 
 
 def read_report(text: str) -> Iterator[Row]:
-    """What a program wrote because of --gtest_output=xml."""
+    """The report that --gtest_output=xml made a program write."""
     for suite in ElementTree.fromstring(text).iter("testsuite"):
         name = suite.get("name", "unknown")
         passed = 0

@@ -1,4 +1,4 @@
-"""Builds and runs what is checked on an NVIDIA GPU, and prints one table.
+"""Builds and runs the checks on an NVIDIA GPU, and prints one table.
 
 `make test-gpu` calls it on a machine with a GPU; it needs CMake, a C++ compiler and, for the
 kernel, nvcc, and installs nothing. --standin runs the same on the stand-in driver of the tests.
@@ -215,7 +215,7 @@ def standin_build() -> Build:
 
 
 def compile_programs(build: Build, targets: Sequence[str], programs: Path | None) -> None:
-    """Raises CannotRunError with the end of what the build said."""
+    """Raises CannotRunError with the end of the build's output."""
     for tool in ("cmake", "c++", "make" if build.preset == "gpu" else "ninja"):
         if shutil.which(tool) is None:
             raise CannotRunError(f"{tool} is missing, and without it nothing can be built")

@@ -107,7 +107,7 @@ int run_all(const Options& options) {
     std::fprintf(stderr, "fletching_gpu_test: %s\n", reason.c_str());
     return 2;
   }
-  // What a check releases behind a stream may go after the check, and needs its context.
+  // A release behind a stream may happen after its check, and needs the context.
   const Current kept;
   int failed = 0;
   for (const Check& check : checks) failed += run(check) ? 0 : 1;

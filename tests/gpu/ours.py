@@ -28,7 +28,7 @@ _API.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class PeerError(Exception):
-    """What the library refused, or found wrong, in its own words."""
+    """The library's refusal or finding, in its words."""
 
 
 class Library:
@@ -170,7 +170,7 @@ class Source:
 
 
 class Tensor:
-    """What a library's from_dlpack takes."""
+    """An object for a library's from_dlpack."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -192,7 +192,7 @@ class Tensor:
 
 
 class Described:
-    """What a library takes by the CUDA Array Interface."""
+    """An object with the CUDA Array Interface."""
 
     def __init__(self, pointer: int, stream: int) -> None:
         self.__cuda_array_interface__ = {

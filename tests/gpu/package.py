@@ -32,7 +32,7 @@ class Package(Library):
 
 
 class PackageSource(Source):
-    """As Source; what it gives are objects of the package, whose events are behind the gate."""
+    """As Source, with objects of the package, whose events are behind the gate."""
 
     library: Package
 

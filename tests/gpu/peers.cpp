@@ -89,7 +89,7 @@ using Keeper = std::unique_ptr<void(), Kept>;
 
 }  // namespace
 
-/// Data behind a gate, and what was made of it.
+/// Data behind a gate, and the arrays made of it.
 struct Source {
   Gated gated;
   Schema schema = int32_schema();

@@ -285,7 +285,7 @@ def cuda_core_from_cuda_array(library: Library) -> int:
     return from_source(library, work)
 
 
-# Library, what is checked, the check, whether a device has to be real.
+# Library, subject, check, whether it needs a real device.
 CHECKS: tuple[tuple[str, str, Check, bool], ...] = (
     ("ours", "DLPack", ours_dlpack, False),
     ("ours", "DLPack, not taken", ours_untaken, False),

@@ -1,4 +1,4 @@
-"""What a CUDA driver does while a stream is behind a shut gate: which calls return, and which wait.
+"""Asks a CUDA driver which calls return and which wait while a stream is behind a shut gate.
 
     python3 probe.py [--seconds S] [--only NAME]... [--json FILE] [--write-docs]
 
@@ -340,7 +340,7 @@ PROBES: dict[str, Probe] = {
 
 
 def ask(name: str, warm: bool, seconds: float) -> None:
-    """In a process of its own: prints the result of the call, and ends the process."""
+    """In a separate process: prints the result of the call, and ends the process."""
     driver = Driver()
     scene = Scene(driver, warm)
     scene.shut()
@@ -363,7 +363,7 @@ def ask(name: str, warm: bool, seconds: float) -> None:
 
 
 def answer(name: str, warm: bool, seconds: float) -> str:
-    """Asks in a process of its own. One that never ends hangs even with the gate open."""
+    """Asks in a separate process. One that never ends hangs even with the gate open."""
     command = [sys.executable, __file__, "--ask", name, "--seconds", str(seconds)]
     try:
         done = subprocess.run(

@@ -27,7 +27,7 @@ constexpr std::int64_t kBatches = 3;
 Device found(const char* backend) {
   Device device(backend);
   if (std::string_view(device.status()) == "absent") {
-    // Without nvcc there was no kernel to build; with it, this is a failure.
+    // Without nvcc no kernel was built; with it, this is a failure.
     const bool left_out = producer::kCudaImage.size == 0;
     fail(left_out ? ENODEV : EIO, device.description());
   }

@@ -51,7 +51,7 @@ def _output(command: Sequence[str]) -> str:
 
 
 def _nvcc_version() -> str:
-    """Of the one that CMake found."""
+    """Of the CMake that was found."""
     for preset in ("gpu", "cmake"):
         cache = ROOT / "build" / preset / "CMakeCache.txt"
         if not cache.exists():
@@ -84,7 +84,7 @@ def medians(runs: Sequence[Sequence[Cost]]) -> list[Cost]:
 
 
 def limit_rows(findings: Findings) -> list[Row]:
-    """Whether ours is within the limits. The times of a stand-in say nothing of that."""
+    """Whether ours is within the limits. The times of a stand-in do not count."""
     rows = []
     for cost in findings.costs:
         limit = LIMITS.get(cost.who)

@@ -25,7 +25,7 @@ HUNG = 3  # the exit code of a program in which a check hung
 
 
 class CannotRunError(Exception):
-    """The message says what is missing and how to fix it."""
+    """The message names the missing part and the fix."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Build:
-    """Where the programs are, and what they run with."""
+    """The folder of the programs, and their environment."""
 
     preset: str
     folder: Path
@@ -119,7 +119,7 @@ def show(row: Row) -> None:
 
 
 def how_it_ended(code: int | None, said: str) -> str:
-    """`code`: of `run`. `said`: what the program wrote, whose last line says where it was."""
+    """`code`: of `run`. `said`: the output, whose last line names the running check."""
     last = said.strip().splitlines()[-1] if said.strip() else "before it said anything"
     if code is None:
         return f"hangs: was ended when its time was over, at: {last}"

@@ -1,4 +1,4 @@
-"""The runner itself: what it makes of programs that fail, hang up or say nothing."""
+"""The runner itself, with programs that fail, hang or print no line."""
 
 from __future__ import annotations
 

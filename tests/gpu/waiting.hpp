@@ -1,4 +1,4 @@
-// Whether a consumer that uses the library waits, and what it sees when it does not (gate.h).
+// Whether a consumer that uses the library waits, and which data it sees if not (gate.h).
 #ifndef FLETCHING_TESTS_GPU_WAITING_HPP
 #define FLETCHING_TESTS_GPU_WAITING_HPP
 

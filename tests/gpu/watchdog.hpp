@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ends the program when a check does not end: a thread that hangs in a driver cannot be stopped.
-// The one place where a clock decides anything, and only that a check hangs, never what it found.
+// The one place where a clock decides: that a check hangs, never its result.
 #ifndef FLETCHING_TESTS_GPU_WATCHDOG_HPP
 #define FLETCHING_TESTS_GPU_WATCHDOG_HPP
 
@@ -33,7 +33,7 @@ inline std::chrono::seconds check_limit() {
 inline std::atomic<const char*> g_subject{""};
 
 /// Watches one check as long as the object lives. After the limit it prints the check's row and
-/// ends the program, and nothing of it is cleaned up.
+/// ends the program without a clean-up.
 class Watchdog {
  public:
   explicit Watchdog(std::string check) : check_(std::move(check)), thread_([this] { watch(); }) {

@@ -1,4 +1,4 @@
-"""Wrong specs of the events: what sync_event is, whose event, and what the answer of a query means.
+"""Wrong specs of the events: the meaning of sync_event, whose event, the answers of a query.
 
 No text of the ABI knows these. The vendors' libraries do: real ones for OpenCL and Vulkan, those of
 tests/standin for CUDA and HIP. The events of other runtimes cannot be asked on this machine.

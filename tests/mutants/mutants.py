@@ -1,6 +1,6 @@
 """Proves that the tests of the tables can fail: derives wrong specs, builds every language from
 each, and runs its test against the good oracle, or against the vendors' libraries for what is said
-of events; the test has to name what is wrong.
+of events; the test has to name the mistake.
 
 Exit codes: 0 every mutant was killed or is a known equivalent, 1 not so, 2 could not run.
 """
@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# This repository's generator, whatever is installed.
+# This repository's generator instead of an installed one.
 sys.path.insert(0, str(ROOT / "generator"))
 
 import event_mutations  # noqa: E402
@@ -52,7 +52,7 @@ SAMPLE = (
 
 
 class CannotRunError(Exception):
-    """The message says what is missing and what to do."""
+    """The message names the missing part and the fix."""
 
 
 class Run:
@@ -131,12 +131,12 @@ class Run:
         return report.in_order([*self.kept, *self.verdicts], self.order)
 
     def _save(self) -> None:
-        """After every verdict, so that a run that is stopped leaves what it found."""
+        """After every verdict, so that a stopped run leaves its findings."""
         text = json.dumps([asdict(verdict) for verdict in self.results()], indent=1)
         RESULTS.write_text(text + "\n", encoding="utf-8")
 
     def _kept(self) -> list[Verdict]:
-        """What an earlier run found and this one does not repeat."""
+        """Findings of an earlier run that this one does not repeat."""
         if not RESULTS.is_file():
             return []
         found = [Verdict(**entry) for entry in json.loads(RESULTS.read_text("utf-8"))]

@@ -23,7 +23,7 @@ Documents: TypeAlias = dict[str, Any]
 Entry: TypeAlias = dict[str, Any]
 
 _CALLBACK = re.compile(r"callback\((?P<arguments>.*)\) -> (?P<result>.+)")
-# What a wrong width is for each integer type.
+# The wrong width of each integer type.
 _OTHER_WIDTH = {
     "int": "int64",
     "int32": "int64",

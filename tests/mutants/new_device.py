@@ -21,7 +21,7 @@ from pathlib import Path
 import pyarrow
 
 ROOT = Path(__file__).resolve().parents[2]
-# This repository's generator, whatever is installed.
+# This repository's generator instead of an installed one.
 sys.path.insert(1, str(ROOT / "generator"))
 
 from builds import BUILDS, HOMES, LANGUAGES, Build, probes, used  # noqa: E402
@@ -34,7 +34,7 @@ PROBES = probes(HOMES)
 SCRATCH = ROOT / "build" / "new_device"
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 _DEVICES, _CODES = "} DLDeviceType;", "} DLDataTypeCode;"
-# What the tests load or are compiled with.
+# The headers and libraries of the tests.
 _BUILT = (
     *used(HOMES),
     ROOT / "build" / "bin" / "fletching-extract",
@@ -44,7 +44,7 @@ Names = Mapping[str, str]  # {"device:39": "nextchip", "code:19": "nextcode"}
 
 
 class StepError(Exception):
-    """A command that has to pass did not; the message has the end of what it said."""
+    """A required command failed; the message has the end of its output."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def difference(printed: str, names: Names) -> str:
 
 
 def check_build(build: Build, names: Names) -> Iterator[Verdict]:
-    """The languages of one build, in a scratch tree of their own; the time is shared evenly."""
+    """The languages of one build, in a separate scratch tree; they share the time evenly."""
     start = time.monotonic()
     tree = Tree(build, SCRATCH)
     unknown = _unknown(names)

@@ -58,7 +58,7 @@ class Tree:
         return self.bash(self._build.prepare)
 
     def build(self, documents: Documents, texts: dict[str, str]) -> Outcome:
-        """Writes a spec and what is generated from it, and builds the test."""
+        """Writes a spec and the files generated from it, and builds the test."""
         mutations.write(documents, self.folder / "spec")
         generate.write(self.folder, texts)
         return self.bash(self._build.build)
@@ -105,7 +105,7 @@ def generated(documents: Documents) -> dict[str, str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Leaves a file that is the same alone, so that nothing is built for it."""
+    """Leaves an unchanged file alone, which would be built again."""
     if target.is_file() and target.read_bytes() == source.read_bytes():
         return
     target.parent.mkdir(parents=True, exist_ok=True)

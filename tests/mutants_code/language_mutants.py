@@ -107,7 +107,7 @@ def read(path: Path) -> Run:
 def read_table(
     path: Path, mutants: Sequence[Mutant]
 ) -> tuple[dict[Key, tuple[str, str]], list[str]]:
-    """What each entry says, and what is wrong with the entries."""
+    """The reasons of the entries, and the faults of the table."""
     known = {mutant.key for mutant in mutants}
     reasons: dict[Key, tuple[str, str]] = {}
     wrong = []
@@ -130,7 +130,7 @@ def read_table(
 
 
 def read_note(path: Path) -> str:
-    """What the page says besides."""
+    """The other text of the page."""
     return str((YAML(typ="safe").load(path) or {}).get("note", "")).strip()
 
 

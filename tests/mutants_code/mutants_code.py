@@ -138,7 +138,7 @@ def _verdict(mutant: Mutant, trial: trials.Trial, known: Equivalents) -> Verdict
 
 
 def _save(verdicts: Sequence[Verdict], count: int) -> None:
-    """After every verdict, so that a run that is stopped leaves what it found."""
+    """After every verdict, so that a stopped run leaves its findings."""
     entries = [
         {"mutant": v.mutant.key, "line": v.mutant.line, "result": v.result, "text": v.text}
         for v in verdicts
@@ -151,7 +151,7 @@ def _save(verdicts: Sequence[Verdict], count: int) -> None:
 
 
 def _kept() -> dict[str, trials.Trial]:
-    """What an earlier run has killed."""
+    """The kills of an earlier run."""
     if not RESULTS.is_file():
         return {}
     return {

@@ -1,4 +1,4 @@
-"""The mutants of Python: the same kinds, from the syntax tree. Only what is in a function."""
+"""The mutants of Python: the same kinds, from the syntax tree, in functions only."""
 
 from __future__ import annotations
 

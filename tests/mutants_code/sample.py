@@ -40,7 +40,7 @@ def stratum_of(mutant: Mutant) -> Stratum:
 
 
 def rank(mutant: Mutant) -> str:
-    """By a hash of what it is and of the seed: a change elsewhere leaves the sample as it was."""
+    """By a hash of the mutant and the seed: a change elsewhere leaves the sample as it was."""
     return hashlib.sha256(f"{SEED} {mutant.key}".encode()).hexdigest()
 
 

@@ -58,14 +58,14 @@ class Tree:
         subprocess.run(["git", "init", "-q", self.folder], check=True)
 
     def compile(self, mutants: dict[int, Mutant], log: Path) -> list[Mutant]:
-        """Builds the tests. What does not compile is taken out of `mutants` and returned."""
+        """Builds the tests. Mutants that do not compile are moved out of `mutants` and returned."""
         self._configure(log)
         left_out: list[Mutant] = []
         for _ in range(_MOST_ROUNDS):
             targets = [*(f"{folder}/all" for folder in (*FOLDERS, *_NEEDED)), INSPECT]
             done = subprocess.run(
                 ["ninja", "-C", str(self.build), "-j2", "-k0", *targets],
-                # What the build generates comes from the code without mutants.
+                # The build generates files with the code without mutants.
                 env={**os.environ, "PYTHONPATH": str(self._root / "generator")},
                 capture_output=True,
                 text=True,
@@ -127,7 +127,7 @@ class Tree:
                 yield from (p.mutant for p in placed if p.begin < end and p.end > start)
 
     def environment(self) -> dict[str, str]:
-        """What the tests have around them, those of Python too."""
+        """The environment of the tests, those of Python too."""
         presets = json.loads((self._root / "CMakePresets.json").read_text(encoding="utf-8"))
         preset = next(p for p in presets["testPresets"] if p["name"] == PRESET)
         given = {
@@ -150,7 +150,7 @@ def _link(link: Path, target: Path) -> None:
 
 
 def _write(path: Path, text: bytes, mode: int) -> None:
-    """Leaves a file that is the same alone, so that nothing is built for it."""
+    """Leaves an unchanged file alone, which would be built again."""
     if path.is_file() and path.read_bytes() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

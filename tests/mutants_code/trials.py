@@ -35,7 +35,7 @@ class Test:
 
     @property
     def limit(self) -> float:
-        """Seconds after which it is taken to hang. It decides nothing else."""
+        """Seconds after which it is taken to hang, and used for no other verdict."""
         return max(10 * self.seconds, _SHORTEST_LIMIT)
 
 
@@ -57,7 +57,7 @@ def of_cpp(tree: Tree, names: str = "") -> list[Test]:
         ).stdout
         for entry in json.loads(listed)["tests"]:
             name = entry["name"]
-            # Others call a compiler, which knows nothing of mutants.
+            # Others call a compiler, which does not know the mutants.
             if re.search(names, name) and entry["command"][0].startswith(str(tree.build)):
                 chosen = ("-R", f"^{name}$", "--output-on-failure", "--no-tests=error")
                 tests.append(Test(name, ("ctest", "--test-dir", build, *chosen), tree.build))
@@ -113,7 +113,7 @@ def attempt(number: int, tests: Sequence[Test], environment: Mapping[str, str]) 
 
 def _run(test: Test, environment: Mapping[str, str], seconds: float) -> tuple[int | None, str]:
     """The exit code, or None when it was ended; of it and all that it has started."""
-    # In a folder for temporary files of its own: two runs of pytest remove each other's.
+    # In a separate folder for temporary files: two runs of pytest remove each other's.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         process = subprocess.Popen(
             test.command,
@@ -134,7 +134,7 @@ def _run(test: Test, environment: Mapping[str, str], seconds: float) -> tuple[in
 
 
 def _sign(output: str) -> str:
-    """The test that failed, and what a sanitizer found in it."""
+    """The test that failed, and the report of a sanitizer."""
     if found := _FAILED.search(output):
         return found[1] or found[2]
     if found := _SANITIZER.search(output):

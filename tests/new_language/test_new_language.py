@@ -73,7 +73,7 @@ class Runner:
         self.tree, self._environment = tree, {**os.environ, **path}
 
     def __call__(self, *arguments: str) -> str:
-        """What it printed, after a good end."""
+        """Its output after a good end."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.tree,

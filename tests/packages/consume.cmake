@@ -12,7 +12,7 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Runs what was built. Programs with the library print its version.
+# Runs the built programs. Those with the library print its version.
 function(run_programs)
   foreach(program headers_c headers_cpp)
     run("${build}/${program}")

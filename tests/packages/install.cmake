@@ -6,7 +6,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${first}
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME "${first}" "${prefix}")
 
-# Every header of the tree, and nothing but them.
+# All headers of the tree and no other file.
 foreach(root "${SOURCE}/cpp/include" "${prefix}/include")
   file(GLOB_RECURSE headers LIST_DIRECTORIES false RELATIVE "${root}" "${root}/*")
   list(SORT headers)

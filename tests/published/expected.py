@@ -56,7 +56,7 @@ HEADERS = {
     "pyarrow installed, DLPack": Header("pyarrow/dlpack_abi.h", _DLPACK, dlpack="1.3"),
     "apache-tvm-ffi installed": Header("tvm_ffi/dlpack.h", _DLPACK, dlpack="1.3"),
     "arrow-go": Header("arrow-go-v18.8.0/abi.h", _LAGGING, _STATISTICS),
-    # It copies the interfaces into a header of its own and includes that.
+    # It includes a copy of the interfaces.
     "nanoarrow": Header(
         "nanoarrow-0.9.0/nanoarrow/nanoarrow_device.h",
         _WITHOUT_ASYNC,

@@ -80,7 +80,7 @@ def _from_go(package: Package, scratch: Path) -> Path:
 def _run(
     package: Package, command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> str:
-    """What the command prints. Raises FetchError with the end of it when it fails."""
+    """The output of the command. Raises FetchError with the end of it when it fails."""
     what = f"{package.name} {package.version}"
     try:
         done = subprocess.run(

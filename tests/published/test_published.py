@@ -24,7 +24,7 @@ from fletching_generator.spec.load import load_declarations
 from fletching_generator.spec.model import Declarations
 from packages import PACKAGES
 
-# What is not fetched, because it is installed or ours, by the first part of the name.
+# Headers that are installed or ours and need no fetch, by the first part of the name.
 PLACES = {
     "pyarrow": Path(pyarrow.get_include()) / "arrow" / "c",
     "tvm_ffi": Path(tvm_ffi.libinfo.find_dlpack_include_path()) / "dlpack",
@@ -42,7 +42,7 @@ _NANOARROW_CONFIG = """\
 
 @dataclass(frozen=True)
 class Found:
-    """What the command said of a header."""
+    """The command's answer about a header."""
 
     exit_code: int
     text: str  # the report for a person
@@ -68,7 +68,7 @@ def spec() -> Declarations:
 
 @pytest.fixture(scope="session")
 def results() -> dict[str, Found]:
-    """What has been run, by id, so that it is run once."""
+    """Finished runs by id, so that each is run once."""
     return {}
 
 
@@ -109,7 +109,7 @@ def _check(header: Header, places: dict[str, Path], capsys: pytest.CaptureFixtur
 
 
 def as_expected(header: Header, spec: Declarations) -> Header:
-    """With what the spec has of later versions of DLPack than the header."""
+    """With the spec's entries of later versions of DLPack than the header."""
     if not header.dlpack:
         return header
     known, own = spec_version(spec), parse_version(header.dlpack)
@@ -124,7 +124,7 @@ def as_expected(header: Header, spec: Declarations) -> Header:
 
 
 def differences(header: Header, found: Found) -> list[str]:
-    """In what a header is not as the table says, a line each."""
+    """The differences between a header and the table, a line each."""
     runs = [{"language": lang, "target": t} for lang in ("c", "c++") for t in TARGETS]
     said = dict(
         line.strip().split(": ", 1)

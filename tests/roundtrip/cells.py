@@ -1,4 +1,4 @@
-"""Cells: what the programs of the round trip report, one JSON object per line (README.md)."""
+"""Cells: the reports of the programs of the round trip, one JSON object per line (README.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CellError(ValueError):
 
 @dataclass(frozen=True)
 class Key:
-    """What a cell is about; a language reports each at most once."""
+    """The subject of a cell; a language reports each at most once."""
 
     language: str  # "java-ffm"
     backend: str  # "none" for a struct, "cpu" for a case, "opencl" for one on a device
@@ -141,14 +141,14 @@ def parse_cell(line: str) -> Cell:
 
 @dataclass
 class Checks:
-    """What happens while one cell is worked on."""
+    """The comparisons of one cell."""
 
     asserted: int = 0
     releases: int = 0
     problems: list[str] = field(default_factory=list)
 
     def expect(self, right: bool, problem: str | Callable[[], str]) -> bool:
-        """Counts one comparison; `problem` says what was wrong."""
+        """Counts one comparison; `problem` describes a difference."""
         self.asserted += 1
         if not right:
             self.problems.append(problem if isinstance(problem, str) else problem())

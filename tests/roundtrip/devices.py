@@ -57,7 +57,7 @@ def environment() -> dict[str, str]:
 
 
 def real_vendors() -> set[str]:
-    """What the variable names; raises ValueError when that is not a vendor."""
+    """The vendor in the variable; raises ValueError for another text."""
     named = {part.strip() for part in os.environ.get(REAL_GPU, "").split(",")} - {""}
     if unknown := sorted(named - VENDORS.keys()):
         raise ValueError(f"{REAL_GPU} names {', '.join(unknown)}; known are {', '.join(VENDORS)}")

@@ -1,4 +1,4 @@
-"""What the peers cannot do, by peer, direction and case, and the words that say so."""
+"""The limits of the peers, by peer, direction and case, and their error texts."""
 
 from __future__ import annotations
 

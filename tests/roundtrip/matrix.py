@@ -43,7 +43,7 @@ def matrix(languages: Sequence[str], verdicts: Sequence[Verdict]) -> Iterator[Te
 
 
 def _device_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """One line per backend: what it ran on, or why it did not."""
+    """One line per backend: its device, or why it did not run."""
     cells = [v.cell for v in verdicts if v.cell.key.is_device and v.letter != "_"]
     for backend in dict.fromkeys(cell.key.backend for cell in cells):
         own = [cell for cell in cells if cell.key.backend == backend]

@@ -142,7 +142,7 @@ def viewed(array: Any) -> list[bytes | None]:
 
 
 def _give_out_alone(case: str) -> Any:
-    """In a process of its own."""
+    """In a separate process."""
     is_text = case.startswith("utf8")
     value = "longer than twelve bytes" if is_text else b"longer than twelve bytes"
     program = _GIVE_OUT.format(value=value, kind="string_view" if is_text else "binary_view")

@@ -13,7 +13,7 @@ from provenance import Provenance
 from summary import Group, failures, groups, headline, place
 from verdicts import ABSENT, LEGEND, PASSED, UNSUPPORTED, Verdict
 
-# What the filter offers, and the letters that it means.
+# The choices of the filter, and their letters.
 STATES = {
     "wrong": "".join(letter for letter in LEGEND if letter not in PASSED + ABSENT + UNSUPPORTED),
     "right": ".",
@@ -59,7 +59,7 @@ def _summary(
 
 
 def _data(languages: Sequence[str], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """What the script of the page reads: a cell is a list in the order of its `Cell`."""
+    """The data for the script of the page: a cell is a list in the order of its `Cell`."""
     reasons: dict[str, int] = {}
     found: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:

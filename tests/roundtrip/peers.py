@@ -36,7 +36,7 @@ class Peer(Protocol):
     def exports(self) -> Mapping[str, Export]: ...
     @property
     def limits(self) -> Limits:
-        """What it cannot do, by direction and case, and its own words for it."""
+        """Its limits by direction and case, and its error texts."""
 
     def make(self, case: str) -> Any: ...
     def take(self, case: str, schema: int, array: int) -> Any: ...
@@ -79,7 +79,7 @@ def take_and_compare(
         value = peer.take(case, *addresses)
         copied = set(peer.buffers(value)) - given
         checks.equal(copied, set(), "the set of buffers that the peer copied")
-        # The memory is shared, so what was changed there has changed in the source too.
+        # The memory is shared, so a change there is one of the source too.
         peer.compare(value, case, checks)
         del value
     finally:
@@ -123,7 +123,7 @@ assert tuple(DIRECTIONS) == PEER_DIRECTIONS
 
 
 def run(language: str, transit: Transit, peer: Peer, case: str, direction: str) -> list[str]:
-    """One cell; afterwards nothing may be alive on either side."""
+    """One cell; afterwards no struct may be alive on either side."""
     gc.collect()
     bytes_before = pa.total_allocated_bytes()
     given_before, released_before = transit.given, transit.released
@@ -143,7 +143,7 @@ def run(language: str, transit: Transit, peer: Peer, case: str, direction: str) 
 
 
 def meet_limit(peer: Peer, transit: Transit, case: str, direction: str, checks: Checks) -> None:
-    """What the peer cannot do, it says in its own words."""
+    """The peer reports its limits in its words."""
     limit = peer.limits[direction][case]
     try:
         DIRECTIONS[direction](peer, transit, case, checks)

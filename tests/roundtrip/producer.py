@@ -17,7 +17,7 @@ class Message(ctypes.Structure):
 
 
 class Counters(ctypes.Structure):
-    """What is alive, and what happened since the last reset."""
+    """The live structs, and the calls since the last reset."""
 
     _fields_ = tuple(
         (name, c_int64)

@@ -1,4 +1,4 @@
-"""What the round trip runs, column by column, from the language.toml of each home.
+"""The programs of the round trip, column by column, from the language.toml of each home.
 
 Commands run in bash, from the folder named, with FLETCHING_LIB_DIR, FLETCHING_CELLS,
 FLETCHING_CHAIN, FLETCHING_COLUMN and CORPUS set. The native libraries are there already

@@ -174,7 +174,7 @@ def _what_is_missing(language: Language) -> str:
 
 
 def run(progress: Progress, language: str, step: str, command: Command) -> Run:
-    """Runs one command with a cells file of its own."""
+    """Runs one command with a separate cells file."""
     log = LOGS / f"roundtrip-{language}-{step}.log"
     path = cells_path(language, step)
     ended = _execute(command, log, path)

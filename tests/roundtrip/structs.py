@@ -14,7 +14,7 @@ Export = Callable[[Any], tuple[int, int, Any]]
 
 
 def export_to_structs(source: Any) -> tuple[int, int, Any]:
-    """pyarrow fills structs of ours."""
+    """pyarrow fills our structs."""
     schema, array = ArrowSchema(), ArrowDeviceArray()
     addresses = (ctypes.addressof(schema), ctypes.addressof(array))
     source._export_to_c_device(addresses[1], addresses[0])

@@ -1,4 +1,4 @@
-"""What a run found: a row per language, a column per group of cells, and what failed."""
+"""The results of a run: a row per language, a column per group of cells, and the failures."""
 
 from __future__ import annotations
 

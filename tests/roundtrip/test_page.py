@@ -86,7 +86,7 @@ def test_texts_do_not_end_their_element(page: Path) -> None:
 
 
 class _Text(HTMLParser):
-    """What a page shows as text: not what is hidden, and no script or style."""
+    """The visible text of a page, without scripts and styles."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ Browse = Callable[..., dict[str, str]]
 
 @pytest.fixture
 def browse(page: Path) -> Browse:
-    """Opens the page with a fragment and runs a script in it; what it then shows, by element id."""
+    """Opens the page with a fragment and runs a script in it; the shown text by element id."""
     names = ("chromium", "chromium-headless-shell", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:

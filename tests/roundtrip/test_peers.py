@@ -1,4 +1,4 @@
-"""The checks of peers.py find what they are for: each test breaks one thing of a good transit."""
+"""The checks of peers.py find each fault: each test breaks one thing of a good transit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from subject import load as load_subject
 from transits import Transit
 
 PYARROW, NANOARROW = peers.PEERS
-# The rest is what the round trip of Python does.
+# The round trip of Python does the rest.
 SAMPLE = (
     *("int32", "nulls_uncounted_without_validity", "utf8_view", "struct", "list_view"),
     *("dictionary", "interval_months", "zero_length_every_layout", "record_batch"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cells import NOT_SUPPORTED, Cell, Key
 
-# One letter per verdict, and what it says.
+# One letter per verdict, and its meaning.
 LEGEND = {
     ".": "right",
     "s": "right, on a stand-in",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# This repository's generator, whatever is installed.
+# This repository's generator instead of an installed one.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "generator"))
 
 import vendors

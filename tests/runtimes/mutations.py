@@ -120,7 +120,7 @@ def _replaced(function: Function, at: int, type_: Type) -> ChangedFunction:
 
 
 def _width(function: Function, at: int) -> ChangedFunction:
-    """Another width for an integer, or for what a pointer to an integer points to."""
+    """Another width for an integer, or for the target of a pointer to an integer."""
     if at >= len(function.type.arguments):
         return None
     type_ = function.type.arguments[at].type

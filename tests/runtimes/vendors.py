@@ -25,7 +25,7 @@ INSTALLED = {
     "vulkan": "libvulkan.so.1",
 }
 NOT_INSTALLED = {"cuda": "the library is part of an NVIDIA driver"}
-# What a header declares and its own library does not have.
+# Functions that a header declares and its library lacks.
 LACKED = {"hip": {"hipEventRecord_spt"}}
 # Runtimes without a C header.
 NO_HEADER = {
@@ -51,7 +51,7 @@ def lacked(runtime: Runtime) -> set[str]:
 
 
 class CannotRunError(Exception):
-    """The message says what is missing and how to fix it."""
+    """The message names the missing part and the fix."""
 
 
 def include_folders() -> list[Path]:
@@ -69,7 +69,7 @@ def texts(spec: Spec) -> dict[str, str]:
 
 
 def complaints(runtime: Runtime, files: dict[str, str], per_thread: bool = False) -> list[str]:
-    """What the compiler says when it reads these checks of the runtime."""
+    """The compiler's output for these checks of the runtime."""
     assert runtime.header is not None
     define = list(runtime.header.define)
     if per_thread:
@@ -131,7 +131,7 @@ def missing_symbols(runtime: Runtime, library: str) -> list[str]:
 
 
 def windows_convention(runtime: Runtime) -> str:
-    """What the header puts before the names of its functions on Windows; empty for nothing."""
+    """The header's prefix of function names on Windows, or an empty text."""
     assert runtime.header is not None
     macro = runtime.convention.macro if runtime.convention else ""
     source = f"#include <{runtime.header.include}>\nFLETCHING_ENDS {macro}\n"

@@ -8,7 +8,7 @@
 namespace fletching::mutate {
 namespace {
 
-// What the compiler evaluates, and types: no choice at run time can be there.
+// Types, and code that the compiler evaluates: both have no choice at run time.
 bool is_constant_place(const clang::Stmt* node) {
   return llvm::isa<clang::RequiresExpr, clang::ConceptSpecializationExpr, clang::TypeTraitExpr,
                    clang::UnaryExprOrTypeTraitExpr, clang::CXXNoexceptExpr, clang::CXXTypeidExpr,
@@ -229,7 +229,7 @@ class Finder : public clang::RecursiveASTVisitor<Finder> {
     return above_.size() < 2 ? nullptr : above_[above_.size() - 2];
   }
 
-  /// In a branch without another one, so that what follows is done instead.
+  /// In a branch without another one, so that the code behind it runs instead.
   [[nodiscard]] bool can_be_left_out() const {
     for (auto above = above_.rbegin() + 1; above < above_.rend(); ++above) {
       if (llvm::isa<clang::CompoundStmt>(*above)) continue;

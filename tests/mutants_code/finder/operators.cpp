@@ -30,7 +30,7 @@ struct HasLambda : clang::RecursiveASTVisitor<HasLambda> {
   }
 };
 
-// Each lambda expression has a type of its own, so that a copy of one fits nowhere.
+// Each lambda expression has a distinct type, so that a copy of one fits nowhere.
 bool can_be_copied(const clang::Expr* node) {
   HasLambda visitor;
   visitor.TraverseStmt(const_cast<clang::Expr*>(node));
@@ -52,7 +52,7 @@ void replace(Output& out, const clang::Expr* node, std::string kind, const std::
       "(" + chosen(out) + " ? (" + after + ") : (", "))");
 }
 
-// What is a bool needs no copy: one that is compared with the choice is inverted.
+// A bool needs no copy: it is inverted by a comparison with the choice.
 void invert(Output& out, const clang::Expr* node, std::string kind, std::string after) {
   add(out, out.source.range(node->getSourceRange()), std::move(kind), std::move(after),
       "(" + chosen(out) + " != " + cast_to(out, "bool") + "(", "))");

@@ -19,7 +19,7 @@ struct Range {
   unsigned column = 0;
 };
 
-/// Nothing for what only a macro has written, or what is in another folder.
+/// Empty for code that only a macro has written, and for other folders.
 class Source {
  public:
   Source(const clang::ASTContext& context, std::string folder)

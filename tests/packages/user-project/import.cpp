@@ -1,4 +1,4 @@
-// The consumer: knows nothing of the producer but the C structs.
+// The consumer, which knows only the C structs of the producer.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

@@ -41,7 +41,7 @@ _API.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class PeerError(Exception):
-    """What the library refused, in its own words."""
+    """The library's refusal, in its words."""
 
 
 def _check(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
@@ -50,7 +50,7 @@ def _check(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
 
 
 def tensor_of(array: Any, *, legacy: bool, read_only: bool, as_storage: bool) -> Any:
-    """A capsule with a tensor of ours that shares the array's memory."""
+    """A capsule with our tensor, which shares the array's memory."""
     schema = ctypes.create_string_buffer(SCHEMA_BYTES)
     device_array = ctypes.create_string_buffer(DEVICE_ARRAY_BYTES)
     array._export_to_c_device(ctypes.addressof(device_array), ctypes.addressof(schema))
@@ -64,7 +64,7 @@ def tensor_of(array: Any, *, legacy: bool, read_only: bool, as_storage: bool) ->
 
 
 class Exported:
-    """An Arrow array that other libraries see as a tensor of ours."""
+    """An Arrow array that other libraries see as our tensor."""
 
     def __init__(self, array: Any, *, read_only: bool = True, as_storage: bool = False) -> None:
         self.array = array
@@ -104,7 +104,7 @@ class Pointer(ctypes.Structure):
     byte_offset: int
 
 
-# What a versioned tensor has before its DLTensor: version, manager_ctx, deleter, flags.
+# The fields before the DLTensor of a versioned tensor: version, manager_ctx, deleter, flags.
 VERSIONED_BYTES = 32
 
 

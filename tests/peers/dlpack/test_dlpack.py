@@ -1,4 +1,4 @@
-"""Tensors of ours read by other libraries, and theirs read by us."""
+"""Our tensors read by other libraries, and theirs read by us."""
 
 from __future__ import annotations
 
