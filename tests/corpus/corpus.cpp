@@ -314,8 +314,8 @@ std::string encode_metadata(const json& pairs) {
   const auto count = static_cast<int32_t>(pairs.size());
   std::string block(reinterpret_cast<const char*>(&count), sizeof count);
   for (const json& pair : pairs) {
-    append_text(block, unhex(pair[0]));
-    append_text(block, unhex(pair[1]));
+    append_text(block, unhex(pair.at(0)));
+    append_text(block, unhex(pair.at(1)));
   }
   return block;
 }
