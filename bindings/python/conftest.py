@@ -20,7 +20,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """What is left at the end is collected then: nanobind reports the rest."""
+    """Collects leftover objects at the end: nanobind reports the rest."""
     gc.unfreeze()
 
 

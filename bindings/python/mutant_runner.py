@@ -2,7 +2,7 @@
 pyarrow are imported once. It never imports the package: a child does, with its mutant.
 
 A line of standard input is a request, {"file", "environment", "seconds"}; a line of the output is
-[exit code, or null when it was ended, the end of what it printed].
+[exit code, or null when it was ended, the end of the output].
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(request: dict[str, Any]) -> tuple[int | None, str]:
         watched = os.pidfd_open(child)
         ended = select.select([watched], [], [], request["seconds"])[0]
         os.close(watched)
-        # What the tests have started ends too.
+        # Processes that the tests have started end too.
         os.killpg(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
         text = output.read_text(encoding="utf-8", errors="replace")[-MOST_OUTPUT:]

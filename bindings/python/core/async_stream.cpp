@@ -105,7 +105,7 @@ struct Failure {
   std::string metadata;
 };
 
-/// What the producer has said, for any thread.
+/// The producer's schema, tasks and end, for any thread.
 class Listener final : public AsyncListener {
  public:
   Listener(nb::handle notify, const Gate* gate) : notify_(notify, gate) {}
@@ -129,7 +129,7 @@ class Listener final : public AsyncListener {
   }
   void on_error(const Error& error, std::string_view metadata) noexcept override {
     Failure failure{error, {}};
-    // The error is passed on even when there is no memory for its metadata.
+    // Without memory for its metadata the error is passed on all the same.
     (void)detail::guarded([&]() -> Status { return failure.metadata = metadata, Status(); });
     end(std::move(failure));
     notify_();
@@ -144,7 +144,7 @@ class Listener final : public AsyncListener {
     const std::lock_guard lock(mutex_);
     return ended_;
   }
-  /// What has ended the stream, once.
+  /// The end of the stream, once.
   std::optional<Failure> take_failure() {
     const std::lock_guard lock(mutex_);
     return std::exchange(failure_, std::nullopt);
@@ -268,7 +268,7 @@ void bind_consumer(nb::module_& module) {
 
 // --- The producer
 
-/// Waits until the thread has run everything that was submitted before.
+/// Waits until the thread has run all earlier jobs.
 class Drained final : public Job {
  public:
   bool run() noexcept override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Python objects of the module, and what they make of each other.
+// The Python objects of the module, and their conversions.
 #ifndef FLETCHING_PYTHON_CORE_HPP
 #define FLETCHING_PYTHON_CORE_HPP
 
@@ -79,7 +79,7 @@ GivenStream read_stream(nb::handle stream);
 /// for -1.
 Stream stream_of(nb::handle stream, ArrowDeviceType type);
 
-/// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.
+/// The value of __cuda_array_interface__. Raises AttributeError without one.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
 /// Called before bind_python: functions of atexit run in reverse order.

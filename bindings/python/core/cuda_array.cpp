@@ -20,7 +20,7 @@ namespace {
 
 // --- Export ---
 
-/// The mask of an array, an object with a dictionary of its own.
+/// The mask of an array, an object with a separate dictionary.
 struct CudaArrayMask {
   nb::object array;  // whose memory and stream it is
   nb::dict interface;

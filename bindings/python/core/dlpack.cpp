@@ -21,7 +21,7 @@ using Version = std::pair<uint32_t, uint32_t>;
 
 // --- Export ---
 
-/// What a consumer asks for.
+/// The request of a consumer.
 struct Request {
   ConsumerStream stream;
   bool copies = false;
@@ -130,7 +130,7 @@ bool is_version(PyObject* given) noexcept {
   return major >= DLPACK_MAJOR_VERSION && major <= UINT32_MAX && minor >= 0 && minor <= UINT32_MAX;
 }
 
-/// Whether the keywords of __dlpack__ demand nothing but a struct that has flags.
+/// Whether the keywords of __dlpack__ only demand a struct with flags.
 bool demands_nothing(PyObject* const* values, PyObject* names) {
   bool has_version = false;
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_Size(names);
@@ -280,7 +280,7 @@ constinit Name kDeviceMethod("__dlpack_device__");
 Device device_of_producer(nb::handle object) {
   const nb::object device = call_protocol(object, kDeviceMethod);
   if (!device.is_valid()) {
-    // What the array API asks for, and not a TypeError.
+    // As the array API asks, instead of a TypeError.
     throw nb::attribute_error(
         "from_dlpack: object has no tensor: expected __dlpack__ and __dlpack_device__");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the methods and the function table of DLPack have in common.
+// The common part of the methods and the function table of DLPack.
 #ifndef FLETCHING_PYTHON_DLPACK_COMMON_HPP
 #define FLETCHING_PYTHON_DLPACK_COMMON_HPP
 
@@ -51,7 +51,7 @@ PyDeviceArray import_tensor(Tensor tensor, const ConsumerStream& stream,
 /// The tensor of an object of ours, after what DLPack's None means on its device.
 DlpackTensor export_by_default(nb::handle object);
 
-/// The tensor of an object whose type has a function table that can be used; nothing of others.
+/// The tensor of an object whose type has a usable function table; empty for others.
 std::optional<PyDeviceArray> import_by_table(nb::handle object, const DlpackImportOptions& options);
 
 }  // namespace fletching::python

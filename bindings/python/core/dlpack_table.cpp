@@ -22,7 +22,7 @@ constexpr std::align_val_t kAlignment{256};  // of DLTensor.data
 
 // --- Producer ---
 
-/// A tensor in memory of its own.
+/// A tensor with new memory.
 struct Allocated {
   DLManagedTensorVersioned managed{};
   std::vector<int64_t> extents;  // shape and strides
@@ -37,7 +37,7 @@ struct Allocated {
   }
 };
 
-/// Throws for what there is no memory for.
+/// Throws without memory.
 Result<DLManagedTensorVersioned*> allocate_like(const DLTensor& prototype) {
   if (prototype.device.device_type != kDLCPU) {
     return Error(ENOTSUP, "DLTensor.device: not supported: expected the CPU, got " +
@@ -134,7 +134,7 @@ DLPackExchangeAPI table{
     .managed_tensor_allocator = &allocate,
     .managed_tensor_from_py_object_no_sync = &from_py_object,
     .managed_tensor_to_py_object_no_sync = &to_py_object,
-    .dltensor_from_py_object_no_sync = nullptr,  // a borrowed tensor would have no shape of its own
+    .dltensor_from_py_object_no_sync = nullptr,  // a borrowed tensor would have no copy of the shape
     .current_work_stream = &current_work_stream,
 };
 

@@ -80,7 +80,7 @@ inline PyObject* capsule_of_same(
   return new_capsule(Tensor<DLManagedTensorVersioned>(&same->managed));
 }
 
-/// A tensor in memory of its own on the CPU.
+/// A tensor with new memory of the CPU.
 template <class Managed>
 struct Copied {
   Managed managed{};

@@ -50,7 +50,7 @@ PyObject* imported = nullptr;
 
 void forget_module() { Py_CLEAR(imported); }
 
-/// Fills the module of another import with what the first one has: the types exist once.
+/// Fills the module of another import with the members of the first: the types exist once.
 int copy_module(PyObject* module) {
   return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(imported), /*override=*/0);
 }

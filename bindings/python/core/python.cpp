@@ -66,7 +66,7 @@ std::string in_python(std::string text) {
   return text;
 }
 
-/// Whether this thread destroys what the interpreter has left. Afterwards it has no Python state.
+/// Whether this thread destroys the interpreter's leftovers. Afterwards it has no Python state.
 bool ends_python() noexcept {
   return pthread_equal(pthread_self(), closer) != 0 && PyGILState_GetThisThreadState() != nullptr;
 }
@@ -86,7 +86,7 @@ void bind_python(nb::module_& module) {
   module.attr("Error") = nb::handle(error_type);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&allow_kept_objects));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
-  // Before nanobind's own function, which would report what was leaked as errors of this module.
+  // Before nanobind's own function, which would report leaks as errors of this module.
   Py_AtExit([] {
     if (has_leaked) nb::set_leak_warnings(false);
   });
@@ -255,7 +255,7 @@ int fork_count() noexcept { return forks; }
 
 void leak_after_fork() noexcept {
   if (has_leaked.exchange(true)) return;
-  // Nothing of stdio: its lock may be held by a thread that the child does not have.
+  // Without stdio: its lock may be held by a thread that the child does not have.
   static constexpr char kWarning[] =
       "fletching: an async stream was released in a child of fork: it is leaked\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWarning, sizeof kWarning - 1);

@@ -35,7 +35,7 @@ extern PyType_Slot no_constructor[];
 void add_method(nb::handle type, PyMethodDef& definition);
 /// Foreign text, which may not be UTF-8: other bytes read "\\xff", or as `errors` says.
 nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
-/// A str as UTF-8. What has none, a lone surrogate, reads "\\udcff".
+/// A str as UTF-8. A lone surrogate reads "\\udcff".
 std::string to_utf8(nb::handle text);
 /// The name of a type, without asking its metaclass.
 std::string name_of_type(nb::handle type);
@@ -199,12 +199,12 @@ class Foreign {
 /// Whether this is the main thread of the process, on which Python runs signal handlers.
 bool is_main_thread() noexcept;
 
-/// Whether the interpreter has begun to end: then nothing of Python may be used.
+/// Whether the interpreter has begun to end: then Python must not be used.
 bool python_is_ending() noexcept;
 
 /// A number that is another one in a child of fork.
 int fork_count() noexcept;
-/// Warns once of what a child of fork does not release.
+/// Warns once of objects that a child of fork does not release.
 void leak_after_fork() noexcept;
 
 /// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has

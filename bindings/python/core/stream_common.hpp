@@ -68,7 +68,7 @@ class StreamState {
     return std::pair(*std::move(schema), **std::move(batch));
   }
 
-  /// What is left of the stream. One that was not read is the producer's own.
+  /// The rest of the stream. An unread stream is the producer's.
   Result<Owner<Raw>> move_out() {
     const Call call(*this);
     if (!call) return call.refused();
@@ -203,7 +203,7 @@ SharedSchema read_schema(PyStream<Raw>& self) {
   return *std::move(schema);
 }
 
-/// What is left of the stream, for a capsule.
+/// The rest of the stream, for a capsule.
 template <class Raw>
 Owner<Raw> move_out(PyStream<Raw>& self, nb::handle requested, const char* method) {
   if (!requested.is_none()) check_requested(requested, *(*read_schema(self)).get(), method);

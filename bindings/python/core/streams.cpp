@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams of the caller, and what is ordered on them: events on exports, and releases.
+// Streams of the caller: events on exports, and releases behind them.
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -49,7 +49,7 @@ nb::object number_of(nb::handle stream) {
               "only DLPack has -1, for no synchronization"));
 }
 
-/// An array of its own with the same data, whose event is at the end of `stream`.
+/// A second array with the same data, whose event is at the end of `stream`.
 PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
                                    OnCapture on_capture) {
   const Stream on = stream_of(stream, (**self.shared)->device_type);
@@ -66,7 +66,7 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
   return out;
 }
 
-/// The object keeps the data, as every export does: what is deferred is one more share of it.
+/// The object keeps the data, as every export does: another share of it is deferred.
 void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
   const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());
@@ -80,7 +80,7 @@ nb::object pending() {
                                to_str(found.last_refusal), found.inherited_events);
 }
 
-/// Runs as an atexit function: what is released afterwards is leaked if Python owns it.
+/// Runs as an atexit function: a later release leaks objects of Python.
 void await_releases() {
   constexpr std::chrono::seconds kLongest{2};
   constexpr std::chrono::milliseconds kStep{1};

@@ -14,7 +14,7 @@
 namespace fletching::python {
 namespace {
 
-/// Types that convert into each other: what a requested schema may ask for.
+/// Types that convert into each other, which a requested schema may ask for.
 enum class Family { kNull, kNumber, kBytes, kTime, kInterval, kList, kStruct, kMap, kUnion, kEnds };
 
 struct TypeName {

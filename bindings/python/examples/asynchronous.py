@@ -23,7 +23,7 @@ async def main() -> None:
     senders: list[asyncio.Task[None]] = []
 
     def produce(handler: AsyncHandler) -> None:
-        """What a producer does with the handler of a consumer."""
+        """A producer that gets the handler of a consumer."""
         senders.append(asyncio.create_task(fletching.send_async(schema, CPU, batches(), handler)))
 
     # At most two batches are on their way.

@@ -1,4 +1,4 @@
-"""What a CUDA program has already: a context, streams, memory and copies, from libcuda."""
+"""The parts of any CUDA program: a context, streams, memory and copies, from libcuda."""
 
 import ctypes
 from ctypes import byref, c_size_t, c_uint64, c_void_p

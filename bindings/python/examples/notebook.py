@@ -24,7 +24,7 @@ assert array.buffers[1] == address
 array.synchronize()
 assert array.ready()
 
-# %% NumPy again: read-only, unless you ask for what the producer allows
+# %% NumPy again: read-only, unless you ask for writable memory and the producer allows it
 view = array.to_numpy()
 assert view.ctypes.data == address
 assert not view.flags.writeable
@@ -68,7 +68,7 @@ print(stream.schema)
 back = [each.column("price") for each in stream]
 assert numpy.concatenate([each.to_numpy() for each in back]).tolist() == [20.0, 99.0, 7.25]
 
-# %% Every object keeps what it needs: the memory lives as long as the last of them
+# %% Every object keeps its data: the memory lives as long as the last of them
 del prices, view, column, batch, table, part, device, values, array
 assert back[0].to_numpy()[0] == 20.0
 

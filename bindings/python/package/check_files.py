@@ -1,4 +1,4 @@
-"""What the source distribution and the wheels in a folder contain: `check_files.py FOLDER`."""
+"""Checks the content of the source distribution and the wheels: `check_files.py FOLDER`."""
 
 from __future__ import annotations
 

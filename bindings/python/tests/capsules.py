@@ -1,4 +1,4 @@
-"""What the tests need of Python's capsules, through ctypes."""
+"""Python's capsules for the tests, through ctypes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def take_tensor(capsule: object) -> int:
 
 
 class Source:
-    """An int32 array, or whatever the format says, whose releases are counted."""
+    """An array of the format, by default int32, whose releases are counted."""
 
     def __init__(
         self, values: tuple[int, ...] = (1, 2, 3), format: str = "i", **fields: Any
@@ -135,7 +135,7 @@ class Source:
         return capsule_of(self.schema)
 
     def end(self) -> None:
-        """Releases what was not consumed."""
+        """Releases the structs that were not consumed."""
         abi.release(self.schema)
         abi.release(self.array)
 

@@ -88,6 +88,6 @@ def raised_by(call: Callable[[], object]) -> Exception | None:
 
 @pytest.fixture
 def account() -> Iterator[None]:
-    """After a case nothing of the peer is left, and nothing was called that must not be."""
+    """After a case all structs of the peer are released, and no forbidden call was made."""
     yield
     finish()

@@ -92,7 +92,7 @@ def _nanoarrow() -> Peer:
         library.ArrayStream,
         library.c_array,
         library.c_schema,
-        # It writes past the end of its own copy of a view array when it exports one.
+        # It writes past the end of its copy of a view array when it exports it.
         crashes=frozenset({"string_view", "binary_view", "list_view"}),
         reads_once=True,
     )

@@ -67,7 +67,7 @@ def set_fault(text: str) -> None:
 
 
 def is_pending(array: Any) -> bool:
-    """Whether the event is pending, once whatever can go on has gone on."""
+    """Whether the event is pending, once all runnable work is done."""
     _settle()
     return not array.ready()
 
@@ -85,7 +85,7 @@ class Stream:
         return 0, self.number
 
     def is_idle(self) -> bool:
-        """Whether nothing is left to do, once whatever can go on has gone on."""
+        """Whether the stream is idle, once all runnable work is done."""
         _settle()
         return bool(_query(self.number) == 0)
 
@@ -103,7 +103,7 @@ class Stream:
 
 
 class Graph:
-    """What a stream has captured, to be launched on it."""
+    """The graph that a stream has captured, to be launched on it."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream, self.executable = stream, c_void_p()

@@ -1,6 +1,6 @@
 """Holds fletching.abi against upstream's header: layout, memory both ways, calls both ways.
 
-Every test prints the oracle's own line about what is wrong, and reports one cell of the round trip.
+Every test prints the oracle's line about a difference, and reports one cell of the round trip.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def layout_problems(name: str) -> list[str | None]:
 
 
 def layout_agrees(name: str, checks: Checks) -> bool:
-    """Calls through a wrong layout would crash, so nothing is called then."""
+    """Calls through a wrong layout would crash, so there is no call then."""
     lines = [line for line in layout_problems(name) if line]
     text = "nothing was called, because the layout differs: " + "; ".join(lines)
     return checks.expect(not lines, text)

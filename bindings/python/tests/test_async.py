@@ -30,7 +30,7 @@ LENGTH = 4  # of the producer's int32
 
 @pytest.fixture
 def producer() -> Iterator[Producer]:
-    """The reference producer; afterwards nothing of it is alive."""
+    """The reference producer; afterwards all its structs are released."""
     producer = Producer()
     producer.reset_counters()
     yield producer

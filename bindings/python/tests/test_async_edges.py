@@ -25,7 +25,7 @@ from test_async_wakes import Handler
 
 
 class Peer:
-    """A producer that only notes what the consumer requests."""
+    """A producer that only notes the requests."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

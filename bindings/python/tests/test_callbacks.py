@@ -88,7 +88,7 @@ def test_only_callbacks_that_need_the_gil_keep_it(struct: str, name: str) -> Non
 
 @pytest.mark.parametrize("name", sorted(WITH_GIL))
 def test_an_exception_of_a_callback_that_keeps_the_gil_arrives(name: str) -> None:
-    """In a process of its own: without the GIL this is a segmentation fault."""
+    """In a separate process: without the GIL this is a segmentation fault."""
     program = f"""
 import ctypes
 from fletching import abi

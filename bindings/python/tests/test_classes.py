@@ -26,7 +26,7 @@ def test_a_class_has_no_constructor(kind: Any) -> None:
 
 @each_class
 def test_a_class_has_no_subclass(kind: Any) -> None:
-    """What the functions return would not be of it."""
+    """The functions would not return objects of it."""
     with pytest.raises(TypeError, match="prohibits subclassing"):
         type("Sub", (kind,), {})
 

@@ -1,4 +1,4 @@
-"""Columns by index and name, and what they have of the parent: offset, length, nulls."""
+"""Columns by index and name, with the parent's offset, length and nulls."""
 
 from __future__ import annotations
 

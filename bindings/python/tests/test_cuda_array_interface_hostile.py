@@ -1,4 +1,4 @@
-"""Dictionaries whose values fight back: `check` says what is wrong and raises nothing."""
+"""Dictionaries whose values fight back: `check` names the fault and raises no exception."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class OfFuriousClass(metaclass=ClassOfFurious):
 
 
 class Liar:
-    """Says that it is what it is not."""
+    """Lies about its class."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
@@ -68,7 +68,7 @@ class Liar:
 
 
 class SameHash:
-    """A key that cannot be compared with the one that has its hash."""
+    """A key that cannot be compared with another key of the same hash."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -81,7 +81,7 @@ class SameHash:
 
 
 class Text(str):
-    """Text that is compared in a way of its own."""
+    """Text with an unusual comparison."""
 
     def __eq__(self, _: object) -> bool:
         return False

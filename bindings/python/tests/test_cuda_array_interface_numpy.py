@@ -33,7 +33,7 @@ TYPES = [
 
 
 def interface_of(array: np.ndarray[Any, Any]) -> dict[str, object]:
-    """What the array would say if it lay in CUDA memory."""
+    """The array's dictionary if it lay in CUDA memory."""
     interface: dict[str, object] = dict(array.__array_interface__)
     if array.size == 0:
         # NumPy leaves the address of no elements open; the CUDA Array Interface does not.

@@ -27,7 +27,7 @@ each_kind = pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 
 
 class Reader:
-    """A stream of its own batches."""
+    """A stream that owns its batches."""
 
     def __init__(self, kind: Any) -> None:
         self.is_closed: list[bool] = []

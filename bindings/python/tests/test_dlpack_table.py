@@ -128,7 +128,7 @@ def test_rule_dlpack_exchange_buffer_error(case: Any) -> None:
 
 
 def test_rule_dlpack_exchange_result_codes() -> None:
-    """ctypes raises the exception that is set, whatever the result; SystemError would be for 0."""
+    """ctypes raises the exception that is set with any result; SystemError would be for 0."""
     with pytest.raises(TypeError, match="expected an array of fletching"):
         export(5)
 
@@ -228,7 +228,7 @@ class Foreign:
 def foreign(
     tensor: Callable[[], Any], stream: int = 0, major: int = 1, name: bytes = NAME
 ) -> tuple[Any, Table]:
-    """A type with a table of its own, and the table."""
+    """A type with a new table, and the table."""
     kind: Any = type("ForeignTensor", (Foreign,), {"asked": []})
 
     def give(_: Any, out: Any) -> int:
@@ -313,7 +313,7 @@ def test_a_table_that_cannot_be_used() -> None:
 
 
 def test_rule_dlpack_exchange_work_stream_used() -> None:
-    """The event of the array is behind what is on the producer's stream."""
+    """The event of the array is behind the work on the producer's stream."""
     with standin.gpu() as gpu:
         source = ProducedOnDevice(device_type=2, device_id=0)
         kind, table = foreign(

@@ -1,4 +1,4 @@
-"""The programs of examples/: each is run, is short, and needs nothing but fletching."""
+"""The programs of examples/: each is run, is short, and needs only fletching."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_schema_that_is_its_own_dictionary() -> None:
 @each(hostile.SCHEMA)
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
 def test_a_good_array_with_that_schema(case: Case, kind: Any) -> None:
-    """A refused pair is not consumed; nothing of the array is lost."""
+    """A refused pair is not consumed; the array stays whole."""
     source = Produced()
     with GivenStructs("array", hostile.schema_of(case.name), source.array) as given:
         imported = raised_by(lambda: read(kind.from_arrow(given).schema))
@@ -157,7 +157,7 @@ def test_events(case: Case) -> None:
 
 @each(hostile.ARRAY)
 def test_tensors_of_arrays(case: Case) -> None:
-    """What reads the counts and the addresses of buffers refuses what is wrong with them."""
+    """Readers of the counts and the addresses of buffers refuse wrong ones."""
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         arrays: list[Any] = []
         error = raised_by(lambda: arrays.append(DeviceArray.from_arrow(given)))

@@ -42,7 +42,7 @@ class OnlyStream(Only):
 
 
 def outcome(call: Callable[..., object], *arguments: object) -> object:
-    """Some libraries raise what is not an Exception."""
+    """Some libraries raise a BaseException."""
     try:
         return call(*arguments)
     except BaseException as error:
@@ -146,7 +146,7 @@ def test_a_requested_schema(library: Peer) -> None:
 
 
 def test_a_schema_that_is_requested_of_us() -> None:
-    """It is no demand: pyarrow converts what it gets, or refuses."""
+    """It is no demand: pyarrow converts the array, or refuses."""
     requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
     for kind in (ArrayStream, DeviceArrayStream):
         reader = pyarrow.RecordBatchReader.from_stream(kind.from_arrow(TABLE), schema=requested)

@@ -24,7 +24,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 
 @st.composite
 def views(draw: st.DrawFn) -> numpy.ndarray[Any, Any]:
-    """A part of an array, with steps, dimensions in any order and maybe nothing in it."""
+    """A part of an array, with steps, dimensions in any order and maybe empty."""
     shape = draw(st.lists(st.integers(0, 5), min_size=1, max_size=4))
     whole = numpy.arange(int(numpy.prod(shape))).astype(draw(dtypes)).reshape(shape)
     whole = whole.transpose(draw(st.permutations(range(whole.ndim))))
@@ -101,7 +101,7 @@ def test_record_batches(values: dict[str, Any], start: int, length: int, device:
 
 @given(st.binary(max_size=50), st.lists(st.sampled_from("ACRSD"), max_size=20))
 def test_references(source: bytes, operations: list[str]) -> None:
-    """Whatever is done with an array, what it holds is released with the last of its objects."""
+    """After any operations the memory of an array is released with the last of its objects."""
     memory = bytearray(source) or bytearray(1)
     before = sys.getrefcount(memory)
     kept: list[Any] = [from_buffer(memory)]

@@ -30,7 +30,7 @@ def capsule(**keywords: Any) -> Any:
 
 
 def test_rule_dlpack_managed_deleter_takes_gil() -> None:
-    """The deleter is called as C does, without the GIL: what it drops is a Python object."""
+    """The deleter is called as C does, without the GIL, and drops a Python object."""
     memory = bytearray(b"abc")
     before = sys.getrefcount(memory)
     held = from_buffer(memory).__dlpack__(max_version=(1, 0))
@@ -102,7 +102,7 @@ def test_rule_dlpack_method_max_version() -> None:
 
 @pytest.mark.parametrize("version", [None, (0, 8)])
 def test_rule_dlpack_method_max_version_too_old(version: Any) -> None:
-    """Without a copy there is nothing so old: it could not say that memory is read-only."""
+    """The old struct needs a copy: it could not say that memory is read-only."""
     produced = Produced()
     held = Array.from_arrow(produced).__dlpack__(max_version=version)
     assert name_of(held) == LEGACY

@@ -67,7 +67,7 @@ RELEASABLE = [
 
 
 def fill(struct: Any, marks: bool = True) -> list[int]:
-    """A struct with a release; the list of what it was called with."""
+    """A struct with a release; the list of its arguments."""
     owner = struct.array if isinstance(struct, ArrowDeviceArray) else struct
     kind = type(owner.release)
     seen: list[int] = []

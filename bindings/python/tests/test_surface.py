@@ -1,4 +1,4 @@
-"""The public surface: every name has a text, and repr says what an object is."""
+"""The public surface: every name has a text, and repr describes an object."""
 
 from __future__ import annotations
 

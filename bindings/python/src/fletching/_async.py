@@ -76,7 +76,7 @@ class _Wake:
 
 
 class _Woken:
-    """What the loop calls. A loop that is closed drops it: then the next notification is lost."""
+    """Called by the loop. A closed loop drops it: then the next notification is lost."""
 
     def __init__(self, wake: _Wake) -> None:
         self._wake = wake
@@ -297,7 +297,7 @@ def _cancel(stream: AsyncDeviceArrayStream | None) -> None:
 
 
 class _Sender:
-    """What the executor's thread reports, in the event loop."""
+    """The reports of the executor's thread, in the event loop."""
 
     task: asyncio.Task[object]
 

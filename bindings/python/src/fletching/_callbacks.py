@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the callbacks of `fletching.abi` have in common: NULL, exceptions and lifetime."""
+"""The common part of the callbacks of `fletching.abi`: NULL, exceptions and lifetime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Callback(_Function):
     _flags_ = WITHOUT_GIL
     # "ArrowSchema.release"
     name = ""
-    # What a caller sees when the function raises: an errno value, -1, NULL or nothing.
+    # The result for the caller when the function raises: an errno value, -1, NULL or none.
     failure = cast("Literal['errno', -1, 'NULL'] | None", None)
 
     def __new__(cls, function: Callable[..., object] | int | None = None) -> Self:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 class Error(OSError):
-    """What a producer, a consumer or a device reports: `errno`, and `strerror` says why.
+    """The error of a producer, a consumer or a device: `errno`, and `strerror` says why.
 
     `metadata` is what an async producer has sent with its error, and empty otherwise. What you set
     there is sent with the error by `send_async`. Arrow C device data interface, "Async Device

@@ -12,7 +12,7 @@ class PendingReleases(NamedTuple):
     pending: int
     """Arrays whose stream has not reached the point after which they are released."""
     refused: int
-    """Of these, those that the driver last said nothing about."""
+    """Of these, the arrays that the driver last refused to answer for."""
     running: int
     """Arrays whose release is due, or has not returned."""
     leaked: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the structs of `fletching.abi` have in common: their base class, moves and releases."""
+"""The common part of the structs of `fletching.abi`: their base class, moves and releases."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _owner(struct: Struct) -> tuple[Any, str]:
 
 
 def is_released(struct: Struct) -> bool:
-    """Whether there is nothing to release: after release, after a move, before it is filled.
+    """Whether it is released or empty: after release, after a move, before it is filled.
 
     Where NULL means that there is nothing to free (the deleters of DLPack): whether it is NULL.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a dictionary of the CUDA Array Interface."""
+"""A fault of a dictionary of the CUDA Array Interface."""
 
 from __future__ import annotations
 
