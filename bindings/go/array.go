@@ -14,9 +14,9 @@ import (
 
 // Array owns an ArrowArray. Close it, or move it on with Export.
 //
-// A move is what the C data interface calls a move: a bitwise copy, after which the source is
-// released. What the accessors read belongs to the producer and lives as long as the owner is open;
-// of a closed one they return what an empty array has. They need no call of C.
+// A move is a bitwise copy, after which the source is released, as in the C data interface. The data
+// of the accessors belongs to the producer and lives as long as the owner is open; after Close they
+// return the values of an empty array. They need no call of C.
 //
 // Text: Arrow C data interface, "Memory management".
 type Array struct {
@@ -74,7 +74,7 @@ type arrayOwner[R abi.ArrowArray | abi.ArrowDeviceArray] struct {
 	known typeOf // nil for an array of unknown type, which is every imported one
 }
 
-// DeclareType says what the array is of, for the streams that compare it with their schema: the function is
+// DeclareType declares the type of the array, for streams that compare it with their schema: the function is
 // called when one does. FromValues declares the type of its array, and so does package arrowgo; the type of
 // an imported array is unknown.
 func (a *arrayOwner[R]) DeclareType(typeOf func() (*SchemaBuilder, error)) { a.known = typeOf }
@@ -134,7 +134,7 @@ func (a *arrayOwner[R]) Attach(value any) error {
 // --- Views --------------------------------------------------------------------------------------
 
 // ArrayView reads an array that an owner keeps alive. Of a released one, and after the owner was
-// closed, it reads what an empty array has.
+// closed, it reads the values of an empty array.
 type ArrayView struct {
 	view[abi.ArrowArray]
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// ArrayBuilder describes an array with everything below it. It is plain data, of which nothing has to
+// ArrayBuilder describes an array with all its children. It is plain data, which does not have to
 // be closed; Build and BuildOn may be called repeatedly.
 //
 // The array is one allocation of C: the structs and the lists of buffers and children. It lives until
@@ -33,7 +33,7 @@ type ArrayBuilder struct {
 	// does not keep memory of Go alive.
 	Buffers []uintptr
 
-	// Children and Dictionary are what is below.
+	// Children and Dictionary describe the structs below.
 	Children   []ArrayBuilder
 	Dictionary *ArrayBuilder
 }

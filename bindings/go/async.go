@@ -17,7 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// AsyncOptions say how an AsyncStream requests batches, and what it refuses.
+// AsyncOptions say how an AsyncStream requests batches, and which it refuses.
 type AsyncOptions struct {
 	// Options are those of warnings: device-array.reserved-zero.
 	Options
@@ -161,7 +161,7 @@ func (s *AsyncStream) Request(n int64) error {
 	return nil
 }
 
-// Skip drops the oldest batch that has arrived; see AsyncOptions.DropWithNull. False when there is none.
+// Skip drops the oldest batch that has arrived; see AsyncOptions.DropWithNull. False without a batch.
 func (s *AsyncStream) Skip() bool {
 	defer runtime.KeepAlive(s)
 	return s.consumer().skip()
@@ -187,7 +187,7 @@ func (s *AsyncStream) Metadata() Metadata {
 
 // --- Both sides ---------------------------------------------------------------------------------
 
-// asyncPromise is what a stream promises of every batch, as far as it is cheap to compare.
+// asyncPromise is a stream's promise about every batch, as far as it is cheap to compare.
 type asyncPromise struct {
 	deviceType    abi.DeviceType
 	children      int64

@@ -15,7 +15,7 @@
 #define fletching_async_cancel FLETCHING_PREFIXED(AsyncCancel)
 #define fletching_async_here FLETCHING_PREFIXED(AsyncHere)
 
-/* What is called: a task, or the producer's object. */
+/* The object of the call: a task, or the producer's. */
 enum { kFletchingToTask, kFletchingToProducer };
 
 /* `stream` is any number that is the stream's own. The task is made of its two fields. */

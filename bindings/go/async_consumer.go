@@ -76,7 +76,7 @@ type queuedTask struct {
 	metadata Metadata
 }
 
-// received is a batch, or why there is none.
+// received is a batch, or the error instead of it.
 type received struct {
 	batch    *DeviceArray
 	metadata Metadata
@@ -136,7 +136,7 @@ func (c *asyncConsumer) wait(ctx context.Context) {
 	}
 }
 
-// unlocked runs what is not ours without the lock.
+// unlocked runs foreign code without the lock.
 func (c *asyncConsumer) unlocked(body func()) {
 	c.mutex.Unlock()
 	defer c.mutex.Lock()
@@ -185,7 +185,7 @@ func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKno
 		code = C.fletching_async_extract(stream, C.uintptr_t(queued.task.ExtractData), C.uintptr_t(queued.task.PrivateData),
 			(*C.uint8_t)(unsafe.Pointer(slot.raw)))
 	})
-	if code != 0 { // of a failed extraction nothing is ours to release
+	if code != 0 { // a failed extraction leaves no struct to release
 		slot.free()
 		return received{err: foreign(int32(code), "extract_data: failed without a message")}, true
 	}
@@ -328,7 +328,7 @@ func (c *asyncConsumer) waitSchema(ctx context.Context) (*Schema, error) {
 	}
 }
 
-// cancel drops what is queued. The reason is the error of later calls, unless the stream has ended.
+// cancel drops the queue. The reason is the error of later calls, unless the stream has ended.
 func (c *asyncConsumer) cancel(reason error) {
 	c.mutex.Lock()
 	before, kept := c.state, c.kept

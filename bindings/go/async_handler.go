@@ -14,9 +14,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// The callbacks of a handler: what happens in the cells of docs/reference/async.md.
+// The callbacks of a handler, by the cells of docs/reference/async.md.
 
-// receive runs a handler call that may refuse what it gets.
+// receive runs a handler call that may refuse its argument.
 func (c *asyncConsumer) receive(body func() error) int32 {
 	c.users.Add(1)
 	defer c.leave()
@@ -226,7 +226,7 @@ func (c *asyncConsumer) receiveRelease() bool {
 	return true
 }
 
-// dropQueue leaves what is promised.
+// dropQueue leaves promised batches.
 func (c *asyncConsumer) dropQueue() {
 	for len(c.queue) > c.promised {
 		c.drop(popAt(&c.queue, c.promised).task)
@@ -245,7 +245,7 @@ func (c *asyncConsumer) stop(cancel bool) {
 	c.dropQueue()
 }
 
-// settle extracts what is queued: for the application, or to drop it.
+// settle extracts the queue: for the application, or to drop it.
 func (c *asyncConsumer) settle() {
 	for c.keeping && len(c.queue) > 0 {
 		result, _ := c.extract(popFirst(&c.queue))

@@ -28,7 +28,7 @@ const (
 	asyncOver // the end was sent, or the consumer has refused something
 )
 
-// asyncStep is what a step has done.
+// asyncStep is the effect of a step.
 type asyncStep int
 
 const (
@@ -110,7 +110,7 @@ func encoded(metadata Metadata) ([]byte, error) {
 	return metadata.Encode()
 }
 
-// free is called when nothing is read and the consumer is gone.
+// free is called without a running read, when the consumer is gone.
 func (s *asyncSending) free() {
 	s.endSource()
 	<-s.sourceEnd
@@ -273,7 +273,7 @@ func (s *asyncSending) sendEnd() asyncStep {
 	return asyncCalls
 }
 
-// sendStop drops what was read, and reports a failure.
+// sendStop drops the batches that were read, and reports a failure.
 func (s *asyncSending) sendStop() asyncStep {
 	s.finish()
 	if s.failure == nil {

@@ -219,7 +219,7 @@ func (t *asyncTask) move(out *abi.ArrowDeviceArray) (err error) {
 	return nil
 }
 
-// discard releases what was not moved out. The task is used again.
+// discard releases the batch unless it was moved out. The task is used again.
 func (t *asyncTask) discard() {
 	if t.slot != nil {
 		releaseSlot(t.slot)

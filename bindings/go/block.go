@@ -183,7 +183,7 @@ func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_
 	return link
 }
 
-// callArrayRelease releases a leaf of ours, when it is the last of its block, without the way from Go to C
+// callArrayRelease releases our leaf, when it is the last of its block, without the way from Go to C
 // and back to Go. It does what fletching_release_array does.
 func callArrayRelease(raw *abi.ArrowArray) (called bool) {
 	if raw.Release != releaseArray {

@@ -49,8 +49,8 @@ struct FletchingShare {
   } held;
 };
 
-/* What a block begins with. Each struct whose private_data is the block counts as one of `structs`;
- * the last one that is released frees the block. The structs follow, then what they point to. */
+/* The begin of a block. Each struct whose private_data is the block counts as one of `structs`;
+ * the release of the last one frees the block. The structs follow, then their targets. */
 struct FletchingBlock {
   _Alignas(8) size_t structs;
   uintptr_t owner;              /* a handle of Go; 0 for none */

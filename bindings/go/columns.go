@@ -82,7 +82,7 @@ func (c Column) WithValidity(valid []bool) Column {
 	return c
 }
 
-// NewRecordBatch returns a struct array of the columns, and its schema. What the columns refer to is pinned until the
+// NewRecordBatch returns a struct array of the columns, and its schema. The memory of the columns is pinned until the
 // last struct of the array is released.
 //
 // Errors: EINVAL for columns of different lengths, a validity of another length, text that is not UTF-8, and a name

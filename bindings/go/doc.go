@@ -38,12 +38,12 @@
 // C, and closes the owner of a builder there. Send runs the batches on a goroutine of its own, which has
 // ended when it returns; an AsyncStream has no goroutine.
 //
-// # Functions of yours
+// # Your functions
 //
 // A panic never reaches C: it becomes an error, or ends where there is none to return. What C calls must
 // not call runtime.Goexit, and so no FailNow of package testing: the methods of a Reader, OnSchema,
 // OnTask and OnWarning of AsyncOptions, Make of AsyncBatch, and Close of an owner or an attached value.
-// Iterators and Open have a goroutine of their own and may.
+// Iterators and Open have a separate goroutine and may.
 //
 // An address that was read, such as that of a buffer, keeps nothing alive: close the owner behind the
 // last use of it, or call runtime.KeepAlive there.

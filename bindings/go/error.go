@@ -30,13 +30,13 @@ type Error struct {
 	// Code is at least 1.
 	Code syscall.Errno
 
-	// Message is what failed, and what was expected. Empty when the producer sent no message.
+	// Message names the failure and the expected value. Empty when the producer sent no message.
 	Message string
 
 	cause error
 }
 
-// NewError returns an error for a stream of yours to yield. A code below 1, which means success in
+// NewError returns an error for your stream to yield. A code below 1, which means success in
 // C, becomes EIO. The cause may be nil.
 func NewError(code syscall.Errno, message string, cause error) *Error {
 	if int(code) < 1 {
@@ -45,7 +45,7 @@ func NewError(code syscall.Errno, message string, cause error) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// Error returns the message, or the text of the code where there is none.
+// Error returns the message, or the text of the code without a message.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return e.Code.Error()
@@ -80,7 +80,7 @@ func brokenRule(rule, message string) error {
 	return invalid("%s (rule %s)", message, rule)
 }
 
-// What a foreign callback returned. A code below 1 is in the text, because it becomes EIO.
+// The result of a foreign callback. A code below 1 is in the text, because it becomes EIO.
 func foreign(code int32, text string) *Error {
 	if code < 1 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s (code %d)", text, code), " ")
@@ -104,7 +104,7 @@ func codeOf(err error) int32 {
 
 // --- Panics -------------------------------------------------------------------------------------
 
-// guarded runs what may panic where no panic may pass: EIO and the message of the panic.
+// guarded runs code whose panics must not pass: they become EIO and the message of the panic.
 func guarded(body func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

@@ -53,7 +53,7 @@ func (s Stream) With(choice OnCapture) Stream {
 	return s
 }
 
-// OnCapture is what an operation does on a stream that is being captured into a CUDA or HIP graph.
+// OnCapture is the choice of an operation on a stream that is being captured into a CUDA or HIP graph.
 // It makes no difference on any other stream, and with any other runtime.
 type OnCapture int
 
@@ -140,7 +140,7 @@ func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready !
 //
 // Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
 // operation loads; Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
-// there is no way to wait on is an error, never skipped.
+// cannot be waited on is an error, never skipped.
 //
 // Errors of this and the other operations: ENOENT if the library of the runtime is not found, ENOSYS if it lacks a
 // function, ENOTSUP if the runtime does not support the operation, EINVAL for a closed array, or a handle that is no

@@ -16,7 +16,7 @@ type Warning struct {
 	// Rule is its id in docs/reference/rules: device-array.reserved-zero.
 	Rule string
 
-	// Message is what was found, and what was expected.
+	// Message names the actual and the expected value.
 	Message string
 }
 
@@ -24,7 +24,7 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s (rule %s)", w.Message, w.Rule)
 }
 
-// Options say what happens to a warning: dropped by default.
+// Options handle warnings, which are dropped by default.
 type Options struct {
 	// Strict makes an error of what would be a warning, EINVAL.
 	Strict bool

@@ -103,7 +103,7 @@ func (s *slot[R]) free() {
 	}
 }
 
-// owner owns a struct, or nothing when it has no slot. It never gets a second slot, so nothing that
+// owner owns a struct, unless it has no slot. It never gets a second slot, so no code that
 // refers to the owner reaches a slot that is used again.
 //
 // A copy of an owner, which go vet reports because of the atomic field, owns nothing: its self is another one.
@@ -142,7 +142,7 @@ func (o *owner[R]) get() *R {
 	return nil
 }
 
-// IsReleased reports whether there is nothing to release: closed, exported or moved.
+// IsReleased reports whether the owner is empty: closed, exported or moved.
 func (o *owner[R]) IsReleased() bool {
 	s := o.held()
 	return s == nil || *s.callback == 0
@@ -218,7 +218,7 @@ func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error
 
 // Leak is an owner that was collected and had not been closed.
 type Leak struct {
-	// Struct is what it owned: "device array".
+	// Struct is the kind of the struct: "device array".
 	Struct string
 
 	// Stack has the calls that made the owner, the innermost first: a line with the function and one with the

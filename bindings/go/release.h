@@ -37,7 +37,7 @@ static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* bl
   return structs;
 }
 
-/* --- What happens after a foreign release --- */
+/* --- After a foreign release --- */
 
 /* A struct has one hook with its callback, followed by the hooks that were set later. */
 struct HOOK {

@@ -95,7 +95,7 @@ func (s *Schema) Attach(value any) error {
 }
 
 // SchemaView reads a schema that an owner keeps alive. Of a released one, and after the owner was
-// closed, it reads what an empty schema has.
+// closed, it reads the values of an empty schema.
 type SchemaView struct {
 	view[abi.ArrowSchema]
 }

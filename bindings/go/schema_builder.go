@@ -14,8 +14,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// SchemaBuilder describes a schema with everything below it. It is plain data, of which nothing has to
-// be closed; Build may be called repeatedly. What a format means is not looked at.
+// SchemaBuilder describes a schema with all its children. It is plain data, which does not have to be
+// closed; Build may be called repeatedly. It does not read the meaning of a format.
 //
 // Text: Arrow C data interface, "The ArrowSchema structure".
 type SchemaBuilder struct {
@@ -28,10 +28,10 @@ type SchemaBuilder struct {
 	// Flags are the ARROW_FLAG_ bits. A field that may have nulls has abi.FlagNullable.
 	Flags int64
 
-	// Metadata becomes NULL when there is no pair.
+	// Metadata becomes NULL without a pair.
 	Metadata Metadata
 
-	// Children and Dictionary are the types of what is below.
+	// Children and Dictionary are the types of the schemas below.
 	Children   []SchemaBuilder
 	Dictionary *SchemaBuilder
 }

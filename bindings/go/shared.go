@@ -75,7 +75,7 @@ func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 	return nil
 }
 
-// Column returns a child as a struct of its own; of a device array with its device and event. It is
+// Column returns a child as a separate struct; of a device array with its device and event. It is
 // one allocation of C.
 //
 // Errors: EINVAL when there is no such child, when it or one below it was moved out before, or is
@@ -92,7 +92,7 @@ func (s *Shared[T]) Column(index int) (T, error) {
 	return s.owner.show(index)
 }
 
-// View returns all of it as a struct of its own. Errors: as Column.
+// View returns all of it as a separate struct. Errors: as Column.
 func (s *Shared[T]) View() (T, error) {
 	if s.IsReleased() {
 		var none T
@@ -153,7 +153,7 @@ func (a *DeviceArray) show(index int) (*DeviceArray, error) {
 	return view, nil
 }
 
-// copyBelow returns a struct of ours that shows a child, or all, of a struct with a use of a share.
+// copyBelow returns our struct that shows a child, or all, of a struct with a use of a share.
 func copyBelow[B base](use *B, index int) (root B, err error) {
 	if use == nil {
 		return root, closed("view")

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Reader is where the batches of a stream of ours come from: *ArrayStream and *DeviceArrayStream are
+// Reader is a source of batches for our streams: *ArrayStream and *DeviceArrayStream are
 // some. Next is called on the thread that calls get_next, by one at a time, until it returns io.EOF or
 // another error. Close is called on the release of the stream.
 type Reader[T any] interface {
@@ -18,7 +18,7 @@ type Reader[T any] interface {
 	Close()
 }
 
-// iterator runs an iterator on a goroutine of its own, one item for each Next. iter.Pull does not serve
+// iterator runs an iterator on a separate goroutine, one item for each Next. iter.Pull does not serve
 // here: its coroutine has to be resumed with the thread lock with which it was made, and a callback from
 // C runs locked to its thread, any other as a rule; the runtime ends the process then.
 type iterator[T any] struct {

@@ -40,7 +40,7 @@ type ArrayStream struct {
 //
 // Text: Arrow C device stream interface.
 type DeviceArrayStream struct {
-	// Options say what happens to a warning. Set them before the first call.
+	// Options handle warnings. Set them before the first call.
 	Options Options
 
 	stream[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]
@@ -113,7 +113,7 @@ func (s *stream[S, B]) begin(of *streams[S, B], options *Options) {
 	s.open.Store(true)
 }
 
-// IsReleased reports whether there is nothing to release: closed or exported.
+// IsReleased reports whether the stream is empty: closed or exported.
 func (s *stream[S, B]) IsReleased() bool { return !s.open.Load() }
 
 // Close releases the stream, or lets the call do so that is running. It does nothing for a stream that
@@ -212,7 +212,7 @@ func (s *stream[S, B]) lend(operation string, body func(raw *S) error) error {
 	return body(slot.raw)
 }
 
-// pull lets a callback fill an owner. Of a call that failed nothing is ours to release.
+// pull lets a callback fill an owner. A failed call leaves no struct to release.
 func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*S, *Out) (int32, bool), kind *kind[Out], out *owner[Out]) error {
 	slot := emptySlot(kind)
 	code, called := callback(raw, slot.raw)

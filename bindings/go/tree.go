@@ -100,7 +100,7 @@ func (v view[B]) below(address uintptr) view[B] {
 	return view[B]{v.owner, at[B](address), true}
 }
 
-// read returns a field, and its zero when there is nothing to read.
+// read returns a field, or zero of an empty struct.
 func read[B base, T any](v view[B], field func(*B) T) (value T) {
 	if !v.IsReleased() {
 		value = field(v.raw)

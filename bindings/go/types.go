@@ -46,7 +46,7 @@ func (b *SchemaBuilder) compare(other *SchemaBuilder, depth int) *mismatch {
 	return b.Dictionary.compare(other.Dictionary, depth+1).below("dictionary")
 }
 
-// compareShape compares what the structs of an array show: children and dictionaries.
+// compareShape compares the structs of an array: children and dictionaries.
 func (b *SchemaBuilder) compareShape(array *abi.ArrowArray) *mismatch {
 	if array == nil {
 		return mismatched("expected an array, got NULL")

@@ -53,7 +53,7 @@ const (
 )
 
 // Stress is valid behavior that most libraries do not have. A peer that relies on the usual one shows a
-// fault, and one that breaks a rule can crash.
+// fault, and a peer that breaks a rule can crash.
 type Stress uint32
 
 const (

@@ -12,8 +12,8 @@ import (
 	"runtime"
 )
 
-// VulkanContext is what a wait on a VkEvent needs: the interface does not hand over what the event
-// belongs to, so the producer has to pass it separately. The handles live as long as the value is
+// VulkanContext has the objects for a wait on a VkEvent: the interface does not hand them over with the
+// event, so the producer has to pass them separately. The handles live as long as the value is
 // used, and as long as a command buffer with the wait is pending.
 type VulkanContext struct {
 	// Device is the VkDevice with which the producer created the event.

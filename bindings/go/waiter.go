@@ -74,7 +74,7 @@ func RegisterWaiter(deviceType abi.DeviceType, waiter Waiter) error {
 	return nil
 }
 
-// UnregisterWaiter removes the waiter of a device type. It returns false when there was none.
+// UnregisterWaiter removes the waiter of a device type. It returns false without one.
 func UnregisterWaiter(deviceType abi.DeviceType) bool {
 	_, found := waiters.LoadAndDelete(deviceType)
 	return found

@@ -8,19 +8,19 @@
 //
 // # Addresses
 //
-// Every pointer of C, to data or to a function, is a uintptr here. What it points to belongs to C,
+// Every pointer of C, to data or to a function, is a uintptr here. Its target belongs to C,
 // and the garbage collector must not look at it: foreign structs may hold stale addresses, and
 // private data that is not an address at all, which a pointer type would turn into a crash. A uintptr
 // keeps nothing alive: store addresses of C memory only, or of Go memory that is pinned;
 // callbacks.CheckPinned finds other Go memory. Use the methods, or [Pointer], to follow an address. A
-// callback is the address of a C function. Each has a type of its own, so that it cannot be assigned to
+// callback is the address of a C function. Each has a distinct type, so that it cannot be assigned to
 // another field.
 //
 // Since no struct holds a Go pointer, a struct in Go memory may be passed to C as it is.
 //
 // # Ownership
 //
-// Copying a struct in Go copies the bits and nothing else. MoveTo moves an owner: the source is
+// Copying a struct in Go copies only the bits. MoveTo moves an owner: the source is
 // released afterwards. A struct whose Release is 0 is released, and its methods read nothing. Structs
 // without MoveTo stay where they are: the other side knows them by their address.
 //

@@ -3,7 +3,7 @@
 //go:build cgo
 
 // Package arrowgo converts between package fletching and arrow-go: schemas, arrays, record batches and
-// record readers, without a copy of the data. It is a module of its own, so that package fletching
+// record readers, without a copy of the data. It is a separate module, so that package fletching
 // depends on no Arrow library.
 //
 // # cdata by address
@@ -18,8 +18,8 @@
 //
 // # Ownership
 //
-// What is imported is consumed, also when the import fails: then it is released, once. The arrow-go value
-// releases it when its last buffer is released. What is exported is retained, and released by the
+// An import consumes its argument, also when it fails: then the argument is released, once. The arrow-go value
+// releases it when its last buffer is released. An export retains its argument, which is released by the
 // consumer's release callback, on the thread where that is called.
 //
 // # Errors
@@ -34,5 +34,5 @@
 //
 // # Versions
 //
-// arrow-go 18.5.2 or later. Before, a failed import kept what it had been given.
+// arrow-go 18.5.2 or later. Earlier ones keep the argument of a failed import.
 package arrowgo

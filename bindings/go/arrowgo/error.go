@@ -20,7 +20,7 @@ func missing(operation, what string) error {
 	return invalid("%s: %s is nil: expected one", operation, what)
 }
 
-// guarded calls arrow-go, whose panics and errors become errors of ours.
+// guarded calls arrow-go, whose panics and errors become our errors.
 func guarded[T any](operation string, body func() (T, error)) (value T, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

@@ -51,7 +51,7 @@ func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
 	return result, err
 }
 
-// exported keeps what the structs point to.
+// exported keeps the memory behind the structs.
 type exported struct {
 	release func()
 	pins    runtime.Pinner

@@ -20,7 +20,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// Alignment is what happens to a buffer at an address that is not a multiple of the size of its values.
+// Alignment is the treatment of a buffer at an address that is not a multiple of the size of its values.
 // The texts recommend multiples of 8 and allow any; arrow-go reads the values in place, which Go does not
 // promise to work and some processors refuse.
 type Alignment int

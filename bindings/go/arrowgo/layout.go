@@ -6,7 +6,7 @@ package arrowgo
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// layout is what the C data interface has of an array of a type.
+// layout describes the structs of an array of a type in the C data interface.
 type layout struct {
 	validity bool
 	fixed    int       // the buffers behind the validity that are in every array

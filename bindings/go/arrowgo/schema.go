@@ -18,10 +18,10 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// ImportSchema returns the schema of record batches, and closes what it is made from.
+// ImportSchema returns the schema of record batches, and closes its argument.
 //
 // Errors: EINVAL for a schema that is closed or of no struct, for what arrow-go does not know, and, with the field,
-// for what it cannot represent: metadata of a dictionary, and of the entries, keys and run ends of a type.
+// for metadata that it cannot represent: of a dictionary, and of the entries, keys and run ends of a type.
 func ImportSchema(schema *fletching.Schema) (*arrow.Schema, error) {
 	field, err := ImportField(schema)
 	if err != nil {

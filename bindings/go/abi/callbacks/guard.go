@@ -75,13 +75,13 @@ func report[T any](callback string, function, context uintptr, result *T, failur
 	}
 }
 
-// text describes a panic; fmt catches what the methods of its value do.
+// text describes a panic; fmt catches panics of its value's methods.
 func text(callback string, value any) string {
 	described := fmt.Sprintf("%s: panic in Go: %v", callback, value)
 	return strings.ReplaceAll(described, "\x00", "?")
 }
 
-// static is what the functions of a table call that get no pointer to it.
+// static is called by the functions of a table that get no pointer to it.
 type static[T any] struct{ value atomic.Pointer[T] }
 
 func (s *static[T]) set(value T) { s.value.Store(&value) }

@@ -126,7 +126,7 @@ func lock(handle uintptr) (*shard, *slot) {
 	return s, slot
 }
 
-// find returns what the stubs of a struct call; it panics where there is none.
+// find returns the implementation of a struct; it panics without one.
 func find[T any](handle uintptr) T {
 	value, live := HandleValue(handle)
 	if !live {
@@ -148,7 +148,7 @@ func setText(handle uintptr, text string) {
 	}
 }
 
-// keptText is 0 where there is no text.
+// keptText is 0 without a text.
 func keptText(handle uintptr) uintptr {
 	s, slot := lock(handle)
 	defer s.mutex.Unlock()

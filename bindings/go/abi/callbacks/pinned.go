@@ -16,7 +16,7 @@ import (
 // How many levels of structs there may be, as in package fletching: one that is listed below itself has no end.
 const maxDepth = 256
 
-// tree is what a schema and an array have in common.
+// tree is the common part of a schema and an array.
 type tree[T any] interface {
 	ChildAddresses() []uintptr
 	Child(i int) *T

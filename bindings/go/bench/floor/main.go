@@ -25,7 +25,7 @@ var (
 	pinned *runtime.Pinner
 )
 
-// owned is what a user holds.
+// owned is the user's object.
 type owned struct{ raw abi.ArrowDeviceArray }
 
 func move(source *abi.ArrowDeviceArray) *owned {

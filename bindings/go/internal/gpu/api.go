@@ -134,7 +134,7 @@ func (api *API) BeginCapture(stream uintptr) {
 	api.OK(api.prefix+"StreamBeginCapture"+api.version, stream, 0)
 }
 
-// EndCapture ends one that nothing has invalidated, and returns the graph.
+// EndCapture ends a valid capture, and returns the graph.
 func (api *API) EndCapture(stream uintptr) uintptr {
 	api.Library.tb.Helper()
 	return api.Get(api.prefix+"StreamEndCapture", 1, stream)
@@ -152,7 +152,7 @@ type Counts struct {
 	Graphs, Abandoned                                     int64
 }
 
-// Alive is what is alive in the stand-in.
+// Alive counts the live objects of the stand-in.
 func (api *API) Alive() Counts {
 	counts := Alloc(80)
 	defer Free(counts)
@@ -211,7 +211,7 @@ func (g *Gated) IsBlocked(stream uintptr) bool {
 	return !g.IsIdle(stream)
 }
 
-// End expects that nothing is alive that was not before.
+// End expects the live objects of before.
 func (g *Gated) End() {
 	g.tb.Helper()
 	g.OpenGate()

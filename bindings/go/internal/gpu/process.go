@@ -17,7 +17,7 @@ import (
 
 const variable = "FLETCHING_GO_TEST_PROCESS"
 
-// InProcess runs the body in a process of its own, as a test that has its name: a library that is
+// InProcess runs the body in a separate process, as a test that has its name: a library that is
 // loaded already is preferred, and what a stand-in counts is of the whole process. The goroutine
 // keeps its thread, because contexts belong to threads.
 func InProcess(t *testing.T, body func(t *testing.T)) {
@@ -42,7 +42,7 @@ func InProcess(t *testing.T, body func(t *testing.T)) {
 	}
 }
 
-// OnBoth runs the body for CUDA and for HIP, in a process of its own with the stand-ins of a folder.
+// OnBoth runs the body for CUDA and for HIP, in a separate process with the stand-ins of a folder.
 func OnBoth(t *testing.T, folder string, body func(t *testing.T, api *API)) {
 	t.Helper()
 	on(t, folder, body, CUDA, HIP)
@@ -66,7 +66,7 @@ func Need(t *testing.T, path string) {
 	}
 }
 
-// OnThread runs the body on a thread of its own, which has no context.
+// OnThread runs the body on another thread, which has no context.
 func OnThread(body func()) {
 	done := make(chan struct{})
 	go func() {

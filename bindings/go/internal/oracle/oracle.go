@@ -23,7 +23,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Callback is a callback of a struct, with what the tests need to exchange it.
+// Callback is a callback of a struct, with the functions that exchange it.
 type Callback struct {
 	Struct, Name string  // in C
 	GoName       string  // the field in Go
@@ -55,12 +55,12 @@ func Structs() []string {
 	return names
 }
 
-// Size is the size of a struct upstream, -1 for one that is not there.
+// Size is the size of a struct upstream, -1 for an unknown one.
 func Size(owner string) int {
 	return int(C.fletching_go_oracle_Size(text(owner)))
 }
 
-// Align is the alignment of a struct upstream, -1 for one that is not there.
+// Align is the alignment of a struct upstream, -1 for an unknown one.
 func Align(owner string) int {
 	return int(C.fletching_go_oracle_Align(text(owner)))
 }
@@ -122,7 +122,7 @@ func Fill(owner string, object unsafe.Pointer) error {
 	return failure("Fill", owner, C.fletching_go_oracle_Fill(text(owner), object))
 }
 
-// CheckRead compares what was read from a filled object.
+// CheckRead compares a value of a filled object.
 func CheckRead(owner, path string, element int, seen uint64) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_CheckRead(text(owner), text(path), C.int32_t(element), C.uint64_t(seen), line, room)
@@ -188,7 +188,7 @@ func address[T any](value *T) uint64 {
 	return uint64(uintptr(unsafe.Pointer(value)))
 }
 
-// enter is what every callback in Go does: report its arguments, return what it is told to.
+// enter is the body of every callback in Go: it reports the arguments, and returns the expected result.
 func enter(owner, callback string, arguments ...uint64) uint64 {
 	for i, argument := range arguments {
 		C.fletching_go_oracle_SawArgument(text(owner), text(callback), C.int32_t(i), C.uint64_t(argument))

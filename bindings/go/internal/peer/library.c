@@ -57,7 +57,7 @@ int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count
   return 0;
 }
 
-/* A sanitizer has a calloc of its own. */
+/* A sanitizer has another calloc. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 
 /* Takes the place of glibc's, for everything in the process. */

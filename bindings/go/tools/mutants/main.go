@@ -174,7 +174,7 @@ func check(own pkg, files parsed, listed []pkg) *types.Info {
 	return info
 }
 
-// choice is what a mutated package has besides.
+// choice is the added file of a mutated package.
 //
 //go:embed choice.go.txt
 var choice string

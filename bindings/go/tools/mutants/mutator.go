@@ -89,7 +89,7 @@ func (m *mutator) body(signature *types.Signature, body *ast.BlockStmt) string {
 	return m.node(body)
 }
 
-// below returns the text of a node in which only what is below it is changed.
+// below returns the text of a node with changes in its children only.
 func (m *mutator) below(node ast.Node) string {
 	var children []ast.Node
 	ast.Inspect(node, func(child ast.Node) bool {
@@ -113,7 +113,7 @@ func (m *mutator) below(node ast.Node) string {
 	return text.String()
 }
 
-// child returns the text of a node as what it is for the one above it.
+// child returns the text of a node by its role in the node above it.
 func (m *mutator) child(above, node ast.Node) string {
 	statement, isStatement := node.(ast.Stmt)
 	switch above := above.(type) {

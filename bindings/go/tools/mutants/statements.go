@@ -89,7 +89,7 @@ func (m *mutator) returns(statement *ast.ReturnStmt) string {
 	fails := last > 0 && (isNew || m.guards[statement]) && isError(results.At(last).Type()) && m.plain(statement.Results[last]) != "nil"
 	var before strings.Builder
 	for i, value := range statement.Results {
-		if fails && i < last { // no caller reads what is beside an error
+		if fails && i < last { // no caller reads a value beside an error
 			continue
 		}
 		empty := emptyOf(results.At(i).Type())
