@@ -85,6 +85,7 @@ void bind_waiter(nb::module_& module);
 /// Called before bind_python: functions of atexit run in reverse order.
 void bind_end_of_waiters();
 void bind_async_stream(nb::module_& module);
+void bind_validate(nb::module_& module);
 
 /// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has
 /// format NULL, a list of children that is wrong, or is nested too deep (see Shared::column): the

@@ -96,6 +96,7 @@ NB_MODULE(_core_once, module) {
   bind_streams(module);
   bind_waiter(module);
   bind_async_stream(module);
+  bind_validate(module);
   module.def("from_arrow", &from_arrow, nb::arg("object").none(),
              "What an object has by the Arrow PyCapsule protocols.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from ._core import pending_releases as pending_releases
     from ._core import register_waiter as register_waiter
     from ._error import Error as Error
+    from ._validate import Stress as Stress
+    from ._validate import report_live as report_live
+    from ._validate import validate as validate
+    from ._validate import validate_handler as validate_handler
     from .abi import DeviceType as DeviceType
 
 __all__ = [
@@ -56,6 +60,7 @@ __all__ = [
     "Error",
     "OnCapture",
     "Schema",
+    "Stress",
     "VulkanContext",
     "__version__",
     "array",
@@ -70,8 +75,11 @@ __all__ = [
     "pending_releases",
     "record_batch",
     "register_waiter",
+    "report_live",
     "send_async",
     "to_capsule",
+    "validate",
+    "validate_handler",
 ]
 
 # The modules of the names, where it is not the extension.
@@ -79,11 +87,15 @@ _MODULES = {
     "AsyncDeviceArrayStream": "_async",
     "AsyncHandler": "_async",
     "DeviceType": "abi",
+    "Stress": "_validate",
     "array": "_build",
     "from_capsule": "_capsules",
     "record_batch": "_build",
+    "report_live": "_validate",
     "send_async": "_async",
     "to_capsule": "_capsules",
+    "validate": "_validate",
+    "validate_handler": "_validate",
 }
 
 # Type checkers know the names from above, and report others.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finding of `check`."""
+"""A finding of `check` and of `validate`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ class Finding(NamedTuple):
     """The struct, "array.children[2].dictionary"."""
     message: str
     """The expected and the actual value."""
+    severity: str = "error"
+    """"error" or "warning"."""
+    party: str = "producer"
+    """Who broke the rule: "producer", "consumer"; "both" if not known."""
+    history: str = ""
+    """The last calls on a stream with their results, one per line."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message} (rule {self.rule})"
