@@ -117,7 +117,14 @@ static int fail(struct FletchingMessage* message, int code, const char* format, 
 }
 
 #if defined(_WIN32)
-static void* open_library(const char* name) { return (void*)LoadLibraryA(name); }
+enum { kPathUnits = 32768 }; /* of the longest path, with its NUL */
+
+/* Static memory: only one thread loads. */
+static void* open_library(const char* name) {
+  static wchar_t path[kPathUnits];
+  const int units = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, name, -1, path, kPathUnits);
+  return units > 0 ? (void*)LoadLibraryW(path) : NULL;
+}
 static const char* open_error(const char* name) { return name; }
 static void* find(void* library, const char* name) {
   return (void*)GetProcAddress((HMODULE)library, name);

@@ -141,13 +141,14 @@ mod system {
     use std::ffi::{c_char, c_void, CStr};
 
     extern "system" {
-        fn LoadLibraryA(name: *const c_char) -> *mut c_void;
+        fn LoadLibraryW(name: *const u16) -> *mut c_void;
         fn GetProcAddress(library: *mut c_void, name: *const c_char) -> *mut c_void;
     }
 
     pub(super) fn open(name: &CStr) -> *mut c_void {
+        let wide: Vec<u16> = name.to_string_lossy().encode_utf16().chain([0]).collect();
         // SAFETY: a text that ends in NUL.
-        unsafe { LoadLibraryA(name.as_ptr()) }
+        unsafe { LoadLibraryW(wide.as_ptr()) }
     }
 
     pub(super) fn reason(name: &CStr) -> String {
