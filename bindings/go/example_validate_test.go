@@ -6,42 +6,58 @@ package fletching_test
 
 import (
 	"fmt"
+	"io"
+	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
 )
 
-// It needs libfletching.
-func ExampleArray_Check() {
-	check := func(array *fletching.Array, schema *fletching.Schema) error {
-		findings, err := array.Check(schema, fletching.ValidateShape)
-		for _, finding := range findings {
-			fmt.Println(finding)
-		}
-		return err
+// printFindings prints the rules that an array breaks.
+func printFindings(out io.Writer, array *fletching.Array, schema *fletching.Schema) error {
+	findings, err := array.Check(schema, fletching.ValidateShape)
+	for _, finding := range findings {
+		fmt.Fprintln(out, finding)
 	}
-	_ = check
+	return err
 }
 
-// A stream of a producer whose calls, schemas and batches are validated. It needs libfletching.
-func ExampleDeviceArrayStream_Validate() {
-	read := func(stream *fletching.DeviceArrayStream) error {
-		findings, err := stream.Validate(fletching.ValidateShape)
-		if err != nil {
-			return err
-		}
-		for batch, err := range stream.All(background) {
-			if err != nil {
-				return err
-			}
-			batch.Close()
-		}
-		if _, err := fletching.ReportLive(); err != nil { // structs that are not closed
-			return err
-		}
-		for _, finding := range findings.Take() {
-			fmt.Println(finding)
-		}
-		return nil
+// It needs libfletching.
+func ExampleArray_Check() {
+	_ = printFindings
+}
+
+// readValidated reads a stream of a producer whose calls, schemas and batches are validated.
+func readValidated(stream *fletching.DeviceArrayStream) ([]fletching.Finding, error) {
+	findings, err := stream.Validate(fletching.ValidateShape, fletching.StressPoison, fletching.StressMove)
+	if err != nil {
+		return nil, err
 	}
-	_ = read
+	must(stream.Schema()).Close() // which the batches are compared with
+	for batch, err := range stream.All(background) {
+		if err != nil {
+			return nil, err
+		}
+		batch.Close()
+	}
+	_, err = fletching.ReportLive() // structs that are not closed
+	return findings.Take(), err
+}
+
+// It needs libfletching.
+func ExampleDeviceArrayStream_Validate() {
+	_ = readValidated
+}
+
+// sendValidated gives a producer a handler that validates its calls.
+func sendValidated(stream *fletching.AsyncStream, produce func(handler unsafe.Pointer)) (fletching.Findings, error) {
+	handler, findings, err := fletching.ValidateHandler(stream.Handler(), fletching.ValidateShape)
+	if err == nil {
+		produce(handler)
+	}
+	return findings, err
+}
+
+// It needs libfletching.
+func ExampleValidateHandler() {
+	_ = sendValidated
 }

@@ -13,7 +13,7 @@ import (
 func TestEveryOperationHasAnExample(t *testing.T) {
 	needGPU := []string{
 		"DeviceArray_ExportWithEvent", "DeviceArray_ReleaseAfter", "DeviceArray_SynchronizeVulkan", "Stream_OnDevice", "Stream_With",
-		"Array_Check", "DeviceArrayStream_Validate", // need libfletching
+		"Array_Check", "DeviceArrayStream_Validate", "ValidateHandler", // need libfletching
 	}
 	examples.Check(t, needGPU, []string{"owner", "arrayOwner", "stream", "view"})
 }

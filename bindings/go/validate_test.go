@@ -71,8 +71,10 @@ func TestCheckArrayOfAnotherTypeDescribesTheFinding(t *testing.T) {
 	if len(findings) != 1 || findings[0].Severity != "error" || findings[0].Party != "producer" {
 		t.Fatalf("%+v", findings)
 	}
-	if text := findings[0].String(); text != "array: n_buffers is wrong: expected 3, got 2 (rule array.n-buffers-of-type)" {
-		t.Error(text)
+	var text strings.Builder
+	succeed(t, printFindings(&text, array, texts))
+	if text.String() != "array: n_buffers is wrong: expected 3, got 2 (rule array.n-buffers-of-type)\n" {
+		t.Error(text.String())
 	}
 	array.Close()
 	_, err := array.Check(ints, fletching.ValidateShape)
@@ -151,10 +153,8 @@ func TestValidateStreamUnderStressHidesPrivateData(t *testing.T) {
 func handlerOf(t *testing.T) (*fletching.AsyncStream, unsafe.Pointer, fletching.Findings) {
 	openFletching(t)
 	stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{})
-	handler, found, err := fletching.ValidateHandler(stream.Handler(), fletching.ValidateShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var handler unsafe.Pointer
+	found := must(sendValidated(stream, func(given unsafe.Pointer) { handler = given }))
 	return stream, handler, found
 }
 
@@ -235,11 +235,25 @@ func TestValidateStreamDuringACallIsAnError(t *testing.T) {
 	expectErrno(t, err, syscall.EINVAL)
 }
 
-func TestReportLiveCountsABatchOfTheCaller(t *testing.T) {
-	openFletching(t)
-	batch := must(fletching.NewDeviceArrayStream(schemaOf("i"), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
+// deviceStream yields one empty array with the buffers of an int32.
+func deviceStream(format string) *fletching.DeviceArrayStream {
+	return must(fletching.NewDeviceArrayStream(schemaOf(format), abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {
 		yield(must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).BuildOn(abi.DeviceCPU, -1, 0, nil)), nil)
 	}))
+}
+
+func TestValidateDeviceStreamReportsABatchOfAnotherType(t *testing.T) {
+	openFletching(t)
+	for format, expected := range map[string][]string{"i": nil, "u": {"array.n-buffers-of-type"}} {
+		if rules := rulesOf(must(readValidated(deviceStream(format)))); !slices.Equal(rules, expected) {
+			t.Errorf("%q: %v", format, rules)
+		}
+	}
+}
+
+func TestReportLiveCountsABatchOfTheCaller(t *testing.T) {
+	openFletching(t)
+	batch := deviceStream("i")
 	found := must(batch.Validate(fletching.ValidateProtocol))
 	array := must(batch.Next())
 	batch.Close()
