@@ -92,6 +92,7 @@ static const struct Case* CaseAt(int32_t index, const struct Party** party) {
 }
 
 int32_t FletchingHostileCaseCount(void) {
+  RequireCases();
   int32_t count = 0;
   for (int i = 0; i < kPartyCount; ++i) count += kParties[i]->count;
   return count;

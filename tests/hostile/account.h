@@ -34,6 +34,10 @@ extern const struct Party kHandlerParty;
 extern const struct Party kTensorParty;
 extern const struct Party kVersionedTensorParty;
 
+/* Ends the process with a message if the file of cases was not read: without them every test would
+ * pass. A run that plays no case needs no file. */
+void RequireCases(void);
+
 /* NULL, and a message, for a name that the party does not have; else the message is emptied. */
 const struct Case* FindCase(const struct Party* party, const char* name,
                             struct FletchingMessage* message);

@@ -25,8 +25,10 @@ void assign(const json& set, const char* key, Value& field) {
   if (set.contains(key)) field = set[key].get<Value>();
 }
 
+/// Does not allocate: callbacks that C calls use it.
 inline void assign(const json& set, const char* key, const char*& field) {
-  if (set.contains(key)) field = text(set[key]);
+  const auto found = set.find(key);
+  if (found != set.end()) field = text(*found);
 }
 
 /// Runs `body`, and returns its exceptions as errno values, because C cannot catch them.

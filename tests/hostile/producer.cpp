@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <string>
+#include <string_view>
 
 #include "cases.hpp"
 #include "data.h"
@@ -53,10 +53,10 @@ Run* FindRun(ArrowAsyncProducer* self, const char* callback) {
 void DeliverTask(void* argument);
 void DeliverEnd(void* argument);
 
-std::string_view NestedCall(const Run* run) noexcept {
-  const auto found = run->set->find("nested_call");
-  if (found == run->set->end()) return "";
-  return *found->get_ptr<const std::string*>();
+std::string_view NestedCall(const Run* run) {
+  const char* nested = "";
+  assign(*run->set, "nested_call", nested);
+  return nested;
 }
 
 void Request(ArrowAsyncProducer* self, int64_t n) {
@@ -125,7 +125,9 @@ void NoteResult(Run* run, int code) {
 
 void DeliverSchema(void* argument) {
   auto* const run = static_cast<Run*>(argument);
-  const std::string given = run->set->value("schema", "");
+  const char* replacement = "";
+  assign(*run->set, "schema", replacement);
+  const std::string_view given = replacement;
   ArrowSchema schema{};
   if (given.empty() && MakeSchema(0, &schema) != 0) return;
   NoteResult(run, run->handler->on_schema(run->handler, given == "null" ? nullptr : &schema));
