@@ -242,6 +242,22 @@ func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
 	}
 }
 
+func TestLeakOfAnUntracedOwnerHasNoStack(t *testing.T) {
+	fletching.TraceOwners(true)
+	must(fletching.FromValues([]int32{1})).Close()
+	fletching.TraceOwners(false)
+	defer fletching.OnLeak(nil)
+	reported := make(chan fletching.Leak, 64)
+	fletching.OnLeak(func(leak fletching.Leak) { reported <- leak })
+	before := fletching.Leaks()
+	for forget(t, func() {}); fletching.Leaks() == before; {
+		runtime.GC()
+	}
+	if leak := <-reported; strings.Contains(leak.Stack, t.Name()) {
+		t.Errorf("expected no stack, got that of an earlier owner: %s", leak.Stack)
+	}
+}
+
 // A view and a child that was taken keep what they need alive, without the owner.
 func TestViewsKeepTheOwnerAlive(t *testing.T) {
 	var log log
