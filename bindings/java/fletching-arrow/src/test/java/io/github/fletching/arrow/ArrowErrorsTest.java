@@ -341,6 +341,16 @@ class ArrowErrorsTest extends ImportFixture {
     }
   }
 
+  @Test
+  void closedReaderKeepsNoSchema() throws IOException, ReflectiveOperationException {
+    int open = openOwners();
+    ArrayStream stream = ArrayStream.of(table(1).build(), List.<Array>of().iterator());
+    try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
+      assertFalse(reader.loadNextBatch());
+    }
+    assertEquals(open, openOwners());
+  }
+
   /** A consumer would read behind the end of the column. */
   @Test
   void exportOfAColumnShorterThanTheBatchIsRefused() {
