@@ -129,13 +129,14 @@ fn a_copy_waits_for_the_stream() {
     const WAIT: &str = Cuda::NAMES.synchronize_stream;
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
-    let strided = || {
+    let strided = |device_id| {
         let (schema, mut array) = column(ArrowDeviceType::CUDA_HOST);
         let tensor = to_dlpack(&schema, &mut array, &ExportOptions::default()).unwrap();
         let raw = tensor.into_raw();
         // SAFETY: the first and the last of three values.
         unsafe {
             (*(*raw).dl_tensor.shape, *(*raw).dl_tensor.strides) = (2, 2);
+            (*raw).dl_tensor.device.device_id = device_id;
             DlpackTensor::from_raw(raw).unwrap()
         }
     };
@@ -146,18 +147,22 @@ fn a_copy_waits_for_the_stream() {
         .stream(read(ArrowDeviceType::CUDA_HOST, gated.producer));
     let fault = format!("{WAIT}:*:{}", Cuda::ERROR); // the core tries twice
     gated.control.set_fault(&fault);
-    let error = from_dlpack(strided(), &options).unwrap_err();
+    let error = from_dlpack(strided(0), &options).unwrap_err();
     gated.control.reset_faults();
     assert!(error.message().contains(WAIT), "{error}");
     let before = gated.control.calls(WAIT);
-    let imported = from_dlpack(strided(), &options).unwrap();
+    let imported = from_dlpack(strided(0), &options).unwrap();
     assert!(imported.copied && imported.array.sync_event().is_null());
     assert_eq!(gated.control.calls(WAIT), before + 1);
     let options = options.stream(read(ArrowDeviceType::ROCM_HOST, gated.producer));
-    let error = from_dlpack(strided(), &options).unwrap_err();
+    let error = from_dlpack(strided(0), &options).unwrap_err();
     let text =
         "from_dlpack: stream of another runtime: expected one of cuda_host, got one of rocm_host";
     assert_eq!((error.code(), error.message()), (libc::EINVAL, text));
+    // The default stream is that of the tensor's device, whose context is not active.
+    let options = options.stream(read(ArrowDeviceType::CUDA_HOST, 1 as Handle));
+    let error = from_dlpack(strided(1), &options).unwrap_err();
+    assert!(error.message().contains("device 1"), "{error}");
     gated.end();
 }
 
