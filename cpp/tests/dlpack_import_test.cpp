@@ -440,32 +440,6 @@ TEST(Rules, dlpack_byte_offset_applied) {
   EXPECT_EQ(values(imported(copied, kCopies)), (std::vector<std::int32_t>{1, 3}));
 }
 
-TEST(Rules, dlpack_strides_null_accepted) {
-  for (const std::uint32_t minor : {0U, 1U, 2U, 3U}) {
-    ForeignTensor tensor(kInt32, kValues.data(), {2, 3});
-    tensor.managed.version.minor = minor;
-    EXPECT_EQ(leaf(imported(tensor).array->array).length, 6);
-  }
-}
-
-TEST(Rules, dlpack_shape_null_accepted) {
-  ForeignTensor scalar(kInt32, kValues.data() + 7, {});
-  const ImportedTensor result = imported(scalar);
-  EXPECT_EQ(values(result), (std::vector<std::int32_t>{7}));
-  EXPECT_STREQ(result.schema->format, "i");
-}
-
-TEST(Rules, dlpack_device_id_not_assumed) {
-  // Whatever the number is, it is passed on: only the producer's runtime knows what it counts.
-  for (const std::int32_t id : {0, 1, 77, -3}) {
-    ForeignTensor tensor(kInt32, kValues.data(), {2});
-    tensor->device = {kDLCUDA, id};
-    const ImportedTensor result = imported(tensor);
-    EXPECT_EQ(result.array->device_type, ARROW_DEVICE_CUDA);
-    EXPECT_EQ(result.array->device_id, id);
-  }
-}
-
 TEST(Rules, device_array_device_id_convention) {
   for (const std::int32_t id : {0, 5, -1}) {
     ForeignTensor tensor(kInt32, kValues.data(), {2});
@@ -519,20 +493,6 @@ TEST(Rules, dlpack_type_packed_unless_flagged) {
   EXPECT_EQ(values(imported(whole)), (std::vector<std::int32_t>{0, 1}));
 }
 
-TEST(Rules, dlpack_managed_major_mismatch) {
-  for (const std::uint32_t major : {0U, 2U, UINT32_MAX}) {
-    // Behind the deleter of another version there may be anything.
-    ForeignTensor tensor(kInt32, reinterpret_cast<const void*>(1), {2});
-    tensor->ndim = INT32_MAX;
-    tensor->shape = reinterpret_cast<std::int64_t*>(8);
-    tensor.managed.flags = UINT64_MAX;
-    tensor.managed.version.major = major;
-    const Error error = refused(tensor);
-    EXPECT_EQ(error.code(), ENOTSUP);
-    expect_mentions(error, "got " + std::to_string(major) + ".3");
-  }
-}
-
 TEST(Rules, dlpack_managed_minor_mismatch) {
   ForeignTensor newer(kInt32, kValues.data(), {2});
   newer.managed.version.minor = 99;
@@ -548,27 +508,6 @@ TEST(DlpackImport, RefusesUnknownFlagBitsOfAKnownVersion) {
   ForeignTensor unknown(kInt32, kValues.data(), {2});
   unknown.managed.flags = 8;
   expect_mentions(refused(unknown), "got 8");
-}
-
-TEST(Rules, dlpack_managed_deleter_called) {
-  ForeignTensor kept(kInt32, kValues.data(), {2});
-  imported(kept);
-  EXPECT_EQ(kept.deleted, 1);
-  ForeignTensor copied(kInt32, kValues.data(), {2}, {2});
-  const ImportedTensor result = imported(copied, kCopies);
-  EXPECT_EQ(copied.deleted, 1);
-}
-
-TEST(Rules, dlpack_managed_deleter_null_accepted) {
-  ForeignTensor tensor(kInt32, kValues.data(), {2});
-  tensor.managed.deleter = nullptr;
-  imported(tensor);
-  ForeignTensor malformed(kInt32, nullptr, {2});
-  malformed.managed.deleter = nullptr;
-  EXPECT_FALSE(from_dlpack(malformed.take()));
-  ForeignLegacyTensor legacy(kInt32, kValues.data(), {2});
-  legacy.managed.deleter = nullptr;
-  imported(legacy);
 }
 
 TEST(Rules, dlpack_managed_read_only_ignored) {

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <ranges>
 #include <stdexcept>
@@ -71,11 +70,6 @@ auto counting(Parts& parts, std::int64_t count, Last last) {
   };
 }
 
-template <class Raw>
-auto ends() {
-  return [] { return Result<BatchOf<Raw>>(BatchOf<Raw>()); };
-}
-
 /// A batch fits the schema of the stream, and has its values.
 template <class Raw>
 int get_next(Owner<Raw>& stream, BatchOf<Raw>& out) {
@@ -89,18 +83,6 @@ int get_next(Owner<Raw>& stream, BatchOf<Raw>& out) {
 }
 
 // --- Rules ---
-
-template <class Raw>
-void sets_callbacks() {
-  Parts parts;
-  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 0, ends<Raw>()));
-  EXPECT_NE(stream->get_schema, nullptr);
-  EXPECT_NE(stream->get_next, nullptr);
-  EXPECT_NE(stream->get_last_error, nullptr);
-  EXPECT_NE(stream->release, nullptr);
-}
-TEST(Rules, stream_callbacks_set) { sets_callbacks<Plain>(); }
-TEST(Rules, device_stream_callbacks_set) { sets_callbacks<Device>(); }
 
 template <class Raw>
 void ends_with_a_released_array() {
@@ -123,41 +105,6 @@ void ends_with_a_released_array() {
 }
 TEST(Rules, stream_result_end_is_released_array) { ends_with_a_released_array<Plain>(); }
 TEST(Rules, device_stream_result_end_is_released_array) { ends_with_a_released_array<Device>(); }
-
-template <class Raw>
-void results_outlive() {
-  Parts parts;
-  Schema schema;
-  BatchOf<Raw> batch;
-  {
-    auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 1, ends<Raw>()));
-    ASSERT_EQ(stream->get_schema(stream.get(), schema.out()), 0);
-    ASSERT_EQ(get_next(stream, batch), 0);
-  }
-  EXPECT_EQ(parts.script.live, 2);
-  EXPECT_STREQ(schema->name, "values");
-  expect_whole(schema, batch);
-}
-TEST(Rules, stream_result_outlives_stream) { results_outlive<Plain>(); }
-TEST(Rules, device_stream_result_outlives_stream) { results_outlive<Device>(); }
-
-template <class Raw>
-void gives_one_schema() {
-  Parts parts;
-  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 2, ends<Raw>()));
-  for (int again = 0; again < 3; ++again) {
-    Schema schema;
-    ASSERT_EQ(stream->get_schema(stream.get(), schema.out()), 0);
-    EXPECT_STREQ(schema->format, "i");
-    EXPECT_STREQ(schema->name, "values");
-    BatchOf<Raw> batch;
-    ASSERT_EQ(get_next(stream, batch), 0);
-    ASSERT_EQ(batch.is_released(), again == 2);
-    if (again < 2) expect_whole(schema, batch);
-  }
-}
-TEST(Rules, stream_result_schema_constant) { gives_one_schema<Plain>(); }
-TEST(Rules, device_stream_result_schema_constant) { gives_one_schema<Device>(); }
 
 template <class Raw, class Thrown>
 int code_when_thrown(const Thrown& thrown) {
@@ -233,28 +180,6 @@ void text_stays_until_the_next_call() {
 TEST(Rules, stream_error_text_lifetime) { text_stays_until_the_next_call<Plain>(); }
 TEST(Rules, device_stream_error_text_lifetime) { text_stays_until_the_next_call<Device>(); }
 
-template <class Raw>
-void releases_like_an_array() {
-  const auto token = std::make_shared<int>(1);
-  Parts parts;
-  auto stream = stream_of<Raw>(
-      parts, [&parts, token]() -> Result<BatchOf<Raw>> { return parts.batch<BatchOf<Raw>>(1); });
-  EXPECT_EQ(token.use_count(), 2);
-  Raw* raw = stream.get();
-  const auto release = raw->release;
-  release(raw);
-  EXPECT_EQ(raw->release, nullptr);
-  EXPECT_EQ(token.use_count(), 1);
-  EXPECT_EQ(parts.script.live, 0);
-  // What a consumer must not do does no harm.
-  release(raw);
-  BatchOf<Raw> batch;
-  EXPECT_EQ(get_next(stream, batch), EINVAL);
-  EXPECT_EQ(raw->get_last_error(raw), nullptr);
-}
-TEST(Rules, stream_release_like_array) { releases_like_an_array<Plain>(); }
-TEST(Rules, device_stream_release_like_array) { releases_like_an_array<Device>(); }
-
 TEST(Rules, device_stream_device_type_set) {
   Parts parts;
   const auto none = [] { return DeviceArray(); };
@@ -287,16 +212,6 @@ TEST(Rules, device_stream_one_device_type) {
 TEST(Rules, device_stream_result_accessible) {
   EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU), EINVAL);
   EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, 9999), EINVAL);
-}
-TEST(Rules, device_stream_stream_per_device_type) {
-  Parts parts;
-  std::vector<DeviceArray> batches;
-  batches.push_back(parts.batch<DeviceArray>(1, ARROW_DEVICE_CUDA));
-  batches.push_back(parts.batch<DeviceArray>(2, ARROW_DEVICE_ROCM));
-  auto stream = make_device_stream(parts.schema(), ARROW_DEVICE_CUDA, std::move(batches));
-  DeviceArray batch;
-  EXPECT_EQ(get_next(*stream, batch), 0);
-  EXPECT_EQ(get_next(*stream, batch), EINVAL);
 }
 
 TEST(Rules, device_array_reserved_zero) {
@@ -429,26 +344,6 @@ void compares_the_schema_of_a_reader() {
 TEST(MakeStream, compares_the_schema_of_a_reader) {
   compares_the_schema_of_a_reader<Plain>();
   compares_the_schema_of_a_reader<Device>();
-}
-
-/// A record batch of one row, or an int32 array, whose row is null.
-template <class Raw>
-BatchOf<Raw> null_row(bool record_batch) {
-  static const std::uint8_t bits = 0;
-  static const std::int32_t value = 0;
-  auto builder = build_array({.arrays = 1, .buffers = 3}, 0).value();
-  const ArrayValues row{.length = 1, .null_count = 1};
-  if (record_batch) {
-    builder.set(builder.root(), row, {&bits});
-    builder.set(builder.add_children(builder.root(), 1)[0], {.length = 1}, {nullptr, &value});
-  } else {
-    builder.set(builder.root(), row, {&bits, &value});
-  }
-  if constexpr (std::is_same_v<Raw, Device>) {
-    return builder.finish_cpu().value();
-  } else {
-    return builder.finish().value();
-  }
 }
 
 TEST(MakeStream, refuses_a_released_schema) {

@@ -37,46 +37,6 @@ StreamReader<Raw> reader_of(Script& script, Options options = {}) {
 // --- What both kinds of stream have to do ---
 
 template <class Raw>
-void reads_batches_and_end() {
-  Script script{.steps{{}, {}, {}}};
-  {
-    auto reader = reader_of<Raw>(script);
-    std::vector<std::int64_t> lengths;
-    for (auto& batch : reader) {
-      ASSERT_TRUE(batch.ok());
-      lengths.push_back(length_of(*batch));
-    }
-    EXPECT_EQ(lengths, (std::vector<std::int64_t>{1, 2, 3}));
-    EXPECT_FALSE(reader.next().has_value());  // stays ended
-    EXPECT_EQ(script.pulls, 4);               // and does not ask again
-  }
-  expect_clean(script);
-}
-TEST(Rules, stream_result_end_checked) { reads_batches_and_end<Plain>(); }
-TEST(Rules, device_stream_result_end_checked) { reads_batches_and_end<Device>(); }
-
-template <class Raw>
-void batches_outlive() {
-  Script script{.steps{{}, {}}};
-  {
-    std::vector<Result<typename StreamReader<Raw>::batch_type>> kept;
-    Result<Schema> schema = Error(EIO, "not read");
-    {
-      auto reader = reader_of<Raw>(script);
-      schema = reader.schema();
-      for (auto& batch : reader) kept.push_back(std::move(batch));
-    }
-    EXPECT_EQ(script.released_streams, 1);
-    EXPECT_EQ(script.live, 3);
-    EXPECT_EQ(length_of(**kept.rbegin()), 2);
-    EXPECT_STREQ((*schema)->format, "i");
-  }
-  expect_clean(script);
-}
-TEST(Rules, stream_result_released_independently) { batches_outlive<Plain>(); }
-TEST(Rules, device_stream_result_released_independently) { batches_outlive<Device>(); }
-
-template <class Raw>
 void keeps_errno(int code, int expected) {
   Script script{.steps{{}, {.code = code}, {}}};
   {
@@ -108,57 +68,6 @@ TEST(Rules, stream_errno_read) {
   keeps_errno<Device>(ENOSPC, ENOSPC);
   keeps_errno<Plain>(-1, EIO);  // no errno value, and still an error
   keeps_errno<Device>(-1, EIO);
-}
-TEST(Rules, stream_errno_recognized) {
-  for (const int code : {EINVAL, ENOMEM, EIO}) {
-    keeps_errno<Plain>(code, code);
-    keeps_errno<Device>(code, code);
-  }
-}
-
-template <class Raw>
-void copies_text() {
-  Script script{.steps{{.code = EIO}}};
-  {
-    auto reader = reader_of<Raw>(script);
-    const auto batch = next_of(reader);
-    std::ranges::fill(script.given_text, '!');
-    EXPECT_EQ(batch.error().message(), "the foreign text");
-  }
-  expect_clean(script);
-}
-TEST(Rules, stream_error_text_copied) { copies_text<Plain>(); }
-TEST(Rules, device_stream_error_text_copied) { copies_text<Device>(); }
-
-template <class Raw>
-void accepts_no_text() {
-  Script script{.steps{{.code = EIO}}, .text = nullptr};
-  {
-    auto reader = reader_of<Raw>(script);
-    const auto batch = next_of(reader);
-    EXPECT_EQ(batch.error().code(), EIO);
-    EXPECT_EQ(batch.error().message(), "");
-  }
-  expect_clean(script);
-}
-TEST(Rules, stream_error_text_null_accepted) { accepts_no_text<Plain>(); }
-TEST(Rules, device_stream_error_text_null_accepted) { accepts_no_text<Device>(); }
-
-template <class Raw>
-void asks_for_text_only_after_an_error() {
-  Script script{.steps{{}, {}}};
-  {
-    auto reader = reader_of<Raw>(script);
-    EXPECT_TRUE(reader.schema().ok());
-    while (reader.next()) {
-    }
-    EXPECT_EQ(script.asked_for_text, 0);
-  }
-  expect_clean(script);
-}
-TEST(Rules, stream_get_last_error_only_after_error) { asks_for_text_only_after_an_error<Plain>(); }
-TEST(Rules, device_stream_get_last_error_only_after_error) {
-  asks_for_text_only_after_an_error<Device>();
 }
 
 template <class Raw, class Read>
@@ -193,54 +102,6 @@ void calls_one_at_a_time() {
 }
 TEST(Rules, stream_calls_serialized) { calls_one_at_a_time<Plain>(); }
 TEST(Rules, device_stream_calls_serialized) { calls_one_at_a_time<Device>(); }
-
-template <class Raw>
-void leaves_private_data() {
-  Script script{.steps{{}}};
-  Owner<Raw> stream = foreign_stream<Raw>(script);
-  StreamReader<Raw> reader(std::move(stream));
-  StreamReader<Raw> moved(std::move(reader));
-  // Every callback finds its script through private_data.
-  EXPECT_TRUE(moved.schema().ok());
-  EXPECT_EQ(length_of(*next_of(moved)), 1);
-  moved.release();
-  expect_clean(script);
-}
-TEST(Rules, stream_private_data_untouched) { leaves_private_data<Plain>(); }
-TEST(Rules, device_stream_private_data_untouched) { leaves_private_data<Device>(); }
-
-template <class Raw>
-void null_callbacks() {
-  const auto refused = [](auto&& result, const std::string& name) {
-    ASSERT_FALSE(result.ok());
-    EXPECT_EQ(result.error().code(), EINVAL);
-    EXPECT_NE(result.error().message().find(name), std::string::npos) << result.error().message();
-  };
-  Script script{.steps{{}}};
-  {
-    auto stream = foreign_stream<Raw>(script);
-    stream->get_schema = nullptr;
-    StreamReader<Raw> reader(std::move(stream));
-    refused(reader.schema(), "get_schema: NULL");
-  }
-  {
-    auto stream = foreign_stream<Raw>(script);
-    stream->get_next = nullptr;
-    StreamReader<Raw> reader(std::move(stream));
-    refused(next_of(reader), "get_next: NULL");
-  }
-  EXPECT_EQ(script.asked_for_text, 0);
-  Script failing{.steps{{.code = EIO}}};
-  {
-    auto stream = foreign_stream<Raw>(failing);
-    stream->get_last_error = nullptr;
-    StreamReader<Raw> reader(std::move(stream));
-    EXPECT_EQ(code_of(next_of(reader)), EIO);
-  }
-  expect_clean(failing);
-}
-TEST(Rules, stream_callbacks_set) { null_callbacks<Plain>(); }
-TEST(Rules, device_stream_callbacks_set) { null_callbacks<Device>(); }
 
 // --- Device types ---
 
