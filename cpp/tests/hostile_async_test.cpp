@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Async producers of the hostile peer with our consumer, and our producer with its consumers.
+// Async producers of the hostile peer with a consumer that takes inside on_task, cancels, or is
+// destroyed. The conformance suite plays the rest.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "fletching/async_adapters.hpp"
 #include "fletching/async_consumer.hpp"
-#include "fletching/async_producer.hpp"
-#include "fletching/executor.hpp"
 #include "hostile.hpp"
 
 namespace fletching::testing {
 namespace {
 
-// An application: takes inside on_task, or leaves the tasks to a thread of its own.
+// An application: takes inside on_task, or never.
 class Application final : public AsyncListener {
  public:
   explicit Application(bool takes_inside) : takes_inside_(takes_inside) {}
@@ -34,11 +31,7 @@ class Application final : public AsyncListener {
   }
 
   void on_task() noexcept override {
-    if (takes_inside_) {
-      take();
-    } else {
-      update([&] { ++queued_; });
-    }
+    if (takes_inside_) take();
   }
 
   void on_end() noexcept override {
@@ -50,19 +43,6 @@ class Application final : public AsyncListener {
       over_ = true;
       if (!error_) error_ = error;
     });
-  }
-
-  // Takes all batches until the stream is over.
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      told_.wait(lock, [&] { return over_ || queued_ > 0; });
-      if (queued_ == 0) return;
-      --queued_;
-      lock.unlock();
-      take();
-      lock.lock();
-    }
   }
 
   void wait_for_schema() {
@@ -102,14 +82,13 @@ class Application final : public AsyncListener {
   std::mutex mutex_;
   std::condition_variable told_;
   std::optional<Error> error_;
-  int queued_ = 0;
   bool begun_ = false;
   bool over_ = false;
   std::atomic<int> taken_ = 0;
 };
 
-void play_producer(const HostileCase& played, bool takes_inside) {
-  auto application = std::make_shared<Application>(takes_inside);
+void play_producer(const HostileCase& played) {
+  auto application = std::make_shared<Application>(true);
   Result<AsyncConsumer> consumer = AsyncConsumer::create(application);
   ASSERT_TRUE(consumer);
   application->connect(&*consumer);
@@ -120,8 +99,6 @@ void play_producer(const HostileCase& played, bool takes_inside) {
   if (played.outcome == kFletchingHostileStalled) {
     application->wait_for_schema();
     consumer->cancel();
-  } else if (!takes_inside) {
-    application->run();
   }
   finish(played);
   check_outcome(played, application->error());
@@ -133,14 +110,7 @@ void play_producer(const HostileCase& played, bool takes_inside) {
 TEST(HostileAsync, ProducersAndAConsumerThatTakesInside) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
-    play_producer(played, true);
-  }
-}
-
-TEST(HostileAsync, ProducersAndAConsumerThatTakesElsewhere) {
-  for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
-    SCOPED_TRACE(played.name);
-    play_producer(played, false);
+    play_producer(played);
   }
 }
 
@@ -184,54 +154,6 @@ TEST(HostileAsync, ProducersAndADestroyedReader) {
       ASSERT_EQ(FletchingHostileStartProducer(played.c_str(), reader->handler(), nullptr), 0);
     }
     finish(played);
-  }
-}
-
-// --- Our producer ---
-
-constexpr int kBatches = 5;
-
-void release_array(ArrowArray* array) noexcept { array->release = nullptr; }
-void release_schema(ArrowSchema* schema) noexcept { schema->release = nullptr; }
-
-Schema int32_schema() {
-  Schema schema;
-  schema.out()->format = "i";
-  schema->release = release_schema;
-  return schema;
-}
-
-DeviceArray empty_array() {
-  DeviceArray array;
-  array.out()->device_type = ARROW_DEVICE_CPU;
-  array->array.release = release_array;
-  return array;
-}
-
-// Everything is pushed at once; the producer keeps what is not asked for.
-TEST(HostileAsync, OurProducerAndConsumersThatMisbehave) {
-  Result<std::unique_ptr<WorkerThread>> worker = WorkerThread::start();
-  ASSERT_TRUE(worker);
-  for (const HostileCase& played : hostile_cases(kFletchingHostileHandler)) {
-    SCOPED_TRACE(played.name);
-    ArrowAsyncDeviceStreamHandler* handler = nullptr;
-    ASSERT_EQ(FletchingHostileOpenHandler(played.c_str(), kBatches, &handler, nullptr), 0);
-    Result<AsyncProducer> producer = AsyncProducer::start(handler, **worker);
-    if (!producer.ok()) {
-      // Only a handler that lacks a callback is refused, and then it is still ours to release.
-      EXPECT_NE(producer.error().message().find("NULL"), std::string::npos);
-      EXPECT_NE(played.name.find("-null"), std::string::npos);
-      if (handler->release != nullptr) handler->release(handler);
-      finish(played);
-      continue;
-    }
-    EXPECT_EQ(played.name.find("-null"), std::string::npos);
-    EXPECT_TRUE(producer->schema(int32_schema()));
-    for (int i = 0; i < kBatches; ++i) (void)producer->push(empty_array());
-    (void)producer->end();
-    finish(played);
-    // The peer is done when its release runs, which may not have returned.
-    EXPECT_GE(producer->state(), AsyncProducerState::kInRelease);
   }
 }
 
