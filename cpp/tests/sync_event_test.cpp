@@ -58,42 +58,6 @@ TEST(DeviceType, KnowsTheTable) {
   EXPECT_LT(DeviceType(ARROW_DEVICE_CPU), kHost);
 }
 
-TEST(Rules, sync_event_null_accepted) {
-  std::vector<ArrowDeviceType> types{kNew};
-  for (const DeviceInfo& device : kDevices) types.push_back(device.value);
-  for (const ArrowDeviceType type : types) {
-    const SyncEvent event(type, 0, nullptr);
-    EXPECT_TRUE(event.is_null());
-    EXPECT_TRUE(event.synchronize().ok()) << type;
-    EXPECT_TRUE(event.wait_on({type, nullptr}).ok()) << type;
-    ASSERT_TRUE(event.ready().ok()) << type;
-    EXPECT_TRUE(*event.ready());
-    EXPECT_TRUE(event.ready(vulkan::WaitContext{}).ok());
-  }
-}
-
-// Waiting is an error where there is no way to: never a skip.
-TEST(Rules, sync_event_waited_before_access) {
-  int object = 0;
-  for (const ArrowDeviceType type :
-       {ARROW_DEVICE_CPU, ARROW_DEVICE_METAL, ARROW_DEVICE_VULKAN, ARROW_DEVICE_ONEAPI, kNew}) {
-    const SyncEvent event(type, 0, &object);
-    const std::string name = device_name(type);
-    EXPECT_EQ(event.synchronize().error().code(), ENOTSUP) << name;
-    EXPECT_EQ(event.wait_on({type, &object}).error().code(), ENOTSUP) << name;
-    EXPECT_EQ(event.ready().error().code(), ENOTSUP) << name;
-    EXPECT_TRUE(contains(message(event.ready()), type == ARROW_DEVICE_VULKAN ? "vulkan" : name))
-        << message(event.ready());
-  }
-}
-
-TEST(Rules, sync_event_null_where_none) {
-  int object = 0;
-  const SyncEvent event(ARROW_DEVICE_CPU, -1, &object);
-  EXPECT_TRUE(contains(message(event.synchronize()), "expected sync_event NULL"))
-      << message(event.synchronize());
-}
-
 // Never "nothing to wait for", and the event, which has been freed, is not read.
 TEST(SyncEvent, OfAReleasedArrayIsRefused) {
   const auto free_event = [](ArrowArray* self) {
@@ -225,24 +189,6 @@ TEST_F(Waiter, FailsWithItsOwnWords) {
   EXPECT_TRUE(contains(message(event_.ready()), "without a message"));
 }
 
-TEST_F(Waiter, MayLackAnOperation) {
-  FletchingWaiter waiter = waiter_for(&calls_);
-  waiter.synchronize = nullptr;
-  ASSERT_TRUE(register_waiter(kNew, waiter).ok());
-  EXPECT_EQ(event_.synchronize().error().code(), ENOTSUP);
-  EXPECT_TRUE(contains(message(event_.synchronize()), "not supported"));
-  EXPECT_TRUE(event_.ready().ok());
-}
-
-TEST_F(Waiter, IsRefusedWhereItIsOfNoUse) {
-  for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL}) {
-    EXPECT_EQ(register_waiter(type, waiter_for(&calls_)).error().code(), EINVAL);
-  }
-  EXPECT_EQ(register_waiter(kNew, FletchingWaiter{}).error().code(), EINVAL);
-  EXPECT_TRUE(register_waiter(ARROW_DEVICE_VULKAN, waiter_for(&calls_)).ok());
-  EXPECT_TRUE(unregister_waiter(ARROW_DEVICE_VULKAN));
-}
-
 TEST_F(Waiter, IsRegisteredFromManyThreads) {
   std::vector<std::thread> threads;
   threads.reserve(8);
@@ -320,58 +266,6 @@ TEST(EventOperations, RefuseAStreamOfAnotherRuntime) {
     refused(to_cuda_array(*schema, column, stream));
     EXPECT_FALSE(column.is_released());
   }
-}
-
-TEST(EventOperations, ExportRefusesASecondEvent) {
-  ReleasedArray made;
-  DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
-  int object = 0;
-  array->sync_event = &object;
-  EXPECT_EQ(export_with_event(array, {ARROW_DEVICE_CUDA, nullptr}).error().code(), EINVAL);
-  EXPECT_EQ(array->sync_event, &object);
-}
-
-// Before a vendor is asked, and with nothing changed.
-TEST(EventOperations, ExportRefusesAMalformedArray) {
-  const auto refusal_of = [](auto change) {
-    ReleasedArray made;
-    DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
-    const ArrowArray before = array->array;
-    const ArrowArray child = *before.children[1];
-    change(array->array);
-    const Status exported = export_with_event(array, {ARROW_DEVICE_CUDA, nullptr});
-    EXPECT_EQ(exported.error().code(), EINVAL) << message(exported);
-    EXPECT_EQ(array->array.release, before.release);
-    EXPECT_EQ(array->array.private_data, before.private_data);
-    EXPECT_EQ(array->sync_event, nullptr);
-    array->array = before;
-    *before.children[1] = child;
-    return message(exported);
-  };
-  const auto count_is = [](int64_t count) {
-    return [count](ArrowArray& array) { array.n_children = count; };
-  };
-  const std::string begin = "export_with_event: the struct or a descendant ";
-  const std::string range = "has n_children out of range: expected 0 to 4194304, got ";
-  EXPECT_EQ(refusal_of(count_is(-1)), begin + range + "-1");
-  EXPECT_EQ(refusal_of(count_is(INT64_MAX)), begin + range + "9223372036854775807");
-  EXPECT_EQ(refusal_of([](ArrowArray& array) {
-              array.n_children = INT32_MAX;
-              array.children = nullptr;
-            }),
-            begin + range + "2147483647");
-  EXPECT_EQ(refusal_of([](ArrowArray& array) { array.children = nullptr; }),
-            begin + "has children NULL: expected a list of 2");
-  EXPECT_EQ(refusal_of([](ArrowArray& array) { array.children[1]->n_children = -1; }),
-            begin + range + "-1");
-  EXPECT_EQ(refusal_of([](ArrowArray& array) { array.dictionary = &array; }),
-            begin + "is nested too deep: expected at most 256 levels");
-  ArrowArray* none = nullptr;
-  EXPECT_EQ(refusal_of([&](ArrowArray& array) {
-              array.n_children = 1;
-              array.children = &none;
-            }),
-            begin + "is NULL");
 }
 
 }  // namespace

@@ -212,21 +212,6 @@ TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
   EXPECT_EQ(pending_releases()->pending, 0);
 }
 
-// Nothing of a context that is lost can still run.
-TYPED_TEST(Deferred, ALostDeviceReleasesWhatIsPending) {
-  using Api = TypeParam;
-  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
-  this->write_behind_gate();
-  for (const char* error : {"700", "719"}) {
-    ReleasedArray made;
-    DeviceArray array = made.make(Api::kType, 0);
-    ASSERT_TRUE(release_after(array, this->on(this->producer_)).ok());
-    ASSERT_TRUE(this->control_.set_fault((std::string(Api::kQuery) + ":1:" + error).c_str()));
-    EXPECT_TRUE(made.parents.wait_for(1)) << error;
-    this->control_.reset_faults();
-  }
-}
-
 // Then every call reports the loss, and only the event's own answer says what is lost.
 TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
   using Api = TypeParam;

@@ -4,16 +4,11 @@
 // stand-in runtimes, and on a device where the vendor's library is loaded in their place.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <type_traits>
-#include <vector>
 
 #include "../alloc_failure.hpp"
 #include "../released_array.hpp"
@@ -96,44 +91,6 @@ TYPED_TEST(Events, WaitBehindTheGate) {
   EXPECT_TRUE(*this->event().ready());
   Api::synchronize(this->consumer_);
   EXPECT_EQ(*this->read_, kNew);
-}
-
-TYPED_TEST(Events, HostMemoryHasTheSameEvents) {
-  this->record();
-  const SyncEvent event(TypeParam::kHostType, 0, static_cast<void*>(&this->event_));
-  EXPECT_TRUE(event.synchronize().ok()) << message(event.synchronize());
-  EXPECT_TRUE(*event.ready());
-}
-
-// The operations leave the thread's context, or device, as it is.
-TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
-  using Api = TypeParam;
-  if (this->devices_ < 2) GTEST_SKIP() << "needs two devices";
-  if (this->is_elsewhere()) GTEST_SKIP() << testing::kChoosesItself;
-  this->record();
-  const auto first = Api::current();
-  Api::open_device(1);
-  const auto second = Api::current();
-  ASSERT_NE(first, second);
-  void* other = Api::make_stream();
-  for (void* stream : {this->consumer_, other}) {
-    EXPECT_TRUE(this->event().wait_on(this->on(stream)).ok())
-        << message(this->event().wait_on(this->on(stream)));
-    EXPECT_EQ(Api::current(), second);
-  }
-  EXPECT_TRUE(this->event().synchronize().ok());
-  EXPECT_TRUE(this->event().ready().ok());
-  EXPECT_EQ(Api::current(), second);
-  ReleasedArray made;
-  DeviceArray array = made.make(Api::kType, 0);
-  const Status exported = export_with_event(array, this->on(this->producer_));
-  EXPECT_TRUE(exported.ok()) << message(exported);
-  EXPECT_EQ(Api::current(), second);
-  array.release();
-  EXPECT_EQ(Api::current(), second);
-  Api::destroy_stream(other);
-  Api::close_device(1);
-  EXPECT_EQ(Api::current(), first);
 }
 
 TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
@@ -254,121 +211,6 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   this->open_gate();
   EXPECT_TRUE(gated.parents.wait_for(1));
   EXPECT_NE(gated.parents.last_thread(), std::this_thread::get_id());
-}
-
-// Every call of every operation fails once: an error with its name and the vendor's, and nothing
-// leaks.
-TYPED_TEST(Events, HandleEveryFailure) {
-  using Api = TypeParam;
-  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
-  this->record();
-  Api::synchronize(this->producer_);
-  const auto event = this->event();
-  void* const stream = this->consumer_;
-  const auto export_and_release = [&]() -> Status {
-    ReleasedArray made;
-    DeviceArray array = made.make(Api::kType, 0);
-    Status status = export_with_event(array, this->on(stream));
-    EXPECT_EQ(status.ok(), array->sync_event != nullptr);
-    array.release();
-    EXPECT_EQ(made.parents.count(), 1);
-    return status;
-  };
-  const auto defer = [&]() -> Status {
-    ReleasedArray made;
-    DeviceArray array = made.make(Api::kType, 0);
-    // Where the release cannot be deferred, it waits; where it cannot wait either, it leaks.
-    Status status = release_after(array, this->on(stream));
-    EXPECT_TRUE(array.is_released());
-    if (!status.ok()) {
-      EXPECT_EQ(made.parents.count(), 0);
-      return status;
-    }
-    EXPECT_TRUE(made.parents.wait_for(1));
-    this->control_.settle_releases();  // the next fault is not for the thread that released it
-    return status;
-  };
-  const std::vector<std::function<Status()>> operations{
-      [&] { return event.synchronize(); },
-      [&] { return event.wait_on(this->on(stream)); },
-      [&] { return event.wait_on(this->on(nullptr)); },
-      [&]() -> Status {
-        auto ready = event.ready();
-        if (ready.ok()) return {};
-        return ready.error();
-      },
-      export_and_release,
-      defer};
-  const std::size_t kReleasing = 4;  // from here on the operations release an array as well
-  std::set<std::string> failed;
-  const auto run_all = [&](const char* function, int occurrence) {
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      this->control_.reset_faults();
-      const auto current = Api::current();
-      const auto calls = this->control_.calls(function);
-      const FletchingStandinCounts alive = this->control_.alive();
-      const std::string fault =
-          std::string(function) + ":" + std::to_string(occurrence) + ":" + Api::kError;
-      ASSERT_TRUE(this->control_.set_fault(fault.c_str())) << fault;
-      const Status status = operations[i]();
-      const bool has_failed = this->control_.calls(function) >= calls + occurrence;
-      this->control_.reset_faults();
-      EXPECT_EQ(Api::current(), current) << fault;
-      EXPECT_TRUE(testing::same(this->control_.alive(), alive)) << fault << ": something leaks";
-      if (!has_failed) continue;
-      // A release, on whatever thread, has no way to report an error.
-      EXPECT_FALSE(status.ok() && i < kReleasing) << fault << " of operation " << i << " is lost";
-      if (!status.ok()) {
-        failed.insert(function);
-        EXPECT_TRUE(contains(message(status), function)) << fault << ": " << message(status);
-        // This one answers with a number below 0 alone.
-        if (std::string_view(function) == "hipGetStreamDeviceId") continue;
-        EXPECT_TRUE(contains(message(status), Api::kError)) << fault << ": " << message(status);
-      }
-    }
-  };
-  // With device 0 open, and on a thread without a context.
-  for (const VendorFunction& function : Api::kRuntime.functions) {
-    for (const int occurrence : {1, 2}) {
-      run_all(function.name, occurrence);
-      std::thread([&] { run_all(function.name, occurrence); }).join();
-    }
-  }
-  for (const char* function : {Api::kQuery, Api::kRecord, Api::kSynchronize}) {
-    EXPECT_TRUE(failed.contains(function)) << function << " has not failed: the test is blind";
-  }
-  for (const std::string& function : failed) this->RecordProperty(function, "handled");
-}
-
-// Memory that runs out in an operation, or in the runtime below it: an error, the array as it was,
-// and nothing leaks.
-TYPED_TEST(Events, ReportWhenMemoryRunsOut) {
-  using Api = TypeParam;
-  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
-  const FletchingStandinCounts alive = this->control_.alive();
-  const auto fail_each = [&](auto operation, auto is_done) {
-    bool fired = true;
-    for (int64_t nth = 0; fired; ++nth) {
-      ReleasedArray made;
-      DeviceArray array = made.make(Api::kType, 0);
-      Status status;
-      {
-        const testing::FailAllocation failure(nth);
-        status = operation(array);
-        fired = failure.fired();
-      }
-      EXPECT_EQ(status.ok(), !fired) << "allocation " << nth;
-      EXPECT_EQ(is_done(array), !fired) << "allocation " << nth;
-      array.release();
-      EXPECT_TRUE(made.parents.wait_for(1));
-      EXPECT_EQ(made.parents.count(), 1);
-      EXPECT_TRUE(testing::same(this->control_.alive(), alive)) << "allocation " << nth;
-      ASSERT_LT(nth, 100);
-      EXPECT_TRUE(fired || nth > 0) << "nothing was allocated: the test is blind";
-    }
-  };
-  fail_each([&](DeviceArray& array) { return export_with_event(array, this->on(this->consumer_)); },
-            [](const DeviceArray& array) { return array->sync_event != nullptr; });
 }
 
 // A process that exits neither waits for what is pending nor releases it.
