@@ -255,25 +255,6 @@ TEST(Rules, release_marks_released) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Rules, release_check_before_use) {
-  ArrowArray raw{};
-  raw.length = 5;
-  raw.n_children = 1;  // and no list: not to be read
-  const Array array(&raw);
-  EXPECT_TRUE(array.is_released());
-  EXPECT_EQ(array.length(), 0);
-  EXPECT_TRUE(array.children().empty());
-}
-
-TEST(Rules, release_not_on_children) {
-  Log log;
-  Array array = own(foreign_array(&log, "a", 2));
-  const Array child = array.take_child(0).value();
-  EXPECT_EQ(log, Log{});
-  EXPECT_EQ(array->children[0]->release, nullptr);
-  EXPECT_NE(array->children[1]->release, nullptr);
-}
-
 TEST(Rules, move_marks_source) {
   Log log;
   ArrowArray raw = foreign_array(&log, "a");
@@ -287,16 +268,6 @@ TEST(Rules, move_marks_source) {
   EXPECT_EQ(log, Log{});
   target.release(&target);
   EXPECT_EQ(log, Log{"a"});
-}
-
-TEST(Rules, device_array_move_marks_source) {
-  Log log;
-  ArrowDeviceArray raw = foreign_device_array(&log, "a", 0);
-  const ArrowDeviceArray before = raw;
-  DeviceArray array(&raw);
-  EXPECT_EQ(raw.array.release, nullptr);
-  EXPECT_EQ(array->sync_event, before.sync_event);
-  EXPECT_EQ(log, Log{});
 }
 
 // The destructor releases in place; release() moves the array away first.
@@ -323,59 +294,6 @@ TEST(Rules, device_array_release_through_array) {
   length = 0;
   array.release();
   EXPECT_EQ(length, 7);
-}
-
-TEST(Rules, device_array_released_like_array) {
-  DeviceArray array;
-  array->device_type = ARROW_DEVICE_CUDA;
-  EXPECT_TRUE(array.is_released());
-}
-
-TEST(Rules, move_child_then_release_parent) {
-  Log log;
-  Array array = own(foreign_array(&log, "a", 2));
-  Array child = array.take_child(1).value();
-  array.release();
-  EXPECT_EQ(log, (Log{"a0", "a"}));
-  EXPECT_EQ(child.length(), 1);
-  child.release();
-  EXPECT_EQ(log, (Log{"a0", "a", "a1"}));
-}
-
-// private_data is the producer's own when its callback runs.
-TEST(Rules, array_private_data_untouched) {
-  static void* seen = nullptr;
-  int state = 0;
-  ArrowArray raw{};
-  raw.private_data = &state;
-  raw.release = [](ArrowArray* self) {
-    seen = self->private_data;
-    self->release = nullptr;
-  };
-  Array array(&raw);
-  ASSERT_TRUE(attach(array, std::make_unique<int>(1)));
-  array.release();
-  EXPECT_EQ(seen, &state);
-}
-
-TEST(Rules, sync_event_null_accepted) {
-  Log log;
-  ArrowDeviceArray raw{};
-  raw.array = foreign_array(&log, "a", 1);
-  raw.device_type = ARROW_DEVICE_CUDA;
-  DeviceArray array(&raw);
-  const DeviceArray child = array.take_child(0).value();
-  EXPECT_EQ(child->sync_event, nullptr);
-}
-
-TEST(Rules, schema_name_null_accepted) {
-  ArrowSchema raw{};
-  raw.format = "i";
-  raw.release = [](ArrowSchema* self) { self->release = nullptr; };
-  Schema schema(&raw);
-  EXPECT_EQ(schema.name(), "");
-  schema->name = "";
-  EXPECT_EQ(schema.name(), "");
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -193,27 +192,6 @@ TEST(Rules, schema_metadata_null_when_absent) {
   EXPECT_STREQ(schema->name, "");
 }
 
-TEST(Rules, schema_flags_zero_when_absent) {
-  EXPECT_EQ(make_schema({.format = "i", .flags = 0}).value()->flags, 0);
-}
-
-TEST(Rules, schema_n_children_set) {
-  const Schema schema = make_schema(kBatch).value();
-  EXPECT_EQ(schema->n_children, 2);
-  EXPECT_EQ(schema->children[0]->n_children, 0);
-}
-
-TEST(Rules, schema_children_count) {
-  const Schema schema = make_schema(kBatch).value();
-  for (const ArrowSchema* child : schema.children()) EXPECT_NE(child, nullptr);
-}
-
-TEST(Rules, schema_children_null_only_when_none) {
-  const Schema schema = make_schema(kBatch).value();
-  EXPECT_NE(schema->children, nullptr);
-  EXPECT_EQ(schema->children[0]->children, nullptr);
-}
-
 TEST(Rules, schema_dictionary_null_otherwise) {
   EXPECT_EQ(make_schema({.format = "i"}).value()->dictionary, nullptr);
 }
@@ -234,14 +212,6 @@ TEST(MakeSchema, DoesNotWrapTheSizeOfTheTexts) {
   detail::SchemaSize size{.text = INT64_MAX - 2};
   EXPECT_TRUE(detail::measure({.format = "i"}, &size));
   EXPECT_FALSE(size.text);
-}
-
-TEST(Rules, schema_release_set) {
-  const Schema schema = make_schema(kBatch).value();
-  EXPECT_NE(schema->release, nullptr);
-  const ArrowSchema* item = schema->children[1]->children[0];
-  EXPECT_NE(item->release, nullptr);
-  EXPECT_NE(item->dictionary->release, nullptr);
 }
 
 }  // namespace
