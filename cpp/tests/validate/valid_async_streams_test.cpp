@@ -268,28 +268,6 @@ TEST(LibarrowTest, ReportsErrorAfterRefusedTask) {
             "on_schema[0] returned 0\nrequest[0] returned 0\non_next_task[0] returned 5");
 }
 
-TEST(LibarrowTest, ReportsErrorAfterSuccessfulCancel) {
-  const Findings findings = Bench::run([](Bench& b) {
-    b.start();
-    b.cancel();
-    b.fail(EINVAL, "Operation cancelled");
-    b.release();
-  });
-  EXPECT_EQ(findings.list, Log{"async-cancel.no-on-error error producer on_error[0]"});
-}
-
-TEST(LibarrowTest, ReportsRequestAfterRelease) {
-  const Findings findings = Bench::run([](Bench& b) {
-    b.start();
-    b.task();
-    b.extract();
-    b.end();
-    b.release();
-    b.consumer.request(1);
-  });
-  EXPECT_EQ(findings.list, Log{"async-producer.outlives-handler error consumer request[1]"});
-}
-
 // --- Arguments and late calls ---
 
 TEST(ValidateAsyncHandlerTest, RejectsBadArgumentsAndLeavesHandlerUnchanged) {

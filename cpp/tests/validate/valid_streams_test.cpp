@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Valid streams and consumers have no findings; a released stream is recognized long afterwards.
+// Valid streams in threads have no findings; a released stream is recognized long afterwards.
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "findings.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/validate.hpp"
-#include "producer.h"
 
 namespace fletching::testing {
 namespace {
@@ -25,58 +23,6 @@ void expect_no_findings(const Findings& findings) {
   for (std::size_t i = 0; i < findings.list.size(); ++i) {
     ADD_FAILURE() << findings.list[i] << ": " << findings.messages[i];
   }
-}
-
-void verify_producer_stream(const char* name, std::int64_t fail_at, std::uint32_t stress) {
-  constexpr std::int64_t kBatches = 3;
-  SCOPED_TRACE(std::string(name) + ", fails at " + std::to_string(fail_at) + ", stress " +
-               std::to_string(stress));
-  Findings findings;
-  findings.stress = stress;
-  const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_DATA);
-  ArrowDeviceArrayStream stream{};
-  FletchingMessage message{};
-  ASSERT_EQ(FletchingProducerExportStream("cpu", name, kBatches, fail_at, &stream, &message), 0)
-      << message.text;
-  ASSERT_EQ(FletchingValidateDeviceStream(&stream, &options, &message), 0) << message.text;
-  EXPECT_EQ(FletchingProducerVerifyStream("cpu", name, kBatches, fail_at, &stream, &message), 0)
-      << message.text;
-  EXPECT_EQ(FletchingValidateLive(), 0);
-  expect_no_findings(findings);
-}
-
-TEST(ValidStreamTest, ReportsNothingForCatalogue) {
-  ASSERT_GT(FletchingProducerCaseCount(), 0);
-  for (std::int32_t i = 0; i < FletchingProducerCaseCount(); ++i) {
-    for (const std::int64_t fail_at : {-1, 0, 2}) {
-      for (const std::uint32_t stress : {0U, kAllStress}) {
-        verify_producer_stream(FletchingProducerCaseName(i), fail_at, stress);
-      }
-    }
-  }
-}
-
-void verify_reader(std::uint32_t stress) {
-  Findings findings;
-  findings.stress = stress;
-  Script script;
-  script.steps = {{}, {}, {EIO}};
-  const FletchingValidateOptions options = findings.options(FLETCHING_VALIDATE_SHAPE);
-  {
-    auto stream = foreign_stream<ArrowArrayStream>(script);
-    ASSERT_EQ(FletchingValidateStream(stream.get(), &options, nullptr), 0);
-    ArrayStreamReader reader(std::move(stream));
-    ASSERT_TRUE(reader.schema().ok());
-    EXPECT_TRUE(next_of(reader).ok());
-    EXPECT_TRUE(next_of(reader).ok());
-    EXPECT_EQ(next_of(reader).error().code(), EIO);
-  }
-  expect_clean(script);
-  expect_no_findings(findings);
-}
-
-TEST(ValidStreamTest, ReportsNothingForStreamReader) {
-  for (const std::uint32_t stress : kStress) verify_reader(stress);
 }
 
 TEST(ValidStreamTest, ReportsNothingForStreamsInThreads) {
