@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the C++ layer says of OpenCL events, on whatever driver is installed, and DLPack behind a
-// gate, a user event. The conformance suite plays the operations behind the gate.
+// Refusals and errors of OpenCL events, and DLPack behind a gate, a user event, on whatever driver
+// is installed. The conformance suite plays the operations behind the gate.
 #include <gtest/gtest.h>
 
 #include <atomic>
