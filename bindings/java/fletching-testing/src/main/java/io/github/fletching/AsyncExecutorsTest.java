@@ -12,6 +12,7 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.Counting;
 import io.github.fletching.testing.suite.Copy;
+import io.github.fletching.testing.suite.OnCopy;
 import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.Iterator;
@@ -139,11 +140,8 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   // --- Without memory
 
   @Test
+  @OnCopy
   void sendWithoutMemoryForAJobFailsTheStream() {
-    Copy.run(this, "sendWithoutAJob");
-  }
-
-  void sendWithoutAJob() {
     makePeer();
     Copy.without(AsyncSending.class.getName() + "$Turn", () -> send(AsyncRows.schema()));
     assertEquals("error 12 java.lang.OutOfMemoryError: no room, release", peer.calls());
@@ -190,11 +188,8 @@ class AsyncExecutorsTest extends AsyncProducerTest {
   }
 
   @Test
+  @OnCopy
   void sendWithoutMemoryForAFunctionLeaksNothing() {
-    Copy.run(this, "sendWithoutAFunction");
-  }
-
-  void sendWithoutAFunction() {
     makePeer();
     metadata = Metadata.EMPTY.with("key", "value");
     int[] live = new int[2];

@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
-import io.github.fletching.testing.suite.Copy;
+import io.github.fletching.testing.suite.OnCopy;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -23,16 +23,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Events that cannot be asked for, and arrays that cannot be taken or released as they should. */
+@OnCopy
 @Timeout(120)
 class ReaperFailuresTest {
   // --- Refusals
 
   @Test
   void aRefusalIsAskedForEverMoreRarely() {
-    Copy.run(this, "refusals");
-  }
-
-  void refusals() {
     StringBuilder asked = new StringBuilder(); // of the one thread that asks
     List<Long> refused = new CopyOnWriteArrayList<>();
     AtomicInteger refusals = new AtomicInteger();
@@ -79,10 +76,6 @@ class ReaperFailuresTest {
 
   @Test
   void anArrayThatWasHandedOverIsNotAskedForAgain() {
-    Copy.run(this, "handedOver");
-  }
-
-  void handedOver() {
     AtomicInteger asked = new AtomicInteger();
     Deferred[] both = {null, null};
     together(
@@ -104,11 +97,7 @@ class ReaperFailuresTest {
   }
 
   @Test
-  void withoutAThreadTheAskingOneReleases() {
-    Copy.run(this, "releaseHere");
-  }
-
-  void releaseHere() throws ReflectiveOperationException {
+  void withoutAThreadTheAskingOneReleases() throws ReflectiveOperationException {
     Field instance = Reaper.class.getDeclaredField("INSTANCE");
     Field releases = Reaper.class.getDeclaredField("releases");
     instance.setAccessible(true);
@@ -129,11 +118,7 @@ class ReaperFailuresTest {
   }
 
   @Test
-  void aThreadThatFindsNoMemoryGoesOn() {
-    Copy.run(this, "noMemory");
-  }
-
-  void noMemory() throws ReflectiveOperationException {
+  void aThreadThatFindsNoMemoryGoesOn() throws ReflectiveOperationException {
     assertEquals("no room, released", NoMemory.report());
   }
 
@@ -142,10 +127,6 @@ class ReaperFailuresTest {
   /** The thread still calls the runtime after the callback, to leave the context. */
   @Test
   void shutdownDuringReleaseIsRefused() {
-    Copy.run(this, "shutdown");
-  }
-
-  void shutdown() {
     CountDownLatch released = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
     Vendor leaving =
@@ -168,10 +149,6 @@ class ReaperFailuresTest {
 
   @Test
   void aReleaseThatFailsIsLogged() {
-    Copy.run(this, "failingRelease");
-  }
-
-  void failingRelease() {
     CapturedLog log = new CapturedLog();
     try {
       DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, null);

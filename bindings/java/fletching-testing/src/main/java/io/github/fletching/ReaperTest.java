@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.testing.suite.Copy;
+import io.github.fletching.testing.suite.OnCopy;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -23,6 +23,7 @@ import org.junit.jupiter.api.Timeout;
  * When the thread asks for events whose work reads arrays. No test needs it to be quick: a pause is
  * never too short, and what has to happen at some time is waited for.
  */
+@OnCopy
 @Timeout(120)
 class ReaperTest {
   private static final long SHORTEST_PAUSE = 20_000;
@@ -30,10 +31,6 @@ class ReaperTest {
 
   @Test
   void oneThreadAsksForAll() {
-    Copy.run(this, "oneThread");
-  }
-
-  void oneThread() {
     Set<Thread> before = Thread.getAllStackTraces().keySet();
     CountDownLatch go = new CountDownLatch(1);
     BooleanSupplier whenOpen = () -> go.getCount() == 0;
@@ -59,11 +56,7 @@ class ReaperTest {
 
   /** It stays for a while, so that one array after the other needs one thread. */
   @Test
-  void theThreadLingers() {
-    Copy.run(this, "linger");
-  }
-
-  void linger() throws InterruptedException {
+  void theThreadLingers() throws InterruptedException {
     Deferred last = new Deferred(() -> true);
     last.await();
     Deferred next;
@@ -78,10 +71,6 @@ class ReaperTest {
 
   @Test
   void aPendingEventIsAskedForEverMoreRarely() {
-    Copy.run(this, "pauses");
-  }
-
-  void pauses() {
     List<Long> times = new CopyOnWriteArrayList<>();
     Deferred pending =
         new Deferred(
@@ -101,10 +90,6 @@ class ReaperTest {
   /** For a fiftieth of the time at most, unless a query takes very long. */
   @Test
   void aSlowQueryIsRare() {
-    Copy.run(this, "slowQueries");
-  }
-
-  void slowQueries() {
     List<Long> ends = new CopyOnWriteArrayList<>();
     Deferred pending =
         new Deferred(
@@ -127,10 +112,6 @@ class ReaperTest {
   /** A new array is asked for at once, and the others only when they are due. */
   @Test
   void aNewArrayOvertakes() {
-    Copy.run(this, "overtake");
-  }
-
-  void overtake() {
     CountDownLatch go = new CountDownLatch(1);
     Deferred slow =
         new Deferred(
@@ -164,10 +145,6 @@ class ReaperTest {
 
   @Test
   void afterANewArrayAllAreAskedForSoon() {
-    Copy.run(this, "soonAfterANewOne");
-  }
-
-  void soonAfterANewOne() {
     CountDownLatch end = new CountDownLatch(1);
     AtomicLong lastEnd = new AtomicLong();
     Deferred slow = // a pause of 50 ms follows each query
@@ -196,10 +173,6 @@ class ReaperTest {
 
   @Test
   void afterAReleaseTheOthersAreAskedForSoon() {
-    Copy.run(this, "soonAfterARelease");
-  }
-
-  void soonAfterARelease() {
     CountDownLatch end = new CountDownLatch(1);
     AtomicLong passed = new AtomicLong();
     AtomicLong gap = new AtomicLong(SOON);

@@ -31,7 +31,6 @@ public final class Pretending implements EngineProvider {
   private static final Function SUCCESS = (a, b, c, d, e) -> 0;
   private static final Function NONE = (a, b, c, d, e) -> 0;
 
-  private static final Map<Long, Long> WORDS = new ConcurrentHashMap<>();
   private static final Map<String, Function> FUNCTIONS = new ConcurrentHashMap<>();
   private static final List<String> OPENED = new ArrayList<>();
   private static volatile Map<String, Boolean> libraries; // null for those of the system
@@ -66,11 +65,6 @@ public final class Pretending implements EngineProvider {
     FUNCTIONS.put(name, NONE);
   }
 
-  /** Lets a handle be read at an address at which nothing can be mapped. */
-  public static void word(long address, long handle) {
-    WORDS.put(address, handle);
-  }
-
   /** What was opened until now: the name and the flags of dlopen. */
   public static List<String> opened() {
     return List.copyOf(OPENED);
@@ -103,9 +97,6 @@ public final class Pretending implements EngineProvider {
       if (result != null) {
         return result;
       }
-    }
-    if (method.getName().equals("getAddress") && WORDS.containsKey((Long) arguments[0])) {
-      return WORDS.get((Long) arguments[0]);
     }
     try {
       Object result = method.invoke(engine, arguments);

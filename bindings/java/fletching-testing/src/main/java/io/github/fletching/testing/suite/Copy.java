@@ -64,7 +64,7 @@ public final class Copy extends URLClassLoader {
    * Runs a method of a suite on a copy with the engine {@link Pretending}: no library is loaded and
    * no runtime is initialized before, as in a new process.
    */
-  public static void run(Object suite, String method) {
+  static void run(Class<?> suite, String method) {
     Thread thread = Thread.currentThread();
     ClassLoader loader = thread.getContextClassLoader();
     String engine = System.getProperty(Engines.PROPERTY);
@@ -72,7 +72,7 @@ public final class Copy extends URLClassLoader {
     thread.setContextClassLoader(copy);
     System.setProperty(Engines.PROPERTY, Pretending.NAME);
     try {
-      Class<?> type = copy.loadClass(suite.getClass().getName());
+      Class<?> type = copy.loadClass(suite.getName());
       Method found = ReflectionSupport.findMethod(type, method).orElseThrow();
       ReflectionSupport.invokeMethod(found, ReflectionSupport.newInstance(type));
     } catch (ClassNotFoundException e) {

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Each operation as the first one of its runtime, on the stand-ins. */
+@OnCopy
 @Timeout(120)
 class FirstCallsTest {
   private static void first(BiConsumer<DeviceArray, Gpu.Gated> operation) {
@@ -34,46 +35,26 @@ class FirstCallsTest {
 
   @Test
   void aWaitOfTheHostMayBeTheFirst() {
-    Copy.run(this, "synchronize");
-  }
-
-  void synchronize() {
     first((array, gated) -> array.synchronize());
   }
 
   @Test
   void aWaitOfAStreamMayBeTheFirst() {
-    Copy.run(this, "waitOn");
-  }
-
-  void waitOn() {
     first((array, gated) -> array.waitOn(gated.ofConsumer()));
   }
 
   @Test
   void aQueryMayBeTheFirst() {
-    Copy.run(this, "query");
-  }
-
-  void query() {
     first((array, gated) -> array.isReady());
   }
 
   @Test
   void anExportMayBeTheFirst() {
-    Copy.run(this, "export");
-  }
-
-  void export() {
     first((array, gated) -> Releases.export(gated.ofProducer()));
   }
 
   @Test
   void aReleaseMayBeTheFirst() {
-    Copy.run(this, "releaseAfter");
-  }
-
-  void releaseAfter() {
     first((array, gated) -> Releases.releaseAfter(gated.ofProducer()));
   }
 }

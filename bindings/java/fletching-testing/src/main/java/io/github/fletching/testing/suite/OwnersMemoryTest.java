@@ -195,11 +195,8 @@ class OwnersMemoryTest {
   }
 
   @Test
+  @OnCopy
   void shareWithoutMemoryForAFunctionChangesNothing() {
-    Copy.run(this, "withoutAFunction");
-  }
-
-  void withoutAFunction() {
     DeviceArray array = parent(true);
     List<Executable> uses =
         List.of(array::share, () -> array.attach(this), () -> array.takeChild(0));
@@ -214,11 +211,8 @@ class OwnersMemoryTest {
   }
 
   @Test
+  @OnCopy
   void takeChildWithoutMemoryForItsEventChangesNothing() {
-    Copy.run(this, "withoutAHook");
-  }
-
-  void withoutAHook() {
     DeviceArray parent = parent(true);
     Copy.without(
         "io.github.fletching.Share$Hook",

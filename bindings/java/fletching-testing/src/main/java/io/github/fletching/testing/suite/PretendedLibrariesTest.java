@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.testing.suite.Releases.assertError;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -9,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import com.sun.jna.Memory;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
-import io.github.fletching.FletchingException;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
 import io.github.fletching.testing.Pretending;
@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** How a library is found, and what becomes of one that is missing or lacks a function. */
+@OnCopy
 @Timeout(120)
 class PretendedLibrariesTest {
   private static final int ENOMEM = 12;
@@ -30,60 +31,37 @@ class PretendedLibrariesTest {
     return Releases.awaited(type, handle);
   }
 
-  private static String errorOf(Runnable operation, int code) {
-    FletchingException error = Releases.errorOf(operation);
-    assertEquals(code, error.errno());
-    return error.getMessage();
-  }
-
   /** One that is loaded is preferred: a handle of one version means nothing to another. */
   @Test
-  void aLoadedLibraryIsPreferred() {
-    Copy.run(this, "preferLoaded");
+  void loadedLibraryIsPreferred() {
+    Pretending.libraries(Map.of("libamdhip64.so.7", false, "libamdhip64.so.5", true));
+    assertOpens("libamdhip64.so.7 5", "libamdhip64.so.6 5", "libamdhip64.so.5 5");
   }
 
-  void preferLoaded() {
-    Pretending.libraries(Map.of("libamdhip64.so.7", false, "libamdhip64.so.5", true));
+  @Test
+  void firstLibraryIsLoaded() {
+    Pretending.libraries(Map.of("libamdhip64.so.6", false, "libamdhip64.so", false));
+    assertOpens(
+        "libamdhip64.so.7 5",
+        "libamdhip64.so.6 5",
+        "libamdhip64.so.5 5",
+        "libamdhip64.so 5",
+        "libamdhip64.so.7 1",
+        "libamdhip64.so.6 1");
+  }
+
+  private static void assertOpens(String... expected) {
     try (DeviceArray array = array(DeviceType.ROCM)) {
       int live = Counting.live();
       array.synchronize();
+      array.isReady(); // it is found once
+      assertEquals(List.of(expected), Pretending.opened());
       assertEquals(live, Counting.live());
-      List<String> opened =
-          List.of("libamdhip64.so.7 5", "libamdhip64.so.6 5", "libamdhip64.so.5 5");
-      assertEquals(opened, Pretending.opened());
-      array.synchronize();
-      array.isReady();
-      assertEquals(opened, Pretending.opened()); // it is found once
-    }
-  }
-
-  @Test
-  void elseTheFirstNameIsLoaded() {
-    Copy.run(this, "loadTheFirst");
-  }
-
-  void loadTheFirst() {
-    Pretending.libraries(Map.of("libamdhip64.so.6", false, "libamdhip64.so", false));
-    try (DeviceArray array = array(DeviceType.ROCM)) {
-      array.synchronize();
-      assertEquals(
-          List.of(
-              "libamdhip64.so.7 5",
-              "libamdhip64.so.6 5",
-              "libamdhip64.so.5 5",
-              "libamdhip64.so 5",
-              "libamdhip64.so.7 1",
-              "libamdhip64.so.6 1"),
-          Pretending.opened());
     }
   }
 
   @Test
   void missingFunctionFailsOnlyOperationsThatNeedIt() {
-    Copy.run(this, "missingFunctions");
-  }
-
-  void missingFunctions() {
     Pretending.libraries(Map.of("libOpenCL.so", true));
     List<String> missing =
         List.of("clGetContextInfo", "clFlush", "clWaitForEvents", "clEnqueueMarkerWithWaitList");
@@ -92,35 +70,32 @@ class PretendedLibrariesTest {
     try (DeviceArray array = array(DeviceType.OPENCL)) {
       assertFalse(array.isReady()); // no answer
       array.waitOn(stream); // the event has no queue to be flushed
-      assertEquals(lacks("clWaitForEvents"), errorOf(array::synchronize, ENOSYS));
+      assertLacks("clWaitForEvents", array::synchronize);
       DeviceArray other = new Releases().array(DeviceType.OPENCL);
       int live = Counting.live();
-      assertEquals(lacks("clFlush"), errorOf(() -> other.exportWithEvent(stream), ENOSYS));
+      assertLacks("clFlush", () -> other.exportWithEvent(stream));
       assertEquals(live, Counting.live());
       assertEquals(0, other.syncEvent());
       other.close();
     }
   }
 
-  private static String lacks(String function) {
-    return "OpenCL: libOpenCL.so has no " + function + "; hint: install a newer version";
+  private static void assertLacks(String function, Runnable operation) {
+    String text = "OpenCL: libOpenCL.so has no " + function + "; hint: install a newer version";
+    assertError(ENOSYS, text, operation);
   }
 
-  /** An operation that could not be undone is not begun. */
   @Test
-  void missingWayBackFailsOperation() {
-    Copy.run(this, "withoutPop");
-    Copy.run(this, "withoutRelease");
-  }
-
-  void withoutPop() {
+  void synchronizeWithoutPopFails() {
     failWithout("cuCtxPopCurrent_v2");
   }
 
-  void withoutRelease() {
+  @Test
+  void synchronizeWithoutReleaseFails() {
     failWithout("cuDevicePrimaryCtxRelease_v2");
   }
 
+  /** An operation that could not be undone is not begun. */
   private static void failWithout(String function) {
     Pretending.remove(function);
     Gpu gpu = Gpu.cuda("standin");
@@ -136,10 +111,6 @@ class PretendedLibrariesTest {
 
   @Test
   void aNameNeedsMemory() {
-    Copy.run(this, "noMemory");
-  }
-
-  void noMemory() {
     Pretending.libraries(Map.of("libOpenCL.so.1", true));
     try (DeviceArray array = array(DeviceType.OPENCL)) {
       int live = Counting.live();

@@ -2,128 +2,157 @@
 
 package io.github.fletching.testing.suite;
 
-import static io.github.fletching.testing.suite.PretendedOpencl.EVENT;
-import static io.github.fletching.testing.suite.PretendedOpencl.OF_EVENT_CONTEXT;
-import static io.github.fletching.testing.suite.PretendedOpencl.OF_EVENT_QUEUE;
-import static io.github.fletching.testing.suite.PretendedOpencl.OF_EVENT_STATE;
-import static io.github.fletching.testing.suite.PretendedOpencl.OF_QUEUE_CONTEXT;
-import static io.github.fletching.testing.suite.PretendedOpencl.PRODUCER;
-import static io.github.fletching.testing.suite.PretendedOpencl.QUEUE;
-import static io.github.fletching.testing.suite.PretendedOpencl.ofEvent;
-import static io.github.fletching.testing.suite.PretendedOpencl.ofQueue;
-import static io.github.fletching.testing.suite.PretendedOpencl.text;
 import static io.github.fletching.testing.suite.Releases.assertError;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
-import io.github.fletching.PendingReleases;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
 import io.github.fletching.testing.Pretending;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Every call of OpenCL that an operation makes, on a driver that is written in Java. */
+/**
+ * OpenCL calls of each operation, on a fake driver with one event. The stand-ins do not include
+ * OpenCL, and a driver that flushes by itself hides a missing flush.
+ */
+@OnCopy
 @Timeout(120)
 class PretendedOpenclTest {
   private static final int EIO = 5;
   private static final int EINVAL = 22;
-  private static final String HINT =
-      "; hint: check that stream and event are alive, and that sync_event is the address of the"
-          + " event's handle, not the handle";
+  private static final long EVENT = 0x1_0000_0020L;
+  private static final long QUEUE = 0x1_0000_0030L;
+  private static final long PRODUCER = 0x1_0000_0040L; // the queue of the event
+  private static final long CONTEXT = 0x1_0000_0050L;
+  private static final int STATE = 0x11d3;
+  private static final int QUEUE_OF_EVENT = 0x11d0;
+  private static final int CONTEXT_OF_QUEUE = 0x1090;
+  private static final String READ_STATE = "clGetEventInfo 100000020 11d3 4";
+  private static final String READ_QUEUE = "clGetEventInfo 100000020 11d0 8";
+  private static final List<String> READ_CONTEXTS =
+      List.of("clGetEventInfo 100000020 11d4 8", "clGetCommandQueueInfo 100000030 1090 8");
+  private static final String FLUSH_PRODUCER = "clFlush 100000040";
+  private static final String MARKER = "clEnqueueMarkerWithWaitList 100000030 0 0";
+  private static final String FLUSH = "clFlush 100000030";
+  private static final String RELEASE = "clReleaseEvent 100000020";
+  private static final String NO_RESOURCES = " failed with CL_OUT_OF_RESOURCES (-5)";
+  private static final DeviceStream STREAM = DeviceStream.of(DeviceType.OPENCL, QUEUE);
 
-  @Test
-  void aQueryReadsTheState() {
-    Copy.run(this, "query");
+  private final List<String> calls = new CopyOnWriteArrayList<>();
+  private final Map<Integer, Long> properties = // a query of another writes no value
+      new ConcurrentHashMap<>(
+          Map.of(STATE, 0L, QUEUE_OF_EVENT, PRODUCER, 0x11d4, CONTEXT, CONTEXT_OF_QUEUE, CONTEXT));
+  private final Map<String, Integer> results = new ConcurrentHashMap<>();
+  private final Memory handle = new Memory(8);
+
+  private long call(String function, long... arguments) {
+    StringBuilder text = new StringBuilder(function);
+    for (long argument : arguments) {
+      text.append(" ").append(Long.toHexString(argument));
+    }
+    calls.add(text.toString());
+    return results.getOrDefault(function, 0);
   }
 
-  void query() {
-    PretendedOpencl driver = new PretendedOpencl();
-    try (DeviceArray array = driver.array()) {
-      List<Boolean> answers = new ArrayList<>();
-      for (long state : new long[] {0, 1, 2, 3, 77}) {
-        driver.properties.put(OF_EVENT_STATE, state);
-        answers.add(array.isReady());
-        List<String> expected = new ArrayList<>(List.of(ofEvent(OF_EVENT_STATE, 4)));
-        if (state == 3) { // queued: nothing runs it before a flush
-          expected.addAll(List.of(ofEvent(OF_EVENT_QUEUE, 8), text("clFlush", PRODUCER)));
-        }
-        assertEquals(expected, driver.take());
+  private void pretend() {
+    handle.setLong(0, EVENT);
+    Pretending.libraries(Map.of("libOpenCL.so.1", true));
+    for (String name : List.of("clGetEventInfo", "clGetCommandQueueInfo")) {
+      Pretending.replace(
+          name,
+          (of, what, size, out, sizeOut) -> {
+            Long value = properties.get((int) what);
+            if (value != null && size == 4) {
+              new Pointer(out).setInt(0, value.intValue());
+            } else if (value != null) {
+              new Pointer(out).setLong(0, value);
+            }
+            return call(name, of, what, size);
+          });
+    }
+    for (String name : List.of("clFlush", "clFinish", "clReleaseEvent")) {
+      Pretending.replace(name, (of, b, c, d, e) -> call(name, of));
+    }
+    Pretending.replace(
+        "clWaitForEvents", (count, list, c, d, e) -> call("clWaitForEvents", count, list));
+    Pretending.replace(
+        "clEnqueueBarrierWithWaitList",
+        (queue, count, list, out, e) ->
+            call("clEnqueueBarrierWithWaitList", queue, count, list, out));
+    Pretending.replace(
+        "clEnqueueMarkerWithWaitList",
+        (queue, count, list, out, e) -> {
+          long code = call("clEnqueueMarkerWithWaitList", queue, count, list);
+          new Pointer(out).setLong(0, code == 0 ? EVENT : 0);
+          return code;
+        });
+  }
+
+  /** Expects the calls since the last time. */
+  private void assertCalls(String... expected) {
+    assertEquals(List.of(expected), calls);
+    calls.clear();
+  }
+
+  private DeviceArray array() {
+    return Releases.awaited(DeviceType.OPENCL, handle);
+  }
+
+  @Test
+  void isReadyReadsState() {
+    pretend();
+    try (DeviceArray array = array()) {
+      for (long state : new long[] {0, 1, 2, 77}) {
+        properties.put(STATE, state);
+        assertEquals(state == 0, array.isReady());
+        assertCalls(READ_STATE);
       }
-      assertEquals(List.of(true, false, false, false, false), answers);
-      driver.properties.put(OF_EVENT_STATE, -5L);
-      assertError(
-          EIO,
-          "OpenCL: the command of the event failed with CL_OUT_OF_RESOURCES (-5)",
-          array::isReady);
-      driver.properties.put(OF_EVENT_STATE, -9999L);
+      properties.put(STATE, 3L); // queued: it may need a flush
+      for (int i = 0; i < 2; i++) {
+        assertFalse(array.isReady());
+        assertCalls(READ_STATE, READ_QUEUE, FLUSH_PRODUCER);
+        properties.remove(STATE); // a driver that does not write the state
+      }
+      properties.put(STATE, -5L);
+      assertError(EIO, "OpenCL: the command of the event" + NO_RESOURCES, array::isReady);
+      properties.put(STATE, -9999L);
       assertError(EIO, "OpenCL: the command of the event failed with -9999", array::isReady);
-      driver.properties.remove(OF_EVENT_STATE); // no answer
-      assertFalse(array.isReady());
-      driver.results.put("clGetEventInfo", -58);
+      results.put("clGetEventInfo", -58);
       assertError(
           EINVAL,
-          "OpenCL: clGetEventInfo failed with CL_INVALID_EVENT (-58)" + HINT,
+          "OpenCL: clGetEventInfo failed with CL_INVALID_EVENT (-58); hint: check that stream and"
+              + " event are alive, and that sync_event is the address of the event's handle, not"
+              + " the handle",
           array::isReady);
     }
   }
 
-  /** The first page is never mapped, and only there is an address that is not one of a handle. */
   @Test
-  void theSecondPageMayHaveAnEvent() {
-    Copy.run(this, "secondPage");
-  }
-
-  void secondPage() {
-    PretendedOpencl driver = new PretendedOpencl();
-    Pretending.word(4096, EVENT);
-    Pretending.word(-8, EVENT); // the highest address
-    for (long address : new long[] {4096, -8}) {
-      try (DeviceArray array = new Releases().array(DeviceType.OPENCL, 0, address)) {
-        assertTrue(array.isReady());
-        assertEquals(List.of(ofEvent(OF_EVENT_STATE, 4)), driver.take());
-      }
-    }
-    String text =
-        "sync_event of opencl: not the address of a handle: expected an aligned address; hint: pass"
-            + " the handle's address, not the handle";
-    for (long address : new long[] {8, 4095, 4097, -1}) {
-      try (DeviceArray array = new Releases().array(DeviceType.OPENCL, 0, address)) {
-        assertError(EINVAL, text, array::isReady);
-      }
-    }
-  }
-
-  @Test
-  void aWaitOfTheHostWaitsForTheEvent() {
-    Copy.run(this, "waitOfTheHost");
-  }
-
-  void waitOfTheHost() {
-    PretendedOpencl driver = new PretendedOpencl();
-    String wait = text("clWaitForEvents", 1, Pointer.nativeValue(driver.handle));
-    try (DeviceArray array = driver.array()) {
+  void synchronizeWaitsForEvent() {
+    pretend();
+    String wait = "clWaitForEvents 1 " + Long.toHexString(Pointer.nativeValue(handle));
+    try (DeviceArray array = array()) {
       array.synchronize();
-      assertEquals(List.of(wait), driver.take());
-      driver.results.put("clWaitForEvents", -5);
-      assertError(
-          EIO, "OpenCL: clWaitForEvents failed with CL_OUT_OF_RESOURCES (-5)", array::synchronize);
-      assertEquals(List.of(wait), driver.take());
-      // The command itself has failed, and the state of the event says how.
-      driver.results.put("clWaitForEvents", -14);
-      driver.properties.put(OF_EVENT_STATE, -4L);
-      assertError(
-          EIO,
-          "OpenCL: the command of the event failed with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)",
-          array::synchronize);
-      assertEquals(List.of(wait, ofEvent(OF_EVENT_STATE, 4)), driver.take());
-      driver.properties.put(OF_EVENT_STATE, 0L);
+      assertCalls(wait);
+      results.put("clWaitForEvents", -5);
+      assertError(EIO, "OpenCL: clWaitForEvents" + NO_RESOURCES, array::synchronize);
+      assertCalls(wait);
+      results.put("clWaitForEvents", -14); // a command has failed: its state is the reason
+      properties.put(STATE, -5L);
+      assertError(EIO, "OpenCL: the command of the event" + NO_RESOURCES, array::synchronize);
+      assertCalls(wait, READ_STATE);
+      properties.put(STATE, 0L);
       assertError(
           EIO,
           "OpenCL: clWaitForEvents failed with CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)",
@@ -132,177 +161,139 @@ class PretendedOpenclTest {
   }
 
   @Test
-  void aWaitOfAQueueFlushesTheProducer() {
-    Copy.run(this, "waitOfAQueue");
-  }
-
-  void waitOfAQueue() {
-    PretendedOpencl driver = new PretendedOpencl();
-    long event = Pointer.nativeValue(driver.handle);
-    String barrier = text("clEnqueueBarrierWithWaitList", QUEUE, 1, event, 0);
-    List<String> asked =
-        List.of(ofEvent(OF_EVENT_CONTEXT, 8), ofQueue(), ofEvent(OF_EVENT_QUEUE, 8));
-    try (DeviceArray array = driver.array()) {
-      array.waitOn(PretendedOpencl.stream());
-      List<String> expected = new ArrayList<>(asked);
-      expected.add(text("clFlush", PRODUCER));
-      expected.add(barrier);
-      assertEquals(expected, driver.take());
-
-      driver.properties.put(OF_EVENT_QUEUE, 0L); // of a user event
-      array.waitOn(PretendedOpencl.stream());
-      expected = new ArrayList<>(asked);
-      expected.add(barrier);
-      assertEquals(expected, driver.take());
-
-      driver.properties.put(OF_EVENT_QUEUE, PRODUCER);
+  void waitOnFlushesQueueOfProducer() {
+    pretend();
+    String barrier =
+        "clEnqueueBarrierWithWaitList 100000030 1 "
+            + Long.toHexString(Pointer.nativeValue(handle))
+            + " 0";
+    String ofEvent = READ_CONTEXTS.get(0);
+    String ofQueue = READ_CONTEXTS.get(1);
+    try (DeviceArray array = array()) {
+      array.waitOn(STREAM);
+      assertCalls(ofEvent, ofQueue, READ_QUEUE, FLUSH_PRODUCER, barrier);
       for (String name :
           List.of(
               "clGetEventInfo",
               "clGetCommandQueueInfo",
               "clFlush",
               "clEnqueueBarrierWithWaitList")) {
-        driver.results.put(name, -5);
-        assertError(
-            EIO,
-            "OpenCL: " + name + " failed with CL_OUT_OF_RESOURCES (-5)",
-            () -> array.waitOn(PretendedOpencl.stream()));
-        driver.results.clear();
+        results.put(name, -5);
+        assertError(EIO, "OpenCL: " + name + NO_RESOURCES, () -> array.waitOn(STREAM));
+        results.clear();
       }
-      driver.take();
-
-      driver.properties.put(OF_QUEUE_CONTEXT, 0x50L);
+      calls.clear();
+      properties.put(QUEUE_OF_EVENT, 0L); // of a user event
+      array.waitOn(STREAM);
+      assertCalls(ofEvent, ofQueue, READ_QUEUE, barrier);
+      properties.put(CONTEXT_OF_QUEUE, 0x50L);
       assertError(
           EINVAL,
           "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
               + " event's context, or call synchronize",
-          () -> array.waitOn(PretendedOpencl.stream()));
-      assertEquals(asked.subList(0, 2), driver.take());
-      assertError(
-          EINVAL,
-          "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
-          () -> array.waitOn(DeviceStream.of(DeviceType.OPENCL, 0)));
-      assertEquals(List.of(), driver.take());
+          () -> array.waitOn(STREAM));
+      assertCalls(ofEvent, ofQueue);
+      assertNullIsRefused(array::waitOn);
     }
   }
 
-  @Test
-  void anExportEnqueuesAMarker() {
-    Copy.run(this, "export");
-  }
-
-  void export() {
-    PretendedOpencl driver = new PretendedOpencl();
-    String marker = text("clEnqueueMarkerWithWaitList", QUEUE, 0, 0);
-    String flush = text("clFlush", QUEUE);
-    String release = text("clReleaseEvent", EVENT);
-    DeviceArray array = new Releases().array(DeviceType.OPENCL);
-    int allocations = Counting.live();
-    array.exportWithEvent(PretendedOpencl.stream());
-    assertEquals(EVENT, new Pointer(array.syncEvent()).getLong(0));
-    assertEquals(List.of(marker, flush), driver.take());
-    array.close();
-    assertEquals(List.of(release), driver.take());
-
-    DeviceArray other = new Releases().array(DeviceType.OPENCL);
-    driver.results.put("clFlush", -5);
-    assertError(
-        EIO,
-        "OpenCL: clFlush failed with CL_OUT_OF_RESOURCES (-5)",
-        () -> other.exportWithEvent(PretendedOpencl.stream()));
-    assertEquals(List.of(marker, flush, release), driver.take());
-    driver.results.put("clEnqueueMarkerWithWaitList", -6);
-    assertError(
-        EIO,
-        "OpenCL: clEnqueueMarkerWithWaitList failed with CL_OUT_OF_HOST_MEMORY (-6)",
-        () -> other.exportWithEvent(PretendedOpencl.stream()));
-    assertEquals(List.of(marker), driver.take()); // there is no event
+  private void assertNullIsRefused(Consumer<DeviceStream> operation) {
     assertError(
         EINVAL,
         "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
-        () -> other.exportWithEvent(DeviceStream.of(DeviceType.OPENCL, 0)));
-    assertEquals(List.of(), driver.take());
+        () -> operation.accept(DeviceStream.of(DeviceType.OPENCL, 0)));
+    assertCalls();
+  }
+
+  @Test
+  void exportWithEventEnqueuesMarker() {
+    pretend();
+    DeviceArray array = new Releases().array(DeviceType.OPENCL);
+    int allocations = Counting.live();
+    array.exportWithEvent(STREAM);
+    assertEquals(EVENT, new Pointer(array.syncEvent()).getLong(0));
+    assertCalls(MARKER, FLUSH);
+    array.close();
+    assertCalls(RELEASE);
+
+    DeviceArray other = new Releases().array(DeviceType.OPENCL);
+    results.put("clFlush", -5);
+    assertError(EIO, "OpenCL: clFlush" + NO_RESOURCES, () -> other.exportWithEvent(STREAM));
+    assertCalls(MARKER, FLUSH, RELEASE);
+    String function = "clEnqueueMarkerWithWaitList";
+    results.put(function, -5);
+    assertError(EIO, "OpenCL: " + function + NO_RESOURCES, () -> other.exportWithEvent(STREAM));
+    assertCalls(MARKER); // which made no event
+    assertNullIsRefused(other::exportWithEvent);
     assertEquals(0, other.syncEvent());
     other.close();
     assertEquals(allocations, Counting.live());
   }
 
-  @Test
-  void anArrayIsReleasedWhenItsEventHasPassed() {
-    Copy.run(this, "releaseAfter");
+  /** Waits until the state has been read so often, and forgets the calls before. */
+  private void awaitQueries(int count) {
+    calls.clear();
+    while (calls.stream().filter(READ_STATE::equals).count() < count) {
+      Releases.pause();
+    }
   }
 
-  void releaseAfter() {
-    PretendedOpencl driver = new PretendedOpencl();
-    // Done, and a command that has failed: nothing of it can still run.
+  private static void assertPending(String expected) {
+    assertEquals(expected, DeviceArray.pendingReleases().toString());
+  }
+
+  /** A failed command is final too, but other commands of the queue may still run. */
+  @Test
+  void releaseAfterQueriesUntilEventHasPassed() {
+    pretend();
     for (long last : new long[] {0, -5, -9999}) {
-      driver.properties.put(OF_EVENT_STATE, 3L);
+      properties.put(STATE, 3L);
       Releases releases = new Releases();
-      releases.array(DeviceType.OPENCL).releaseAfter(PretendedOpencl.stream());
-      assertEquals(text("clEnqueueMarkerWithWaitList", QUEUE, 0, 0), driver.take().get(0));
+      releases.array(DeviceType.OPENCL).releaseAfter(STREAM);
       for (long state = 2; state > 0; state--) {
-        awaitQueries(driver, 3);
+        awaitQueries(3);
         releases.assertCount(0);
-        driver.properties.put(OF_EVENT_STATE, state);
+        properties.put(STATE, state);
       }
-      assertEquals(1, DeviceArray.pendingReleases().pending());
-      driver.properties.put(OF_EVENT_STATE, last);
+      assertPending("pending 1, refused 0: ");
+      properties.put(STATE, last);
       releases.waitFor(1);
-      List<String> calls = driver.take();
-      assertTrue(calls.contains(text("clReleaseEvent", EVENT)));
-      // Other commands of the queue may still run.
-      int finished = calls.indexOf(text("clFinish", PRODUCER));
-      assertEquals(
-          last != 0, finished >= 0 && finished < calls.indexOf(text("clReleaseEvent", EVENT)));
-      assertEquals("pending 0, refused 0: ", DeviceArray.pendingReleases().toString());
+      int finished = calls.indexOf("clFinish 100000040");
+      assertEquals(last != 0, finished >= 0);
+      assertTrue(finished < calls.indexOf(RELEASE), calls.toString());
+      assertPending("pending 0, refused 0: ");
     }
   }
 
   /** The first operation, which has no memory for an event, loads the library to wait. */
   @Test
-  void releaseAfterWithoutMemoryWaitsForTheQueue() {
-    Copy.run(this, "finish");
-  }
-
-  void finish() {
-    PretendedOpencl driver = new PretendedOpencl();
+  void releaseAfterWithoutMemoryWaitsForQueue() {
+    pretend();
     Releases releases = new Releases();
     DeviceArray array = releases.array(DeviceType.OPENCL);
     Counting.failAt(1);
-    array.releaseAfter(PretendedOpencl.stream());
+    array.releaseAfter(STREAM);
     releases.assertCount(1);
     assertEquals(0, Counting.failAt(0));
-    assertEquals(List.of(text("clFinish", QUEUE)), driver.take());
-  }
-
-  private static void awaitQueries(PretendedOpencl driver, int count) {
-    driver.take();
-    while (driver.queries() < count) {
-      Releases.pause();
-    }
+    assertCalls("clFinish 100000030");
   }
 
   @Test
-  void anArrayStaysWhileTheDriverRefuses() {
-    Copy.run(this, "refuse");
-  }
-
-  void refuse() {
-    PretendedOpencl driver = new PretendedOpencl();
-    driver.results.put("clGetEventInfo", -6);
+  void releaseAfterKeepsArrayWhileQueriesFail() {
+    pretend();
+    results.put("clGetEventInfo", -5);
     Releases releases = new Releases();
-    releases.array(DeviceType.OPENCL).releaseAfter(PretendedOpencl.stream());
-    awaitQueries(driver, 6);
+    releases.array(DeviceType.OPENCL).releaseAfter(STREAM);
+    awaitQueries(6);
     releases.assertCount(0);
-    String text = "OpenCL: clGetEventInfo failed with CL_OUT_OF_HOST_MEMORY (-6)";
-    PendingReleases counts = DeviceArray.pendingReleases();
-    assertEquals("pending 1, refused 1: " + text, counts.toString());
-    driver.properties.put(OF_EVENT_STATE, 3L);
-    driver.results.clear();
-    awaitQueries(driver, 2);
-    assertEquals("pending 1, refused 0: " + text, DeviceArray.pendingReleases().toString());
-    driver.properties.put(OF_EVENT_STATE, 0L);
+    String text = "OpenCL: clGetEventInfo" + NO_RESOURCES;
+    assertPending("pending 1, refused 1: " + text);
+    properties.put(STATE, 3L);
+    results.clear();
+    awaitQueries(2);
+    assertPending("pending 1, refused 0: " + text);
+    properties.put(STATE, 0L);
     releases.waitFor(1);
-    assertEquals("pending 0, refused 0: " + text, DeviceArray.pendingReleases().toString());
+    assertPending("pending 0, refused 0: " + text);
   }
 }

@@ -2,54 +2,42 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.testing.suite.Releases.assertError;
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
-import io.github.fletching.FletchingException;
 import io.github.fletching.VulkanContext;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
 import io.github.fletching.testing.Pretending;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What libfletching is called with, on one that is written in Java. */
+/** The arguments and the answers of libfletching, on a fake one. Real events are conformance's. */
+@OnCopy
 @Timeout(120)
 class PretendedVulkanTest {
-  private static final int EINVAL = 22;
   private static final int ENOMEM = 12;
   private static final int ESRCH = 3;
   private static final long BUFFER = 0x1_0000_0007L;
-  private static final long TEXT_SIZE = 1024;
+  private static final int TEXT_SIZE = 1024;
 
-  private final List<String> calls = new ArrayList<>();
+  private String call = "";
   private int code;
-  private boolean ready;
+  private int ready;
   private String message = "";
 
-  /** Succeeds, or writes the message. */
-  private long call(String function, long struct, long context, long out, long text) {
+  private long call(String function, long struct, long context, long text) {
     Pointer fields = new Pointer(context);
-    calls.add(
-        String.format(
-            "%s %x: %x %x %x %x %x",
-            function,
-            struct,
-            fields.getLong(0),
-            fields.getLong(8),
-            fields.getLong(16),
-            fields.getInt(24),
-            fields.getLong(32)));
-    if (function.equals("Ready")) {
-      new Pointer(out).setInt(0, ready ? 1 : 0);
+    StringBuilder all = new StringBuilder(function + " " + Long.toHexString(struct) + ":");
+    for (int offset : new int[] {0, 8, 16, 32}) {
+      all.append(" ").append(Long.toHexString(fields.getLong(offset)));
     }
+    call = all + " " + Integer.toHexString(fields.getInt(24));
     new Pointer(text).setString(0, message);
     return code;
   }
@@ -58,113 +46,54 @@ class PretendedVulkanTest {
     Pretending.libraries(Map.of("libfletching.so", true));
     Pretending.replace(
         "FletchingDeviceArraySynchronizeVulkan",
-        (struct, context, text, d, e) -> call("Synchronize", struct, context, 0, text));
+        (struct, context, text, d, e) -> call("synchronize", struct, context, text));
     Pretending.replace(
         "FletchingDeviceArrayReadyVulkan",
-        (struct, context, out, text, e) -> call("Ready", struct, context, out, text));
+        (struct, context, out, text, e) -> {
+          new Pointer(out).setInt(0, ready);
+          return call("ready", struct, context, text);
+        });
     Pretending.replace(
         "FletchingDeviceArrayWaitOnVulkan",
-        (struct, context, buffer, text, e) -> {
-          assertEquals(BUFFER, buffer);
-          return call("WaitOn", struct, context, 0, text);
-        });
-  }
-
-  private List<String> take() {
-    List<String> taken = List.copyOf(calls);
-    calls.clear();
-    return taken;
+        (struct, context, buffer, text, e) ->
+            call("wait " + Long.toHexString(buffer), struct, context, text));
   }
 
   @Test
-  void libfletchingGetsTheContext() {
-    Copy.run(this, "callLibfletching");
-  }
-
-  void callLibfletching() {
+  void operationsPassContextAndReturnErrors() {
     pretend();
-    long[] handles = {0x1_0000_000dL, 0x1_0000_000bL, 0x1_0000_000cL, 0x1_0000_000aL};
     VulkanContext context =
-        VulkanContext.of(handles[0], handles[3]).onQueue(handles[1], handles[2], 0x8000_0001);
+        VulkanContext.of(0x1_0000_000dL, 0x1_0000_000aL)
+            .onQueue(0x1_0000_000bL, 0x1_0000_000cL, 0x8000_0001);
     try (DeviceArray array = new Releases().array(DeviceType.VULKAN, 0, 0x1234)) {
-      String where = Long.toHexString(array.address());
+      Map<String, Runnable> operations =
+          Map.of(
+              "synchronize", () -> array.synchronize(context),
+              "ready", () -> assertEquals(ready != 0, array.isReady(context)),
+              "wait 100000007", () -> array.waitOn(context, BUFFER));
+      String arguments =
+          " " + Long.toHexString(array.address()) + ": 10000000d 10000000b 10000000c 10000000a";
+      operations.get("synchronize").run(); // loads the library
       int live = Counting.live();
-      String all = ": 10000000d 10000000b 10000000c 80000001 10000000a";
-      array.synchronize(context);
-      array.waitOn(context, BUFFER);
-      assertFalse(array.isReady(context));
-      ready = true;
-      assertTrue(array.isReady(context));
-      assertEquals(
-          List.of(
-              "Synchronize " + where + all,
-              "WaitOn " + where + all,
-              "Ready " + where + all,
-              "Ready " + where + all),
-          take());
-      array.synchronize(VulkanContext.of(handles[0], 0));
-      assertEquals(List.of("Synchronize " + where + ": 10000000d 0 0 0 0"), take());
-      assertFails(EINVAL, () -> array.waitOn(context, 0), "wait_on: command buffer is NULL");
-      assertEquals(List.of(), take());
+      operations.forEach(
+          (function, operation) -> {
+            code = 0;
+            for (int answer : new int[] {0, 1}) {
+              ready = answer;
+              operation.run();
+              assertEquals(function + arguments + " 80000001", call);
+            }
+            code = ESRCH;
+            for (String text : List.of("device lost", "x".repeat(TEXT_SIZE - 1))) {
+              message = text;
+              assertError(ESRCH, text, operation);
+            }
+            // The context, the answer and the text are one allocation.
+            Counting.refuse(6 * 8 + TEXT_SIZE);
+            assertFails(ENOMEM, operation::run, "Vulkan: no memory");
+            Counting.refuse(-1);
+          });
       assertEquals(live, Counting.live());
     }
-  }
-
-  @Test
-  void theErrorOfLibfletchingHasItsText() {
-    Copy.run(this, "failInLibfletching");
-  }
-
-  void failInLibfletching() {
-    pretend();
-    VulkanContext context = VulkanContext.of(1, 0);
-    try (DeviceArray array = new Releases().array(DeviceType.VULKAN, 0, 0x1234)) {
-      array.synchronize(context);
-      int live = Counting.live();
-      code = ESRCH;
-      List<Runnable> operations =
-          List.of(
-              () -> array.synchronize(context),
-              () -> array.isReady(context),
-              () -> array.waitOn(context, BUFFER));
-      for (String text : List.of("device lost", "x".repeat((int) TEXT_SIZE - 1))) {
-        message = text;
-        for (Runnable operation : operations) {
-          FletchingException error = Releases.errorOf(operation);
-          assertEquals(text, error.getMessage());
-          assertEquals(ESRCH, error.errno());
-        }
-      }
-      // The context, the answer and the text are one allocation.
-      Counting.refuse(6 * 8 + TEXT_SIZE);
-      for (Runnable operation : operations) {
-        assertFails(ENOMEM, operation::run, "Vulkan: no memory");
-      }
-      Counting.refuse(-1);
-      assertEquals(live, Counting.live());
-    }
-  }
-
-  @Test
-  void withoutAnEventNothingIsLoaded() {
-    Copy.run(this, "callNothing");
-  }
-
-  void callNothing() {
-    pretend();
-    VulkanContext context = VulkanContext.of(1, 0);
-    try (DeviceArray array = new Releases().array(DeviceType.VULKAN)) {
-      array.synchronize(context);
-      array.waitOn(context, 0);
-      assertTrue(array.isReady(context));
-      assertEquals(List.of(), Pretending.opened());
-    }
-    try (DeviceArray array = new Releases().array(DeviceType.METAL, 0, 0x1234)) {
-      String text = "VulkanContext: expected an event of Vulkan, got one of metal";
-      assertFails(EINVAL, () -> array.synchronize(context), text);
-      assertFails(EINVAL, () -> array.waitOn(context, BUFFER), text);
-      assertFails(EINVAL, () -> array.isReady(context), text);
-    }
-    assertEquals(List.of(), Pretending.opened());
   }
 }

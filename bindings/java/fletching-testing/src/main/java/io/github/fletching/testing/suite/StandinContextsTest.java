@@ -17,6 +17,7 @@ import io.github.fletching.DeviceStream;
 import io.github.fletching.OnCapture;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -57,14 +58,23 @@ class StandinContextsTest {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
     List<Long> before = gpu.alive();
-    Map<Long, String> parts = Map.of(1L, "not active", -1L, "device_id", 1000L, "cuDeviceGet");
+    Map<Long, String> parts =
+        Map.of(
+            1L,
+            "not active",
+            -1L,
+            "device_id: not a CUDA device ordinal",
+            1L << 31,
+            "expected 0 to 2147483647, got 2147483648; hint: ",
+            (long) Integer.MAX_VALUE,
+            "cuDeviceGet failed with ");
     parts.forEach(
         (device, part) -> {
           long address = Pointer.nativeValue(gated.event);
           try (DeviceArray array = new Releases().array(gpu.type, device, address)) {
             onThread(
                 () -> {
-                  int code = device == 1000 ? EIO : EINVAL;
+                  int code = part.startsWith("cuDeviceGet") ? EIO : EINVAL;
                   assertFails(code, array::synchronize, part);
                   assertFails(code, () -> array.waitOn(gpu.stream(0)), part);
                   assertTrue(array.isReady()); // a query works in any context
@@ -146,6 +156,74 @@ class StandinContextsTest {
     gpu.ok("cuCtxDestroy_v2", context);
     late.close();
     assertTrue(gpu.staleHandles() <= stale + 1, "expected a query of the context at most");
+  }
+
+  /** Two codes mean that the context has destroyed the event; after any other code it leaks. */
+  @Test
+  void closeWithoutContextIdLeavesEventAlone() {
+    Gpu gpu = Gpu.cuda("standin");
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+    long stream = gpu.makeStream();
+    long destroyed = gpu.calls("cuEventDestroy");
+    for (int code : new int[] {709, 201, 304}) {
+      DeviceArray array = new Releases().array(gpu.type);
+      array.exportWithEvent(gpu.stream(stream));
+      long leaked = DeviceArray.pendingReleases().leakedEvents();
+      gpu.setFault("cuCtxGetId:*:" + code);
+      onThread(array::close);
+      gpu.resetFaults();
+      assertEquals(leaked + (code == 304 ? 1 : 0), DeviceArray.pendingReleases().leakedEvents());
+    }
+    assertEquals(destroyed, gpu.calls("cuEventDestroy"));
+    gpu.destroyStream(stream);
+    gpu.ok("cuCtxDestroy_v2", context);
+  }
+
+  /** A callback may leave another context current, or take off the one in which it runs. */
+  @Test
+  void releaseAfterPopsOnlyItsOwnContext() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    AtomicLong pops = new AtomicLong();
+    List<Runnable> changes = List.of(() -> gpu.openDevice(1), () -> gpu.get("cuCtxPopCurrent_v2"));
+    for (Runnable change : changes) {
+      Releases releases =
+          new Releases(
+              () -> {
+                change.run();
+                pops.set(gpu.calls("cuCtxPopCurrent"));
+              });
+      releases.array(gpu.type).releaseAfter(gated.ofProducer());
+      releases.waitFor(1);
+      gpu.settleReleases();
+      assertEquals(pops.get(), gpu.calls("cuCtxPopCurrent"));
+    }
+    gpu.ok("cuDevicePrimaryCtxRelease_v2", 1);
+    gated.end();
+  }
+
+  /** The runtime is asked for the device of a created stream, whose handle may be any address. */
+  @Test
+  void waitOnDefaultStreamDoesNotQueryItsDevice() {
+    onBoth(
+        (gpu, gated) -> {
+          String query = gpu.isCuda ? "cuStreamGetCtx" : "hipGetStreamDeviceId";
+          DeviceArray incoming = awaited(gpu.type, gated.event);
+          long queries = gpu.calls(query);
+          for (long handle = 0; handle < 3; handle++) {
+            incoming.waitOn(gpu.stream(handle));
+          }
+          assertEquals(queries, gpu.calls(query));
+          for (long handle : new long[] {3, 1L << 63}) {
+            assertFails(
+                EINVAL,
+                () -> incoming.waitOn(gpu.stream(handle)),
+                query + " failed with ",
+                "hint: check that ");
+          }
+          assertEquals(queries + 2, gpu.calls(query));
+          incoming.close();
+        });
   }
 
   // --- Captures

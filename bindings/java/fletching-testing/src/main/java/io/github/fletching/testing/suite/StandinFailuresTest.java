@@ -55,12 +55,15 @@ class StandinFailuresTest {
         long current = gpu.current();
         List<Long> alive = gpu.alive();
         long calls = gpu.calls(function);
+        long stale = gpu.staleHandles();
         gpu.setFault(fault);
         FletchingException error = errorOf(operations.get(i));
         boolean hasFailed = gpu.calls(function) >= calls + nth;
         gpu.resetFaults();
         assertEquals(current, gpu.current(), where);
         assertEquals(alive, gpu.alive(), where);
+        assertEquals(stale, gpu.staleHandles(), where + " destroys something twice");
+        assertEquals(0, gpu.call("FletchingStandinRelaxedThreads"), where + " leaves the mode");
         if (error == null) {
           assertTrue(!hasFailed || i >= RELEASING, where + " is lost");
           continue;
@@ -137,6 +140,37 @@ class StandinFailuresTest {
     gated.end();
   }
 
+  /** The query has its answer by then. */
+  @Test
+  void errorOfPopAfterQueryIsIgnored() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    String refusal = DeviceArray.pendingReleases().lastRefusal();
+    gpu.setFault("cuCtxPopCurrent:1:719");
+    Releases.releaseAfter(gated.ofProducer());
+    gpu.settleReleases();
+    gpu.resetFaults();
+    assertEquals(refusal, DeviceArray.pendingReleases().lastRefusal());
+    gated.end();
+  }
+
+  @Test
+  void failedVersionKeepsCaptureValid() {
+    Gpu gpu = Gpu.hip("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    DeviceArray array = new Releases().array(gpu.type);
+    gpu.beginCapture(gated.consumer);
+    gpu.setFault("hipRuntimeGetVersion:1:" + gpu.error);
+    assertFails(
+        EIO,
+        () -> array.exportWithEvent(gated.ofConsumer().onCapture(OnCapture.EXTERNAL)),
+        "HIP runtime API: hipRuntimeGetVersion failed with " + gpu.error);
+    gpu.resetFaults();
+    gpu.destroyGraph(gpu.endCapture(gated.consumer));
+    array.close();
+    gated.end();
+  }
+
   @Test
   void aQueryThatFailsIsTriedAgain() {
     onBoth(
@@ -145,10 +179,7 @@ class StandinFailuresTest {
           gpu.setFault(gpu.query + ":*:900");
           Releases releases = new Releases();
           releases.array(gpu.type).releaseAfter(gated.ofConsumer());
-          long before = gpu.calls(gpu.query);
-          while (gpu.calls(gpu.query) < before + 5) {
-            Releases.pause();
-          }
+          awaitCalls(gpu, gpu.query, 5);
           releases.assertCount(0);
           PendingReleases counts = DeviceArray.pendingReleases();
           assertEquals(1, counts.pending());
@@ -175,6 +206,35 @@ class StandinFailuresTest {
             gpu.resetFaults();
           }
         });
+  }
+
+  /** The call that looks for the event's context reports the loss. */
+  @Test
+  void arrayOfLostContextIsReleased() {
+    Gpu gpu = Gpu.cuda("standin");
+    String function = "cuDevicePrimaryCtxGetState";
+    Gpu.Gated gated = gpu.new Gated();
+    gated.shut();
+    Releases releases = new Releases();
+    releases.array(gpu.type).releaseAfter(gated.ofProducer());
+    gpu.setFault(function + ":*:304"); // says nothing about the context
+    awaitCalls(gpu, function, 3);
+    releases.assertCount(0);
+    gpu.resetFaults();
+    gpu.setFault(function + ":*:700");
+    releases.waitFor(1);
+    gpu.resetFaults();
+    gated.open();
+    gpu.destroyStream(gated.producer);
+    gpu.destroyStream(gated.consumer);
+    gpu.closeDevice(0); // which also destroys the event
+  }
+
+  private static void awaitCalls(Gpu gpu, String function, int count) {
+    long before = gpu.calls(function);
+    while (gpu.calls(function) < before + count) {
+      Releases.pause();
+    }
   }
 
   @Test

@@ -59,6 +59,28 @@ class StandinReleasesTest {
     assertEquals(leaks + 1, leaked());
   }
 
+  /** Its struct is moved in C while the release is pending, so that it has another owner. */
+  @Test
+  void releaseAfterOfArrayMovedOutReleasesNothing() {
+    onBoth(
+        (gpu, gated) -> {
+          gated.shut();
+          Releases releases = new Releases();
+          DeviceArray array = releases.array(gpu.type);
+          Raw struct = Raw.arrayAt(array.address());
+          array.releaseAfter(gated.ofProducer());
+          Raw there = struct.move(Raw.array());
+          gated.open();
+          while (DeviceArray.pendingReleases().pending() > 0) {
+            Releases.pause();
+          }
+          gpu.settleReleases();
+          releases.assertCount(0);
+          there.release();
+          releases.assertCount(1);
+        });
+  }
+
   // --- Captures
 
   /** The reaper has no context, another device, and a per-thread stream that is another one. */

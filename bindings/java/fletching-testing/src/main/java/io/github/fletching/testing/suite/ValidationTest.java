@@ -230,11 +230,8 @@ class ValidationTest {
   }
 
   @Test
+  @OnCopy
   void missingLibraryIsAnErrorWithAHint() {
-    Copy.run(this, "loadNothing");
-  }
-
-  void loadNothing() {
     Pretending.libraries(Map.of());
     assertFails(
         ENOENT,
@@ -243,11 +240,8 @@ class ValidationTest {
   }
 
   @Test
+  @OnCopy
   void libraryOfAnotherLayoutIsAnError() {
-    Copy.run(this, "loadAnotherLayout");
-  }
-
-  void loadAnotherLayout() {
     Pretending.libraries(Map.of("libfletching.so", true));
     Pretending.replace(
         "FletchingCheckLayout",
@@ -260,11 +254,8 @@ class ValidationTest {
   }
 
   @Test
+  @OnCopy
   void libraryWithoutTheLayerIsAnError() {
-    Copy.run(this, "loadOldLibrary");
-  }
-
-  void loadOldLibrary() {
     Pretending.libraries(Map.of("libfletching.so", true));
     Pretending.remove("FletchingCheckLayout");
     assertFails(ENOSYS, Validation::reportLive, "libfletching.so has no FletchingCheckLayout");

@@ -177,7 +177,7 @@ class WaitersTest {
       assertFails(EINVAL, () -> array.waitOn(context, QUEUE), text);
       assertFails(EINVAL, () -> array.isReady(context), text);
       nothing.synchronize(context);
-      nothing.waitOn(context, QUEUE);
+      nothing.waitOn(context, 0);
       assertTrue(nothing.isReady(context));
       assertFails(EINVAL, () -> other.waitOn(context, 0), "wait_on: command buffer is NULL");
     }
