@@ -80,28 +80,6 @@ class AccessorsTest {
     }
   }
 
-  /** Foreign code has moved the array out: there is nothing to take or to attach to. */
-  @Test
-  void anArrayThatWasMovedOutHasNoChildren() {
-    Array array =
-        new ArrayBuilder(0).child(new ArrayBuilder(0)).dictionary(new ArrayBuilder(0)).build(null);
-    Slot there = Slot.take(Kind.ARRAY);
-    Kind.ARRAY.move(array.address(), there.address);
-    List<Consumer<Array>> uses =
-        List.of(
-            each -> each.takeChild(0),
-            Array::takeDictionary,
-            each -> each.attach("object"),
-            Array::share);
-    for (Consumer<Array> use : uses) {
-      assertThrows(IllegalStateException.class, () -> use.accept(array));
-    }
-    assertEquals("Array[released]", array.toString());
-    array.close();
-    Kind.ARRAY.releaseOnce(there.address);
-    there.free();
-  }
-
   /** A consumer that has kept the function calls it again. */
   @Test
   void aSecondReleaseByCDoesNothing() {

@@ -71,7 +71,7 @@ class ChecksTest {
   }
 
   @Test
-  void ruleFormatKnown() {
+  void checkOfFormatNamesItsProblem() {
     String unknown = "unknown: expected a format string of the C data interface";
     String[][] cases = {
       {"+", unknown},
@@ -85,6 +85,8 @@ class ChecksTest {
       {"d:0,10", "precision out of range for the width: expected 1 to 38"},
       {"d:10,4,32", "precision out of range for the width: expected 1 to 9"},
       {"d:9,4,33", "unknown width: expected 32, 64, 128 or 256"},
+      {"tsn", "no colon: expected one after the unit, even without a time zone"},
+      {"tss:'UTC'", "time zone in quotes: expected it without"},
       {"tsx:", "unknown unit: expected s, m, u or n"},
       {"+us:0,", "malformed type ids: expected numbers from 0 to 127 separated by commas"},
       {"+us:128", "malformed type ids: expected numbers from 0 to 127 separated by commas"},
@@ -102,31 +104,11 @@ class ChecksTest {
   }
 
   @Test
-  void ruleFormatTimestampColon() {
-    assertRefused(
-        "top level: format: no colon: expected one after the unit, even without a time zone, got"
-            + " \"tsn\" (rule format.known)",
-        type("tsn"));
-  }
-
-  @Test
-  void ruleFormatTimezoneUnquoted() {
-    assertRefused(
-        "top level: format: time zone in quotes: expected it without, got \"tss:'UTC'\" (rule"
-            + " format.known)",
-        type("tss:'UTC'"));
-  }
-
-  @Test
-  void ruleFormatMapChild() {
+  void checkOfSchemaNamesItsProblem() {
     assertRefused(
         "field \"e\": child of a map: expected a struct of two children, got +s with 1 (rule"
             + " format.map-child)",
         type("+m", type("+s", type("i")).name("e")));
-  }
-
-  @Test
-  void ruleFormatRunEndChildren() {
     for (String ends : new String[] {"S", "c", "u"}) {
       assertRefused(
           "field \"[0]\": format: expected run ends of 16, 32 or 64 bits, got "
@@ -134,50 +116,10 @@ class ChecksTest {
               + " (rule format.run-end-children)",
           type("+r", type(ends), type("i")));
     }
-  }
-
-  @Test
-  void ruleFormatDictionaryIndexType() {
     assertRefused(
         "top level: format: expected an integer for the indices, got b (rule"
             + " format.dictionary-index-type)",
         type("b").dictionary(type("u")));
-  }
-
-  @Test
-  void ruleArrayNBuffersOfType() {
-    String text = "top level: n_buffers is wrong: ";
-    String rule = " (rule array.n-buffers-of-type)";
-    assertRefused(text + "expected 2, got 3" + rule, type("l"), array(3));
-    assertRefused(text + "expected 3, got 2" + rule, type("u"), array(2));
-    assertRefused(text + "expected 0, got 1" + rule, type("n"), array(1));
-    assertRefused(text + "expected at least 3, got 1" + rule, type("vu"), array(1));
-    assertRefused(
-        text + "union layout before Arrow 1.0: expected 1, got 2" + rule,
-        type("+us:0", type("i")),
-        array(2, array(2)));
-    for (long count : new long[] {-1, 1L << 40}) {
-      assertRefused(text + "expected 2, got " + count + rule, array(2), "n_buffers", count);
-    }
-  }
-
-  @Test
-  void ruleArrayViewSizesBuffer() {
-    assertRefused(
-        "top level: n_buffers is wrong: expected at least 3, got 2 (rule array.view-sizes-buffer)",
-        type("vz"),
-        array(2));
-  }
-
-  @Test
-  void ruleArrayNChildrenOfType() {
-    String rule = " (rule array.n-children-of-type)";
-    assertRefused(
-        "top level: n_children is wrong: expected 1, got 2" + rule,
-        type("+s", type("i")),
-        array(1, array(2), array(2)));
-    assertRefused(
-        "top level: n_children is wrong: expected 0, got -5" + rule, array(2), "n_children", -5);
     assertRefused(
         "top level: n_children of the schema is wrong: expected 1, got 0 (rule"
             + " schema.n-children-set)",
@@ -185,7 +127,36 @@ class ChecksTest {
   }
 
   @Test
-  void ruleArrayBuffersLargeEnough() {
+  void checkOfArrayNamesWrongCount() {
+    String buffers = "top level: n_buffers is wrong: expected ";
+    String rule = " (rule array.n-buffers-of-type)";
+    assertRefused(buffers + "2, got 3" + rule, type("l"), array(3));
+    assertRefused(buffers + "3, got 2" + rule, type("u"), array(2));
+    assertRefused(buffers + "0, got 1" + rule, type("n"), array(1));
+    assertRefused(buffers + "at least 3, got 1" + rule, type("vu"), array(1));
+    assertRefused(
+        "top level: n_buffers is wrong: union layout before Arrow 1.0: expected 1, got 2" + rule,
+        type("+us:0", type("i")),
+        array(2, array(2)));
+    for (long count : new long[] {-1, 1L << 40}) {
+      assertRefused(buffers + "2, got " + count + rule, array(2), "n_buffers", count);
+    }
+    assertRefused(
+        buffers + "at least 3, got 2 (rule array.view-sizes-buffer)", type("vz"), array(2));
+    String children = "top level: n_children is wrong: expected ";
+    rule = " (rule array.n-children-of-type)";
+    assertRefused(
+        children + "1, got 2" + rule, type("+s", type("i")), array(1, array(2), array(2)));
+    assertRefused(children + "0, got -5" + rule, array(2), "n_children", -5);
+    assertRefused(
+        "top level: dictionary is NULL: expected one, as in the schema (rule"
+            + " array.dictionary-when-encoded)",
+        type("i").dictionary(type("u")),
+        array(2));
+  }
+
+  @Test
+  void checkOfArrayNamesWrongSize() {
     String rule = " (rule array.buffers-large-enough)";
     String small = "length is too small for the parent: expected at least ";
     assertRefused(
@@ -209,7 +180,7 @@ class ChecksTest {
   }
 
   @Test
-  void ruleArrayBuffersNullOnlyWhen() {
+  void checkOfArrayNamesMissingBuffer() {
     String text = " is NULL: length is 2, null_count is ";
     String rule = " (rule array.buffers-null-only-when)";
     assertRefused(
@@ -224,7 +195,7 @@ class ChecksTest {
   }
 
   @Test
-  void ruleArrayNullCountCorrect() {
+  void checkOfArrayNamesWrongNullCount() {
     String text = "null_count is wrong: expected 0, got 1 (rule array.null-count-correct)";
     SchemaBuilder ints = type("i");
     ArrayBuilder leaf = array(2);
@@ -239,15 +210,6 @@ class ChecksTest {
     assertFits(type("+m", type("+s", ints, ints)), array(2, array(1, leaf, nulls)));
     assertFits(type("+r", ints, ints), array(0, leaf, nulls));
     assertFits(type("+s", ints), array(1, nulls));
-  }
-
-  @Test
-  void ruleArrayDictionaryWhenEncoded() {
-    assertRefused(
-        "top level: dictionary is NULL: expected one, as in the schema (rule"
-            + " array.dictionary-when-encoded)",
-        type("i").dictionary(type("u")),
-        array(2));
   }
 
   @Test

@@ -26,7 +26,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.logging.Handler;
@@ -45,42 +44,6 @@ class LifetimeTest {
 
   private Array table() {
     return Raw.batch(2).build(new Counted(closed, "table"));
-  }
-
-  @Test
-  void twoThreadsThatCloseReleaseOnce() throws Exception {
-    for (int round = 0; round < 200; round++) {
-      Array table = table();
-      CyclicBarrier start = new CyclicBarrier(2);
-      Thread other = new Thread(() -> closeAt(start, table));
-      other.start();
-      closeAt(start, table);
-      other.join();
-      assertClosed(closed, "table");
-    }
-  }
-
-  private static void closeAt(CyclicBarrier start, Owner owner) {
-    try {
-      start.await();
-    } catch (Exception e) {
-      throw new AssertionError(e);
-    }
-    owner.close();
-  }
-
-  /** Several threads release the structs of one block. */
-  @Test
-  void threadsMayReleaseTheChildrenOfAnArray() throws Exception {
-    for (int round = 0; round < 200; round++) {
-      Array table = table();
-      List<Array> parts = new ArrayList<>(List.of(table.takeChild(0), table.takeChild(1), table));
-      CyclicBarrier start = new CyclicBarrier(3);
-      List<Thread> threads = new ArrayList<>();
-      parts.forEach(part -> threads.add(new Thread(() -> closeAt(start, part))));
-      startAndJoin(threads);
-      assertClosed(closed, "table");
-    }
   }
 
   private static void startAndJoin(List<Thread> threads) throws InterruptedException {

@@ -75,43 +75,59 @@ class OwnersTest {
     assertClosed(closed, "table");
   }
 
+  /** It is closed, or foreign code has moved the struct out. */
   @Test
-  void everyMethodOfAClosedOwnerThrows() {
-    Array array = table();
-    ArrayView view = array.view();
-    array.close();
-    Schema schema = new SchemaBuilder("i").build();
-    schema.close();
-    DeviceArray device = deviceTable(0);
-    device.close();
-    List<Executable> uses =
-        List.of(
-            array::address,
-            array::length,
-            array::buffers,
-            array::childCount,
-            view::length,
-            () -> view.child(0),
-            () -> array.moveTo(Raw.array().address()),
-            () -> array.takeChild(0),
-            array::takeDictionary,
-            () -> array.attach(object("attached")),
-            array::share,
-            array::toDevice,
-            schema::format,
-            schema::metadata,
-            () -> schema.takeChild(0),
-            schema::share,
-            device::deviceType,
-            device::syncEvent,
-            device::toHost,
-            () -> device.takeChild(0));
-    for (Executable use : uses) {
-      String text = assertThrows(IllegalStateException.class, use).getMessage();
-      assertTrue(text.endsWith(": closed or moved: expected a live struct"), text);
+  void everyMethodOfAReleasedOwnerThrows() {
+    for (boolean isMovedOut : new boolean[] {false, true}) {
+      Array array = table();
+      ArrayView view = array.view();
+      DeviceArray device = deviceTable(0);
+      Schema schema = new SchemaBuilder("i").build();
+      List<Owner> owners = List.of(array, device, schema);
+      List<Owner> moved = List.of();
+      if (isMovedOut) {
+        moved =
+            List.of(
+                Array.wrap(array.address()),
+                DeviceArray.wrap(device.address()),
+                Schema.wrap(schema.address()));
+      } else {
+        owners.forEach(Owner::close);
+      }
+      List<Executable> uses =
+          List.of(
+              array::address,
+              array::length,
+              array::buffers,
+              array::childCount,
+              view::length,
+              view::childCount,
+              () -> view.child(0),
+              () -> array.moveTo(Raw.array().address()),
+              () -> array.takeChild(0),
+              array::takeDictionary,
+              () -> array.attach(object("attached")),
+              array::share,
+              array::toDevice,
+              schema::format,
+              schema::metadata,
+              () -> schema.takeChild(0),
+              schema::share,
+              device::deviceType,
+              device::deviceId,
+              device::syncEvent,
+              device::toHost,
+              () -> device.takeChild(0));
+      for (Executable use : uses) {
+        String text = assertThrows(IllegalStateException.class, use).getMessage();
+        assertTrue(text.endsWith(": closed or moved: expected a live struct"), text);
+      }
+      assertEquals("Array[released]", array.toString());
+      assertTrue(view.isReleased());
+      owners.forEach(Owner::close);
+      moved.forEach(Owner::close);
+      assertClosed(closed, "table", "table");
     }
-    assertTrue(view.isReleased());
-    assertClosed(closed, "table", "table");
   }
 
   @Test
@@ -128,42 +144,6 @@ class OwnersTest {
           () -> array.moveTo(array.address()));
       assertFalse(array.isReleased());
     }
-  }
-
-  @Test
-  void everyMethodOfAMovedOutOwnerThrows() {
-    try (Array array = table();
-        DeviceArray device = deviceTable(0);
-        Schema schema = new SchemaBuilder("i").build()) {
-      ArrayView view = array.view();
-      List<Owner> moved =
-          List.of(
-              Array.wrap(array.address()),
-              DeviceArray.wrap(device.address()),
-              Schema.wrap(schema.address()));
-      List<Executable> uses =
-          List.of(
-              array::address,
-              array::length,
-              array::childCount,
-              array::view,
-              view::length,
-              view::childCount,
-              () -> view.child(0),
-              () -> array.moveTo(Raw.array().address()),
-              device::deviceType,
-              device::deviceId,
-              device::syncEvent,
-              schema::format,
-              schema::metadata);
-      for (Executable use : uses) {
-        String text = assertThrows(IllegalStateException.class, use).getMessage();
-        assertTrue(text.endsWith(": closed or moved: expected a live struct"), text);
-      }
-      assertTrue(array.isReleased());
-      moved.forEach(Owner::close);
-    }
-    assertClosed(closed, "table", "table");
   }
 
   @Test
@@ -394,19 +374,6 @@ class OwnersTest {
     DeviceArray second = table.takeChild(1);
     assertEquals(before + 3, Handles.count());
     List.of(table, first, second).forEach(DeviceArray::close);
-    assertClosed(closed, "table");
-  }
-
-  @Test
-  void nothingIsAttachedToAStructThatForeignCodeMovedOut() {
-    try (Array array = table()) {
-      Array moved = Array.wrap(array.address());
-      assertEquals(
-          "attach: closed or moved: expected a live struct",
-          assertThrows(IllegalStateException.class, () -> array.attach(object("lost")))
-              .getMessage());
-      moved.close();
-    }
     assertClosed(closed, "table");
   }
 

@@ -178,24 +178,36 @@ class TreesTest {
 
   // --- Limits
 
+  private static ArrayBuilder above(ArrayBuilder array, boolean isChild) {
+    ArrayBuilder above = new ArrayBuilder(0);
+    return isChild ? above.child(array) : above.dictionary(array);
+  }
+
+  private static SchemaBuilder above(SchemaBuilder schema, boolean isChild) {
+    SchemaBuilder above = new SchemaBuilder("+s");
+    return isChild ? above.child(schema) : above.dictionary(schema);
+  }
+
   @Test
-  void dictionariesAreLevelsToo() {
-    ArrayBuilder array = new ArrayBuilder(0);
-    SchemaBuilder schema = new SchemaBuilder("i");
-    for (int level = 1; level < 256; level++) {
-      array = new ArrayBuilder(0).dictionary(array);
-      schema = new SchemaBuilder("i").dictionary(schema);
+  void buildersRefuseMoreThan256Levels() {
+    for (boolean isChild : new boolean[] {true, false}) {
+      ArrayBuilder array = new ArrayBuilder(0);
+      SchemaBuilder schema = new SchemaBuilder("i");
+      for (int level = 1; level < 256; level++) {
+        array = above(array, isChild);
+        schema = above(schema, isChild);
+      }
+      try (Shared<Array> shared = array.build(null).share()) {
+        shared.view().close();
+      }
+      try (Schema built = schema.build()) {
+        built.view().toBuilder().build().close();
+      }
+      ArrayBuilder deep = above(array, isChild);
+      assertInvalid("array builder: " + TOO_DEEP, () -> deep.build(null));
+      String path = (isChild ? "child 0: " : "dictionary: ").repeat(256);
+      assertInvalid("schema builder: " + path + TOO_DEEP, above(schema, isChild)::build);
     }
-    try (Shared<Array> shared = array.build(null).share()) {
-      shared.view().close();
-    }
-    try (Schema built = schema.build()) {
-      built.view().toBuilder().build().close();
-    }
-    ArrayBuilder deep = new ArrayBuilder(0).dictionary(array);
-    assertInvalid("array builder: " + TOO_DEEP, () -> deep.build(null));
-    SchemaBuilder deepSchema = new SchemaBuilder("i").dictionary(schema);
-    assertInvalid("schema builder: " + "dictionary: ".repeat(256) + TOO_DEEP, deepSchema::build);
   }
 
   /** A struct of 257 levels of another producer, which releases the leaf alone. */
@@ -295,16 +307,6 @@ class TreesTest {
       }
       assertClosed(foreign.log, "x");
     }
-  }
-
-  @Test
-  void aNulIsRefusedAtTheBeginningToo() {
-    assertInvalid(
-        "schema builder: format: NUL character: expected text without it",
-        new SchemaBuilder("\0i")::build);
-    assertInvalid(
-        "schema builder: name: NUL character: expected text without it",
-        new SchemaBuilder("i").name("\0a")::build);
   }
 
   // --- What is beside a struct in memory stays as it is
