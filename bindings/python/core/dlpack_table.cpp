@@ -134,7 +134,8 @@ DLPackExchangeAPI table{
     .managed_tensor_allocator = &allocate,
     .managed_tensor_from_py_object_no_sync = &from_py_object,
     .managed_tensor_to_py_object_no_sync = &to_py_object,
-    .dltensor_from_py_object_no_sync = nullptr,  // a borrowed tensor would have no copy of the shape
+    .dltensor_from_py_object_no_sync =
+        nullptr,  // a borrowed tensor would have no copy of the shape
     .current_work_stream = &current_work_stream,
 };
 
