@@ -144,7 +144,7 @@ class _Produced:
 
 
 def _options(level: str, stress: Stress) -> _Options:
-    """Loads the library, so that an error leaves what is validated unchanged."""
+    """Loads the library first: an error leaves the stream or handler unchanged."""
     _load()
     if level not in _LEVELS:
         expected = ", ".join(map(repr, _LEVELS))
