@@ -28,7 +28,6 @@ class Control {
     find(library->handle, "FletchingStandinCalls", calls_);
     find(library->handle, "FletchingStandinSettle", settle_);
     find(library->handle, "FletchingStandinLeaks", leaks_);
-    find(library->handle, "FletchingStandinRelaxedThreads", relaxed_threads_);
     find(library->handle, "FletchingStandinStaleHandles", stale_handles_);
     functions_ = runtime.functions;
   }
@@ -46,10 +45,6 @@ class Control {
     int64_t sum = 0;
     for (const VendorFunction& function : functions_) sum += calls(function.name);
     return sum;
-  }
-  /// Returns when no thread works in the relaxed capture mode, as one that releases arrays does.
-  void settle_releases() const {
-    while (relaxed_threads_() > 0) std::this_thread::yield();
   }
   /// How many calls received a handle of something that was destroyed.
   [[nodiscard]] int64_t stale_handles() const { return stale_handles_(); }
@@ -82,7 +77,6 @@ class Control {
   decltype(&FletchingStandinCalls) calls_ = nullptr;
   decltype(&FletchingStandinSettle) settle_ = nullptr;
   decltype(&FletchingStandinLeaks) leaks_ = nullptr;
-  decltype(&FletchingStandinRelaxedThreads) relaxed_threads_ = nullptr;
   decltype(&FletchingStandinStaleHandles) stale_handles_ = nullptr;
   std::span<const VendorFunction> functions_;
 };
