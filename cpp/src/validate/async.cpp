@@ -398,9 +398,9 @@ std::shared_ptr<Controls> make_controls(const std::shared_ptr<AsyncStream>& stre
   return controls;
 }
 
-std::shared_ptr<AsyncStream> make_stream(Handler* inner, const FletchingValidateOptions* options) {
+std::shared_ptr<AsyncStream> make_stream(Handler* inner, const std::shared_ptr<Log>& log) {
   const auto stream = std::make_shared<AsyncStream>();
-  stream->log = std::make_shared<Log>(options_or_default(options));
+  stream->log = log;
   stream->path = {"handler"};
   stream->live_rule = &kHandlerLives;
   stream->inner = inner;
@@ -426,19 +426,14 @@ int wrap(Handler** handler, const FletchingValidateOptions* options,
   if (handler == nullptr || *handler == nullptr) {
     return failed(message, EINVAL, "handler: expected a handler, got NULL");
   }
-  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
-  try {
-    const auto stream = make_stream(*handler, options);
+  return with_log(options, message, "no memory to validate the handler", [&](const auto& log) {
+    const auto stream = make_stream(*handler, log);
     const auto controls = make_controls(stream);
-    if (stream->log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
     add(controls, stream);
     check_callbacks(*stream);
     stream->inner->producer = &controls->shown;
     *handler = &stream->outer;
-  } catch (...) {
-    return failed(message, ENOMEM, "no memory to validate the handler");
-  }
-  return failed(message, 0, "");
+  });
 }
 
 }  // namespace

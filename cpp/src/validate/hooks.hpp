@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -271,6 +272,22 @@ inline const char* check_options(const FletchingValidateOptions* options) noexce
       chosen.level >= FLETCHING_VALIDATE_PROTOCOL && chosen.level <= FLETCHING_VALIDATE_DATA;
   if (!known) return "options: level is unknown";
   return (chosen.stress & ~kKnownStress) == 0 ? nullptr : "options: stress is unknown";
+}
+
+/// Calls `wrap` with a new log, and returns a C function's code: EINVAL for wrong options, ENOMEM
+/// with the message `no_memory` if `wrap` throws.
+template <class Wrap>
+int with_log(const FletchingValidateOptions* options, FletchingMessage* message,
+             std::string_view no_memory, const Wrap& wrap) noexcept {
+  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
+  try {
+    const auto log = std::make_shared<Log>(options_or_default(options));
+    if (log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
+    wrap(log);
+  } catch (...) {
+    return failed(message, ENOMEM, no_memory);
+  }
+  return failed(message, 0, "");
 }
 
 }  // namespace fletching::validate

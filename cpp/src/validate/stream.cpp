@@ -300,14 +300,12 @@ int wrap(Raw* raw, const FletchingValidateOptions* options, FletchingMessage* me
   if (raw == nullptr || raw->release == nullptr) {
     return failed(message, EINVAL, "stream: expected a live stream");
   }
-  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
-  try {
+  return with_log(options, message, "no memory to validate the stream", [&](const auto& log) {
     const auto stream = std::make_shared<Stream<Raw>>();
-    stream->log = std::make_shared<Log>(options_or_default(options));
+    stream->log = log;
     stream->path = {"stream.private_data"};
     stream->self = raw;
     stream->inner.get() = *raw;
-    if (stream->log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
     Records::get().add(stream);
     check_callbacks(*stream);
     check_device_type(*stream);
@@ -316,10 +314,7 @@ int wrap(Raw* raw, const FletchingValidateOptions* options, FletchingMessage* me
     raw->get_last_error = &get_last_error<Raw>;
     raw->release = &release<Raw>;
     raw->private_data = stream->key();
-  } catch (...) {
-    return failed(message, ENOMEM, "no memory to validate the stream");
-  }
-  return failed(message, 0, "");
+  });
 }
 
 template <class Raw>

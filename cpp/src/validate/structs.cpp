@@ -10,6 +10,8 @@
 namespace fletching::validate {
 namespace {
 
+constexpr Rule kReleasedOnce = Rule::release_once;
+
 void check_device(Log& /*log*/, const ArrowArray& /*array*/) noexcept {}
 void check_device(Log& log, const ArrowDeviceArray& array) noexcept {
   check_members(log, array, {"array"});
@@ -33,18 +35,11 @@ int wrap(const ArrowSchema* type, Raw* raw, const char* name,
   if (raw == nullptr || detail::base(*raw).release == nullptr) {
     return failed(message, EINVAL, "expected a live schema or array");
   }
-  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
-  static constexpr Rule kLive = Rule::release_once;
-  try {
-    const auto log = std::make_shared<Log>(options_or_default(options));
+  return with_log(options, message, "no memory to validate the struct", [&](const auto& log) {
     log->end();  // no later call would run a delayed release
-    if (log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
     check_content(*log, type, *raw);
-    track(&detail::base(*raw), log, kLive, {name});
-  } catch (...) {
-    return failed(message, ENOMEM, "no memory to validate the struct");
-  }
-  return failed(message, 0, "");
+    track(&detail::base(*raw), log, kReleasedOnce, {name});
+  });
 }
 
 }  // namespace

@@ -153,10 +153,9 @@ int wrap(Managed** tensor, const FletchingValidateOptions* options,
   if (inner.ndim < 0 || (inner.ndim > 0 && inner.shape == nullptr)) {
     return failed(message, EINVAL, "tensor: ndim is negative or shape NULL: expected ndim sizes");
   }
-  if (const char* problem = check_options(options)) return failed(message, EINVAL, problem);
-  try {
+  return with_log(options, message, "no memory to validate the tensor", [&](const auto& log) {
     const auto record = std::make_shared<Tensor<Managed>>();
-    record->log = std::make_shared<Log>(options_or_default(options));
+    record->log = log;
     record->path = {"tensor"};
     record->live_rule = &kDeleterCalled;
     record->inner = *tensor;
@@ -164,14 +163,10 @@ int wrap(Managed** tensor, const FletchingValidateOptions* options,
     copy_sizes(inner, *record);
     record->outer.manager_ctx = record->key();
     record->outer.deleter = &delete_tensor<Managed>;
-    if (record->log->has(FLETCHING_STRESS_REPORT_AT_EXIT)) report_at_exit();
     Records::get().add(record);
-    if (record->log->level() >= FLETCHING_VALIDATE_SHAPE) check_members(*record, **tensor);
+    if (log->level() >= FLETCHING_VALIDATE_SHAPE) check_members(*record, **tensor);
     *tensor = &record->outer;
-  } catch (...) {
-    return failed(message, ENOMEM, "no memory to validate the tensor");
-  }
-  return failed(message, 0, "");
+  });
 }
 
 }  // namespace
