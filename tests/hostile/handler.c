@@ -33,6 +33,7 @@ struct Handler {
   int finishing;
   int kept_count;
   struct ArrowAsyncTask kept[kMaxKept];
+  struct Handler* next_unreleased; /* used by the thread that opens handlers */
 };
 
 /* --- Watching the producer --- */
@@ -358,6 +359,24 @@ void FinishHandlers(void) {
   pthread_mutex_unlock(&handler->lock);
 }
 
+/* A producer that has not released its handler may still call it: such a handler stays. */
+static void RetireLastHandler(void) {
+  static struct Handler* unreleased;
+  struct Handler* handler = last_handler;
+  if (handler == NULL) return;
+  pthread_mutex_lock(&handler->lock);
+  const int released = handler->released;
+  pthread_mutex_unlock(&handler->lock);
+  if (!released) {
+    handler->next_unreleased = unreleased;
+    unreleased = handler;
+    return;
+  }
+  pthread_cond_destroy(&handler->changed);
+  pthread_mutex_destroy(&handler->lock);
+  free(handler);
+}
+
 int FletchingHostileOpenHandler(const char* name, int64_t batches,
                                 struct ArrowAsyncDeviceStreamHandler** out,
                                 struct FletchingMessage* message) {
@@ -368,11 +387,7 @@ int FletchingHostileOpenHandler(const char* name, int64_t batches,
   if (out == NULL) return Fail(message, EINVAL, "out is NULL");
   struct Handler* handler = calloc(1, sizeof *handler);
   if (handler == NULL) return Fail(message, ENOMEM, "out of memory");
-  if (last_handler != NULL) {
-    pthread_cond_destroy(&last_handler->changed);
-    pthread_mutex_destroy(&last_handler->lock);
-    free(last_handler);
-  }
+  RetireLastHandler();
   last_handler = handler;
   handler->played = found;
   handler->batches = batches;

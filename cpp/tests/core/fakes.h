@@ -184,8 +184,8 @@ static int32_t get_stream_context(CUstream stream, CUcontext* context) {
   return 0;
 }
 static int32_t exchange_mode(CUstreamCaptureMode* mode) {
-  const int before = fake.mode;
   if (!is_test_thread) return 0;
+  const int before = fake.mode;
   const bool fails = fake.failing_exchange == 1;
   if (fake.failing_exchange > 0) --fake.failing_exchange;
   if (!fails || fake.exchanges_nonetheless) {
