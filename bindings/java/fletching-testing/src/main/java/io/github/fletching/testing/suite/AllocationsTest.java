@@ -38,7 +38,7 @@ class AllocationsTest {
   void isUsedAgainAndNoMoreThanNeeded() {
     String report = Counting.isChosen() ? Rooms.report() : Child.runMain(Rooms.class, OPTION);
     String expected =
-        "not used again [], owners in a slab 64, forgotten true, reserve 16, bytes [400, 312],"
+        "not used again [], owners in a slab 64, forgotten true, reserve 17, bytes [400, 312],"
             + " at the limit array: no memory";
     assertTrue(report.trim().endsWith(expected), report);
   }

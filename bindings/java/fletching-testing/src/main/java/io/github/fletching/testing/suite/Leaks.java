@@ -163,6 +163,7 @@ public final class Leaks {
   private static String releaseWithoutMemory(Gpu gpu) {
     Gpu.Gated gated = gpu.new Gated();
     long events = gpu.events();
+    long leaked = DeviceArray.pendingReleases().leakedEvents();
     Releases releases = new Releases();
     DeviceArray array = releases.array(gpu.type);
     array.exportWithEvent(gated.ofProducer());
@@ -176,7 +177,7 @@ public final class Leaks {
     long left = gpu.events() - events;
     Counting.refuseAll(false);
     gated.end();
-    return left + " and " + DeviceArray.pendingReleases().leakedEvents();
+    return left + " and " + (DeviceArray.pendingReleases().leakedEvents() - leaked);
   }
 
   private static void events(Gpu gpu) {
