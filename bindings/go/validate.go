@@ -52,8 +52,8 @@ const (
 	ValidateData
 )
 
-// Stress is valid behavior that most libraries do not have. A peer that relies on the usual one shows a
-// fault, and a peer that breaks a rule can crash.
+// Stress is unusual behavior that the rules allow. It shows the faults of a peer that relies on the usual
+// behavior; a peer that breaks a rule can crash.
 type Stress uint32
 
 const (

@@ -1,4 +1,4 @@
-// The macros and guards of a run: those that the preprocessor reached, and those in the files.
+// The macros and guards of a run, as the preprocessor reached them and as the files have them.
 #ifndef FLETCHING_EXTRACT_MACROS_HPP
 #define FLETCHING_EXTRACT_MACROS_HPP
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from fletching_generator.async_stream.table import Case, Cell, Side
 
-# The variables that each action reads beside its arguments, and those that it overwrites unread.
+# Each action: the variables that it reads beside its arguments, then the ones it overwrites unread.
 READS = {
     "add demand": {"demand"},
     "use demand": {"demand"},

@@ -48,7 +48,7 @@ bool has_nulls(const ArrowArray& array) {
 }
 
 /// Whether the result is a copy of a buffer at an odd address. Every value has a byte at least.
-/// Addresses that nothing may read are in the first page.
+/// Addresses in the first page stand for memory that must not be read.
 bool is_aligned_copy(const void* original, const void* result, std::int64_t values) {
   const auto address = reinterpret_cast<std::uintptr_t>(original);
   return address % 2 != 0 && address > kFirstPage && result != nullptr && result != original &&

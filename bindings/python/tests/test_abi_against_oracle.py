@@ -75,7 +75,7 @@ def layout_problems(name: str) -> list[str | None]:
 
 
 def layout_agrees(name: str, checks: Checks) -> bool:
-    """Calls through a wrong layout would crash, so there is no call then."""
+    """Reports another layout: a call through it could crash, so the test then calls no callback."""
     lines = [line for line in layout_problems(name) if line]
     text = "nothing was called, because the layout differs: " + "; ".join(lines)
     return checks.expect(not lines, text)

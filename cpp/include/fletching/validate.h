@@ -117,9 +117,9 @@ FLETCHING_EXPORT int FletchingValidateAsyncHandler(struct ArrowAsyncDeviceStream
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);
 
-/** Takes a schema or an array and writes one that validates the call of release, to the same place.
- * A level above PROTOCOL checks the members first, and compares the array with `schema`, which may
- * be NULL. Of the stress options MOVE and DELAY have no effect.
+/** Puts the layer around a schema or an array, in place: it validates the call of release. A level
+ * above PROTOCOL checks the members first, and compares the array with `schema`, which may be NULL.
+ * Of the stress options MOVE and DELAY have no effect.
  *
  * EINVAL for NULL, a released struct and an unknown size, level or stress; ENOMEM. An error leaves
  * the struct unchanged. */

@@ -316,7 +316,7 @@ TEST_F(GoneContext, ItsLossReleases) {
   DeviceArray array = made.make(CudaApi::kType, 1);
   ASSERT_TRUE(release_after(array, on(stream_)).ok());
   const std::string state = "cuDevicePrimaryCtxGetState";
-  ASSERT_TRUE(control_.set_fault((state + ":*:304").c_str()));  // says nothing of the context
+  ASSERT_TRUE(control_.set_fault((state + ":*:304").c_str()));  // not an error of the context
   const std::int64_t before = control_.calls(state.c_str());
   while (control_.calls(state.c_str()) < before + 3) std::this_thread::yield();
   EXPECT_EQ(made.parents.count(), 0);

@@ -73,7 +73,7 @@ class ThreadRule:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Events in order. The table says what they cause."""
+    """Events in order. Their effects follow from the table."""
 
     name: str  # "three-batches-in-ones"
     doc: str

@@ -30,9 +30,10 @@ _MESSAGE = 1024  # bytes of a FletchingMessage
 
 
 class Stress(enum.Flag):
-    """Valid behavior that most libraries do not have.
+    """Unusual behavior that the rules allow.
 
-    A peer that relies on the usual one shows a fault, and one that breaks a rule can crash.
+    It shows the faults of a peer that relies on the usual behavior; a peer that breaks a rule can
+    crash.
     """
 
     NONE = 0

@@ -80,8 +80,8 @@ impl Level {
     }
 }
 
-/// Valid behavior that most libraries do not have. A peer that relies on the usual one shows a fault,
-/// and one that breaks a rule can crash. Combine by `|`.
+/// Unusual behavior that the rules allow. It shows the faults of a peer that relies on the usual
+/// behavior; a peer that breaks a rule can crash. Combine by `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stress(u32);
 

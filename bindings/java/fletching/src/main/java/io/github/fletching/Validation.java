@@ -42,8 +42,8 @@ public final class Validation {
   }
 
   /**
-   * Valid behavior that most libraries do not have. A peer that relies on the usual one shows a
-   * fault, and one that breaks a rule can crash.
+   * Unusual behavior that the rules allow. It shows the faults of a peer that relies on the usual
+   * behavior; a peer that breaks a rule can crash.
    */
   public enum Stress {
     /** Overwrites released structs, and texts and metadata after their lifetime. */
@@ -146,7 +146,7 @@ public final class Validation {
    * @param report receives each finding, on the thread of the call that broke the rule; two threads
    *     may call it at once. It must not call into the stream. Its exceptions are logged. It is
    *     kept as long as the process, because a late call on a released batch reports as well.
-   * @param stress what the layer does beside it
+   * @param stress unusual behavior of the layer, none by default
    * @throws IllegalStateException for a stream that is closed
    */
   public static void validate(
@@ -168,7 +168,7 @@ public final class Validation {
    * @param handler the address of the handler
    * @param level how much is checked
    * @param report as for {@link #validate}
-   * @param stress what the layer does beside it
+   * @param stress unusual behavior of the layer, none by default
    * @return the address of the new handler, for the producer
    */
   public static long validateHandler(
