@@ -4,7 +4,9 @@
 // but its public functions has a name outside of it. C11, libc and threads only.
 //
 // Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
-// streams; releaser, reaper, release_after; fork; device_report; structs.
+// streams; releaser, reaper, release_after; fork; device_report; structs; then DLPack:
+// tensor_types, tensor_extension, tensor_walk, tensor_layout, tensor_build, tensor_stream;
+// tensor_import, tensor_export.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
 #endif
@@ -15,3 +17,5 @@
 #include "device_report.h"
 #include "fork.h"
 #include "structs.h"
+#include "tensor_exchange.h"
+#include "tensor_import.h"

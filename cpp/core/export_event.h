@@ -211,17 +211,23 @@ static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream 
   return true;
 }
 
+static bool export_event_with_hint(struct ArrowDeviceArray* array, struct FletchingStream stream,
+                                   int on_capture, struct failure* failure) {
+  if (export_event(array, stream, on_capture, failure)) return true;
+  if (failure->code == EBUSY) {
+    add_hint(failure, "export_with_event",
+             "export before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for an "
+             "event that each launch of the graph records");
+  }
+  return false;
+}
+
 int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray* array,
                                         struct FletchingStream stream, int on_capture,
                                         struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
-  (void)export_event(array, stream, on_capture, &failure);
-  if (failure.code == EBUSY) {
-    add_hint(&failure, "export_with_event",
-             "export before the capture begins, or pass FLETCHING_CAPTURE_EXTERNAL_EVENT for an "
-             "event that each launch of the graph records");
-  }
+  (void)export_event_with_hint(array, stream, on_capture, &failure);
   return report(&failure, message);
 }
 

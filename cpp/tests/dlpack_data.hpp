@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "fletching/dlpack.hpp"
+#include "fletching/extension.hpp"
+#include "fletching/metadata.hpp"
 
 namespace fletching::testing {
 

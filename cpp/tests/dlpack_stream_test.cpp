@@ -127,14 +127,14 @@ TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
     return read_dlpack_stream(device, 0x1000).value();
   };
   const Pair pairs[] = {
-      {stream_of(ARROW_DEVICE_CUDA), ARROW_DEVICE_ROCM, "expected one of rocm, got one of cuda"},
+      {stream_of(ARROW_DEVICE_CUDA), ARROW_DEVICE_ROCM, "expected one of rocm, got one of CUDA"},
       {stream_of(ARROW_DEVICE_ROCM_HOST), ARROW_DEVICE_CUDA_MANAGED,
-       "expected one of cuda_managed, got one of rocm_host"},
+       "expected one of cuda_managed, got one of HIP"},
       {stream_of(ARROW_DEVICE_CUDA), ARROW_DEVICE_ONEAPI,
-       "expected one of oneapi, got one of cuda"},
+       "expected one of oneapi, got one of CUDA"},
       {{Ordering::kStream, {0, reinterpret_cast<void*>(0x1000)}},
        ARROW_DEVICE_CUDA,
-       "expected one of cuda, got one of unknown(0)"},
+       "expected one of cuda, got one without a runtime"},
   };
   for (const Pair& pair : pairs) {
     Data data("i", 2, kValues.data());

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "fletching/array_builder.hpp"
-#include "fletching/dlpack_stream.hpp"
+#include "fletching/dlpack.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/sync_event.hpp"
 #include "runtimes/opencl.hpp"

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "array_common.hpp"
+#include "fletching/dlpack.hpp"
 #include "fletching/dlpack_import.hpp"
-#include "fletching/dlpack_stream.hpp"
 
 namespace fletching::python {
 

@@ -2,90 +2,20 @@
 //
 // DLPack's function table, __dlpack_c_exchange_api__, as producer and as consumer.
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <new>
 #include <string>
-#include <vector>
 
 #include "dlpack_common.hpp"
-#include "fletching/detail/dlpack_layout.hpp"
+#include "fletching/tensor.h"
 
 namespace fletching::python {
 namespace {
 
 constinit Name kAttribute("__dlpack_c_exchange_api__");
 constexpr const char* kCapsule = "dlpack_exchange_api";
-constexpr std::align_val_t kAlignment{256};  // of DLTensor.data
 
 // --- Producer ---
-
-/// A tensor with new memory.
-struct Allocated {
-  DLManagedTensorVersioned managed{};
-  std::vector<int64_t> extents;  // shape and strides
-  void* bytes = nullptr;
-
-  Allocated() = default;
-  Allocated(const Allocated&) = delete;
-  Allocated& operator=(const Allocated&) = delete;
-  ~Allocated() { ::operator delete(bytes, kAlignment); }
-  static void destroy(DLManagedTensorVersioned* self) noexcept {
-    delete static_cast<Allocated*>(self->manager_ctx);
-  }
-};
-
-/// Throws without memory.
-Result<DLManagedTensorVersioned*> allocate_like(const DLTensor& prototype) {
-  if (prototype.device.device_type != kDLCPU) {
-    return Error(ENOTSUP, "DLTensor.device: not supported: expected the CPU, got " +
-                              device_name(prototype.device.device_type));
-  }
-  if (prototype.ndim < 0 || (prototype.ndim > 0 && prototype.shape == nullptr)) {
-    return Error(EINVAL, "DLTensor.shape: invalid: expected ndim sizes");
-  }
-  auto made = std::make_unique<Allocated>();
-  const auto dimensions = static_cast<size_t>(prototype.ndim);
-  made->extents.resize(2 * dimensions);
-  uint64_t bits = uint64_t{prototype.dtype.bits} * prototype.dtype.lanes;
-  int64_t step = 1;
-  for (size_t i = dimensions; i-- > 0;) {
-    const int64_t extent = prototype.shape[i];
-    made->extents[i] = extent;
-    made->extents[dimensions + i] = step;
-    if (extent < 0 || __builtin_mul_overflow(bits, static_cast<uint64_t>(extent), &bits)) {
-      return Error(EINVAL, "DLTensor.shape: invalid: expected less than 2^64 bits");
-    }
-    if (extent > 1 && bits != 0) step *= extent;
-  }
-  if (bits != 0) made->bytes = ::operator new((bits + 7) / 8, kAlignment);
-  made->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  made->managed.manager_ctx = made.get();
-  made->managed.deleter = &Allocated::destroy;
-  DLTensor& tensor = made->managed.dl_tensor;
-  tensor = prototype;
-  tensor.data = made->bytes;
-  tensor.byte_offset = 0;
-  tensor.shape = made->extents.data();
-  tensor.strides = made->extents.data() + dimensions;
-  return &made.release()->managed;
-}
-
-/// Without the GIL: set_error takes it where it has to.
-int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
-             void (*set_error)(void*, const char*, const char*)) noexcept {
-  *out = nullptr;
-  auto made = detail::guarded([&] { return allocate_like(*prototype); });
-  if (made.ok()) {
-    *out = *made;
-    return 0;
-  }
-  const bool is_memory = made.error().code() == ENOMEM;
-  set_error(error_ctx, is_memory ? "MemoryError" : "BufferError", made.error().message().c_str());
-  return -1;
-}
 
 /// Runs `body`, and sets the Python exception that leaves it: none may reach C.
 template <class Body>
@@ -131,7 +61,7 @@ int current_work_stream(DLDeviceType /*type*/, int32_t /*id*/, void** out) noexc
 
 DLPackExchangeAPI table{
     .header = {.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, .prev_api = nullptr},
-    .managed_tensor_allocator = &allocate,
+    .managed_tensor_allocator = &FletchingTensorAllocate,
     .managed_tensor_from_py_object_no_sync = &from_py_object,
     .managed_tensor_to_py_object_no_sync = &to_py_object,
     .dltensor_from_py_object_no_sync =
@@ -145,17 +75,14 @@ DLPackExchangeAPI table{
 const DLPackExchangeAPI* table_of(nb::handle type) {
   const nb::object capsule = find_attribute(type, kAttribute);
   if (!capsule.is_valid() || !PyCapsule_IsValid(capsule.ptr(), kCapsule)) return nullptr;
-  auto* header =
-      static_cast<DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule));
-  while (header != nullptr && header->version.major != DLPACK_MAJOR_VERSION) {
-    header = header->prev_api;
-  }
-  auto* found = reinterpret_cast<DLPackExchangeAPI*>(header);
+  const DLPackExchangeAPI* const found = FletchingExchangeFind(
+      static_cast<DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule)));
   const bool usable = found != nullptr && found->managed_tensor_from_py_object_no_sync != nullptr &&
                       found->current_work_stream != nullptr;
   return usable ? found : nullptr;
 }
 
+/// The Python exception that the function has set, or an error without one.
 void check_result(int result, const char* function) {
   if (result == 0) return;
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -165,12 +92,14 @@ void check_result(int result, const char* function) {
 
 /// The stream that the producer works on now, where the device has streams.
 ConsumerStream work_stream(const DLPackExchangeAPI& api, DLDevice device) {
-  const Result<ConsumerStream> unordered = read_dlpack_stream(device.device_type, -1);
-  if (!unordered.ok()) return {};
-  void* handle = nullptr;
-  check_result(api.current_work_stream(device.device_type, device.device_id, &handle),
-               "current_work_stream");
-  return {Ordering::kStream, {device.device_type, handle}};
+  FletchingTensorStream found{};
+  FletchingMessage message;
+  const int code = FletchingExchangeWorkStream(&api, device, &found, &message);
+  if (code != 0) {
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    raise(Error(code, message.text));
+  }
+  return {static_cast<Ordering>(found.ordering), {device.device_type, found.stream.handle}};
 }
 
 }  // namespace

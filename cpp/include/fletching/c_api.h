@@ -20,6 +20,7 @@
 #include "fletching/layout.h"
 #include "fletching/message.h"
 #include "fletching/structs.h"
+#include "fletching/tensor.h"
 #include "fletching/waiter.h"
 
 #endif  // FLETCHING_C_API_H

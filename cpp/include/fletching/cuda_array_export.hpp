@@ -16,14 +16,15 @@
 
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
-#include "fletching/detail/dlpack_walk.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/device_stream.hpp"
-#include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_types.hpp"
+#include "fletching/format.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/release_after.hpp"
 #include "fletching/result.hpp"
 #include "fletching/sync_event.hpp"
+#include "fletching/tensor.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
@@ -60,22 +61,39 @@ constexpr std::string_view unit_text(TimeUnit unit) noexcept {
   return "";
 }
 
-/// The type string of what a tensor of this type holds.
-inline std::string typestr_of(DLDataType type) {
-  cuda_array_interface::Typestr parts{kNativeOrder, 'i', type.bits / 8U, 1, ""};
-  if (type.code == kDLUInt) parts.kind = 'u';
-  if (type.code == kDLFloat) parts.kind = 'f';
-  if (type.code == kDLBool) parts.kind = 'b';
-  if (type.bits == 8) parts.order = cuda_array_interface::kIrrelevant;
+/// The type string of a tensor's values, times among them, which DLPack has not. Errors: ENOTSUP
+/// for a type of DLPack that NumPy has not.
+inline Result<std::string> typestr_of(const FletchingTensorView& view) {
+  cuda_array_interface::Typestr parts{kNativeOrder, 'i', view.dtype.bits / 8U, 1, ""};
+  switch (view.dtype.code) {
+    case kDLInt:
+      break;
+    case kDLUInt:
+      parts.kind = 'u';
+      break;
+    case kDLFloat:
+      parts.kind = 'f';
+      break;
+    case kDLComplex:
+      parts.kind = 'c';
+      break;
+    case kDLBool:
+      parts.kind = 'b';
+      break;
+    default:
+      return Error{ENOTSUP, "typestr: no type of NumPy for DLPack's " +
+                                data_type_code_name(view.dtype.code) +
+                                ": expected a number; hint: pass as_storage"};
+  }
+  const Result<Format> format = parse_format(view.values->format);
+  if (format && (format->id == TypeId::kTimestamp || format->id == TypeId::kDuration)) {
+    const bool is_plain = format->timezone.empty();
+    if (is_plain)
+      parts = {kNativeOrder, format->id == TypeId::kTimestamp ? 'M' : 'm', 8, 1,
+               unit_text(format->unit)};
+  }
+  if (view.dtype.bits == 8) parts.order = cuda_array_interface::kIrrelevant;
   return cuda_array_interface::format_typestr(parts);
-}
-
-/// The type string of the values of a tensor, times among them, which DLPack has not.
-inline std::string typestr_of(const TensorView& view) {
-  if (!is_numpy_time(view.format)) return typestr_of(view.type);
-  const char kind = view.format.id == TypeId::kTimestamp ? 'M' : 'm';
-  return cuda_array_interface::format_typestr(
-      {kNativeOrder, kind, 8, 1, unit_text(view.format.unit)});
 }
 
 /// A description and what its pointers point to, at stable addresses.
@@ -110,22 +128,25 @@ struct CudaArrayState {
   }
 };
 
-/// The walk down to the values.
-inline Result<TensorView> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
-                                      const CudaArrayExportOptions& options) {
-  return TensorWalk(
-             {.as_storage = options.as_storage,
-              .host_readable = is_host_readable(array->device_type) && array->sync_event == nullptr,
-              .numpy_times = true,
-              .mask = options.mask})
-      .run(schema, array->array);
+/// What the core says of the values.
+inline Result<FletchingTensorView> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
+                                               const CudaArrayExportOptions& options) {
+  FletchingTensorView view;
+  const bool is_readable = is_host_readable(array->device_type) && array->sync_event == nullptr;
+  const std::uint32_t asked = FLETCHING_TENSOR_TIMES |
+                              (options.as_storage ? FLETCHING_TENSOR_AS_STORAGE : 0U) |
+                              (options.mask ? FLETCHING_TENSOR_MASK : 0U) |
+                              (is_readable ? FLETCHING_TENSOR_HOST_READABLE : 0U);
+  Status status = in_core(&FletchingTensorDescribe, &schema, &array->array, asked, &view);
+  if (!status) return std::move(status).error();
+  return view;
 }
 
 /// The validity bitmap as a mask, where there is one.
-inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArrayState& out) {
+inline Status describe_mask(const ArrowArray& array, CudaArrayState& out) {
   const void* bitmap = array.n_buffers > 0 ? array.buffers[0] : nullptr;
   if (bitmap == nullptr || array.null_count == 0 || array.length == 0) return {};
-  if (levels > 1) {
+  if (out.shape.size() > 1) {
     return Error{
         ENOTSUP,
         "mask: not supported for lists: expected an array without nulls; hint: fill them before"};
@@ -179,18 +200,26 @@ inline Status order_stream(const DeviceArray& array, std::optional<Stream> given
   return {};
 }
 
-inline Status describe_values(const TensorView& view, ArrowDeviceType device, CudaArrayState& out) {
-  lay_out(view.levels, out.shape, out.strides);
-  const std::int64_t item = view.type.bits / 8;
-  for (std::int64_t& stride : out.strides) stride = next_step(stride, item);
-  out.typestr = typestr_of(view);
-  DLTensor tensor{};
-  Status pointed = point_at(view, device, DataPointer::kFirstElement, tensor);
-  if (!pointed) return pointed;
+/// The memory has addresses, because the device is one of CUDA.
+inline Status describe_values(const FletchingTensorView& view, CudaArrayState& out) {
+  const std::int64_t item = view.dtype.bits / 8;
+  out.shape.assign(view.shape, view.shape + view.ndim);
+  for (std::int32_t i = 0; i < view.ndim; ++i) {
+    out.strides.push_back(next_step(view.strides[i], item));
+  }
+  Result<std::string> typestr = typestr_of(view);
+  if (!typestr) return std::move(typestr).error();
+  out.typestr = *std::move(typestr);
+  const auto address = reinterpret_cast<std::uintptr_t>(view.buffer);
+  if (view.byte_offset + view.bytes > UINTPTR_MAX - address) {
+    return Error{EINVAL,
+                 "ArrowArray: offset or length out of range: expected elements within the address "
+                 "space; hint: fix the producer"};
+  }
   cuda_array_interface::Interface& says = out.array_interface;
   says.shape = out.shape;
   says.typestr = out.typestr;
-  says.pointer = reinterpret_cast<std::uintptr_t>(tensor.data);
+  says.pointer = view.bytes == 0 ? 0 : address + view.byte_offset;
   const bool compact =
       cuda_array_interface::is_contiguous(out.shape, out.strides, static_cast<std::uint64_t>(item));
   if (!compact) says.strides = out.strides;
@@ -210,16 +239,18 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
                                                         DeviceArray& array,
                                                         std::optional<Stream> stream,
                                                         const CudaArrayExportOptions& options) {
-  Status fits = check_exportable(schema, array, {.event_handled = true});
-  if (fits) fits = check_cuda_device(array->device_type);
+  if (schema.release == nullptr || array.is_released()) {
+    return Error{EINVAL, "to_cuda_array: schema or array is released: expected live ones"};
+  }
+  Status fits = check_cuda_device(array->device_type);
   if (!fits) return std::move(fits).error();
-  Result<TensorView> view = cuda_values(schema, array, options);
+  Result<FletchingTensorView> view = cuda_values(schema, array, options);
   if (!view) return std::move(view).error();
   auto state = std::make_unique<CudaArrayState>();
   state->array_interface.read_only = options.read_only;
-  Status status = describe_values(*view, array->device_type, *state);
+  Status status = describe_values(*view, *state);
   if (status && options.mask) {
-    status = describe_mask(array->array, view->levels.size(), *state);
+    status = describe_mask(array->array, *state);
   }
   if (status) status = order_stream(array, stream, *state);
   if (!status) return std::move(status).error();
@@ -258,7 +289,7 @@ class CudaArray {
 
 /// `array`, whose type is `schema`, as a description for __cuda_array_interface__.
 ///
-/// Types as in DLPack (dlpack_types.hpp), and timestamps without a time zone and durations as "M8"
+/// Types as in DLPack (docs/dlpack.md), and timestamps without a time zone and durations as "M8"
 /// and "m8". Device types: CUDA, pinned and managed memory. The pointer points to the first
 /// element, and is 0 when there is none; strides are in bytes, and omitted where the elements are
 /// side by side.

@@ -102,7 +102,13 @@ inline std::string_view time_format(const cuda_array_interface::Typestr& type) n
   return "";
 }
 
-inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
+/// A type string, as DLPack has it and, for a time, as Arrow has it.
+struct CudaType {
+  DLDataType dlpack{};
+  std::string_view time;  ///< the format; empty for a number
+};
+
+inline Result<CudaType> type_of_typestr(std::string_view text) {
   const auto refuse = [&](std::string_view why) {
     return Error{ENOTSUP, "typestr: no Arrow type for " + quote(text) + ": " + std::string(why)};
   };
@@ -114,23 +120,34 @@ inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
       type->order != cuda_array_interface::kIrrelevant) {
     return refuse("expected the byte order of this machine");
   }
-  if (type->kind == 'M' || type->kind == 'm') {
-    const std::string_view format = time_format(*type);
-    if (format.empty() || bytes != 8)
-      return refuse("expected 8 bytes with the unit s, ms, us or ns");
-    return ArrowType{format, "", 8, 1};
-  }
-  DLDataType dlpack{kDLInt, static_cast<std::uint8_t>(bytes * 8), 1};
   if (bytes == 0 || bytes > 16)
     return refuse("expected elements of 1 to 16 bytes, got " + std::to_string(bytes));
-  if (type->kind == 'u') dlpack.code = kDLUInt;
-  if (type->kind == 'f') dlpack.code = kDLFloat;
-  if (type->kind == 'c') dlpack.code = kDLComplex;
-  if (type->kind == 'b') dlpack.code = kDLBool;
-  if (std::string_view("iufcb").find(type->kind) == std::string_view::npos) {
-    return refuse("expected numbers");
+  CudaType found{{kDLInt, static_cast<std::uint8_t>(bytes * 8), 1}, ""};
+  switch (type->kind) {
+    case 'i':
+      break;
+    case 'u':
+      found.dlpack.code = kDLUInt;
+      break;
+    case 'f':
+      found.dlpack.code = kDLFloat;
+      break;
+    case 'c':
+      found.dlpack.code = kDLComplex;
+      break;
+    case 'b':
+      found.dlpack.code = kDLBool;
+      break;
+    case 'M':
+    case 'm':
+      found.time = time_format(*type);
+      if (found.time.empty() || bytes != 8)
+        return refuse("expected 8 bytes with the unit s, ms, us or ns");
+      break;
+    default:
+      return refuse("expected numbers");
   }
-  return arrow_type(dlpack, as_storage);
+  return found;
 }
 
 /// The streams that a description and its mask name, each once.
@@ -215,18 +232,19 @@ struct CudaMemory {
   }
 };
 
-/// The description's shape and strides, the latter in elements.
-inline Result<TensorLayout> layout_of(const cuda_array_interface::Interface& says,
-                                      const ArrowType& type) {
-  TensorLayout layout;
-  layout.type = type;
+/// How the described memory can be imported.
+inline Result<FletchingTensorLayout> layout_of(const cuda_array_interface::Interface& says,
+                                               const CudaPlace& memory,
+                                               const CudaArrayImportOptions& options) {
+  Result<CudaType> type = type_of_typestr(says.typestr);
+  if (!type) return std::move(type).error();
   if (says.shape.size() > kDlpackDimensions) {
     return Error{ENOTSUP, "shape: too many dimensions: expected at most 64, got " +
                               std::to_string(says.shape.size())};
   }
   std::vector<std::int64_t> shape(says.shape.begin(), says.shape.end());
   std::vector<std::int64_t> strides;
-  const std::int64_t element = type.item_bytes * type.repeat;
+  const std::int64_t element = type->dlpack.bits / 8;
   for (std::size_t i = 0; says.strides && i < shape.size(); ++i) {
     const std::int64_t stride = (*says.strides)[i];
     if (shape[i] > 1 && stride % element != 0) {
@@ -238,13 +256,45 @@ inline Result<TensorLayout> layout_of(const cuda_array_interface::Interface& say
     strides.push_back(stride / element);
   }
   DLTensor tensor{};
+  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.address));
+  tensor.device = {static_cast<DLDeviceType>(memory.device_type),
+                   static_cast<std::int32_t>(memory.device_id)};
+  tensor.dtype = type->dlpack;
   tensor.ndim = static_cast<std::int32_t>(shape.size());
   tensor.shape = shape.data();
   tensor.strides = says.strides ? strides.data() : nullptr;
-  Status read = read_dimensions(tensor, layout);
-  if (read) read = count_values(says.strides.has_value(), layout);
-  if (!read) return std::move(read).error();
+  FletchingTensorLayout layout;
+  Status status = in_core(
+      &FletchingTensorArrange, &tensor,
+      core_options({.dimensions = options.dimensions, .as_storage = options.as_storage}), &layout);
+  if (!status) return std::move(status).error();
+  if (!type->time.empty()) layout.format = type->time.data();
   return layout;
+}
+
+/// The array and its schema. `memory` lives until they are released.
+template <class Memory>
+Result<ImportedTensor> wrap_tensor(const FletchingTensorLayout& layout, const CudaPlace& place,
+                                   const CudaArrayImportOptions& options, Memory memory) {
+  auto owner = std::make_unique<Memory>(std::move(memory));
+  const DLDevice device{static_cast<DLDeviceType>(place.device_type),
+                        static_cast<std::int32_t>(place.device_id)};
+  ImportedTensor out;
+  Status status = in_core(
+      &FletchingTensorWrap, &layout, device, core_options({.dimensions = options.dimensions}),
+      owner.get(), +[](void* held) { delete static_cast<Memory*>(held); }, out.schema.out(),
+      out.array.out());
+  if (!status) return std::move(status).error();
+  static_cast<void>(owner.release());
+  return out;
+}
+
+/// Whether the description has elements.
+inline bool has_elements(const cuda_array_interface::Interface& says) noexcept {
+  for (const auto extent : says.shape) {
+    if (extent == 0) return false;
+  }
+  return true;
 }
 
 /// What pack_mask makes of the mask.
@@ -318,24 +368,17 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
     sound = check_runtime("from_cuda_array", *options.consumer_stream, ARROW_DEVICE_CUDA);
     if (!sound) return std::move(sound).error();
   }
-  Result<ArrowType> type = arrow_type_of(says.typestr, options.as_storage);
-  if (!type) return std::move(type).error();
-  Result<TensorLayout> layout = layout_of(says, *type);
-  if (!layout) return std::move(layout).error();
   CudaPlace memory{ARROW_DEVICE_CUDA, 0, 0};
-  if (layout->values > 0) {
+  const bool has_values = has_elements(says);
+  if (has_values) {
     Result<CudaPlace> found = find_cuda_memory(says.pointer);
     if (!found) return std::move(found).error();
     memory = *found;
   }
-  DLTensor tensor{};
-  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.address));
-  tensor.device = {static_cast<DLDeviceType>(memory.device_type),
-                   static_cast<std::int32_t>(memory.device_id)};
-  Result<Arrangement> arrangement = arrange(tensor, *layout, options.dimensions);
-  if (!arrangement) return std::move(arrangement).error();
+  Result<FletchingTensorLayout> layout = layout_of(says, memory, options);
+  if (!layout) return std::move(layout).error();
   ValidityBitmap bitmap;
-  if (says.mask != nullptr && layout->values > 0) {
+  if (says.mask != nullptr && has_values) {
     Result<ValidityBitmap> found = bitmap_of(says, memory, options);
     if (!found) return std::move(found).error();
     bitmap = *std::move(found);
@@ -348,8 +391,7 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
         kept.name_streams(streams, cuda_stream(*options.consumer_stream, memory.device_id));
     if (!named) return std::move(named).error();
   }
-  Result<ImportedTensor> out =
-      build(*layout, *arrangement, tensor.device, options.dimensions, std::move(kept));
+  Result<ImportedTensor> out = wrap_tensor(*layout, memory, options, std::move(kept));
   if (!out) return out;
   out->read_only = says.read_only;
   if (bitmap.bits != nullptr) {

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array as a DLPack tensor, without a copy. The mapping of types is in
-// dlpack_types.hpp.
+// A device array as a DLPack tensor, without a copy.
 #ifndef FLETCHING_DLPACK_EXPORT_HPP
 #define FLETCHING_DLPACK_EXPORT_HPP
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "fletching/detail/checked.hpp"
-#include "fletching/detail/dlpack_walk.hpp"
+#include "fletching/detail/core.hpp"
+#include "fletching/dlpack_stream.hpp"
 #include "fletching/dlpack_tensor.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/tensor.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
@@ -50,112 +47,29 @@ struct DlpackExportOptions {
 
 namespace detail {
 
-/// The alignment of DLTensor.data.
-inline constexpr std::uintptr_t kDlpackAlignment = 256;
-
-/// The memory of an exported tensor, and the tensor itself.
-template <class Managed>
-struct ExportedTensor {
-  Managed managed{};
-  DeviceArray array;
-  std::vector<std::int64_t> extents;
-  std::vector<std::int64_t> strides;
-
-  static void destroy(Managed* self) noexcept {
-    delete static_cast<ExportedTensor*>(self->manager_ctx);
-  }
-};
-
-/// The dimensions of all levels one behind the other, with strides in elements.
-inline void lay_out(const std::vector<TensorLevel>& levels, std::vector<std::int64_t>& extents,
-                    std::vector<std::int64_t>& strides) {
-  std::int64_t step = 1;
-  for (std::size_t i = levels.size(); i-- > 0;) {
-    const TensorLevel& level = levels[i];
-    std::vector<std::int64_t> steps = level.strides;
-    for (std::int64_t& stride : steps) stride = next_step(stride, step);
-    extents.insert(extents.begin(), level.extents.begin(), level.extents.end());
-    strides.insert(strides.begin(), steps.begin(), steps.end());
-    for (const std::int64_t extent : level.extents) step = next_step(step, extent);
-  }
+constexpr std::uint32_t core_options(const DlpackExportOptions& options) noexcept {
+  return (options.as_storage ? FLETCHING_TENSOR_AS_STORAGE : 0U) |
+         (options.read_only ? 0U : FLETCHING_TENSOR_WRITABLE) |
+         (options.copied ? FLETCHING_TENSOR_COPIED : 0U) |
+         (options.nulls == Nulls::kIgnore ? FLETCHING_TENSOR_IGNORE_NULLS : 0U) |
+         (options.pointer == DataPointer::kAligned ? FLETCHING_TENSOR_ALIGNED : 0U) |
+         (options.event_handled ? FLETCHING_TENSOR_EVENT_HANDLED : 0U);
 }
 
-/// Sets data and byte_offset.
-inline Status point_at(const TensorView& view, ArrowDeviceType device, DataPointer pointer,
-                       DLTensor& out) {
-  if (view.count == 0) return {};
-  const auto address = reinterpret_cast<std::uintptr_t>(view.buffer);
-  const auto skipped = static_cast<std::uint64_t>(view.first) * (view.type.bits / 8U);
-  const auto size = static_cast<std::uint64_t>(view.count) * (view.type.bits / 8U);
-  if (!is_address(device)) {
-    out.data = const_cast<void*>(view.buffer);
-    out.byte_offset = skipped;
-    return {};
-  }
-  if (skipped + size > UINTPTR_MAX - address) {
-    return Error{EINVAL,
-                 "ArrowArray: offset or length out of range: expected elements within the address "
-                 "space; hint: fix the producer"};
-  }
-  const std::uintptr_t first = address + static_cast<std::uintptr_t>(skipped);
-  out.byte_offset = pointer == DataPointer::kAligned ? first % kDlpackAlignment : 0;
-  out.data = reinterpret_cast<void*>(first - static_cast<std::uintptr_t>(out.byte_offset));
-  return {};
-}
-
-inline void mark(DLManagedTensorVersioned& out, const DlpackExportOptions& options) noexcept {
-  out.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  out.flags = (options.read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
-              (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
-}
-inline void mark(DLManagedTensor& /*out*/, const DlpackExportOptions& /*options*/) noexcept {}
-
-/// Neither a released array nor one with an event that is not handled is exported.
-inline Status check_exportable(const ArrowSchema& schema, const DeviceArray& array,
-                               const DlpackExportOptions& options) {
-  if (schema.release == nullptr || array.is_released()) {
-    return Error{EINVAL, "to_dlpack: schema or array is released: expected live ones"};
-  }
-  if (array->sync_event != nullptr && !options.event_handled) {
-    return Error{EINVAL,
-                 "ArrowDeviceArray.sync_event: not NULL: expected NULL, because a tensor has no "
-                 "event; hint: pass the consumer's stream, or wait and pass event_handled"};
-  }
-  return {};
-}
-
-/// `host_has_waited` for sync_event: else an array that has one is not read here.
-template <class Managed>
-Result<TensorOwner<Managed>> export_tensor(const ArrowSchema& schema, DeviceArray& array,
-                                           const DlpackExportOptions& options,
-                                           bool host_has_waited = false) {
-  Status exportable = check_exportable(schema, array, options);
-  if (!exportable) return std::move(exportable).error();
-  const ArrowDeviceType device = array->device_type;
-  const bool is_done = array->sync_event == nullptr || host_has_waited;
-  Result<TensorView> view = TensorWalk({.nulls = options.nulls,
-                                        .as_storage = options.as_storage,
-                                        .host_readable = is_done && is_host_readable(device)})
-                                .run(schema, array->array);
-  if (!view) return std::move(view).error();
-  Result<DLDevice> dlpack_device = to_dlpack_device(device, array->device_id);
-  if (!dlpack_device) return std::move(dlpack_device).error();
-
-  auto exported = std::make_unique<ExportedTensor<Managed>>();
-  lay_out(view->levels, exported->extents, exported->strides);
-  DLTensor& tensor = exported->managed.dl_tensor;
-  Status pointed = point_at(*view, device, options.pointer, tensor);
-  if (!pointed) return std::move(pointed).error();
-  tensor.device = *dlpack_device;
-  tensor.ndim = static_cast<std::int32_t>(exported->extents.size());
-  tensor.dtype = view->type;
-  tensor.shape = exported->extents.data();
-  tensor.strides = exported->strides.data();
-  mark(exported->managed, options);
-  exported->managed.manager_ctx = exported.get();
-  exported->managed.deleter = &ExportedTensor<Managed>::destroy;
-  exported->array = std::move(array);
-  return TensorOwner<Managed>(&exported.release()->managed);
+/// `function` is the core's for this struct.
+template <class Managed, class Function>
+Result<TensorOwner<Managed>> export_tensor(Function function, const ArrowSchema& schema,
+                                           DeviceArray& array, const ConsumerStream* stream,
+                                           const DlpackExportOptions& options) noexcept {
+  return guarded([&]() -> Result<TensorOwner<Managed>> {
+    Managed* tensor = nullptr;
+    FletchingTensorStream order{};
+    if (stream != nullptr) order = core_order(*stream, array.device_type(), array.device_id());
+    Status status = in_core(function, &schema, array.get(), stream != nullptr ? &order : nullptr,
+                            core_options(options), &tensor);
+    if (!status) return std::move(status).error();
+    return TensorOwner<Managed>(tensor);
+  });
 }
 
 /// What a compiler says of a call with others, in one line.
@@ -172,13 +86,6 @@ Result<DlpackTensor> refuse_arguments() noexcept {
   return Error{EINVAL, ""};
 }
 
-inline Status check_legacy(const DlpackExportOptions& options) {
-  if (!options.read_only) return {};
-  return Error{EINVAL,
-               "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or "
-               "pass read_only = false"};
-}
-
 }  // namespace detail
 
 /// `array`, whose type is `schema`, as a tensor.
@@ -190,13 +97,13 @@ inline Status check_legacy(const DlpackExportOptions& options) {
 /// Ownership: on success the array has moved into the tensor, whose deleter releases it, from
 /// whatever thread. On failure it is still the caller's. The schema stays the caller's.
 ///
-/// Errors: ENOTSUP for a type or nulls that DLPack has not (see dlpack_types.hpp), EINVAL for a
+/// Errors: ENOTSUP for a type or nulls that DLPack has not (docs/dlpack.md), EINVAL for a
 /// malformed schema or array, for one of which a part is released, and for an event that the caller
 /// waits for, ERANGE for a device id, ENOMEM.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const DlpackExportOptions& options = {}) noexcept {
-  return detail::guarded(
-      [&] { return detail::export_tensor<DLManagedTensorVersioned>(schema, array, options); });
+  return detail::export_tensor<DLManagedTensorVersioned>(&FletchingTensorExport, schema, array,
+                                                         nullptr, options);
 }
 
 /// Not to be called: it is chosen, and does not compile, when the schema or the array does not fit.
@@ -212,11 +119,56 @@ Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
 /// EINVAL unless options.read_only is false.
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const DlpackExportOptions& options) noexcept {
-  return detail::guarded([&]() -> Result<LegacyDlpackTensor> {
-    Status fits = detail::check_legacy(options);
-    if (!fits) return std::move(fits).error();
-    return detail::export_tensor<DLManagedTensor>(schema, array, options);
-  });
+  return detail::export_tensor<DLManagedTensor>(&FletchingLegacyTensorExport, schema, array,
+                                                nullptr, options);
+}
+
+/// The same as the functions without a stream, after `stream` has been ordered
+/// behind the array's sync_event: the consumer's stream, which waits while this returns, or the
+/// host, which waits here. The event lives on in the tensor.
+///
+/// Nulls: after the host has waited, the validity bitmaps of memory that it can read are read, so
+/// that an array whose null_count is -1 is exported when all bits are set.
+///
+/// Lifetime of the stream: it is used during the call only, and may be destroyed afterwards. The
+/// consumer, whose stream it is, keeps it as long as it has work for it.
+///
+/// Errors: EINVAL for a stream of another runtime than the event's; also those of SyncEvent, for an
+/// event that there is no way to wait for among them: of Vulkan, or of a device type without a
+/// waiter. Then wait, and call the function without a stream with event_handled. After an error the
+/// array is still the caller's.
+inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
+                                      const ConsumerStream& stream,
+                                      const DlpackExportOptions& options = {}) noexcept {
+  return detail::export_tensor<DLManagedTensorVersioned>(&FletchingTensorExport, schema, array,
+                                                         &stream, options);
+}
+/// Not to be called: chosen, and not compiled, when the schema or the array does not fit.
+template <class Schema, class Array>
+  requires(!std::is_convertible_v<Schema, const ArrowSchema&> ||
+           !std::is_convertible_v<Array, DeviceArray&>)
+Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
+                               const ConsumerStream& /*stream*/,
+                               const DlpackExportOptions& /*options*/ = {}) noexcept {
+  return detail::refuse_arguments<Schema, Array>();
+}
+/// The same when the third argument is neither a stream nor options.
+template <class Stream>
+  requires(!std::is_convertible_v<Stream, const ConsumerStream&> &&
+           !std::is_convertible_v<Stream, const DlpackExportOptions&>)
+Result<DlpackTensor> to_dlpack(const ArrowSchema& /*schema*/, DeviceArray& /*array*/,
+                               Stream&& /*stream*/,
+                               const DlpackExportOptions& /*options*/ = {}) noexcept {
+  static_assert(std::is_convertible_v<Stream, const ConsumerStream&>,
+                "to_dlpack: stream: expected a ConsumerStream; hint: read_dlpack_stream makes one "
+                "of a device type and a number");
+  return Error{EINVAL, ""};
+}
+inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
+                                                   const ConsumerStream& stream,
+                                                   const DlpackExportOptions& options) noexcept {
+  return detail::export_tensor<DLManagedTensor>(&FletchingLegacyTensorExport, schema, array,
+                                                &stream, options);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

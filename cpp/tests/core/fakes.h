@@ -1,46 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core with drivers that are a few functions, and memory that runs out on demand. */
+ * The core with drivers that are a few functions. */
 #ifndef FLETCHING_TESTS_CORE_FAKES_H
 #define FLETCHING_TESTS_CORE_FAKES_H
 
-#define _GNU_SOURCE
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-/* --- Memory: of this thread, the nth allocation from now on fails. --- */
-
-static _Thread_local int allocations_left = -1;
-
-static void fail_allocation(int nth) { allocations_left = nth; }
-
-/* Whether it has failed; afterwards none does. */
-static bool has_failed_allocation(void) {
-  const bool has_failed = allocations_left == -2;
-  allocations_left = -1;
-  return has_failed;
-}
-
-static bool is_out_of_memory(void) {
-  if (allocations_left < 0) return false;
-  if (allocations_left-- > 0) return false;
-  allocations_left = -2;
-  return true;
-}
-
-static void* test_malloc(size_t size) { return is_out_of_memory() ? NULL : malloc(size); }
-static void* test_calloc(size_t count, size_t size) {
-  return is_out_of_memory() ? NULL : calloc(count, size);
-}
-
-#define malloc test_malloc
-#define calloc test_calloc
-#include "../../core/core.c" /* NOLINT(bugprone-suspicious-include) */
-#undef malloc
-#undef calloc
-
-#include "../check.h"
+#include "memory.h"
 
 /* --- The drivers --- */
 

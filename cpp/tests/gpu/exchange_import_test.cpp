@@ -76,11 +76,19 @@ TEST_F(Exchange, RefusesWhatBreaksARule) {
   const Error zero = refused(says(0));
   EXPECT_EQ(zero.code(), EINVAL);
   expect_mentions(zero, "cuda-array-interface.stream-zero");
-  for (const char* typestr : {">i4", "<i3", "<U4", "|V4", "<c8", "<M8[D]", "<M8[25s]", "|S4"}) {
+  for (const char* typestr : {">i4", "<i3", "<U4", "|V4", "<c2", "<M8[D]", "<M8[25s]", "|S4"}) {
     cai::Interface interface = says();
     interface.typestr = typestr;
     EXPECT_EQ(refused(interface).code(), ENOTSUP) << typestr;
   }
+}
+
+TEST_F(Exchange, KeepsComplexNumbers) {
+  cai::Interface interface = says();
+  interface.typestr = "<c8";
+  const ImportedTensor result = imported(interface);
+  EXPECT_STREQ(result.schema->format, "+w:2");
+  EXPECT_STREQ(result.schema->children[0]->format, "f");
 }
 
 TEST_F(Rules, cai_sync_consumer_synchronizes) {

@@ -18,7 +18,7 @@ _CORE = PurePosixPath("cpp/core/core.c")
 # Where it is needed: the packages of other languages cannot reach out of their folder.
 _FOLDERS = ("cpp/bundle", "bindings/go", "bindings/rust/fletching/core")
 # The public headers; their includes follow.
-_PUBLIC = ("cuda.h", "devices.h", "layout.h", "version.h")
+_PUBLIC = ("cuda.h", "devices.h", "layout.h", "tensor.h", "version.h")
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FUNCTION = re.compile(r"^FLETCHING_EXPORT [^;(]*?\bFletching(\w+)\(", re.MULTILINE)

@@ -18,9 +18,11 @@ from . import model, pointers
 from .check import check_meaning
 from .check_memory import check_memory
 from .errno import read_errors
+from .tensor_types import read_tensor_types
 
 Names = dict[str, types.Typedef | types.StructType | types.Callback]
 _CUDA_ARRAY_INTERFACE = "cuda-array-interface"
+_TENSOR_TYPES = "tensor-types"
 
 
 class SpecFiles:
@@ -43,7 +45,7 @@ class SpecFiles:
 
     def _refuse_strays(self) -> None:
         known = {"project", "devices", "runtimes", "errata", "errno", "async"}
-        known |= {"async-scenarios", _CUDA_ARRAY_INTERFACE, *self.interfaces}
+        known |= {"async-scenarios", _CUDA_ARRAY_INTERFACE, _TENSOR_TYPES, *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 hint = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -65,12 +67,14 @@ def load_spec(root: Path, *, events: bool = True) -> model.Spec:
     declarations = _declarations(files)
     runtimes, dictionary = files.read("runtimes"), files.read(_CUDA_ARRAY_INTERFACE)
     ids = frozenset(erratum.id for erratum in declarations.errata)
+    codes = {code.name: code.value for code in declarations.data_type_codes.enumerators}
     spec = model.Spec(
         **vars(declarations),
         runtimes=load_runtimes(runtimes),
         async_table=check_async(files.read("async"), files.read("async-scenarios"), ids),
         cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, dictionary),
         errno=read_errors(files.read("errno")),
+        tensor_types=read_tensor_types(files.read(_TENSOR_TYPES), codes),
     )
     check_runtimes(spec.runtimes, runtimes, files.devices)
     check_memory(spec, files.devices)

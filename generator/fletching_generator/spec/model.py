@@ -13,6 +13,7 @@ from ..cuda_array_interface.dictionaries import DictionaryInterface
 from ..reading.types import Callback, Constant, Type, Typedef
 from ..runtimes.model import Runtime
 from .errno import ErrorTable
+from .tensor_types import TensorTypes
 
 # --- Interfaces --------------------------------------------------------------------------------
 
@@ -284,3 +285,4 @@ class Spec(Declarations):
     async_table: AsyncTable
     cuda_array_interface: DictionaryInterface
     errno: ErrorTable
+    tensor_types: TensorTypes

@@ -22,6 +22,8 @@ from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, statuses
 from ...spec.model import Spec
 from ...spec.runtime_tables import devices_of
+from ...spec.tensor_types import TensorType
+from ...spelling import literal
 from .wrapping import wrap_arguments
 
 _FOLDER = "cpp/core/tables"
@@ -34,7 +36,10 @@ _SYSTEMS = (("_WIN32", "windows"), ("__APPLE__", "macos"), (None, "linux"))  # m
 def outputs(spec: Spec) -> list[Output]:
     context = {"spec": spec, "groups": {k: v for k, v in devices_of(spec).items() if v}}
     devices = Output(f"{_FOLDER}/devices.h", "core_devices.h", "spec/devices.yaml", context)
-    return [devices, *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c")]
+    tensors = Output(
+        f"{_FOLDER}/tensor_types.h", "core_tensor_types.h", "spec/tensor-types.yaml", {"spec": spec}
+    )
+    return [devices, tensors, *(_table(runtime) for runtime in spec.runtimes if runtime.api == "c")]
 
 
 def _table(runtime: Runtime) -> Output:
@@ -64,6 +69,18 @@ def _names(functions: list[Function], runtime: Runtime) -> Iterator[str]:
         elif isinstance(type_, Typedef | StructType):
             yield type_.name
             waiting += [field.type for field in types[type_.name].fields]
+
+
+def tensor_type_row(row: TensorType) -> str:
+    extension = row.extension or ("arrow.opaque" if row.type_name else None)
+    texts = [literal(text) if text else "NULL" for text in (extension, row.type_name)]
+    numbers = [row.code, str(row.bits), str(row.lanes), str(row.padded).lower()]
+    cells = [*numbers, literal(row.format), str(row.part_bytes), str(row.parts), *texts]
+    return wrap_arguments("{", cells, "},", 4, _WIDTH)
+
+
+def refused_row(format_: str, why: str) -> str:
+    return wrap_arguments("{", [literal(format_), literal(why)], "},", 4, _WIDTH)
 
 
 def type_name(type_: Type) -> str:
@@ -156,5 +173,7 @@ FILTERS: Filters = {
     "core_function_row": function_row,
     "core_library_names": library_names,
     "core_member": function_member,
+    "core_refused": refused_row,
     "core_status_line": status_line,
+    "core_tensor_type": tensor_type_row,
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPack's table of functions: ours for new tensors, and the use of another's.
+#ifndef FLETCHING_CORE_TENSOR_EXCHANGE_H
+#define FLETCHING_CORE_TENSOR_EXCHANGE_H
+
+#include "tensor_export.h"
+#include "tensor_layout.h"
+
+// The bytes of a tensor, of which packed values may share one.
+static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* failure) {
+  const uint64_t bits = (uint64_t)like->dtype.bits * like->dtype.lanes;
+  int64_t elements = 1;
+  bool is_empty = bits == 0;
+  bool fits = true;
+  *bytes = 0;
+  for (int32_t i = 0; i < like->ndim; ++i) is_empty = is_empty || like->shape[i] == 0;
+  if (is_empty) return true;
+  for (int32_t i = 0; i < like->ndim; ++i) {
+    fits = fits && multiply(elements, like->shape[i], &elements);
+  }
+  if (!fits || (uint64_t)elements > (UINT64_MAX - 7) / bits) {
+    return fail(failure, EINVAL, "DLTensor.shape: size out of range: expected less than 2^64 bits");
+  }
+  *bytes = ((uint64_t)elements * bits + 7) / 8;
+  return true;
+}
+
+// Of the prototype, type, shape and device are read.
+static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
+                           struct FletchingMessage* message) {
+  struct failure failure;
+  uint64_t bytes = 0;
+  void* memory = NULL;
+  no_failure(&failure);
+  *tensor = NULL;
+  if (!check_shape(prototype, &failure)) return report(&failure, message);
+  if (prototype->device.device_type != kDLCPU) {
+    (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
+               label_of(prototype->device.device_type).text);
+    return report(&failure, message);
+  }
+  if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
+  DLTensor like = *prototype;
+  like.data = NULL;
+  like.strides = NULL;
+  like.byte_offset = 0;
+  if (bytes > 0) {
+    memory = bytes <= PTRDIFF_MAX - DATA_ALIGNMENT ? malloc((size_t)bytes + DATA_ALIGNMENT) : NULL;
+    if (memory == NULL) {
+      (void)fail(&failure, ENOMEM, "tensor: no memory");
+      return report(&failure, message);
+    }
+    const uintptr_t skipped = DATA_ALIGNMENT - (uintptr_t)memory % DATA_ALIGNMENT;
+    like.data = (unsigned char*)memory + skipped;
+  }
+  const int code = FletchingTensorCreate(&like, 0, memory, free, tensor, message);
+  if (code != 0) free(memory);
+  return code;
+}
+
+int FletchingTensorAllocate(DLTensor* prototype, DLManagedTensorVersioned** tensor,
+                            void* error_context,
+                            void (*set_error)(void* error_context, const char* kind,
+                                              const char* text)) {
+  struct FletchingMessage message;
+  const int code = allocate_tensor(prototype, tensor, &message);
+  if (code == 0) return 0;
+  if (set_error != NULL) {
+    set_error(error_context, code == ENOMEM ? "MemoryError" : "BufferError", message.text);
+  }
+  return -1;
+}
+
+// --- Another's table ---
+
+const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* first) {
+  while (first != NULL && first->version.major != DLPACK_MAJOR_VERSION) first = first->prev_api;
+  return (const DLPackExchangeAPI*)(const void*)first;
+}
+
+// What the other side says of its failure.
+static void copy_error(void* error_context, const char* kind, const char* text) {
+  char shown_kind[80] = "";
+  char shown[800] = "";
+  if (kind != NULL) copy_printable(shown_kind, sizeof shown_kind, kind);
+  if (text != NULL) copy_printable(shown, sizeof shown, text);
+  (void)fail(error_context, strcmp(shown_kind, "MemoryError") == 0 ? ENOMEM : EIO,
+             "managed_tensor_allocator: %s: %s", shown_kind, shown);
+}
+
+static bool check_table(const DLPackExchangeAPI* api, bool has_function, const char* name,
+                        struct failure* failure) {
+  if (api == NULL) return fail(failure, EINVAL, "exchange: NULL: expected a table of version 1");
+  return has_function || fail(failure, ENOSYS, "exchange: the table lacks %s", name);
+}
+
+int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prototype,
+                              DLManagedTensorVersioned** tensor, struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  *tensor = NULL;
+  const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
+  if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
+      check_shape(prototype, &failure)) {
+    DLTensor copy = *prototype;
+    const int result = api->managed_tensor_allocator(&copy, tensor, &failure, copy_error);
+    if (result != 0 || *tensor == NULL) {
+      (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
+                 result);
+      *tensor = NULL;
+    }
+  }
+  return report(&failure, message);
+}
+
+int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
+                                struct FletchingTensorStream* stream,
+                                struct FletchingMessage* message) {
+  struct failure failure;
+  const int64_t unordered = -1;
+  void* handle = NULL;
+  no_failure(&failure);
+  const bool has_function = api != NULL && api->current_work_stream != NULL;
+  if (!check_table(api, has_function, "current_work_stream", &failure)) {
+    return report(&failure, message);
+  }
+  // A device without streams has no other argument than None.
+  if (!read_tensor_stream(device.device_type, &unordered, stream, &failure)) {
+    no_failure(&failure);
+    stream->ordering = FLETCHING_ORDER_NOTHING;
+    return report(&failure, message);
+  }
+  const int result = api->current_work_stream(device.device_type, device.device_id, &handle);
+  if (result != 0) {
+    (void)fail(&failure, EIO, "current_work_stream: expected a stream, got the result %d", result);
+  }
+  stream->ordering = FLETCHING_ORDER_STREAM;
+  stream->stream.handle = handle;
+  stream->stream.device_id = device.device_id;
+  return report(&failure, message);
+}
+
+#endif  // FLETCHING_CORE_TENSOR_EXCHANGE_H

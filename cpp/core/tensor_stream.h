@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stream argument of __dlpack__: what the integer means on which device, and what waits.
+#ifndef FLETCHING_CORE_TENSOR_STREAM_H
+#define FLETCHING_CORE_TENSOR_STREAM_H
+
+#include "export_event.h"
+#include "fletching/tensor.h"
+
+static bool bad_stream(ArrowDeviceType type, int64_t number, const char* expected,
+                       struct failure* failure) {
+  return fail(failure, EINVAL, "stream: invalid on %s: expected %s, got %lld", label_of(type).text,
+              expected, (long long)number);
+}
+
+static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
+                               struct FletchingTensorStream* out, struct failure* failure) {
+  const int32_t runtime = device_runtime(type);
+  const bool is_cuda = runtime == FLETCHING_RUNTIME_CUDA;
+  const bool has_streams = is_cuda || runtime == FLETCHING_RUNTIME_HIP;
+  out->stream = FletchingStreamOfArray(NULL);
+  out->stream.runtime = runtime;
+  out->ordering = FLETCHING_ORDER_HOST;
+  if (!has_streams && argument != NULL) {
+    return bad_stream(type, *argument, "None, because the device has no streams", failure);
+  }
+  // A consumer of memory that the host reads may be one that knows no streams at all.
+  if (argument == NULL && (!has_streams || device_is_host_readable(type))) return true;
+  const int64_t number = argument != NULL ? *argument : is_cuda ? 1 : 0;
+  out->ordering = number == -1 ? FLETCHING_ORDER_NOTHING : FLETCHING_ORDER_STREAM;
+  if (number == -1) return true;
+  if (number < -1) {
+    return bad_stream(type, number, "-1 for no synchronization, or a stream", failure);
+  }
+  if (is_cuda && number == 0) {
+    return bad_stream(type, number, "1 for the legacy default stream or 2 for the per-thread one",
+                      failure);
+  }
+  if (!is_cuda && (number == 1 || number == 2)) {
+    return bad_stream(type, number, "0 for the default stream", failure);
+  }
+  if ((uint64_t)number > UINTPTR_MAX) {
+    return bad_stream(type, number, "a handle of this process", failure);
+  }
+  out->stream.handle = (void*)(uintptr_t)number;
+  return true;
+}
+
+int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
+                              struct FletchingTensorStream* stream,
+                              struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  if (stream == NULL) {
+    (void)fail(&failure, EINVAL, "stream: NULL: expected an address for the result");
+  } else {
+    (void)read_tensor_stream(type, argument, stream, &failure);
+  }
+  return report(&failure, message);
+}
+
+// Orders what the argument says behind the event.
+static bool order_behind(const struct FletchingEvent* event,
+                         const struct FletchingTensorStream* order, struct failure* failure) {
+  if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
+  if (order->ordering != FLETCHING_ORDER_STREAM || event->sync_event == NULL) return true;
+  struct FletchingStream stream = order->stream;
+  return complete_stream(&stream, "to_dlpack", event->device_type, event->device_id, failure) &&
+         wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
+}
+
+// Blocks until everything is done that is on the stream now.
+static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
+                            struct failure* failure) {
+  static const char operation[] = "from_dlpack";
+  struct FletchingRecordedEvent recorded;
+  const struct runtime* runtime = recorder_for(operation, type, device_runtime(type), failure);
+  if (runtime == NULL || !complete_stream(&stream, operation, type, device_id, failure) ||
+      !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
+    if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
+    return false;
+  }
+  // Of an event the host waits asleep, of a stream it may spin.
+  const struct FletchingEvent event = {
+      .sync_event = &recorded.event, .device_id = device_id, .device_type = type};
+  const bool is_done = synchronize_event(&event, failure);
+  end_recorded(&recorded);
+  return is_done;
+}
+
+// Records the event of an imported array.
+static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStream stream,
+                            struct failure* failure) {
+  const bool has_records = runtime_of(array->device_type)->record != NULL;
+  return (!has_records ||
+          complete_stream(&stream, "from_dlpack", array->device_type, array->device_id, failure)) &&
+         export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
+}
+
+#endif  // FLETCHING_CORE_TENSOR_STREAM_H

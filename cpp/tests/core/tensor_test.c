@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensors in C, with memory that runs out: what is only of the core. The types, shapes and orders
+ * are in ../dlpack_*_test.cpp. */
+#include "memory.h"
+
+static struct FletchingMessage message;
+static int deletions;
+static int releases;
+
+static int says(const char* part) {
+  if (strstr(message.text, part) != NULL) return 1;
+  fprintf(stderr, "the message is: %s\n", message.text);
+  return 0;
+}
+
+static void count_deletion(DLManagedTensorVersioned* tensor) {
+  (void)tensor;
+  ++deletions;
+}
+
+static void count_release(void* owner) {
+  CHECK(owner == &releases);
+  ++releases;
+}
+
+static int32_t values[6] = {0, 1, 2, 3, 4, 5};
+
+/* Two rows of three, the first index varying fastest when `by_column`. */
+struct matrix {
+  int64_t shape[2];
+  int64_t strides[2];
+  DLManagedTensorVersioned managed;
+};
+
+static DLManagedTensorVersioned* make_matrix(struct matrix* out, bool by_column) {
+  *out = (struct matrix){
+      .shape = {2, 3},
+      .strides = {by_column ? 1 : 3, by_column ? 2 : 1},
+      .managed = {.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+                  .deleter = count_deletion,
+                  .dl_tensor = {
+                      .data = values, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLInt, 32, 1}}}};
+  out->managed.dl_tensor.shape = out->shape;
+  out->managed.dl_tensor.strides = out->strides;
+  return &out->managed;
+}
+
+/* Imports with each allocation failing once; returns how many there are. */
+static int fail_imports(bool by_column, uint32_t options) {
+  struct matrix matrix;
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray array;
+  for (int nth = 0;; ++nth) {
+    deletions = 0;
+    memset(&schema, 1, sizeof schema);
+    memset(&array, 1, sizeof array);
+    fail_allocation(nth);
+    const int code = FletchingTensorImport(make_matrix(&matrix, by_column), NULL, options, &schema,
+                                           &array, NULL, &message);
+    if (!has_failed_allocation()) {
+      CHECK(code == 0);
+      schema.release(&schema);
+      array.array.release(&array.array);
+      CHECK(deletions == 1);
+      return nth;
+    }
+    CHECK(code == ENOMEM && says("from_dlpack: no memory") && deletions == 1);
+    CHECK(schema.release == NULL && array.array.release == NULL);
+  }
+}
+
+static void test_memory_runs_out(void) {
+  struct matrix matrix;
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray array;
+  DLManagedTensorVersioned* tensor = NULL;
+  CHECK(fail_imports(false, 0) == 2); /* the schema and the array */
+  CHECK(fail_imports(false, FLETCHING_TENSOR_LISTS) == 2);
+  CHECK(fail_imports(true, FLETCHING_TENSOR_LISTS | FLETCHING_TENSOR_COPY) == 3); /* and a copy */
+
+  deletions = 0;
+  CHECK(FletchingTensorImport(make_matrix(&matrix, false), NULL, 0, &schema, &array, NULL,
+                              &message) == 0);
+  fail_allocation(0);
+  CHECK(FletchingTensorExport(&schema, &array, NULL, 0, &tensor, &message) == ENOMEM);
+  CHECK(has_failed_allocation() && says("to_dlpack: no memory"));
+  CHECK(tensor == NULL && array.array.release != NULL);
+  CHECK(FletchingTensorExport(&schema, &array, NULL, 0, &tensor, &message) == 0);
+  CHECK(array.array.release == NULL && tensor->dl_tensor.data == values);
+  schema.release(&schema);
+  CHECK(deletions == 0);
+  tensor->deleter(tensor);
+  CHECK(deletions == 1);
+}
+
+static void test_each_struct_may_be_moved_out(void) {
+  struct matrix matrix;
+  struct ArrowSchema schema;
+  struct ArrowSchema item;
+  struct ArrowDeviceArray array;
+  struct ArrowArray child;
+  deletions = 0;
+  CHECK(FletchingTensorImport(make_matrix(&matrix, false), NULL, 0, &schema, &array, NULL,
+                              &message) == 0);
+  FletchingSchemaMove(schema.children[0], &item);
+  FletchingArrayMove(array.array.children[0], &child);
+  schema.release(&schema);
+  array.array.release(&array.array);
+  CHECK(schema.release == NULL && array.array.release == NULL && deletions == 0);
+  CHECK(strcmp(item.format, "i") == 0 && strcmp(item.name, "item") == 0);
+  CHECK(child.length == 6 && child.buffers[1] == values);
+  item.release(&item);
+  child.release(&child);
+  CHECK(deletions == 1);
+}
+
+static void test_a_tensor_without_a_schema(void) {
+  int64_t shape[] = {2, 0, 3};
+  int64_t strides[] = {-1, 5, 7};
+  DLTensor like = {.data = values, .device = {kDLCPU, 0}, .ndim = 3, .dtype = {kDLInt, 32, 1}};
+  DLManagedTensorVersioned* tensor = NULL;
+  like.shape = shape;
+  releases = 0;
+  CHECK(FletchingTensorCreate(&like, DLPACK_FLAG_BITMASK_READ_ONLY, &releases, count_release,
+                              &tensor, &message) == 0);
+  CHECK(tensor->flags == DLPACK_FLAG_BITMASK_READ_ONLY && tensor->dl_tensor.data == values);
+  shape[0] = 9; /* was copied */
+  CHECK(tensor->dl_tensor.shape[0] == 2 && tensor->dl_tensor.shape[2] == 3);
+  CHECK(tensor->dl_tensor.strides[0] == 3 && tensor->dl_tensor.strides[1] == 3 &&
+        tensor->dl_tensor.strides[2] == 1);
+  CHECK(releases == 0);
+  tensor->deleter(tensor);
+  CHECK(releases == 1);
+
+  like.strides = strides;
+  CHECK(FletchingTensorCreate(&like, 0, &releases, count_release, &tensor, &message) == 0);
+  CHECK(tensor->dl_tensor.strides[0] == -1 && tensor->dl_tensor.strides[2] == 7);
+  tensor->deleter(tensor);
+  CHECK(releases == 2);
+
+  shape[1] = -1;
+  CHECK(FletchingTensorCreate(&like, 0, &releases, count_release, &tensor, &message) == EINVAL);
+  CHECK(tensor == NULL && says("negative size: expected 0 or more, got -1"));
+  like.ndim = FLETCHING_TENSOR_DIMENSIONS + 1;
+  CHECK(FletchingTensorCreate(&like, 0, &releases, count_release, &tensor, &message) == EINVAL);
+  CHECK(says("expected 0 to 64 sizes"));
+  like.ndim = 0;
+  fail_allocation(0);
+  CHECK(FletchingTensorCreate(&like, 0, &releases, count_release, &tensor, &message) == ENOMEM);
+  CHECK(has_failed_allocation() && tensor == NULL && releases == 2);
+}
+
+static void test_null_is_refused(void) {
+  struct FletchingTensorView view;
+  struct FletchingTensorLayout layout;
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray array;
+  DLManagedTensorVersioned* tensor = NULL;
+  DLManagedTensor* legacy = NULL;
+  CHECK(FletchingTensorStreamRead(ARROW_DEVICE_CPU, NULL, NULL, &message) == EINVAL);
+  CHECK(FletchingTensorDescribe(NULL, NULL, 0, &view, &message) == EINVAL);
+  CHECK(FletchingTensorArrange(NULL, 0, &layout, &message) == EINVAL);
+  CHECK(FletchingTensorCreate(NULL, 0, NULL, NULL, &tensor, &message) == EINVAL);
+  CHECK(FletchingTensorExport(NULL, NULL, NULL, 0, &tensor, &message) == EINVAL);
+  CHECK(FletchingLegacyTensorExport(NULL, NULL, NULL, FLETCHING_TENSOR_WRITABLE, &legacy,
+                                    &message) == EINVAL);
+  CHECK(FletchingTensorImport(NULL, NULL, 0, &schema, &array, NULL, &message) == EINVAL);
+  CHECK(says("tensor is NULL") && schema.release == NULL && array.array.release == NULL);
+  CHECK(FletchingLegacyTensorImport(NULL, NULL, 0, &schema, &array, NULL, &message) == EINVAL);
+}
+
+int main(void) {
+  test_memory_runs_out();
+  test_each_struct_may_be_moved_out();
+  test_a_tensor_without_a_schema();
+  test_null_is_refused();
+  printf("core_tensor: %d checks, %d failed\n", checks, failures);
+  return failures == 0 ? 0 : 1;
+}
