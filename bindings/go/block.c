@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "_cgo_export.h"
+#include "tensors.h"
 
 struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_t owner,
                                            uintptr_t share) {
@@ -54,6 +55,12 @@ static void drop(uintptr_t handle, struct FletchingChain* chain) {
   if (handle == 0) return;
   struct FletchingShare* due = FLETCHING_PREFIXED(DropValue)(handle);
   if (due != NULL) append(chain, &due->link, &due->link);
+}
+
+void fletching_drop_owner(void* handle) {
+  struct FletchingChain chain = {NULL, &chain.first};
+  drop((uintptr_t)handle, &chain);
+  run_all(&chain);
 }
 
 static void leave_block(struct FletchingBlock* block, size_t structs,

@@ -17,7 +17,6 @@ static int register_waiter(void* context, ArrowDeviceType device_type,
                                               message);
 }
 
-/* There is no DLPack. */
 #define SUBJECT(number, label, promised)                        \
   {.size = sizeof(struct FletchingSubject),                     \
    .name = label,                                               \
@@ -28,6 +27,8 @@ static int register_waiter(void* context, ArrowDeviceType device_type,
    .child = fletching_go_subject_child,                         \
    .stream = fletching_go_subject_stream,                       \
    .device_stream = fletching_go_subject_device_stream,         \
+   .tensor = fletching_go_subject_tensor,                       \
+   .legacy_tensor = fletching_go_subject_legacy_tensor,         \
    .receive = fletching_go_subject_receive,                     \
    .send = fletching_go_subject_send,                           \
    .synchronize = fletching_go_subject_synchronize,             \

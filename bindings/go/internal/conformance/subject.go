@@ -35,6 +35,7 @@ type subject interface {
 	child(array *fletching.DeviceArray, index int) (*fletching.DeviceArray, error)
 	stream(*fletching.Schema, *fletching.ArrayStream) (*fletching.ArrayStream, error)
 	deviceStream(*fletching.Schema, *fletching.DeviceArrayStream) (*fletching.DeviceArrayStream, error)
+	tensorOptions() fletching.TensorOptions
 	options() fletching.AsyncOptions
 	received(*fletching.Schema, *fletching.AsyncStream) (*fletching.DeviceArrayStream, error)
 	// send blocks until the stream is sent, and calls started once the producer has begun.
@@ -112,6 +113,8 @@ func (views) stream(schema *fletching.Schema, in *fletching.ArrayStream) (*fletc
 func (views) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStream) (*fletching.DeviceArrayStream, error) {
 	return fletching.NewDeviceArrayStreamFrom(schema, in.DeviceType(), in)
 }
+
+func (views) tensorOptions() fletching.TensorOptions { return fletching.TensorOptions{} }
 
 func (views) options() fletching.AsyncOptions { return fletching.AsyncOptions{Window: 2} }
 
@@ -208,6 +211,8 @@ func (moves) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStr
 	}
 	return fletching.NewDeviceArrayStream(schema, in.DeviceType(), in.All(background))
 }
+
+func (moves) tensorOptions() fletching.TensorOptions { return fletching.TensorOptions{Aligned: true} }
 
 func (moves) options() fletching.AsyncOptions {
 	return fletching.AsyncOptions{Window: 16, DropWithNull: true}
@@ -335,6 +340,47 @@ func fletching_go_subject_device_stream(number address, in, out *C.struct_ArrowD
 			return withSchema(stream, s.deviceStream)
 		})
 	})
+}
+
+//export fletching_go_subject_tensor
+func fletching_go_subject_tensor(number address, in *C.DLManagedTensorVersioned, out **C.DLManagedTensorVersioned, message *C.struct_FletchingMessage) C.int {
+	return answer(number, message, func(s subject) error {
+		made, err := passTensor(address(in), fletching.ImportTensor, (*fletching.DeviceArray).Tensor, s.tensorOptions())
+		*out = (*C.DLManagedTensorVersioned)(made)
+		return err
+	})
+}
+
+//export fletching_go_subject_legacy_tensor
+func fletching_go_subject_legacy_tensor(number address, in *C.DLManagedTensor, out **C.DLManagedTensor, message *C.struct_FletchingMessage) C.int {
+	return answer(number, message, func(s subject) error {
+		options := s.tensorOptions()
+		options.Writable = true
+		made, err := passTensor(address(in), fletching.ImportLegacyTensor, (*fletching.DeviceArray).LegacyTensor, options)
+		*out = (*C.DLManagedTensor)(made)
+		return err
+	})
+}
+
+// passTensor makes an array of a tensor, and a tensor of that.
+func passTensor(in address, imported func(address) (*fletching.Tensor, error),
+	exported func(*fletching.DeviceArray, *fletching.Schema, fletching.TensorOptions) (*fletching.Tensor, error),
+	options fletching.TensorOptions,
+) (address, error) {
+	tensor, err := imported(in)
+	if err != nil {
+		return nil, err
+	}
+	column, err := tensor.DeviceArray(fletching.TensorImportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer column.Close()
+	made, err := exported(column.Array, column.Schema, options)
+	if err != nil {
+		return nil, err
+	}
+	return made.Export()
 }
 
 // withSchema makes a stream of the schema of another one.
