@@ -46,6 +46,7 @@ constexpr std::array kGroups{
     Group{"stream-consumers", play_stream_consumers},
     Group{"tensors", play_tensors},
     Group{"legacy-tensors", play_legacy_tensors},
+    Group{"random-tensors", play_random_tensors},
     Group{"receivers", play_receivers},
     Group{"senders", play_senders},
     Group{"catalogue-arrays", play_catalogue_arrays},

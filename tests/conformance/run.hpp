@@ -159,6 +159,7 @@ void play_device_streams(Run& run);
 void play_stream_consumers(Run& run);
 void play_tensors(Run& run);
 void play_legacy_tensors(Run& run);
+void play_random_tensors(Run& run);
 void play_receivers(Run& run);
 void play_senders(Run& run);
 void play_catalogue_arrays(Run& run);

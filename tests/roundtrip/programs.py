@@ -18,6 +18,8 @@ sys.path.append(str(ROOT / "tools"))
 
 import languages
 
+# Groups without cells, whose results are those of the program.
+PAIRS = ("random-tensors",)
 # The peers are libraries of Python, and reach their structs through the package of this repository.
 _PEERS = {"PYTHONPATH": "bindings/python/src:tools"}
 
@@ -77,7 +79,7 @@ def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
     """By column."""
     shared = {
         "FLETCHING_CHAIN": " ".join(chain(known)),
-        "CORPUS": " ".join(f"--group {group}" for group in CORPUS_DIRECTIONS),
+        "CORPUS": " ".join(f"--group {group}" for group in (*CORPUS_DIRECTIONS, *PAIRS)),
     }
 
     def entry(home: languages.Language, column: languages.Column) -> Language:

@@ -13,6 +13,7 @@ from ..spec.errno import ErrorClass
 from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
 from ..spec.model import Access, Buffers, Device, Erratum, Field, Spec, Struct, Unassigned
 from ..spec.pointers import in_words
+from ..spec.tensor_types import TensorType
 from .maps import map_name
 
 _FOLDER = "docs/reference"
@@ -33,6 +34,7 @@ def outputs(spec: Spec) -> list[Output]:
         *_device_pages(spec, everything),
         _dictionary_page(spec),
         _errno_page(spec),
+        _tensor_types_page(spec),
     ]
     for interface in spec.interfaces:
         context = {
@@ -61,6 +63,13 @@ def _errno_page(spec: Spec) -> Output:
     titles = {name: "C++" if name == "cpp" else name.capitalize() for name in names}
     context = {"errno": spec.errno, "languages": titles}
     return Output(f"{_FOLDER}/errno.md", "errno.md", "spec/errno.yaml", context)
+
+
+def _tensor_types_page(spec: Spec) -> Output:
+    context = {"types": spec.tensor_types}
+    return Output(
+        f"{_FOLDER}/tensor-types.md", "tensor_types.md", "spec/tensor-types.yaml", context
+    )
 
 
 def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
@@ -169,6 +178,18 @@ def exceptions(entry: ErrorClass, languages: Iterable[str]) -> str:
     return " | ".join(cells)
 
 
+def element(row: TensorType) -> str:
+    """A DLPack type in words: `kDLFloat4_e2m1fn`, 4 bits, padded."""
+    words = [f"`{row.code}`", f"{row.bits} bits"]
+    words += [f"{row.lanes} lanes"] * (row.lanes > 1) + ["padded"] * row.padded
+    return ", ".join(words)
+
+
+def storage(row: TensorType) -> str:
+    """The format strings of what stores it."""
+    return f"`+w:{row.parts}` of `{row.format}`" if row.parts > 1 else f"`{row.format}`"
+
+
 def clause(sentence: str) -> str:
     """A sentence as a part of another one: without its full stop."""
     return sentence.removesuffix(".")
@@ -180,11 +201,13 @@ FILTERS: Filters = {
     "cell": cell,
     "clause": clause,
     "declaration": declaration,
+    "element": element,
     "exceptions": exceptions,
     "map_name": map_name,
     "owner": owner,
     "places": places,
     "points_to": in_words,
     "sizes": sizes,
+    "storage": storage,
     "type_name": type_name,
 }
