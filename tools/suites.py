@@ -93,6 +93,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "roundtrip": (
         Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),
         _pytest("tests/roundtrip"),
+        _pytest("tests/peers/dlpack", "test_subjects.py"),
         Step(
             "the page in a browser",
             "tools/setup-browser; cd tests/roundtrip && ../../.venv/bin/pytest -q -rs test_page.py",

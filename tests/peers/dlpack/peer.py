@@ -60,7 +60,8 @@ def tensor_of(array: Any, *, legacy: bool, read_only: bool, as_storage: bool) ->
         schema, device_array, legacy, read_only, as_storage, ctypes.byref(tensor), message
     )
     _check(code, message)
-    return _API.PyCapsule_New(tensor, NAMES[legacy], None)
+    assert tensor.value is not None
+    return capsule_of(tensor.value, legacy=legacy)
 
 
 class Exported:
@@ -116,13 +117,30 @@ def pointer_of(capsule: Any) -> tuple[int, int]:
     return found.data, found.byte_offset
 
 
+def capsule_of(tensor: int, *, legacy: bool) -> Any:
+    """A capsule around a tensor, which its consumer deletes."""
+    return _API.PyCapsule_New(tensor, NAMES[legacy], None)
+
+
+def address_of(capsule: Any) -> tuple[int, bool]:
+    """The tensor of a capsule, and whether it is one from before DLPack 1.0."""
+    legacy = _API.PyCapsule_GetName(capsule) == NAMES[True]
+    tensor: int = _API.PyCapsule_GetPointer(capsule, NAMES[legacy])
+    return tensor, legacy
+
+
+def taken(capsule: Any) -> tuple[int, bool]:
+    """The same, and the capsule is consumed."""
+    tensor, legacy = address_of(capsule)
+    _API.PyCapsule_SetName(capsule, USED[legacy])
+    return tensor, legacy
+
+
 def imported(
     capsule: Any, *, lists: bool = False, copy: bool = False, as_storage: bool = False
 ) -> tuple[Any, bool, bool]:
     """The tensor of a capsule as an Arrow array; whether it is read-only, and whether a copy."""
-    legacy = _API.PyCapsule_GetName(capsule) == NAMES[True]
-    tensor = _API.PyCapsule_GetPointer(capsule, NAMES[legacy])
-    _API.PyCapsule_SetName(capsule, USED[legacy])
+    tensor, legacy = taken(capsule)
     schema = ctypes.create_string_buffer(SCHEMA_BYTES)
     device_array = ctypes.create_string_buffer(DEVICE_ARRAY_BYTES)
     flags = ctypes.c_int()

@@ -1,0 +1,95 @@
+"""The subjects of the conformance suite that are libraries, loaded into this process."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+from typing import Any
+
+from peer import VERSIONED_BYTES, PeerError, address_of, capsule_of, taken
+
+ROOT = Path(__file__).resolve().parents[3]
+CODE_AT = 20  # in a DLTensor: behind data, device and ndim
+LIBRARIES = ROOT / "build" / "lib"
+sys.path.append(str(ROOT / "tools"))
+
+import languages  # noqa: E402
+
+
+class Subject(ctypes.Structure):
+    """The beginning of FletchingSubject."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("context", ctypes.c_void_p),
+        ("promises", ctypes.c_uint32),
+        ("others", ctypes.c_void_p * 5),
+        ("tensor", ctypes.c_void_p),
+        ("legacy_tensor", ctypes.c_void_p),
+    )
+
+
+FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p
+)
+
+
+def names() -> list[str]:
+    """The columns of the round trip whose subject is a library."""
+    columns = languages.columns(languages.load())
+    return [name for name, (_, column) in columns.items() if column.subject == languages.NATIVE]
+
+
+def load(name: str) -> Subject:
+    """The first subject of a language. The library stays loaded: tensors outlive a test."""
+    path = LIBRARIES / f"libfletching_subject_{name}.so"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there: build it with `make build`")
+    find = ctypes.CDLL(str(path)).FletchingConformanceSubject
+    find.restype = ctypes.POINTER(Subject)
+    found: Subject = find(0).contents
+    return found
+
+
+class Retyped:
+    """A tensor of NumPy with the number of another data-type code."""
+
+    def __init__(self, values: Any, code: int) -> None:
+        self._values = values
+        self._code = code
+
+    def __dlpack__(self, **request: Any) -> Any:
+        capsule = self._values.__dlpack__(**request)
+        tensor, is_legacy = address_of(capsule)
+        ctypes.c_uint8.from_address(
+            tensor + (0 if is_legacy else VERSIONED_BYTES) + CODE_AT
+        ).value = self._code
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._values.__dlpack_device__()
+        return device
+
+
+class Through:
+    """A tensor of another library that has passed through a subject."""
+
+    def __init__(self, subject: Subject, source: Any) -> None:
+        self._subject = subject
+        self._source = source
+
+    def __dlpack__(self, **request: Any) -> Any:
+        tensor, legacy = taken(self._source.__dlpack__(**request))
+        function = FUNCTION(self._subject.legacy_tensor if legacy else self._subject.tensor)
+        message = ctypes.create_string_buffer(1024)
+        out = ctypes.c_void_p()
+        code = function(self._subject.context, tensor, ctypes.byref(out), message)
+        if code != 0 or out.value is None:
+            raise PeerError(message.value.decode())
+        return capsule_of(out.value, legacy=legacy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._source.__dlpack_device__()
+        return device
