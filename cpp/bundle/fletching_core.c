@@ -5866,22 +5866,29 @@ static bool add_tensor_shape(struct walk* walk, const struct extension* extensio
   return true;
 }
 
-// An error when the struct or its dictionary is released.
+static bool fail_released(struct walk* walk, const struct walk_level* level, const char* type,
+                          const char* part) {
+  char path[FLETCHING_TENSOR_DIMENSIONS * sizeof ".children[0]"] = "";
+  char* at = path;
+  for (int32_t i = 0; i < level->depth; ++i) at += sprintf(at, ".children[0]");
+  (void)fail(walk->failure, EINVAL, "%s%s%s: released: expected a live struct, got release NULL",
+             type, path, part);
+  return false;
+}
+
+// An error when a struct or its dictionary is released.
 static bool check_alive(struct walk* walk, const struct walk_level* level) {
-  char path[FLETCHING_TENSOR_DIMENSIONS * 12 + 16] = "";
-  const bool is_array =
-      level->schema->release != NULL &&
-      (level->schema->dictionary == NULL || level->schema->dictionary->release != NULL);
-  const bool is_own = is_array ? level->array->release == NULL : level->schema->release == NULL;
-  if (is_array && !is_own &&
-      (level->array->dictionary == NULL || level->array->dictionary->release != NULL)) {
-    return true;
+  const struct ArrowSchema* schema = level->schema;
+  const struct ArrowArray* array = level->array;
+  if (schema->release == NULL) return fail_released(walk, level, "ArrowSchema", "");
+  if (schema->dictionary != NULL && schema->dictionary->release == NULL) {
+    return fail_released(walk, level, "ArrowSchema", ".dictionary");
   }
-  for (int32_t i = 0; i < level->depth; ++i) {
-    (void)snprintf(path + strlen(path), sizeof path - strlen(path), ".children[0]");
+  if (array->release == NULL) return fail_released(walk, level, "ArrowArray", "");
+  if (array->dictionary != NULL && array->dictionary->release == NULL) {
+    return fail_released(walk, level, "ArrowArray", ".dictionary");
   }
-  return fail(walk->failure, EINVAL, "%s%s%s: released: expected a live struct, got release NULL",
-              is_array ? "ArrowArray" : "ArrowSchema", path, is_own ? "" : ".dictionary");
+  return true;
 }
 
 static bool is_every_bit_set(const void* bitmap, int64_t first, int64_t count) {
@@ -6144,11 +6151,13 @@ static void delete_exported_legacy(DLManagedTensor* tensor) {
 static struct exported_tensor* new_exported(int32_t ndim, DLTensor* tensor,
                                             struct failure* failure) {
   struct exported_tensor* exported =
-      calloc(1, sizeof *exported + 2 * (size_t)ndim * sizeof exported->extents[0]);
+      malloc(sizeof *exported + 2 * (size_t)ndim * sizeof exported->extents[0]);
   if (exported == NULL) {
     (void)fail(failure, ENOMEM, "to_dlpack: no memory");
     return NULL;
   }
+  exported->array.array.release = NULL;
+  exported->release = NULL;
   tensor->ndim = ndim;
   tensor->shape = exported->extents;
   tensor->strides = exported->extents + ndim;
@@ -6857,8 +6866,8 @@ static char* append_numbers(char* at, const char* key, const int64_t* numbers, i
 // The parameters of arrow.fixed_shape_tensor.
 static void write_tensor_shape(const struct FletchingTensorLayout* layout, char* at) {
   const int32_t count = layout->ndim - 1;
-  int64_t shape[MOST_EXTENTS];
-  int64_t permutation[MOST_EXTENTS];
+  int64_t shape[MOST_EXTENTS] = {0};
+  int64_t permutation[MOST_EXTENTS] = {0};
   bool is_in_order = true;
   for (int32_t i = 0; i < count; ++i) {
     shape[i] = layout->shape[layout->order[i]];
@@ -6956,7 +6965,7 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
   const size_t text_at = size;
   if (is_tensor) size += extension_size(FIXED_SHAPE_TENSOR, lists->parameters);
   if (layout->extension != NULL) size += extension_size(layout->extension, opaque);
-  struct schema_block* block = calloc(1, size);
+  struct schema_block* block = malloc(size);
   if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
   char* text = (char*)block + text_at;
   atomic_init(&block->users, n_nodes);
@@ -6967,7 +6976,8 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
       (void)snprintf(node->format, sizeof node->format, "+w:%d", (int)lists->sizes[i]);
       node->child = &block->nodes[i + 1].schema;
     } else {
-      (void)snprintf(node->format, sizeof node->format, "%s", layout->format);
+      node->child = NULL;
+      (void)memcpy(node->format, layout->format, strlen(layout->format) + 1);
     }
     node->schema = (struct ArrowSchema){.format = node->format,
                                         .name = i == 0 ? "" : "item",
@@ -7017,7 +7027,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
   const size_t n_nodes = (size_t)lists->n_lists + 1;
   int64_t length = layout->ndim > 0 ? layout->shape[0] : 1;
   struct array_block* block =
-      calloc(1, sizeof(struct array_block) + n_nodes * sizeof(struct array_node));
+      malloc(sizeof(struct array_block) + n_nodes * sizeof(struct array_node));
   if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
   atomic_init(&block->users, n_nodes);
   block->owner = owner;
@@ -7033,6 +7043,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
                                       .children = is_list ? &node->child : NULL,
                                       .release = release_array_node,
                                       .private_data = block};
+    node->buffers[0] = NULL;
     if (!is_list) {
       node->buffers[1] = layout->buffer;
     } else {

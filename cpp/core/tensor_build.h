@@ -42,8 +42,8 @@ static char* append_numbers(char* at, const char* key, const int64_t* numbers, i
 // The parameters of arrow.fixed_shape_tensor.
 static void write_tensor_shape(const struct FletchingTensorLayout* layout, char* at) {
   const int32_t count = layout->ndim - 1;
-  int64_t shape[MOST_EXTENTS];
-  int64_t permutation[MOST_EXTENTS];
+  int64_t shape[MOST_EXTENTS] = {0};
+  int64_t permutation[MOST_EXTENTS] = {0};
   bool is_in_order = true;
   for (int32_t i = 0; i < count; ++i) {
     shape[i] = layout->shape[layout->order[i]];
@@ -141,7 +141,7 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
   const size_t text_at = size;
   if (is_tensor) size += extension_size(FIXED_SHAPE_TENSOR, lists->parameters);
   if (layout->extension != NULL) size += extension_size(layout->extension, opaque);
-  struct schema_block* block = calloc(1, size);
+  struct schema_block* block = malloc(size);
   if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
   char* text = (char*)block + text_at;
   atomic_init(&block->users, n_nodes);
@@ -152,7 +152,8 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
       (void)snprintf(node->format, sizeof node->format, "+w:%d", (int)lists->sizes[i]);
       node->child = &block->nodes[i + 1].schema;
     } else {
-      (void)snprintf(node->format, sizeof node->format, "%s", layout->format);
+      node->child = NULL;
+      (void)memcpy(node->format, layout->format, strlen(layout->format) + 1);
     }
     node->schema = (struct ArrowSchema){.format = node->format,
                                         .name = i == 0 ? "" : "item",
@@ -202,7 +203,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
   const size_t n_nodes = (size_t)lists->n_lists + 1;
   int64_t length = layout->ndim > 0 ? layout->shape[0] : 1;
   struct array_block* block =
-      calloc(1, sizeof(struct array_block) + n_nodes * sizeof(struct array_node));
+      malloc(sizeof(struct array_block) + n_nodes * sizeof(struct array_node));
   if (block == NULL) return fail(failure, ENOMEM, "from_dlpack: no memory");
   atomic_init(&block->users, n_nodes);
   block->owner = owner;
@@ -218,6 +219,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
                                       .children = is_list ? &node->child : NULL,
                                       .release = release_array_node,
                                       .private_data = block};
+    node->buffers[0] = NULL;
     if (!is_list) {
       node->buffers[1] = layout->buffer;
     } else {

@@ -40,11 +40,13 @@ static void delete_exported_legacy(DLManagedTensor* tensor) {
 static struct exported_tensor* new_exported(int32_t ndim, DLTensor* tensor,
                                             struct failure* failure) {
   struct exported_tensor* exported =
-      calloc(1, sizeof *exported + 2 * (size_t)ndim * sizeof exported->extents[0]);
+      malloc(sizeof *exported + 2 * (size_t)ndim * sizeof exported->extents[0]);
   if (exported == NULL) {
     (void)fail(failure, ENOMEM, "to_dlpack: no memory");
     return NULL;
   }
+  exported->array.array.release = NULL;
+  exported->release = NULL;
   tensor->ndim = ndim;
   tensor->shape = exported->extents;
   tensor->strides = exported->extents + ndim;

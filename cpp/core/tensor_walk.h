@@ -72,22 +72,29 @@ static bool add_tensor_shape(struct walk* walk, const struct extension* extensio
   return true;
 }
 
-// An error when the struct or its dictionary is released.
+static bool fail_released(struct walk* walk, const struct walk_level* level, const char* type,
+                          const char* part) {
+  char path[FLETCHING_TENSOR_DIMENSIONS * sizeof ".children[0]"] = "";
+  char* at = path;
+  for (int32_t i = 0; i < level->depth; ++i) at += sprintf(at, ".children[0]");
+  (void)fail(walk->failure, EINVAL, "%s%s%s: released: expected a live struct, got release NULL",
+             type, path, part);
+  return false;
+}
+
+// An error when a struct or its dictionary is released.
 static bool check_alive(struct walk* walk, const struct walk_level* level) {
-  char path[FLETCHING_TENSOR_DIMENSIONS * 12 + 16] = "";
-  const bool is_array =
-      level->schema->release != NULL &&
-      (level->schema->dictionary == NULL || level->schema->dictionary->release != NULL);
-  const bool is_own = is_array ? level->array->release == NULL : level->schema->release == NULL;
-  if (is_array && !is_own &&
-      (level->array->dictionary == NULL || level->array->dictionary->release != NULL)) {
-    return true;
+  const struct ArrowSchema* schema = level->schema;
+  const struct ArrowArray* array = level->array;
+  if (schema->release == NULL) return fail_released(walk, level, "ArrowSchema", "");
+  if (schema->dictionary != NULL && schema->dictionary->release == NULL) {
+    return fail_released(walk, level, "ArrowSchema", ".dictionary");
   }
-  for (int32_t i = 0; i < level->depth; ++i) {
-    (void)snprintf(path + strlen(path), sizeof path - strlen(path), ".children[0]");
+  if (array->release == NULL) return fail_released(walk, level, "ArrowArray", "");
+  if (array->dictionary != NULL && array->dictionary->release == NULL) {
+    return fail_released(walk, level, "ArrowArray", ".dictionary");
   }
-  return fail(walk->failure, EINVAL, "%s%s%s: released: expected a live struct, got release NULL",
-              is_array ? "ArrowArray" : "ArrowSchema", path, is_own ? "" : ".dictionary");
+  return true;
 }
 
 static bool is_every_bit_set(const void* bitmap, int64_t first, int64_t count) {

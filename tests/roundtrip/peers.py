@@ -52,6 +52,7 @@ def through(
 ) -> tuple[ArrowSchema, ArrowDeviceArray] | None:
     """Sends both through the language; None when it refused them."""
     sent = list(buffers_of(ArrowArray.from_address(array)))
+    reserved = list(ArrowDeviceArray.from_address(array).reserved)
     out_schema, out_array = ArrowSchema(), ArrowDeviceArray()
     error = transit.send(schema, array, ctypes.addressof(out_schema), ctypes.addressof(out_array))
     if not checks.expect(not error, f"the language refused it: {error}"):
@@ -61,7 +62,9 @@ def through(
     checks.expect(not ArrowArray.from_address(array).release, "the array was not moved in")
     checks.equal(out_array.device_type, 1, "device_type")
     checks.equal(out_array.device_id, -1, "device_id")
-    checks.equal(list(out_array.reserved), [0, 0, 0], "reserved")
+    left = list(out_array.reserved)
+    # Not every peer zeroes its struct (erratum reserved-not-zeroed), and a move hands on what is there.
+    checks.expect(left in ([0, 0, 0], reserved), f"reserved: expected zeros, got {left}")
     checks.equal(list(buffers_of(out_array.array)), sent, "where the buffers are")
     return out_schema, out_array
 

@@ -31,6 +31,15 @@ ROWS = (
     _leaf("one leaf of C: import, close", "import", 1.3, 0.25),
     # The floor itself, which pins, is more than a fifth of arrow-go here.
     _leaf("one leaf of Go: export, import, close", "export", 1.6, 0.36),
+    Row(
+        "one leaf of C: to DLPack and back, close",
+        "instructions",
+        {_OURS: ("fletching_bench_go", "tensor"), _FLOOR: ("fletching_bench_floor_go", "tensor")},
+        (Limit(_FLOOR, 3),),
+        (2000, 12000),
+        tries=5,
+        environment=_GO,
+    ),
     *(
         Row(
             case,

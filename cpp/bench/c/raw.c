@@ -7,6 +7,7 @@
 
 #include "fletching/abi.h"
 #include "peer.h"
+#include "tensor.h"
 
 // --- Move and release ---
 
@@ -132,8 +133,18 @@ static void handoff(void) {
   peer_consume(&source);
 }
 
+static void tensor(void) {
+  struct ArrowDeviceArray source;
+  if (produce_leaf(&source) != 0) abort();
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray back;
+  hand_from_dlpack(hand_to_dlpack(&source), &schema, &back);
+  schema.release(&schema);
+  back.array.release(&back.array);
+}
+
 int main(int argc, char** argv) {
   static const struct Case cases[] = {
-      {"move_release", &move_release}, {"leaf", &leaf}, {"handoff", &handoff}};
+      {"move_release", &move_release}, {"leaf", &leaf}, {"handoff", &handoff}, {"tensor", &tensor}};
   return peer_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }

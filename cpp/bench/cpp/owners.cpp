@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "batch.hpp"
+#include "fletching/dlpack.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
+#include "fletching/schema_builder.hpp"
 #include "peer.h"
 
 namespace fletching {
@@ -40,12 +42,26 @@ void handoff() {
   read_batch(array);
 }
 
+/// The type of the leaf, which a user has at hand.
+const Schema& int64_schema() {
+  static const Schema schema = make_schema({.format = "l"}).value();
+  return schema;
+}
+
+void tensor() {
+  Result<DeviceArray> source = produce_leaf();
+  if (!source) std::abort();
+  Result<DlpackTensor> tensor = to_dlpack(*int64_schema(), *source);
+  if (!tensor || !from_dlpack(*std::move(tensor))) std::abort();
+}
+
 }  // namespace
 }  // namespace fletching
 
 int main(int argc, char** argv) {
   static const Case cases[] = {{"move_release", &fletching::move_release},
                                {"leaf", &fletching::leaf},
-                               {"handoff", &fletching::handoff}};
+                               {"handoff", &fletching::handoff},
+                               {"tensor", &fletching::tensor}};
   return peer_main(argc, argv, cases, static_cast<int>(std::size(cases)));
 }

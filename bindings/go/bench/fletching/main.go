@@ -51,6 +51,22 @@ func handoff() {
 	peer.Consume(raw)
 }
 
+var schema *fletching.Schema // of the leaf, which a user has at hand
+
+func tensor() {
+	*raw = leaf
+	array, err := fletching.ImportDeviceArray(unsafe.Pointer(raw))
+	peer.Check(err)
+	tensor, err := array.Tensor(schema, fletching.TensorOptions{})
+	peer.Check(err)
+	imported, err := tensor.DeviceArray(fletching.TensorImportOptions{})
+	peer.Check(err)
+	imported.Close()
+}
+
 func main() {
-	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf, "handoff": handoff})
+	var err error
+	schema, err = (&fletching.SchemaBuilder{Format: "l"}).Build()
+	peer.Check(err)
+	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf, "handoff": handoff, "tensor": tensor})
 }

@@ -5,7 +5,7 @@
 // that are not closed, and keeps what is pinned in one variable.
 package main
 
-// #cgo CFLAGS: -O2 -I${SRCDIR}/../../../../cpp/include
+// #cgo CFLAGS: -O2 -I${SRCDIR}/../../../../cpp/include -I${SRCDIR}/../../../../cpp/bench/c
 // #include "native.h"
 import "C"
 
@@ -54,9 +54,32 @@ func exportLeaf() {
 	last.close()
 }
 
+// held is what the user holds: a tensor, or the schema and array of one.
+type held struct {
+	tensor uintptr
+	schema abi.ArrowSchema
+	array  abi.ArrowDeviceArray
+}
+
+var (
+	lastTensor   *held
+	lastImported *held
+)
+
+func tensor() {
+	*raw = leaf
+	last = move(raw)
+	lastTensor = &held{tensor: uintptr(C.floor_to_dlpack((*C.struct_ArrowDeviceArray)(unsafe.Pointer(&last.raw))))}
+	lastImported = new(held)
+	schema, array := (*C.struct_ArrowSchema)(unsafe.Pointer(&lastImported.schema)), (*C.struct_ArrowDeviceArray)(unsafe.Pointer(&lastImported.array))
+	C.floor_from_dlpack(C.uintptr_t(lastTensor.tensor), schema, array)
+	C.floor_release_schema(schema)
+	C.floor_release(&array.array)
+}
+
 //export floor_go_unpin
 func floor_go_unpin(C.uintptr_t) { pinned.Unpin() }
 
 func main() {
-	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf})
+	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf, "tensor": tensor})
 }

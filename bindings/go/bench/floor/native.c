@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "_cgo_export.h"
+#include "tensor.h"
 
 struct Leaf {
   struct ArrowArray array;
@@ -33,3 +34,14 @@ struct ArrowArray* floor_new(int64_t length, uintptr_t values, uintptr_t owner) 
                                     .private_data = leaf};
   return &leaf->array;
 }
+
+uintptr_t floor_to_dlpack(struct ArrowDeviceArray* array) {
+  return (uintptr_t)hand_to_dlpack(array);
+}
+
+void floor_from_dlpack(uintptr_t tensor, struct ArrowSchema* schema,
+                       struct ArrowDeviceArray* array) {
+  hand_from_dlpack((DLManagedTensorVersioned*)tensor, schema, array);
+}
+
+void floor_release_schema(struct ArrowSchema* schema) { schema->release(schema); }

@@ -16,4 +16,10 @@ void floor_release(struct ArrowArray* array);
  * memory. */
 struct ArrowArray* floor_new(int64_t length, uintptr_t values, uintptr_t owner);
 
+/* The array as a tensor, and the tensor as an array. */
+uintptr_t floor_to_dlpack(struct ArrowDeviceArray* array);
+void floor_from_dlpack(uintptr_t tensor, struct ArrowSchema* schema,
+                       struct ArrowDeviceArray* array);
+void floor_release_schema(struct ArrowSchema* schema);
+
 #endif /* FLETCHING_GO_BENCH_FLOOR_H */
