@@ -87,6 +87,9 @@ Seeds typestr() {
   return seeds;
 }
 
+/// Of the right lengths for one level to three.
+Seeds tensor() { return {std::string(8, '\0'), std::string(24, '\1'), std::string(40, '\2')}; }
+
 Seeds dlpack() { return {std::string(64, '\0'), std::string(64, '\1'), std::string(96, '\2')}; }
 
 /// Calls of a stream, a device stream and an async stream.
@@ -137,6 +140,7 @@ int main(int count, char** arguments) {
     write(folder / "corpus", corpus());
     write(folder / "data", data());
     write(folder / "dlpack", dlpack());
+    write(folder / "tensor", tensor());
     write(folder / "metadata", metadata());
     write(folder / "schema", schema());
     write(folder / "text", text());
