@@ -26,7 +26,7 @@ STRATA = (
     Stratum("owner", _HEADERS + r"owner\.hpp", 16, False),
     Stratum("hook", _HEADERS + r"hook\.hpp", 12, False),
     Stratum("event", _HEADERS + r"(?:event_\w+|export_event|release_after)\.hpp", 20, False),
-    Stratum("dlpack_walk", _HEADERS + r"dlpack_walk\.hpp", 24, False),
+    Stratum("tensors", r"cpp/core/tensor_.*", 24),
     Stratum("core", r"cpp/core/.*", 40),
     Stratum("headers", r"cpp/include/(?!.*/async_).*", 66),
     Stratum("libfletching", r"cpp/src/.*", 12),
