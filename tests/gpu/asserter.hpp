@@ -22,7 +22,7 @@ class Asserter {
   }
   void require_success(const std::string& what, int code, const FletchingMessage& message) {
     require(code == 0,
-            what + ": failed with errno " + std::to_string(code) + ": " + printable(message.text));
+            what + ": failed with errno " + std::to_string(code) + ": " + message.text);
   }
   /// The same of what the library returns.
   template <class T>

@@ -11,7 +11,7 @@ Device::Device(const char* backend) : backend_(backend) {
   std::int32_t presence = FLETCHING_PRODUCER_ABSENT;
   FletchingMessage message{};
   const int code = FletchingProducerBackendPresence(backend, &presence, &message);
-  description_ = printable(message.text);
+  description_ = message.text;
   if (code != 0) fail(code, description_);
   if (presence == FLETCHING_PRODUCER_ABSENT) return;
   status_ = presence == FLETCHING_PRODUCER_STAND_IN ? "stand-in" : "real";

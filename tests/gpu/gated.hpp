@@ -14,7 +14,7 @@ namespace fletching::gpu {
 
 /// Throws Error unless `code` is 0.
 inline void require_call(const char* what, int code, const FletchingMessage& message) {
-  if (code != 0) fail(code, std::string(what) + ": " + printable(message.text));
+  if (code != 0) fail(code, std::string(what) + ": " + message.text);
 }
 
 /// Exports behind a shut gate, which is opened at the latest in the destructor, after what was
