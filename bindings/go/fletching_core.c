@@ -5409,6 +5409,13 @@ static bool read_size(const char* format, struct tensor_format* out, struct fail
   return true;
 }
 
+// Steps over a comma and an int32.
+static bool take_next(const char** text, int32_t* number) {
+  if (**text != ',') return false;
+  ++*text;
+  return take_int32(text, number);
+}
+
 static bool read_decimal(const char* format, struct tensor_format* out, struct failure* failure) {
   static const struct {
     int32_t bits, digits;
@@ -5417,9 +5424,8 @@ static bool read_decimal(const char* format, struct tensor_format* out, struct f
   int32_t precision = 0;
   int32_t scale = 0;
   int32_t bits = 128;
-  bool is_read = take_int32(&at, &precision) && *at++ == ',' && take_int32(&at, &scale);
-  if (is_read && *at == ',') is_read = take_int32((++at, &at), &bits);
-  if (!is_read || *at != '\0') {
+  if (!take_int32(&at, &precision) || !take_next(&at, &scale) ||
+      (*at != '\0' && !take_next(&at, &bits)) || *at != '\0') {
     return bad_format(format, "malformed decimal: expected the form 'd:19,10' or 'd:9,2,32'",
                       failure);
   }
@@ -6540,7 +6546,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
   if (tensor->data == NULL) {
     return bad_tensor(failure, "data: NULL: expected an address, because there are elements");
   }
-  if (!device_has_addresses(tensor->device.device_type)) {
+  if (!device_has_addresses((ArrowDeviceType)tensor->device.device_type)) {
     if (tensor->byte_offset > INT64_MAX - layout->bytes) {
       return bad_tensor(failure, "byte_offset: out of range: expected less than 2^63");
     }
@@ -6709,7 +6715,7 @@ static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned**
   if (!check_shape(prototype, &failure)) return report(&failure, message);
   if (prototype->device.device_type != kDLCPU) {
     (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
-               label_of(prototype->device.device_type).text);
+               label_of((ArrowDeviceType)prototype->device.device_type).text);
     return report(&failure, message);
   }
   if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
@@ -6798,7 +6804,7 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
     return report(&failure, message);
   }
   // A device without streams has no other argument than None.
-  if (!read_tensor_stream(device.device_type, &unordered, stream, &failure)) {
+  if (!read_tensor_stream((ArrowDeviceType)device.device_type, &unordered, stream, &failure)) {
     no_failure(&failure);
     stream->ordering = FLETCHING_ORDER_NOTHING;
     return report(&failure, message);
@@ -7071,7 +7077,7 @@ static bool wrap_tensor(const struct FletchingTensorLayout* layout, DLDevice dev
     schema->release(schema);
     return false;
   }
-  array->device_type = device.device_type;
+  array->device_type = (ArrowDeviceType)device.device_type;
   array->device_id = device.device_type == kDLCPU ? -1 : device.device_id;
   return true;
 }
@@ -7193,7 +7199,7 @@ static bool import_view(struct foreign_tensor* foreign, const struct FletchingTe
 static bool import_tensor(struct foreign_tensor* foreign, const struct FletchingTensorStream* order,
                           uint32_t options, struct imported* out, struct failure* failure) {
   const DLTensor* tensor = foreign->tensor;
-  const ArrowDeviceType type = tensor->device.device_type;
+  const ArrowDeviceType type = (ArrowDeviceType)tensor->device.device_type;
   const bool is_padded = (foreign->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
   const struct FletchingStream* stream =
       order != NULL && order->ordering == FLETCHING_ORDER_STREAM ? &order->stream : NULL;

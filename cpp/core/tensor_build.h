@@ -247,7 +247,7 @@ static bool wrap_tensor(const struct FletchingTensorLayout* layout, DLDevice dev
     schema->release(schema);
     return false;
   }
-  array->device_type = device.device_type;
+  array->device_type = (ArrowDeviceType)device.device_type;
   array->device_id = device.device_type == kDLCPU ? -1 : device.device_id;
   return true;
 }

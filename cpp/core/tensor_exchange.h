@@ -37,7 +37,7 @@ static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned**
   if (!check_shape(prototype, &failure)) return report(&failure, message);
   if (prototype->device.device_type != kDLCPU) {
     (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
-               label_of(prototype->device.device_type).text);
+               label_of((ArrowDeviceType)prototype->device.device_type).text);
     return report(&failure, message);
   }
   if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
@@ -126,7 +126,7 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
     return report(&failure, message);
   }
   // A device without streams has no other argument than None.
-  if (!read_tensor_stream(device.device_type, &unordered, stream, &failure)) {
+  if (!read_tensor_stream((ArrowDeviceType)device.device_type, &unordered, stream, &failure)) {
     no_failure(&failure);
     stream->ordering = FLETCHING_ORDER_NOTHING;
     return report(&failure, message);

@@ -110,7 +110,7 @@ static bool import_view(struct foreign_tensor* foreign, const struct FletchingTe
 static bool import_tensor(struct foreign_tensor* foreign, const struct FletchingTensorStream* order,
                           uint32_t options, struct imported* out, struct failure* failure) {
   const DLTensor* tensor = foreign->tensor;
-  const ArrowDeviceType type = tensor->device.device_type;
+  const ArrowDeviceType type = (ArrowDeviceType)tensor->device.device_type;
   const bool is_padded = (foreign->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
   const struct FletchingStream* stream =
       order != NULL && order->ordering == FLETCHING_ORDER_STREAM ? &order->stream : NULL;

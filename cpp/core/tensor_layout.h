@@ -179,7 +179,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
   if (tensor->data == NULL) {
     return bad_tensor(failure, "data: NULL: expected an address, because there are elements");
   }
-  if (!device_has_addresses(tensor->device.device_type)) {
+  if (!device_has_addresses((ArrowDeviceType)tensor->device.device_type)) {
     if (tensor->byte_offset > INT64_MAX - layout->bytes) {
       return bad_tensor(failure, "byte_offset: out of range: expected less than 2^63");
     }

@@ -113,6 +113,13 @@ static bool read_size(const char* format, struct tensor_format* out, struct fail
   return true;
 }
 
+// Steps over a comma and an int32.
+static bool take_next(const char** text, int32_t* number) {
+  if (**text != ',') return false;
+  ++*text;
+  return take_int32(text, number);
+}
+
 static bool read_decimal(const char* format, struct tensor_format* out, struct failure* failure) {
   static const struct {
     int32_t bits, digits;
@@ -121,9 +128,8 @@ static bool read_decimal(const char* format, struct tensor_format* out, struct f
   int32_t precision = 0;
   int32_t scale = 0;
   int32_t bits = 128;
-  bool is_read = take_int32(&at, &precision) && *at++ == ',' && take_int32(&at, &scale);
-  if (is_read && *at == ',') is_read = take_int32((++at, &at), &bits);
-  if (!is_read || *at != '\0') {
+  if (!take_int32(&at, &precision) || !take_next(&at, &scale) ||
+      (*at != '\0' && !take_next(&at, &bits)) || *at != '\0') {
     return bad_format(format, "malformed decimal: expected the form 'd:19,10' or 'd:9,2,32'",
                       failure);
   }

@@ -111,7 +111,10 @@ std::vector<std::byte> elements(const DLTensor& tensor, std::size_t bytes) {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < index.size(); ++i) at += index[i] * tensor.strides[i];
     std::memcpy(&found[element * bytes], first + at * static_cast<std::int64_t>(bytes), bytes);
-    for (std::size_t i = index.size(); i-- > 0 && ++index[i] == tensor.shape[i];) index[i] = 0;
+    for (std::size_t i = index.size(); i > 0; --i) {
+      if (++index[i - 1] < tensor.shape[i - 1]) break;
+      index[i - 1] = 0;
+    }
   }
   return found;
 }

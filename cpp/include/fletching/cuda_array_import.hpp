@@ -291,6 +291,7 @@ Result<ImportedTensor> wrap_tensor(const FletchingTensorLayout& layout, const Cu
 
 /// Whether the description has elements.
 inline bool has_elements(const cuda_array_interface::Interface& says) noexcept {
+  // NOLINTNEXTLINE(readability-use-anyofallof): <algorithm> is a tenth of the compile time
   for (const auto extent : says.shape) {
     if (extent == 0) return false;
   }
