@@ -42,6 +42,12 @@ std::string_view choose(Input& input, const std::string_view (&all)[N]) {
   return all[input.take<std::uint8_t>() % N];
 }
 
+/// A small number mostly, any number now and then.
+std::int64_t take_size(Input& input) {
+  const auto small = input.take<std::uint8_t>();
+  return small < 250 ? std::int64_t{small % 32} : input.take<std::int64_t>();
+}
+
 struct Level {
   std::string format;
   std::string metadata;
@@ -65,10 +71,8 @@ struct Level {
     schema.format = format.c_str();
     schema.metadata = metadata.empty() ? nullptr : metadata.data();
     schema.release = &fletching::fuzz::drop<ArrowSchema>;
-    array.length = input.take<std::int8_t>();
-    if (array.length == 127) array.length = input.take<std::int64_t>();
-    array.offset = input.take<std::int8_t>();
-    if (array.offset == 127) array.offset = input.take<std::int64_t>();
+    array.length = take_size(input);
+    array.offset = take_size(input);
     array.n_buffers = 2;
     array.buffers = buffers.data();
     array.release = &fletching::fuzz::drop<ArrowArray>;
