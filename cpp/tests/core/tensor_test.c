@@ -170,7 +170,94 @@ static void test_null_is_refused(void) {
   CHECK(FletchingLegacyTensorImport(NULL, NULL, 0, &schema, &array, NULL, &message) == EINVAL);
 }
 
+/* --- The table of functions --- */
+
+static int refuse(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
+                  void (*set_error)(void*, const char*, const char*)) {
+  (void)prototype;
+  (void)context;
+  (void)set_error;
+  *out = NULL;
+  return -1;
+}
+
+static int work_stream(DLDeviceType type, int32_t id, void** out) {
+  CHECK(type == kDLCUDA);
+  *out = (void*)(uintptr_t)0x1000;
+  return id == 3 ? -1 : 0;
+}
+
+static void test_a_table_is_found(void) {
+  DLPackExchangeAPI table = {.header = {.version = {DLPACK_MAJOR_VERSION, 9}}};
+  DLPackExchangeAPIHeader newer = {.version = {DLPACK_MAJOR_VERSION + 1, 0}};
+  CHECK(FletchingExchangeFind(NULL) == NULL && FletchingExchangeFind(&newer) == NULL);
+  newer.prev_api = &table.header;
+  CHECK(FletchingExchangeFind(&newer) == &table && FletchingExchangeFind(&table.header) == &table);
+}
+
+static void test_a_table_allocates(void) {
+  int64_t shape[] = {3, 5};
+  int64_t strides[] = {1, 3};
+  DLTensor like = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat4_e2m1fn, 4, 1}};
+  DLPackExchangeAPI table = {.managed_tensor_allocator = FletchingTensorAllocate};
+  DLManagedTensorVersioned* tensor = NULL;
+  like.shape = shape;
+  like.strides = strides;
+  like.byte_offset = 7;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == 0);
+  CHECK(tensor->dl_tensor.byte_offset == 0 && (uintptr_t)tensor->dl_tensor.data % 256 == 0);
+  CHECK(tensor->dl_tensor.strides[0] == 5 && tensor->dl_tensor.strides[1] == 1);
+  memset(tensor->dl_tensor.data, 1, 8); /* 15 values of 4 bits */
+  tensor->deleter(tensor);
+  shape[1] = 0;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == 0);
+  CHECK(tensor->dl_tensor.data == NULL);
+  tensor->deleter(tensor);
+
+  shape[1] = INT64_MAX;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO && tensor == NULL);
+  CHECK(says("BufferError: DLTensor.shape: size out of range"));
+  shape[1] = 5;
+  for (int nth = 0; nth < 2; ++nth) { /* the memory, and the tensor */
+    fail_allocation(nth);
+    CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == ENOMEM);
+    CHECK(has_failed_allocation() && says("MemoryError: ") && tensor == NULL);
+  }
+  fail_allocation(0);
+  CHECK(FletchingTensorAllocate(&like, &tensor, NULL, NULL) == -1 && tensor == NULL);
+  CHECK(has_failed_allocation());
+  like.device.device_type = kDLCUDA;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO);
+  CHECK(says("expected the CPU, got cuda"));
+  shape[1] = -1;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EINVAL);
+  shape[1] = 5;
+  table.managed_tensor_allocator = refuse;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO);
+  CHECK(says("managed_tensor_allocator: expected a tensor, got the result -1"));
+  table.managed_tensor_allocator = NULL;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == ENOSYS);
+  CHECK(FletchingExchangeAllocate(NULL, &like, &tensor, &message) == EINVAL);
+}
+
+static void test_a_table_names_its_stream(void) {
+  DLPackExchangeAPI table = {.current_work_stream = work_stream};
+  struct FletchingTensorStream stream;
+  CHECK(FletchingExchangeWorkStream(&table, (DLDevice){kDLCPU, 0}, &stream, &message) == 0);
+  CHECK(stream.ordering == FLETCHING_ORDER_NOTHING && message.text[0] == '\0');
+  CHECK(FletchingExchangeWorkStream(&table, (DLDevice){kDLCUDA, 2}, &stream, &message) == 0);
+  CHECK(stream.ordering == FLETCHING_ORDER_STREAM && stream.stream.device_id == 2);
+  CHECK(stream.stream.handle == (void*)(uintptr_t)0x1000);
+  CHECK(FletchingExchangeWorkStream(&table, (DLDevice){kDLCUDA, 3}, &stream, &message) == EIO);
+  CHECK(says("current_work_stream: expected a stream, got the result -1"));
+  table.current_work_stream = NULL;
+  CHECK(FletchingExchangeWorkStream(&table, (DLDevice){kDLCUDA, 0}, &stream, &message) == ENOSYS);
+}
+
 int main(void) {
+  test_a_table_is_found();
+  test_a_table_allocates();
+  test_a_table_names_its_stream();
   test_memory_runs_out();
   test_each_struct_may_be_moved_out();
   test_a_tensor_without_a_schema();
