@@ -328,6 +328,52 @@ TEST(DlpackExport, ReadsTensorParameters) {
   EXPECT_EQ(shape_of(long_list + "]}", 1), Sizes{});
 }
 
+TEST(DlpackExport, ReadsOnlyDlpacksOpaqueTypes) {
+  const auto code_of_type = [](const std::string& parameters) {
+    Data data("S", 2, kValues.data());
+    data.extension(kOpaque, parameters);
+    Schema schema = data.schema();
+    DeviceArray array = data.array();
+    Result<DlpackTensor> tensor = to_dlpack(*schema, array);
+    return tensor ? int{(*tensor)->dl_tensor.dtype.code} : -tensor.error().code();
+  };
+  EXPECT_EQ(code_of_type(R"({"type_name":"bfloat16","vendor_name":"DLPack"})"), kDLBfloat);
+  EXPECT_EQ(code_of_type(R"({"x":[1], "vendor_name": "DLPack", "type_name" : "bfloat16" })"),
+            kDLBfloat);
+  for (const std::string parameters :
+       {R"({"type_name":"bfloat16","vendor_name":"Other"})", R"({"type_name":"bfloat16"})",
+        R"({"type_name":"bfloat","vendor_name":"DLPack"})",
+        R"({"type_name":"bfloat16","vendor_name":"DLPack")", ""}) {
+    EXPECT_EQ(code_of_type(parameters), -ENOTSUP) << parameters;
+  }
+  // Of another storage.
+  EXPECT_EQ(code_of_type(R"({"type_name":"complex64","vendor_name":"DLPack"})"), -EINVAL);
+  EXPECT_EQ(code_of_type(R"({"type_name":"float8_e5m2","vendor_name":"DLPack"})"), -EINVAL);
+}
+
+// Odd offsets of the parts: a complex number begins anywhere.
+TEST(DlpackExport, ReadsPartsFromWhereTheyAre) {
+  Data parts("f", 10, kValues.data());
+  Data numbers("+w:2", 3);
+  numbers.child(parts.offset(3))
+      .offset(1)
+      .extension(kOpaque, R"({"type_name":"complex64","vendor_name":"DLPack"})");
+  DlpackTensor tensor = exported(numbers);
+  EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + 3 + 2);
+  EXPECT_EQ(extents(tensor->dl_tensor), Sizes{3});
+  const std::uint8_t bits = 0b11011111;
+  Data part("f", 6, kValues.data());
+  Data nulls("+w:2", 3);
+  nulls.child(part.nulls(1, &bits))
+      .extension(kOpaque, R"({"type_name":"complex64","vendor_name":"DLPack"})");
+  expect_mentions(refused(nulls), "has nulls");
+}
+
+TEST(DlpackExport, QuotesFormats) {
+  Data odd("\x1f \"\\\xff" + std::string(70, 'x'), 1, kValues.data());
+  expect_mentions(refused(odd), R"(got "\x1f \"\\\xff)" + std::string(59, 'x') + "...\"");
+}
+
 TEST(DlpackExport, RefusesNegativeCountsInMetadata) {
   Data data("i", 1, kValues.data());
   Schema schema = data.schema();

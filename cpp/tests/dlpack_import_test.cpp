@@ -363,6 +363,8 @@ TEST(DlpackImport, CopiesGapsWhenAsked) {
   EXPECT_STREQ(lists.schema->children[0]->format, "+w:3");
   ForeignTensor lanes({kDLInt, 32, 2}, kValues.data(), {2}, {3});
   EXPECT_EQ(values(imported(lanes, kCopies)), (std::vector<std::int32_t>{0, 1, 6, 7}));
+  ForeignTensor complex({kDLComplex, 64, 1}, kValues.data(), {2}, {3});
+  EXPECT_EQ(values(imported(complex, kCopies)), (std::vector<std::int32_t>{0, 1, 6, 7}));
 }
 
 TEST(DlpackImport, CopiesToTheCpu) {

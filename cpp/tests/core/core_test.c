@@ -527,6 +527,42 @@ static void test_memory_runs_out_for_a_report(void) {
   FletchingDeviceReportDestroy(report);
 }
 
+/* --- Tensors --- */
+
+static int deletions;
+
+static void count_deletion(DLManagedTensorVersioned* tensor) {
+  (void)tensor;
+  ++deletions;
+}
+
+static void test_a_tensor_that_gets_no_event_is_deleted(void) {
+  int own = 0;
+  int64_t shape[] = {3};
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray array;
+  DLManagedTensorVersioned tensor = {.version = {DLPACK_MAJOR_VERSION, 0},
+                                     .deleter = count_deletion,
+                                     .dl_tensor = {.data = (void*)(uintptr_t)0x1000,
+                                                   .device = {kDLCUDA, 0},
+                                                   .ndim = 1,
+                                                   .dtype = {kDLInt, 32, 1}}};
+  tensor.dl_tensor.shape = shape;
+  const struct FletchingTensorStream order = {stream_on(&own, 0), FLETCHING_ORDER_STREAM};
+  fake_reset();
+  fake_push(&fake.primary[0]);
+  deletions = 0;
+  fake.create_fails = true;
+  CHECK(FletchingTensorImport(&tensor, &order, 0, &schema, &array, NULL, &message) != 0);
+  CHECK(deletions == 1 && schema.release == NULL && array.array.release == NULL);
+  fake.create_fails = false;
+  CHECK(FletchingTensorImport(&tensor, &order, 0, &schema, &array, NULL, &message) == 0);
+  CHECK(deletions == 1 && array.sync_event != NULL && fake_living_events() == 1);
+  array.array.release(&array.array);
+  schema.release(&schema);
+  CHECK(deletions == 2 && fake_living_events() == 0);
+}
+
 /* --- Releases --- */
 
 /* Neither deferred nor waited for: leaked, and not released early. */
@@ -977,6 +1013,7 @@ int main(void) {
 #endif
   test_memory_runs_out();
   test_memory_runs_out_for_a_report();
+  test_a_tensor_that_gets_no_event_is_deleted();
   test_a_release_that_cannot_wait_is_leaked();
   test_host_memory_is_released_behind_a_stream();
   test_a_stream_of_another_runtime_releases_nothing();

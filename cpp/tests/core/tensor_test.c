@@ -94,6 +94,17 @@ static void test_memory_runs_out(void) {
   CHECK(deletions == 1);
 }
 
+static void test_nothing_is_made_of_a_malformed_tensor(void) {
+  struct matrix matrix;
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray array;
+  deletions = 0;
+  (void)make_matrix(&matrix, false);
+  matrix.shape[1] = -1;
+  CHECK(FletchingTensorImport(&matrix.managed, NULL, 0, &schema, &array, NULL, &message) == EINVAL);
+  CHECK(schema.release == NULL && array.array.release == NULL && deletions == 1);
+}
+
 static void test_each_struct_may_be_moved_out(void) {
   struct matrix matrix;
   struct ArrowSchema schema;
@@ -259,6 +270,7 @@ int main(void) {
   test_a_table_allocates();
   test_a_table_names_its_stream();
   test_memory_runs_out();
+  test_nothing_is_made_of_a_malformed_tensor();
   test_each_struct_may_be_moved_out();
   test_a_tensor_without_a_schema();
   test_null_is_refused();
