@@ -162,6 +162,41 @@ static void test_a_tensor_without_a_schema(void) {
   CHECK(has_failed_allocation() && tensor == NULL && releases == 2);
 }
 
+static void leave_schema(struct ArrowSchema* schema) { schema->release = NULL; }
+static void leave_array(struct ArrowArray* array) { array->release = NULL; }
+
+static void test_validity_bitmaps_are_not_read(void) {
+  const uint8_t all_valid = 7;
+  const void* buffers[] = {(const void*)16, values}; /* a read of the bitmap is a fault */
+  struct ArrowSchema schema = {.format = "i", .release = leave_schema};
+  struct ArrowDeviceArray array = {.array = {.length = 3,
+                                             .null_count = -1,
+                                             .n_buffers = 2,
+                                             .buffers = buffers,
+                                             .release = leave_array},
+                                   .device_id = -1,
+                                   .device_type = ARROW_DEVICE_CPU};
+  DLManagedTensorVersioned* tensor = NULL;
+  CHECK(FletchingTensorExport(&schema, &array, NULL, FLETCHING_TENSOR_NO_READS, &tensor,
+                              &message) == ENOTSUP);
+  CHECK(says("may have nulls") && tensor == NULL && array.array.release != NULL);
+  array.array.null_count = 1;
+  CHECK(FletchingTensorExport(&schema, &array, NULL, FLETCHING_TENSOR_NO_READS, &tensor,
+                              &message) == ENOTSUP);
+  CHECK(says("has nulls"));
+  buffers[0] = &all_valid;
+  CHECK(FletchingTensorExport(&schema, &array, NULL, 0, &tensor, &message) == 0);
+  tensor->deleter(tensor);
+
+  /* Without a bitmap there is nothing to read. */
+  buffers[0] = NULL;
+  array.array.null_count = -1;
+  array.array.release = leave_array;
+  CHECK(FletchingTensorExport(&schema, &array, NULL, FLETCHING_TENSOR_NO_READS, &tensor,
+                              &message) == 0);
+  tensor->deleter(tensor);
+}
+
 static void test_null_is_refused(void) {
   struct FletchingTensorView view;
   struct FletchingTensorLayout layout;
@@ -273,6 +308,7 @@ int main(void) {
   test_nothing_is_made_of_a_malformed_tensor();
   test_each_struct_may_be_moved_out();
   test_a_tensor_without_a_schema();
+  test_validity_bitmaps_are_not_read();
   test_null_is_refused();
   printf("core_tensor: %d checks, %d failed\n", checks, failures);
   return failures == 0 ? 0 : 1;

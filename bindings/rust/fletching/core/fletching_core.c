@@ -6254,8 +6254,9 @@ static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
     return NULL;
   }
   const bool has_waited = order != NULL && order->ordering == FLETCHING_ORDER_HOST;
-  const bool is_readable =
-      (has_waited || array->sync_event == NULL) && device_is_host_readable(array->device_type);
+  const bool is_readable = (options & FLETCHING_TENSOR_NO_READS) == 0 &&
+                           (has_waited || array->sync_event == NULL) &&
+                           device_is_host_readable(array->device_type);
   const uint32_t walk_options =
       (options & (FLETCHING_TENSOR_AS_STORAGE | FLETCHING_TENSOR_IGNORE_NULLS)) |
       (is_readable ? FLETCHING_TENSOR_HOST_READABLE : 0u);

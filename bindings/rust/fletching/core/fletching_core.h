@@ -1695,6 +1695,9 @@ FLETCHING_EXPORT int FletchingTensorStreamRead(ArrowDeviceType type, const int64
  * default it points to the first element: some consumers ignore byte_offset. On devices whose
  * buffers are handles it is the handle in any case. */
 #define FLETCHING_TENSOR_ALIGNED 32u
+/** No memory is read, the validity bitmaps included: for a caller that cannot know whether the
+ * buffers are as the struct says. A null_count of -1 with a bitmap counts as nulls. */
+#define FLETCHING_TENSOR_NO_READS 2048u
 
 /** Moves `array`, of type `schema`, into a new tensor.
  *
@@ -1707,7 +1710,7 @@ FLETCHING_EXPORT int FletchingTensorStreamRead(ArrowDeviceType type, const int64
  * used during the call only.
  *
  * Nulls are an error. When the host can read the validity bitmap and no work is pending, it is
- * read; otherwise a null_count of -1 counts as nulls.
+ * read, unless NO_READS; otherwise a null_count of -1 counts as nulls.
  *
  * Ownership: on success the deleter of *tensor releases the array, on any thread. After an error
  * the array is the caller's and *tensor is NULL. The schema stays the caller's. */
