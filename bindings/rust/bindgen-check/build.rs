@@ -95,9 +95,10 @@ fn main() {
     core(&out);
 }
 
-/// The declarations of the event core: its structs, and its functions with the structs of the crate.
+/// The declarations of the core: its structs, and its functions with the structs of the crate.
 fn core(out: &Path) {
-    const STRUCTS: &str = "Fletching(Message|ReleaseCounts|Stream|VulkanWaitContext|Waiter)";
+    const STRUCTS: &str =
+        "Fletching(Message|ReleaseCounts|Stream|TensorStream|VulkanWaitContext|Waiter)";
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fletching/core/fletching_core.h");
     println!("cargo:rerun-if-changed={}", header.display());
     println!("cargo:rustc-env=FLETCHING_PREFIX="); // of the crate's declarations, which nobody calls
@@ -105,7 +106,7 @@ fn core(out: &Path) {
         let bindings = builder
             .header(header.to_string_lossy())
             .clang_arg("-DFLETCHING_PREFIX=") // functions without "Fletching", as in the crate
-            .blocklist_type("Arrow.*")
+            .blocklist_type("Arrow.*|DL.*")
             .generate_comments(false)
             .generate()
             .expect("bindgen reads fletching_core.h");

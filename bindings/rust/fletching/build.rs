@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compiles the event core for the feature `runtime`, and the layout of the C structs for the
-//! feature `validate`. Without both no C compiler is needed.
+//! Compiles the core in C for the features `runtime` and `dlpack`, and the layout of the C structs
+//! for the feature `validate`. Without these no C compiler is needed.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    #[cfg(feature = "runtime")]
+    #[cfg(any(feature = "runtime", feature = "dlpack"))]
     compile("core/fletching_core.c", "fletching_core");
     #[cfg(feature = "validate")]
     compile("src/validate/layout.c", "fletching_layout");
 }
 
 /// Its functions are named after this version of the crate, so that a program can have several.
-#[cfg(any(feature = "runtime", feature = "validate"))]
+#[cfg(any(feature = "dlpack", feature = "runtime", feature = "validate"))]
 fn compile(file: &str, library: &str) {
     let version = env!("CARGO_PKG_VERSION").replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let prefix = format!("FletchingRust_{version}_");

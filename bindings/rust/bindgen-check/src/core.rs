@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compares the crate's declarations of the event core with those that bindgen makes of its header.
+//! Compares the crate's declarations of the core with those that bindgen makes of its header.
 
-#[path = "../../fletching/src/runtime/declarations.rs"]
+#[path = "../../fletching/src/c_core/declarations.rs"]
 mod ours;
 
 #[allow(
@@ -59,16 +59,20 @@ fn structs_equal_the_header() {
         FletchingVulkanWaitContext { device producer_queue queue set_stages get_device_proc_addr }
         FletchingReleaseCounts { pending refused running leaked inherited_events }
         FletchingWaiter { synchronize wait_on ready context }
+        FletchingTensorStream { stream ordering }
     }
-    let constants = [
-        ours::FLETCHING_CAPTURE_REFUSE,
-        ours::FLETCHING_CAPTURE_EXTERNAL_EVENT,
-    ];
-    let expected = [
-        structs::FLETCHING_CAPTURE_REFUSE,
-        structs::FLETCHING_CAPTURE_EXTERNAL_EVENT,
-    ];
-    assert_eq!(constants.map(|constant| constant as u32), expected);
+    macro_rules! assert_constants {
+        ($($name:ident)*) => {$(
+            assert_eq!(ours::$name as u32, structs::$name, stringify!($name));
+        )*};
+    }
+    assert_constants! {
+        FLETCHING_CAPTURE_REFUSE FLETCHING_CAPTURE_EXTERNAL_EVENT FLETCHING_ORDER_NOTHING
+        FLETCHING_ORDER_HOST FLETCHING_ORDER_STREAM FLETCHING_TENSOR_DIMENSIONS
+        FLETCHING_TENSOR_AS_STORAGE FLETCHING_TENSOR_WRITABLE FLETCHING_TENSOR_COPIED
+        FLETCHING_TENSOR_IGNORE_NULLS FLETCHING_TENSOR_EVENT_HANDLED FLETCHING_TENSOR_ALIGNED
+        FLETCHING_TENSOR_LISTS FLETCHING_TENSOR_COPY FLETCHING_TENSOR_NO_READS
+    }
 }
 
 /// The two of a list have one type, or this does not compile.
@@ -80,6 +84,8 @@ fn functions_equal_the_header() {
     assert_functions! {
         DeviceArrayExportWithEvent DeviceArrayReady DeviceArrayReadyVulkan DeviceArrayReleaseAfter
         DeviceArraySynchronize DeviceArraySynchronizeVulkan DeviceArrayWaitOn
-        DeviceArrayWaitOnVulkan PendingReleases RegisterWaiter StreamSynchronize UnregisterWaiter
+        DeviceArrayWaitOnVulkan ExchangeAllocate ExchangeFind ExchangeWorkStream LegacyTensorExport
+        LegacyTensorImport PendingReleases RegisterWaiter TensorAllocate TensorCreate TensorExport
+        TensorImport TensorStreamRead UnregisterWaiter
     }
 }

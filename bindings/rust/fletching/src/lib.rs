@@ -11,8 +11,11 @@ pub mod arrow;
 mod async_stream;
 mod batch_type;
 mod block;
+#[cfg(any(feature = "dlpack", feature = "runtime"))]
+mod c_core;
 mod chain;
 mod columns;
+pub mod cuda_array_interface;
 mod device_builder;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;

@@ -16,7 +16,7 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
-from . import runtimes
+from . import cuda_array_interface, runtimes
 from .derives import derives
 from .text import (
     FUNCTION,
@@ -83,6 +83,7 @@ def outputs(spec: Spec) -> list[Output]:
             context,
         ),
         *runtimes.outputs(spec),
+        *cuda_array_interface.outputs(spec),
     ]
 
 
@@ -202,6 +203,7 @@ def callback_entry(field: Field) -> str:
 
 FILTERS: Filters = {
     "accessible_from": accessible_from,
+    **cuda_array_interface.FILTERS,
     **runtimes.FILTERS,
     "argument_names": argument_names,
     "by_class": by_class,

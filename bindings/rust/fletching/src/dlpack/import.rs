@@ -4,20 +4,14 @@
 
 use std::ptr;
 
-use fletching_abi::{
-    ArrowDeviceType, DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
-    DLPACK_FLAG_BITMASK_READ_ONLY,
-};
+use fletching_abi::{DLPACK_FLAG_BITMASK_IS_COPIED, DLPACK_FLAG_BITMASK_READ_ONLY};
 
-use super::extension::{TensorShape, BOOL8, FIXED_SHAPE_TENSOR, NAME_KEY, PARAMETERS_KEY};
-use super::layout::{Arrangement, Layout};
-use super::options::{Dimensions, ImportOptions, Strided};
+use super::options::ImportOptions;
+use super::stream::ConsumerStream;
 use super::tensor::{ManagedTensor, Tensor};
-use super::types::{arrow_type, is_host_readable, ArrowType};
-use crate::array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
+use crate::c_core::checked;
 use crate::error::Error;
 use crate::owner::{DeviceArray, Schema};
-use crate::schema_builder::SchemaBuilder;
 
 /// A tensor as Arrow has it.
 #[derive(Debug)]
@@ -55,137 +49,31 @@ pub fn from_dlpack<M: ManagedTensor>(
     tensor: Tensor<M>,
     options: &ImportOptions,
 ) -> Result<Imported, Error> {
-    let (raw, flags) = tensor.read()?;
-    let is_set = |flag| flags & flag != 0;
-    let is_padded = is_set(DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
-    let element = arrow_type(raw.dtype, options.as_storage, is_padded)?;
-    let layout = Layout::read(raw, &element)?;
-    let arranged = layout.arrange(raw, options.dimensions);
-    let device_type = ArrowDeviceType::from(raw.device.device_type);
-    let device_id = match device_type {
-        ArrowDeviceType::CPU => -1,
-        _ => raw.device.device_id.into(),
-    };
-    let is_copied = match (&arranged, options.strided) {
-        (Err(error), Strided::Copy(_)) => {
-            error.code() == crate::errno::ENOTSUP && is_host_readable(device_type)
-        }
-        _ => false,
-    };
-    if is_copied {
-        if let Some(stream) = &options.stream {
-            stream.finish((device_type, device_id))?;
-        }
-        // SAFETY: the promise of Strided::Copy. What has no place but for ENOTSUP has data.
-        let values = unsafe { layout.copy(raw) }?;
-        let arrangement = Arrangement {
-            order: (1..layout.dimensions.len()).collect(),
-            buffer: values.as_ptr().cast(),
-            offset: 0,
-        };
-        let device = (ArrowDeviceType::CPU, -1);
-        let (schema, array) = build(&layout, &element, &arrangement, options, device, values)?;
-        return Ok(Imported {
-            schema,
-            array,
-            read_only: false,
-            copied: true,
-        });
-    }
-    let device = (device_type, device_id);
-    let (schema, mut array) = build(&layout, &element, &arranged?, options, device, tensor)?;
-    if let Some(stream) = &options.stream {
-        stream.record(&mut array)?;
+    let (mut schema, mut array, mut flags) = (Schema::default(), DeviceArray::default(), 0);
+    let stream = options.stream.as_ref().map(ConsumerStream::to_core);
+    let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the tensor is as Tensor::from_raw asks for it, and a stream as its read does. The core
+    // takes the tensor in any case, and fills what is released. It reads no element but for a copy,
+    // which needs the promise of Strided::Copy.
+    unsafe {
+        checked("from_dlpack", |message| {
+            let (schema, array) = (schema.out(), array.out());
+            let options = options.to_core();
+            M::import(
+                tensor.into_raw(),
+                stream,
+                options,
+                schema,
+                array,
+                &mut flags,
+                message,
+            )
+        })?;
     }
     Ok(Imported {
         schema,
         array,
-        read_only: is_set(DLPACK_FLAG_BITMASK_READ_ONLY),
-        copied: is_set(DLPACK_FLAG_BITMASK_IS_COPIED),
+        read_only: flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0,
+        copied: flags & DLPACK_FLAG_BITMASK_IS_COPIED != 0,
     })
-}
-
-/// The lists around the values, from the outside in: how long each is, and the parameters of
-/// arrow.fixed_shape_tensor when it is one.
-fn lists_around(
-    layout: &Layout,
-    order: &[usize],
-    wanted: Dimensions,
-) -> Result<Vec<(i64, Option<String>)>, Error> {
-    let shape: Vec<i64> = order
-        .iter()
-        .map(|axis| layout.dimensions[*axis].extent)
-        .collect();
-    let lists = if wanted == Dimensions::FixedSizeLists || shape.is_empty() {
-        shape.into_iter().map(|size| (size, None)).collect()
-    } else {
-        let size = match shape.contains(&0) {
-            true => 0,
-            false => shape
-                .iter()
-                .fold(1i64, |size, extent| size.saturating_mul(*extent)),
-        };
-        let mut permutation = vec![0; order.len()];
-        for (index, axis) in order.iter().enumerate() {
-            permutation[axis - 1] = index;
-        }
-        vec![(size, Some(TensorShape { shape, permutation }.to_json()))]
-    };
-    ensure!(
-        lists.iter().all(|(size, _)| *size <= i32::MAX.into()),
-        ENOTSUP,
-        "DLTensor.shape: inner dimensions too large for a fixed-size list: expected at most \
-         2147483647 elements"
-    );
-    Ok(lists)
-}
-
-/// Lists within each other around the values; `memory` owns these.
-fn build<T: Send + 'static>(
-    layout: &Layout,
-    element: &ArrowType,
-    arrangement: &Arrangement,
-    options: &ImportOptions,
-    (device_type, device_id): (ArrowDeviceType, i64),
-    memory: T,
-) -> Result<(Schema, DeviceArray), Error> {
-    let lists = lists_around(layout, &arrangement.order, options.dimensions)?;
-    let mut schema = SchemaBuilder::new(element.format);
-    if element.is_bool {
-        schema = schema
-            .metadata(NAME_KEY, BOOL8)
-            .metadata(PARAMETERS_KEY, "");
-    }
-    for (size, parameters) in lists.iter().rev() {
-        schema = SchemaBuilder::new(format!("+w:{size}")).child(schema.name("item"));
-        if let Some(parameters) = parameters {
-            schema = schema
-                .metadata(NAME_KEY, FIXED_SHAPE_TENSOR)
-                .metadata(PARAMETERS_KEY, parameters.as_str());
-        }
-    }
-    let capacity = ArrayCapacity {
-        arrays: lists.len(),
-        buffers: lists.len() + 2,
-    };
-    let mut builder = ArrayBuilder::new(capacity, memory)?;
-    let mut node = Node::ROOT;
-    let mut length = layout.dimensions.first().map_or(1, |rows| rows.extent);
-    for (size, _) in &lists {
-        builder.set(node, ArrayValues::of(length), &[ptr::null()]);
-        node = builder.add_children(node, 1);
-        length = match length.checked_mul(*size) {
-            Some(length) => length,
-            None => bail!(
-                EINVAL,
-                "DLTensor.shape: too many elements: expected less than 2^63; hint: fix the producer"
-            ),
-        };
-    }
-    let values = ArrayValues {
-        offset: arrangement.offset,
-        ..ArrayValues::of(length)
-    };
-    builder.set(node, values, &[ptr::null(), arrangement.buffer]);
-    Ok((schema.build()?, builder.finish_on(device_type, device_id)?))
 }

@@ -20,14 +20,16 @@
 //!
 //! Integers and floats of 8 to 64 bits are DLPack's own. A byte with the extension `arrow.bool8` is
 //! a boolean; a fixed-size list is one more dimension, one with the extension
-//! `arrow.fixed_shape_tensor` has the dimensions that it says. With `as_storage` dates, times,
-//! decimals of up to 64 bits, fixed-size binary, dictionary indices and other extension types are
-//! exported as what stores them: unit, scale, time zone or meaning get lost. Everything else is
-//! refused: bits have no addresses, and no DLPack type has several parts or several buffers.
+//! `arrow.fixed_shape_tensor` has the dimensions that it says. A DLPack type that Arrow lacks,
+//! bfloat16, complex, and floats of 4, 6 and 8 bits, is the extension `arrow.opaque` with the vendor
+//! "DLPack", both ways. Everything else is refused: bits have no addresses, and no DLPack type has
+//! several parts or several buffers.
 //!
-//! The import does the same in reverse. As storage: complex numbers as one more dimension of two
-//! floats, bfloat16 as uint16, 8-bit floats as uint8. Several lanes are one more dimension. Types
-//! narrower than a byte, handles and unknown codes are refused.
+//! With `as_storage` dates, times, decimals of up to 64 bits, fixed-size binary, dictionary indices
+//! and other extension types are exported as what stores them: unit, scale, time zone or meaning
+//! get lost. An import with it makes complex numbers one more dimension of two floats, bfloat16
+//! uint16, 8-bit floats uint8. Several lanes are one more dimension. Handles and unknown codes are
+//! refused.
 //!
 //! # Devices
 //!
@@ -49,29 +51,29 @@ macro_rules! ensure {
     };
 }
 
+mod create;
+mod devices;
+mod element;
+pub mod exchange;
 mod export;
-mod extension;
 mod import;
-mod layout;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod options;
+mod promises;
 mod stream;
 mod tensor;
-mod types;
-mod walk;
 
+pub use create::TensorParts;
+pub use devices::dlpack_device;
+pub use element::DlpackElement;
 pub use export::{is_legacy_expected, to_dlpack, to_legacy_dlpack};
 pub use import::{from_dlpack, Imported};
 pub use options::{Access, Dimensions, ExportOptions, ImportOptions, Nulls, Strided};
+pub use promises::{EventHandled, Exclusive, HostReadable};
 pub use stream::{ConsumerStream, Ordering};
 pub use tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
-pub use types::{dlpack_device, EventHandled, Exclusive, HostReadable};
 
 /// The most dimensions that a tensor may have here, a bound of ours; NumPy and PyTorch have the
 /// same.
-pub const MAX_DIMENSIONS: usize = 64;
-
-/// The distance one dimension further out. It only overflows when another dimension is empty, and
-/// then it means nothing.
-fn next_step(step: i64, extent: i64) -> i64 {
-    step.saturating_mul(extent.max(1))
-}
+pub const MAX_DIMENSIONS: usize = crate::c_core::FLETCHING_TENSOR_DIMENSIONS;

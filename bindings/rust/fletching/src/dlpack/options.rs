@@ -2,8 +2,9 @@
 
 //! The options of an export and of an import.
 
+use super::promises::{EventHandled, Exclusive, HostReadable};
 use super::stream::ConsumerStream;
-use super::types::{EventHandled, Exclusive, HostReadable};
+use crate::c_core as core;
 use crate::options::setters;
 
 /// What to do about nulls, which DLPack has none of.
@@ -77,6 +78,36 @@ impl Default for ExportOptions {
     }
 }
 
+impl ExportOptions {
+    pub(super) fn to_core(self) -> u32 {
+        let access = match self.access {
+            Access::ReadOnly => 0,
+            Access::Writable(_) => core::FLETCHING_TENSOR_WRITABLE,
+            Access::Copied(_) => core::FLETCHING_TENSOR_WRITABLE | core::FLETCHING_TENSOR_COPIED,
+        };
+        let nulls = match self.nulls {
+            Nulls::Refuse => core::FLETCHING_TENSOR_NO_READS,
+            Nulls::Count(_) => 0,
+            Nulls::Ignore => core::FLETCHING_TENSOR_NO_READS | core::FLETCHING_TENSOR_IGNORE_NULLS,
+        };
+        let is_handled = self.event_handled.is_some();
+        access
+            | nulls
+            | when(self.as_storage, core::FLETCHING_TENSOR_AS_STORAGE)
+            | when(self.aligned, core::FLETCHING_TENSOR_ALIGNED)
+            | when(is_handled, core::FLETCHING_TENSOR_EVENT_HANDLED)
+    }
+}
+
+/// An option of the core.
+fn when(is_set: bool, option: u32) -> u32 {
+    if is_set {
+        option
+    } else {
+        0
+    }
+}
+
 /// The Arrow type of a tensor of several dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -120,5 +151,15 @@ setters! {
         strided: Strided,
         as_storage: bool,
         stream: Option<ConsumerStream>,
+    }
+}
+
+impl ImportOptions {
+    pub(super) fn to_core(self) -> u32 {
+        let is_lists = self.dimensions == Dimensions::FixedSizeLists;
+        let is_copy = matches!(self.strided, Strided::Copy(_));
+        when(is_lists, core::FLETCHING_TENSOR_LISTS)
+            | when(is_copy, core::FLETCHING_TENSOR_COPY)
+            | when(self.as_storage, core::FLETCHING_TENSOR_AS_STORAGE)
     }
 }

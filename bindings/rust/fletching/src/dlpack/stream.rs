@@ -2,13 +2,14 @@
 
 //! The stream argument of `__dlpack__`: what the integer means on which device.
 
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
 use fletching_abi::ArrowDeviceType;
 
-use super::types::is_host_readable;
+use crate::c_core::{self as core, call, FletchingStream, FletchingTensorStream};
 use crate::error::Error;
-use crate::owner::DeviceArray;
-#[cfg(feature = "runtime")]
-use crate::runtime::{Runtime, Stream};
 
 /// What has to be ordered after the producer's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,12 @@ pub enum Ordering {
 
 /// The stream argument of `__dlpack__`, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConsumerStream(Ordering, ArrowDeviceType);
+pub struct ConsumerStream {
+    ordering: Ordering,
+    /// As the core has them.
+    device_id: i64,
+    runtime: i32,
+}
 
 impl ConsumerStream {
     /// The stream argument for data on `device_type`.
@@ -44,108 +50,50 @@ impl ConsumerStream {
     /// A number that is a handle names a stream of such a device, which lives as long as the result
     /// is used. An export and an import use it during the call only.
     pub unsafe fn read(device_type: ArrowDeviceType, stream: Option<i64>) -> Result<Self, Error> {
-        use ArrowDeviceType as Device;
-        let is_cuda =
-            [Device::CUDA, Device::CUDA_HOST, Device::CUDA_MANAGED].contains(&device_type);
-        let is_rocm = [Device::ROCM, Device::ROCM_HOST].contains(&device_type);
-        let number = match stream {
-            // There is no stream that could wait. Without an event nothing waits.
-            None if !is_cuda && !is_rocm => return Ok(Self(Ordering::Host, device_type)),
-            // A consumer of memory that the host reads may be one that knows no streams at all.
-            None if is_host_readable(device_type) => return Ok(Self(Ordering::Host, device_type)),
-            None => i64::from(is_cuda),
-            Some(number) => number,
+        let number = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
+        let mut read = MaybeUninit::<FletchingTensorStream>::uninit();
+        // SAFETY: the core fills the struct unless it fails.
+        let read = unsafe {
+            call!(
+                "stream",
+                TensorStreamRead(device_type, number, read.as_mut_ptr())
+            )?;
+            read.assume_init()
         };
-        let expected = match number {
-            _ if !is_cuda && !is_rocm => "None, because the device has no streams",
-            -1 => return Ok(Self(Ordering::Nothing, device_type)),
-            0 if is_cuda => "1 for the legacy default stream or 2 for the per-thread one",
-            1 | 2 if is_rocm => "0 for the default stream",
-            _ => match usize::try_from(number) {
-                Ok(handle) => return Ok(Self(Ordering::Stream(handle), device_type)),
-                Err(_) => "-1 for no synchronization, or a stream",
-            },
+        Ok(Self::from_core(&read))
+    }
+
+    pub(super) fn from_core(read: &FletchingTensorStream) -> Self {
+        let ordering = match read.ordering {
+            core::FLETCHING_ORDER_NOTHING => Ordering::Nothing,
+            core::FLETCHING_ORDER_STREAM => Ordering::Stream(read.stream.handle as usize),
+            _ => Ordering::Host,
         };
-        bail!(
-            EINVAL,
-            "stream: invalid on {device_type}: expected {expected}, got {number}"
-        )
+        Self {
+            ordering,
+            device_id: read.stream.device_id,
+            runtime: read.stream.runtime,
+        }
+    }
+
+    pub(super) fn to_core(&self) -> FletchingTensorStream {
+        let (ordering, handle) = match self.ordering {
+            Ordering::Nothing => (core::FLETCHING_ORDER_NOTHING, 0),
+            Ordering::Host => (core::FLETCHING_ORDER_HOST, 0),
+            Ordering::Stream(handle) => (core::FLETCHING_ORDER_STREAM, handle),
+        };
+        let stream = FletchingStream {
+            handle: handle as *mut c_void,
+            device_id: self.device_id,
+            context: ptr::null_mut(),
+            runtime: self.runtime,
+        };
+        FletchingTensorStream { stream, ordering }
     }
 
     /// What the argument asks for.
     #[must_use]
     pub fn ordering(&self) -> Ordering {
-        self.0
+        self.ordering
     }
-
-    /// Orders what the argument asks for behind the array's event.
-    pub(super) fn wait_for(&self, array: &DeviceArray) -> Result<Ordering, Error> {
-        if !array.sync_event().is_null() {
-            match self.0 {
-                Ordering::Nothing => {}
-                #[cfg(feature = "runtime")]
-                Ordering::Host => array.synchronize()?,
-                #[cfg(feature = "runtime")]
-                Ordering::Stream(handle) => array.wait_on(&self.stream(handle))?,
-                #[cfg(not(feature = "runtime"))]
-                _ => needs_runtime("ArrowDeviceArray.sync_event")?,
-            }
-        }
-        Ok(self.0)
-    }
-
-    /// Gives the array an event that happens when all is done that is on the stream now.
-    pub(super) fn record(&self, array: &mut DeviceArray) -> Result<(), Error> {
-        match self.0 {
-            #[cfg(feature = "runtime")]
-            Ordering::Stream(handle) => array.export_with_event(&self.stream(handle)),
-            #[cfg(not(feature = "runtime"))]
-            Ordering::Stream(_) => {
-                let _ = array;
-                needs_runtime("stream")
-            }
-            Ordering::Nothing | Ordering::Host => Ok(()),
-        }
-    }
-
-    /// Blocks until the stream has written the data that the host reads now.
-    pub(super) fn finish(&self, device: (ArrowDeviceType, i64)) -> Result<(), Error> {
-        match self.0 {
-            #[cfg(feature = "runtime")]
-            Ordering::Stream(handle) => {
-                if Runtime::of(self.1) != Runtime::of(device.0) {
-                    bail!(
-                        EINVAL,
-                        "from_dlpack: stream of another runtime: expected one of {}, got one of {}",
-                        device.0,
-                        self.1
-                    );
-                }
-                let stream = self.stream(handle).on_device(device.1);
-                stream.synchronize("from_dlpack")
-            }
-            #[cfg(not(feature = "runtime"))]
-            Ordering::Stream(_) => {
-                let _ = device;
-                needs_runtime("stream")
-            }
-            Ordering::Nothing | Ordering::Host => Ok(()),
-        }
-    }
-
-    #[cfg(feature = "runtime")]
-    fn stream(&self, handle: usize) -> Stream {
-        // SAFETY: see ConsumerStream::read.
-        unsafe { Stream::from_raw(self.1, handle as *mut std::ffi::c_void) }
-    }
-}
-
-/// Without the feature `runtime` there is no way to wait, and to skip a wait is never right.
-#[cfg(not(feature = "runtime"))]
-fn needs_runtime(what: &str) -> Result<(), Error> {
-    bail!(
-        ENOTSUP,
-        "{what}: no way to wait: expected the feature runtime of the crate fletching; hint: \
-         enable it, or order the work yourself"
-    )
 }

@@ -2,14 +2,19 @@
 
 //! Owners of DLPack tensors.
 
-use std::ptr::{null_mut, NonNull};
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
 
 use fletching_abi::{
-    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
-    DLPACK_FLAG_BITMASK_IS_COPIED as COPIED, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED as PADDED,
+    ArrowDeviceArray, ArrowSchema, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned,
+    DLPackVersion, DLTensor, DLPACK_FLAG_BITMASK_IS_COPIED as COPIED,
+    DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED as PADDED,
     DLPACK_FLAG_BITMASK_READ_ONLY as READ_ONLY, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION,
 };
 
+use super::devices::is_address;
+use super::MAX_DIMENSIONS;
+use crate::c_core::{self as core, FletchingMessage, FletchingTensorStream};
 use crate::error::Error;
 
 /// A tensor with a deleter: [`DLManagedTensorVersioned`], or [`DLManagedTensor`] from before DLPack
@@ -23,8 +28,6 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Managed: Sized + 'static {
-        fn new(dl_tensor: DLTensor, flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self;
-
         /// The tensor and the flags, when the version is one whose layout is known.
         ///
         /// # Safety
@@ -36,23 +39,78 @@ pub(super) mod sealed {
         ///
         /// As for `release_once` of `fletching-abi`.
         unsafe fn delete(this: *mut Self);
+
+        /// Calls the core's export.
+        ///
+        /// # Safety
+        ///
+        /// As `tensor.h` of the core says.
+        unsafe fn export(
+            schema: *const ArrowSchema,
+            array: *mut ArrowDeviceArray,
+            stream: *const FletchingTensorStream,
+            options: u32,
+            tensor: *mut *mut Self,
+            message: *mut FletchingMessage,
+        ) -> c_int;
+
+        /// Calls the core's import.
+        ///
+        /// # Safety
+        ///
+        /// As `tensor.h` of the core says.
+        unsafe fn import(
+            this: *mut Self,
+            stream: *const FletchingTensorStream,
+            options: u32,
+            schema: *mut ArrowSchema,
+            array: *mut ArrowDeviceArray,
+            flags: *mut u64,
+            message: *mut FletchingMessage,
+        ) -> c_int;
     }
 }
 
-impl sealed::Managed for DLManagedTensorVersioned {
-    fn new(dl_tensor: DLTensor, flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self {
-        Self {
-            version: DLPackVersion {
-                major: DLPACK_MAJOR_VERSION,
-                minor: DLPACK_MINOR_VERSION,
-            },
-            manager_ctx: null_mut(),
-            deleter: Some(deleter),
-            flags,
-            dl_tensor,
-        }
-    }
+macro_rules! managed {
+    ($struct:ident, $export:ident, $import:ident, $read:item) => {
+        impl sealed::Managed for $struct {
+            $read
 
+            unsafe fn delete(this: *mut Self) {
+                // SAFETY: the caller vouches for it.
+                unsafe { Self::release_once(this) }
+            }
+
+            unsafe fn export(
+                schema: *const ArrowSchema,
+                array: *mut ArrowDeviceArray,
+                stream: *const FletchingTensorStream,
+                options: u32,
+                tensor: *mut *mut Self,
+                message: *mut FletchingMessage,
+            ) -> c_int {
+                // SAFETY: the caller vouches for it.
+                unsafe { core::$export(schema, array, stream, options, tensor, message) }
+            }
+
+            unsafe fn import(
+                this: *mut Self,
+                stream: *const FletchingTensorStream,
+                options: u32,
+                schema: *mut ArrowSchema,
+                array: *mut ArrowDeviceArray,
+                flags: *mut u64,
+                message: *mut FletchingMessage,
+            ) -> c_int {
+                // SAFETY: the caller vouches for it.
+                unsafe { core::$import(this, stream, options, schema, array, flags, message) }
+            }
+        }
+    };
+}
+
+managed! {
+    DLManagedTensorVersioned, TensorExport, TensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
         // SAFETY: the caller vouches for the struct. Of another major version the first three
         // members are the same.
@@ -65,40 +123,23 @@ impl sealed::Managed for DLManagedTensorVersioned {
         );
         // SAFETY: as above, and the version is known.
         let (tensor, flags) = unsafe { (&(*this).dl_tensor, (*this).flags) };
+        // A later minor version may add bits, but none that changes the meaning of other fields.
         ensure!(
-            flags & !(READ_ONLY | COPIED | PADDED) == 0,
+            flags & !(READ_ONLY | COPIED | PADDED) == 0 || minor > DLPACK_MINOR_VERSION,
             ENOTSUP,
             "DLManagedTensorVersioned.flags: unknown bit: expected those of version \
-             {DLPACK_MAJOR_VERSION}.{DLPACK_MINOR_VERSION}, got {flags}; hint: pass max_version to \
-             the producer"
+             {DLPACK_MAJOR_VERSION}.{DLPACK_MINOR_VERSION}, got {flags}; hint: fix the producer"
         );
         Ok((tensor, flags))
     }
-
-    unsafe fn delete(this: *mut Self) {
-        // SAFETY: the caller vouches for it.
-        unsafe { Self::release_once(this) }
-    }
 }
 
-/// It has no flags, so that its memory counts as read-only.
-impl sealed::Managed for DLManagedTensor {
-    fn new(dl_tensor: DLTensor, _: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self {
-        Self {
-            dl_tensor,
-            manager_ctx: null_mut(),
-            deleter: Some(deleter),
-        }
-    }
-
+// It has no flags, so that its memory counts as read-only.
+managed! {
+    DLManagedTensor, LegacyTensorExport, LegacyTensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
         // SAFETY: the caller vouches for the struct.
         Ok(unsafe { (&(*this).dl_tensor, READ_ONLY) })
-    }
-
-    unsafe fn delete(this: *mut Self) {
-        // SAFETY: the caller vouches for it.
-        unsafe { Self::release_once(this) }
     }
 }
 
@@ -121,10 +162,10 @@ impl<M: ManagedTensor> Tensor<M> {
     ///
     /// # Safety
     ///
-    /// `raw` is NULL, or the struct is as dlpack.h asks for it: lists of `ndim` numbers, a deleter
-    /// that may run on any thread and that is called only here. With another major version than
-    /// DLPack 1 the same holds for the members up to `deleter`. What `data` points to is not part
-    /// of this promise.
+    /// `raw` is NULL, or the struct is as dlpack.h asks for it: `shape` and `strides` are NULL or
+    /// lists of `ndim` numbers, if that is 0 to 64, which stay as they are; a deleter that may run
+    /// on any thread and that is called only here. With another major version than DLPack 1 the same
+    /// holds for the members up to `deleter`. What `data` points to is not part of this promise.
     pub unsafe fn from_raw(raw: *mut M) -> Result<Self, Error> {
         match NonNull::new(raw) {
             Some(raw) => Ok(Self(raw)),
@@ -144,9 +185,76 @@ impl<M: ManagedTensor> Tensor<M> {
         self.0.as_ptr()
     }
 
-    /// The tensor itself. Errors: ENOTSUP for another major version and for unknown flags.
+    /// The tensor itself. Its pointers live as long as the owner.
+    ///
+    /// Errors, of this and of all that reads a part of it: ENOTSUP for another major version and for
+    /// unknown flags.
     pub fn tensor(&self) -> Result<&DLTensor, Error> {
         Ok(self.read()?.0)
+    }
+
+    /// The size of each dimension, as the producer says it: a size may be negative. Errors: EINVAL
+    /// unless there is a list for 0 to 64 dimensions.
+    pub fn shape(&self) -> Result<&[i64], Error> {
+        let tensor = self.tensor()?;
+        check_dimensions(tensor)?;
+        // SAFETY: see from_raw; the number of dimensions is in range.
+        Ok(unsafe { tensor.shape_slice() })
+    }
+
+    /// The distance to the next element in each dimension, in elements; `None` for row-major order.
+    /// Errors: as of [`shape`](Self::shape).
+    pub fn strides(&self) -> Result<Option<&[i64]>, Error> {
+        let tensor = self.tensor()?;
+        check_dimensions(tensor)?;
+        // SAFETY: as above.
+        Ok((!tensor.strides.is_null()).then(|| unsafe { tensor.strides_slice() }))
+    }
+
+    /// The type of an element.
+    pub fn dtype(&self) -> Result<DLDataType, Error> {
+        Ok(self.tensor()?.dtype)
+    }
+
+    /// The device of the memory.
+    pub fn device(&self) -> Result<DLDevice, Error> {
+        Ok(self.tensor()?.device)
+    }
+
+    /// `DLPACK_FLAG_BITMASK_...`; of a [`DLManagedTensor`], which has no flags, that it is
+    /// read-only.
+    pub fn flags(&self) -> Result<u64, Error> {
+        Ok(self.read()?.1)
+    }
+
+    /// The address of the first element: `data` and `byte_offset`. NULL of a tensor without
+    /// elements.
+    ///
+    /// Errors: ENOTSUP on a device whose buffers are handles, to which no offset can be added;
+    /// EINVAL for a sum beyond the last address.
+    pub fn data(&self) -> Result<*mut c_void, Error> {
+        let tensor = self.tensor()?;
+        let device_type = tensor.device.device_type.into();
+        ensure!(
+            is_address(device_type),
+            ENOTSUP,
+            "DLTensor.data: a handle on {device_type}: expected an address; hint: read data and \
+             byte_offset of tensor()"
+        );
+        let offset = usize::try_from(tensor.byte_offset).ok();
+        let Some(offset) = offset.filter(|offset| *offset <= usize::MAX - tensor.data.addr())
+        else {
+            bail!(
+                EINVAL,
+                "DLTensor.byte_offset: out of range: expected an address, got {}; hint: fix the \
+                 producer",
+                tensor.byte_offset
+            )
+        };
+        match tensor.data.is_null() {
+            true => Ok(tensor.data),
+            false => Ok(tensor.data.wrapping_byte_add(offset)),
+        }
     }
 
     pub(super) fn read(&self) -> Result<(&DLTensor, u64), Error> {
@@ -160,4 +268,21 @@ impl<M: ManagedTensor> Drop for Tensor<M> {
         // SAFETY: see from_raw; the tensor is owned, so it is not in use elsewhere.
         unsafe { M::delete(self.0.as_ptr()) }
     }
+}
+
+/// Whether a list of `ndim` numbers can be read.
+fn check_dimensions(tensor: &DLTensor) -> Result<(), Error> {
+    let most = MAX_DIMENSIONS as i32;
+    ensure!(
+        (0..=most).contains(&tensor.ndim),
+        EINVAL,
+        "DLTensor.ndim: out of range: expected 0 to {most}, got {}; hint: fix the producer",
+        tensor.ndim
+    );
+    ensure!(
+        tensor.ndim == 0 || !tensor.shape.is_null(),
+        EINVAL,
+        "DLTensor.shape: NULL: expected ndim sizes; hint: fix the producer"
+    );
+    Ok(())
 }

@@ -23,8 +23,6 @@
 //!
 //! Text: Arrow C device data interface, "Synchronization Events".
 
-mod core;
-mod declarations;
 mod vendors;
 mod vulkan;
 mod waiter;
@@ -36,7 +34,7 @@ use std::sync::Arc;
 
 use fletching_abi::{ArrowArray, ArrowDeviceType};
 
-use self::core::{call, checked, FletchingReleaseCounts, FletchingStream};
+use crate::c_core::{self as core, call, FletchingReleaseCounts, FletchingStream};
 use crate::chain::Shown;
 use crate::error::{printable_c, Error};
 use crate::hook;
@@ -142,14 +140,6 @@ impl Stream {
             context: ptr::null_mut(),
             runtime: Runtime::of(self.device_type).map_or(without_runtime, |own| own as i32),
         }
-    }
-
-    /// Blocks until all work on the stream is done.
-    #[cfg(feature = "dlpack")]
-    pub(crate) fn synchronize(&self, operation: &str) -> Result<(), Error> {
-        let stream = self.to_core(self.device_type);
-        // SAFETY: the stream is alive, see Stream::from_raw.
-        unsafe { call!(operation, StreamSynchronize(stream)) }
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use fletching_abi::ArrowDeviceType;
 
-use super::core::{self, call, checked, FletchingMessage, FletchingWaiter};
 use super::{Stream, SyncEvent};
+use crate::c_core::{self as core, call, FletchingMessage, FletchingWaiter};
 use crate::error::{discard, guarded};
 use crate::Error;
 

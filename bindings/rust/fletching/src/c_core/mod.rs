@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Calls of the event core, and its errors as those of this crate.
+//! Calls of the core in C, and its errors as those of this crate.
+
+mod declarations;
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-pub(super) use super::declarations::*;
+pub(crate) use self::declarations::*;
 use crate::Error;
 
 /// Runs a call of the core for an operation of this crate.
@@ -13,7 +15,7 @@ use crate::Error;
 /// # Safety
 ///
 /// `call` passes the message to a function of the core, and returns what that returns.
-pub(super) unsafe fn checked(
+pub(crate) unsafe fn checked(
     operation: &str,
     call: impl FnOnce(*mut FletchingMessage) -> c_int,
 ) -> Result<(), Error> {
@@ -33,10 +35,12 @@ pub(super) unsafe fn checked(
 /// Calls a function of the core with these arguments and a message, as [`checked`] does.
 macro_rules! call {
     ($operation:expr, $function:ident($($argument:expr),*)) => {
-        checked($operation, |message| core::$function($($argument,)* message))
+        $crate::c_core::checked($operation, |message| {
+            $crate::c_core::$function($($argument,)* message)
+        })
     };
 }
-pub(super) use call;
+pub(crate) use call;
 
 /// Names in the texts of the core, and the names of this crate.
 const NAMES: [(&str, &str); 7] = [

@@ -8,18 +8,22 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use fletching_abi::{ArrowDeviceArray, ArrowDeviceType};
+use fletching_abi::{
+    ArrowDeviceArray, ArrowDeviceType, ArrowSchema, DLDevice, DLManagedTensor,
+    DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor,
+};
 
 pub const FLETCHING_CAPTURE_REFUSE: c_int = 0;
 pub const FLETCHING_CAPTURE_EXTERNAL_EVENT: c_int = 1;
 
 #[repr(C)]
+#[derive(Debug)]
 pub struct FletchingMessage {
     pub text: [c_char; 1024],
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct FletchingStream {
     pub handle: *mut c_void,
     pub device_id: i64,
@@ -72,6 +76,28 @@ pub struct FletchingWaiter {
     pub context: *mut c_void,
 }
 
+pub const FLETCHING_ORDER_NOTHING: i32 = 0;
+pub const FLETCHING_ORDER_HOST: i32 = 1;
+pub const FLETCHING_ORDER_STREAM: i32 = 2;
+
+pub const FLETCHING_TENSOR_DIMENSIONS: usize = 64;
+pub const FLETCHING_TENSOR_AS_STORAGE: u32 = 1;
+pub const FLETCHING_TENSOR_WRITABLE: u32 = 2;
+pub const FLETCHING_TENSOR_COPIED: u32 = 4;
+pub const FLETCHING_TENSOR_IGNORE_NULLS: u32 = 8;
+pub const FLETCHING_TENSOR_EVENT_HANDLED: u32 = 16;
+pub const FLETCHING_TENSOR_ALIGNED: u32 = 32;
+pub const FLETCHING_TENSOR_LISTS: u32 = 64;
+pub const FLETCHING_TENSOR_COPY: u32 = 128;
+pub const FLETCHING_TENSOR_NO_READS: u32 = 2048;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FletchingTensorStream {
+    pub stream: FletchingStream,
+    pub ordering: i32,
+}
+
 /// Declares functions of the core, which build.rs compiles with this prefix in place of "Fletching".
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
@@ -108,7 +134,42 @@ functions! {
         *mut ArrowDeviceArray, FletchingStream, c_int, *mut FletchingMessage
     ) -> c_int;
     PendingReleases(*mut FletchingReleaseCounts, *mut FletchingMessage);
-    StreamSynchronize(FletchingStream, *mut FletchingMessage) -> c_int;
     RegisterWaiter(ArrowDeviceType, *const FletchingWaiter, *mut FletchingMessage) -> c_int;
     UnregisterWaiter(ArrowDeviceType) -> c_int;
+
+    TensorStreamRead(
+        ArrowDeviceType, *const i64, *mut FletchingTensorStream, *mut FletchingMessage
+    ) -> c_int;
+    TensorExport(
+        *const ArrowSchema, *mut ArrowDeviceArray, *const FletchingTensorStream, u32,
+        *mut *mut DLManagedTensorVersioned, *mut FletchingMessage
+    ) -> c_int;
+    LegacyTensorExport(
+        *const ArrowSchema, *mut ArrowDeviceArray, *const FletchingTensorStream, u32,
+        *mut *mut DLManagedTensor, *mut FletchingMessage
+    ) -> c_int;
+    TensorImport(
+        *mut DLManagedTensorVersioned, *const FletchingTensorStream, u32, *mut ArrowSchema,
+        *mut ArrowDeviceArray, *mut u64, *mut FletchingMessage
+    ) -> c_int;
+    LegacyTensorImport(
+        *mut DLManagedTensor, *const FletchingTensorStream, u32, *mut ArrowSchema,
+        *mut ArrowDeviceArray, *mut u64, *mut FletchingMessage
+    ) -> c_int;
+    TensorCreate(
+        *const DLTensor, u64, *mut c_void, Option<unsafe extern "C" fn(*mut c_void)>,
+        *mut *mut DLManagedTensorVersioned, *mut FletchingMessage
+    ) -> c_int;
+    TensorAllocate(
+        *mut DLTensor, *mut *mut DLManagedTensorVersioned, *mut c_void,
+        Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>
+    ) -> c_int;
+    ExchangeFind(*const DLPackExchangeAPIHeader) -> *const DLPackExchangeAPI;
+    ExchangeAllocate(
+        *const DLPackExchangeAPI, *const DLTensor, *mut *mut DLManagedTensorVersioned,
+        *mut FletchingMessage
+    ) -> c_int;
+    ExchangeWorkStream(
+        *const DLPackExchangeAPI, DLDevice, *mut FletchingTensorStream, *mut FletchingMessage
+    ) -> c_int;
 }
