@@ -126,7 +126,7 @@ fn the_host_waits() {
 // Before the host gathers values, the stream has written them.
 #[test]
 fn a_copy_waits_for_the_stream() {
-    const WAIT: &str = Cuda::NAMES.synchronize_stream;
+    const WAIT: &str = Cuda::NAMES.synchronize;
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     let strided = |device_id| {
@@ -157,7 +157,7 @@ fn a_copy_waits_for_the_stream() {
     let options = options.stream(read(ArrowDeviceType::ROCM_HOST, gated.producer));
     let error = from_dlpack(strided(0), &options).unwrap_err();
     let text =
-        "from_dlpack: stream of another runtime: expected one of cuda_host, got one of rocm_host";
+        "from_dlpack: stream of another runtime: expected one of cuda_host, got one of HIP";
     assert_eq!((error.code(), error.message()), (libc::EINVAL, text));
     // The default stream is that of the tensor's device, whose context is not active.
     let options = options.stream(read(ArrowDeviceType::CUDA_HOST, 1 as Handle));

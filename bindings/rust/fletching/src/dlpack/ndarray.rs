@@ -77,7 +77,13 @@ impl<M: ManagedTensor> Tensor<M> {
             "DLTensor.data: not aligned: expected a multiple of {} bytes, the size of an element",
             align_of::<T>()
         );
-        let lowest = first.wrapping_sub(layout.before);
+        let Some(lowest) = layout.lowest(first) else {
+            bail!(
+                EINVAL,
+                "DLTensor.strides: out of range: expected elements within the address space; hint: \
+                 fix the producer"
+            )
+        };
         let form = IxDyn(&layout.shape).strides(IxDyn(&layout.strides));
         // SAFETY: the caller vouches for the elements, of which the lowest is where the view begins.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(form, lowest) };
@@ -100,8 +106,9 @@ struct Layout {
     strides: Vec<usize>,
     /// Axes whose order is turned.
     inverted: Vec<usize>,
-    /// Elements between the lowest one and the first.
+    /// Elements between the lowest one and the first, and between the lowest and the highest one.
     before: usize,
+    reach: usize,
 }
 
 impl Layout {
@@ -118,8 +125,9 @@ impl Layout {
             shape,
             inverted: Vec::new(),
             before: 0,
+            reach: 0,
         };
-        let (mut step, mut reach) = (1usize, 0usize);
+        let mut step = 1;
         for axis in (0..layout.shape.len()).rev() {
             let size = layout.shape[axis];
             let stride = match strides {
@@ -133,14 +141,21 @@ impl Layout {
             }
             let distance = usize::try_from(stride.unsigned_abs()).ok()?;
             let far = distance.checked_mul(size - 1)?;
-            reach = reach.checked_add(far)?;
+            layout.reach = layout.reach.checked_add(far)?;
             layout.strides[axis] = distance;
             if stride < 0 {
                 layout.inverted.push(axis);
                 layout.before += far;
             }
         }
-        isize::try_from(reach.checked_add(1)?.checked_mul(size_of::<T>())?).ok()?;
+        isize::try_from(layout.reach.checked_add(1)?.checked_mul(size_of::<T>())?).ok()?;
         Some(layout)
+    }
+
+    /// The address of the lowest element; `None` unless every element has an address.
+    fn lowest<T>(&self, first: *const T) -> Option<*const T> {
+        let lowest = first.addr().checked_sub(self.before * size_of::<T>())?;
+        lowest.checked_add((self.reach + 1) * size_of::<T>())?;
+        Some(first.wrapping_sub(self.before))
     }
 }

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::c_core::{self as core, call, FletchingVulkanWaitContext};
+use crate::c_core::{call, FletchingVulkanWaitContext};
 use crate::{DeviceArray, Error};
 
 /// The Vulkan objects for a wait on a `VkEvent`, which the producer passes separately.

@@ -6,7 +6,6 @@ use std::ptr;
 
 use crate::imported::*;
 use crate::support::*;
-use fletching::abi::DLDataTypeCode as Code;
 use fletching::dlpack::{
     from_dlpack, to_dlpack, Dimensions, DlpackTensor, Imported, LegacyDlpackTensor,
 };
@@ -55,94 +54,6 @@ fn null_is_refused() {
 }
 
 #[test]
-fn every_type_is_decided() {
-    let rows: &[(Code, u8, &str, i64, bool)] = &[
-        (Code::INT, 8, "c", 1, false),
-        (Code::INT, 16, "s", 1, false),
-        (Code::INT, 32, "i", 1, false),
-        (Code::INT, 64, "l", 1, false),
-        (Code::UINT, 8, "C", 1, false),
-        (Code::UINT, 16, "S", 1, false),
-        (Code::UINT, 32, "I", 1, false),
-        (Code::UINT, 64, "L", 1, false),
-        (Code::FLOAT, 16, "e", 1, false),
-        (Code::FLOAT, 32, "f", 1, false),
-        (Code::FLOAT, 64, "g", 1, false),
-        (Code::BOOL, 8, "c", 1, false),
-        (Code::COMPLEX, 32, "e", 2, true),
-        (Code::COMPLEX, 64, "f", 2, true),
-        (Code::COMPLEX, 128, "g", 2, true),
-        (Code::BFLOAT, 16, "S", 1, true),
-        (Code::FLOAT8_E3M4, 8, "C", 1, true),
-        (Code::FLOAT8_E5M2FNUZ, 8, "C", 1, true),
-        (Code::FLOAT8_E8M0FNU, 8, "C", 1, true),
-    ];
-    for &(code, bits, format, repeat, is_storage) in rows {
-        let tensor = Foreign::new(data_type(code, bits), values(), &[2], &[]);
-        if is_storage {
-            assert_eq!(refused(&tensor, shared()).code(), ENOTSUP, "{code}");
-        }
-        for options in [shared(), storage()] {
-            if is_storage && !options.as_storage {
-                continue;
-            }
-            let result = imported(&tensor, options);
-            let child = result.schema.children().first().copied().flatten();
-            assert_eq!(
-                child.unwrap_or(&result.schema).format().to_str(),
-                Ok(format)
-            );
-            assert_eq!(leaf(&result).0, 2 * repeat, "{code} {bits}");
-        }
-    }
-    for (code, bits) in [
-        (Code::INT, 128),
-        (Code::INT, 24),
-        (Code::INT, 0),
-        (Code::FLOAT, 8),
-        (Code::FLOAT, 128),
-        (Code::BOOL, 1),
-        (Code::BOOL, 16),
-        (Code::COMPLEX, 16),
-        (Code::COMPLEX, 8),
-        (Code::BFLOAT, 32),
-        (Code::FLOAT8_E3M4, 16),
-        (Code::OPAQUE_HANDLE, 64),
-        (Code::FLOAT4_E2M1FN, 4),
-        (Code::FLOAT6_E2M3FN, 8),
-        (Code(99), 32),
-    ] {
-        let tensor = Foreign::new(data_type(code, bits), values(), &[2], &[]);
-        assert_eq!(refused(&tensor, storage()).code(), ENOTSUP, "{code} {bits}");
-    }
-    let unknown = Foreign::new(data_type(Code(99), 32), values(), &[2], &[]);
-    mentions(&refused(&unknown, shared()), "unknown(99) of 32 bits");
-}
-
-#[test]
-fn booleans_are_bool8() {
-    let tensor = Foreign::new(data_type(Code::BOOL, 8), values(), &[2], &[]);
-    assert_eq!(
-        parameters(&imported(&tensor, shared()).schema),
-        of("c", "arrow.bool8")
-    );
-    let result = imported(&tensor, shared());
-    let mut array = result.array;
-    let again = to_dlpack(&result.schema, &mut array, &options()).unwrap();
-    assert_eq!(again.tensor().unwrap().dtype, data_type(Code::BOOL, 8));
-}
-
-#[test]
-fn lanes_are_a_dimension() {
-    let result = imported(&lanes(4, &[3], &[1]), shared());
-    assert_eq!(result.schema.format(), c"+w:4");
-    assert_eq!((result.array.length(), leaf(&result).0), (3, 12));
-    assert_eq!(refused(&lanes(0, &[3], &[]), shared()).code(), ENOTSUP);
-    assert_eq!(imported(&lanes(4, &[], &[]), shared()).array.length(), 4);
-    assert_eq!(leaf(&imported(&lanes(2, &[2, 3], &[]), shared())).0, 12);
-}
-
-#[test]
 fn dimensions_are_a_tensor_or_lists() {
     let tensor = Foreign::int32(&[2, 3, 4], &[12, 4, 1]);
     let result = imported(&tensor, shared());
@@ -159,15 +70,6 @@ fn dimensions_are_a_tensor_or_lists() {
 }
 
 #[test]
-fn a_permutation_is_kept() {
-    // Memory order is the dimensions 2, 1, 3 of 4, 2, 3 elements.
-    let tensor = Foreign::int32(&[1, 2, 4, 3], &[24, 3, 6, 1]);
-    let expected = r#"arrow.fixed_shape_tensor{"shape":[4,2,3],"permutation":[1,0,2]}"#;
-    assert_eq!(parameters(&imported(&tensor, shared()).schema).1, expected);
-    assert_eq!(refused(&tensor, lists()).code(), ENOTSUP);
-}
-
-#[test]
 fn it_is_exported_as_the_same_tensor() {
     let (sizes, steps) = ([2, 2, 3, 2], [12, 1, 4, 2]);
     let tensor = Foreign::int32(&sizes, &steps);
@@ -181,20 +83,6 @@ fn it_is_exported_as_the_same_tensor() {
     assert_eq!(there.data.cast_const(), values());
     drop(again);
     assert_eq!(tensor.deleted(), 1);
-}
-
-#[test]
-fn strides_that_are_never_taken_are_ignored() {
-    let tensor = Foreign::int32(&[1, 6, 1], &[-77, 1, i64::MIN]);
-    assert_eq!(imported(&tensor, shared()).array.length(), 1);
-    assert_eq!(
-        imported(&lanes(4, &[1], &[i64::MIN]), shared())
-            .array
-            .length(),
-        1
-    );
-    let empty = Foreign::new(INT32, ptr::null(), &[3, 0], &[i64::MAX, i64::MIN]);
-    assert_eq!(imported(&empty, shared()).array.length(), 3);
 }
 
 #[test]
@@ -235,15 +123,6 @@ fn rule_dlpack_import_copy_none() {
 }
 
 #[test]
-fn values_that_are_far_apart_are_copied() {
-    const APART: usize = 1 << 20;
-    let mut memory = vec![0_i32; APART + 1];
-    (memory[0], memory[APART]) = (1, 2);
-    let tensor = Foreign::new(INT32, memory.as_ptr().cast(), &[2], &[APART as i64]);
-    assert_eq!(integers(&imported(&tensor, copies())), [1, 2]);
-}
-
-#[test]
 fn a_copy_is_on_the_cpu() {
     let pinned = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA_HOST.0, 1);
     let result = imported(&pinned, copies());
@@ -252,29 +131,6 @@ fn a_copy_is_on_the_cpu() {
     assert_eq!(result.array.device_id(), -1);
     let device = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA.0, 0);
     assert_eq!(refused(&device, copies()).code(), ENOTSUP);
-}
-
-#[test]
-fn wild_strides_are_refused() {
-    for stride in [i64::MAX, i64::MIN, i64::MAX / 4, i64::MIN / 16] {
-        let error = refused(&Foreign::int32(&[3], &[stride]), copies());
-        assert_eq!(error.code(), EINVAL, "{stride}");
-        let error = refused(&lanes(4, &[3], &[stride]), copies());
-        assert_eq!(error.code(), EINVAL, "{stride}");
-    }
-}
-
-#[test]
-fn values_have_to_be_aligned() {
-    let odd = values().wrapping_byte_add(1);
-    let tensor = Foreign::new(INT32, odd, &[3], &[]);
-    mentions(&refused(&tensor, shared()), "multiple of 4 bytes");
-    let result = imported(&tensor, copies());
-    assert!(result.copied);
-    assert_eq!(leaf(&result).2.addr() % 4, 0);
-    // SAFETY: three values can be read there.
-    let first = unsafe { odd.cast::<i32>().read_unaligned() };
-    assert_eq!(integers(&result)[0], first);
 }
 
 #[test]
@@ -310,15 +166,6 @@ fn garbage_is_refused() {
     let sizes = [1 << 40, i32::MAX.into(), i32::MAX.into(), 0];
     let lengths = Foreign::new(INT8, values(), &sizes, &[]);
     mentions(&refused(&lengths, lists()), "too many elements");
-}
-
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn lists_that_are_too_long_are_refused() {
-    let cell = Foreign::new(INT8, values(), &[1, 65536, 65536], &[]);
-    assert_eq!(refused(&cell, shared()).code(), ENOTSUP);
-    let list = Foreign::new(INT8, values(), &[1, 1 << 31], &[]);
-    assert_eq!(refused(&list, lists()).code(), ENOTSUP);
 }
 
 #[test]

@@ -5,9 +5,7 @@
 use std::ptr;
 
 use crate::support::*;
-#[cfg(not(feature = "runtime"))]
-use fletching::dlpack::{from_dlpack, ImportOptions};
-use fletching::dlpack::{ConsumerStream, Nulls, Ordering};
+use fletching::dlpack::{from_dlpack, ConsumerStream, ImportOptions, Nulls, Ordering};
 use fletching::{ArrowDeviceType, Error};
 use libc::{EINVAL, ENOTSUP};
 
@@ -112,40 +110,6 @@ fn rule_dlpack_stream_none_elsewhere() {
     }
 }
 
-// --- Without the feature `runtime` --------------------------------------------------------------
-
-#[cfg(not(feature = "runtime"))]
-#[test]
-fn an_event_is_never_skipped() {
-    for (device, stream) in [
-        (ArrowDeviceType::CUDA, Some(1)),
-        (ArrowDeviceType::CUDA_HOST, None),
-    ] {
-        let on_stream = |stream| options().stream(read(device, stream).unwrap());
-        let data = Data::new("i", 3).on(device, 0).event();
-        let error = data.refused(on_stream(stream));
-        assert_eq!(error.code(), ENOTSUP);
-        mentions(&error, "feature runtime");
-        // The consumer synchronizes itself.
-        data.exported(on_stream(Some(-1)));
-        // There is nothing to wait for.
-        Data::new("i", 3).on(device, 0).exported(on_stream(stream));
-    }
-}
-
-#[cfg(not(feature = "runtime"))]
-#[test]
-fn an_event_that_cannot_be_recorded_is_an_error() {
-    let with =
-        |stream| ImportOptions::default().stream(read(ArrowDeviceType::CUDA, stream).unwrap());
-    let tensor = Foreign::int32(&[3], &[]).on(ArrowDeviceType::CUDA.0, 0);
-    let error = from_dlpack(tensor.versioned(), &with(None)).unwrap_err();
-    assert_eq!(error.code(), ENOTSUP);
-    mentions(&error, "feature runtime");
-    assert_eq!(tensor.deleted(), 1);
-    from_dlpack(tensor.versioned(), &with(Some(-1))).unwrap();
-}
-
 // --- Nulls --------------------------------------------------------------------------------------
 
 #[test]
@@ -165,20 +129,6 @@ fn nulls_are_refused() {
 }
 
 #[test]
-fn nulls_count_in_the_range_alone() {
-    let none = Data::new("i", 3).nulls(-1, [0x7f, 0x1f].as_ptr()).offset(8);
-    none.exported(counting());
-    let later = Data::new("i", 4).nulls(-1, [0xff, 0x17].as_ptr()).offset(8);
-    assert_eq!(later.refused(counting()).code(), ENOTSUP);
-    Data::new("i", 3).nulls(-1, ptr::null()).exported(options());
-    Data::new("i", 0)
-        .nulls(-1, [0].as_ptr())
-        .exported(options());
-    let malformed = Data::new("i", 3).nulls(1, ptr::null());
-    assert_eq!(malformed.refused(counting()).code(), EINVAL);
-}
-
-#[test]
 fn bitmaps_are_not_read_on_a_device() {
     // A read of the bitmap here is a read of an invalid address.
     let elsewhere = ptr::without_provenance(16);
@@ -191,70 +141,9 @@ fn bitmaps_are_not_read_on_a_device() {
     assert_eq!(error.code(), ENOTSUP);
 }
 
-/// Every element is valid but one.
-fn all_but(element: i64) -> [u8; 8] {
-    (u64::MAX ^ 1 << element).to_le_bytes()
-}
-
-// Three lists of two around the values: `first` to `last` are those of the slice.
-#[test]
-fn nulls_of_a_sliced_list_are_those_of_its_elements() {
-    // An interpreter takes its time.
-    let step = if cfg!(miri) { 9 } else { 1 };
-    for lists_offset in (0..4).step_by(step) {
-        for values_offset in (0..10).step_by(step) {
-            let first = values_offset + 2 * lists_offset;
-            for null in (0..48).step_by(step) {
-                let bits = all_but(null);
-                let child = Data::new("c", 24)
-                    .offset(values_offset)
-                    .nulls(-1, bits.as_ptr());
-                let data = Data::list(2, 3, child).offset(lists_offset);
-                if (first..first + 6).contains(&null) {
-                    mentions(&data.refused(counting()), "has nulls");
-                } else {
-                    data.exported(counting());
-                }
-            }
-        }
-    }
-}
-
-// The lists between the outer ones and the values have a range of their own.
-#[test]
-fn nulls_of_inner_lists_are_found() {
-    for null in 0..16 {
-        let bits = all_but(null);
-        let inner = Data::list(3, 15, Data::new("c", 48)).offset(1);
-        let outer = Data::list(2, 2, inner.nulls(-1, bits.as_ptr())).offset(2);
-        if (5..9).contains(&null) {
-            mentions(&outer.refused(counting()), "has nulls");
-        } else {
-            outer.exported(counting());
-        }
-    }
-}
-
-// Its bits are not looked at: the sum has no place in 64 bits.
-#[test]
-fn nulls_are_not_looked_for_beyond_the_range_of_numbers() {
-    for offset in [i64::MAX, i64::MAX - 4] {
-        let data = Data::new("c", 5).offset(offset).nulls(-1, [0].as_ptr());
-        let error = data.refused(counting());
-        assert_eq!(error.code(), EINVAL);
-        mentions(&error, "offset plus length");
-        let lists = Data::list(2, 5, Data::new("c", 10)).offset(offset);
-        assert_eq!(lists.refused(counting()).code(), EINVAL);
-        let shifted = Data::new("c", 10).offset(offset).nulls(-1, [0].as_ptr());
-        assert_eq!(Data::list(2, 5, shifted).refused(counting()).code(), EINVAL);
-    }
-}
-
 /// A handle of one runtime never gets to another one.
-#[cfg(feature = "runtime")]
 #[test]
 fn a_stream_of_another_runtime_is_refused() {
-    use fletching::dlpack::{from_dlpack, ImportOptions};
     let stream = Some(read(ArrowDeviceType::CUDA, Some(4096)).unwrap());
     for device in [ArrowDeviceType::ROCM, ArrowDeviceType::OPENCL] {
         let error = Data::new("i", 1)

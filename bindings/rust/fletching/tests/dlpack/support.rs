@@ -100,10 +100,6 @@ impl Data {
         self.buffers[0] = bitmap.cast();
         self
     }
-    pub fn buffers(mut self, buffers: &[*const c_void]) -> Self {
-        self.buffers = buffers.to_vec();
-        self
-    }
     pub fn on(mut self, device_type: ArrowDeviceType, id: i64) -> Self {
         self.device = (device_type, id);
         self
@@ -336,36 +332,3 @@ impl Foreign {
         unsafe { LegacyDlpackTensor::from_raw(Box::into_raw(raw)) }.unwrap()
     }
 }
-
-/// Format, code and width, and whether only the storage is exported.
-pub const TYPES: &[(&str, DLDataTypeCode, u8, bool)] = &[
-    ("c", DLDataTypeCode::INT, 8, false),
-    ("C", DLDataTypeCode::UINT, 8, false),
-    ("s", DLDataTypeCode::INT, 16, false),
-    ("S", DLDataTypeCode::UINT, 16, false),
-    ("i", DLDataTypeCode::INT, 32, false),
-    ("I", DLDataTypeCode::UINT, 32, false),
-    ("l", DLDataTypeCode::INT, 64, false),
-    ("L", DLDataTypeCode::UINT, 64, false),
-    ("e", DLDataTypeCode::FLOAT, 16, false),
-    ("f", DLDataTypeCode::FLOAT, 32, false),
-    ("g", DLDataTypeCode::FLOAT, 64, false),
-    ("tdD", DLDataTypeCode::INT, 32, true),
-    ("tdm", DLDataTypeCode::INT, 64, true),
-    ("tts", DLDataTypeCode::INT, 32, true),
-    ("ttm", DLDataTypeCode::INT, 32, true),
-    ("ttu", DLDataTypeCode::INT, 64, true),
-    ("ttn", DLDataTypeCode::INT, 64, true),
-    ("tss:", DLDataTypeCode::INT, 64, true),
-    ("tsm:UTC", DLDataTypeCode::INT, 64, true),
-    ("tsu:+01:00", DLDataTypeCode::INT, 64, true),
-    ("tsn:", DLDataTypeCode::INT, 64, true),
-    ("tDs", DLDataTypeCode::INT, 64, true),
-    ("tDm", DLDataTypeCode::INT, 64, true),
-    ("tDu", DLDataTypeCode::INT, 64, true),
-    ("tDn", DLDataTypeCode::INT, 64, true),
-    ("tiM", DLDataTypeCode::INT, 32, true),
-    ("d:9,2,32", DLDataTypeCode::INT, 32, true),
-    ("d:18,-2,64", DLDataTypeCode::INT, 64, true),
-    ("w:3", DLDataTypeCode::UINT, 8, true),
-];

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The table of functions of a framework, and one of this crate.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{self, null_mut};
+
+use fletching::abi::{
+    ArrowDeviceType, DLDevice, DLDeviceType, DLManagedTensorVersioned, DLPackExchangeAPI,
+    DLPackExchangeAPIHeader, DLPackVersion, DLTensor,
+};
+use fletching::dlpack::exchange::{with_allocator, ExchangeApi};
+use fletching::dlpack::Ordering;
+use libc::{EINVAL, EIO, ENOMEM, ENOSYS};
+
+use crate::support::*;
+
+static OURS: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI::zeroed());
+
+fn find(table: &'static DLPackExchangeAPI) -> ExchangeApi {
+    // SAFETY: the tables of the tests are static.
+    unsafe { ExchangeApi::find(&table.header) }.unwrap()
+}
+
+fn on(device_type: ArrowDeviceType) -> DLDevice {
+    DLDevice {
+        device_type: DLDeviceType(device_type.0),
+        device_id: 0,
+    }
+}
+
+fn cpu() -> DLDevice {
+    on(ArrowDeviceType::CPU)
+}
+
+#[test]
+fn allocator_returns_aligned_memory() {
+    let tensor = find(&OURS).allocate(INT32, &[2, 3], cpu()).unwrap();
+    assert_eq!(tensor.shape().unwrap(), [2, 3]);
+    assert_eq!(tensor.strides().unwrap(), Some(&[3, 1][..]));
+    assert_eq!(
+        (tensor.dtype().unwrap(), tensor.flags().unwrap()),
+        (INT32, 0)
+    );
+    let data = tensor.data().unwrap();
+    assert_eq!(data.addr() % 256, 0);
+    // SAFETY: new memory of six values, which nobody else has.
+    unsafe { data.cast::<[i32; 6]>().write([7; 6]) };
+    let scalar = find(&OURS).allocate(INT8, &[], cpu()).unwrap();
+    assert_eq!(scalar.shape().unwrap(), []);
+}
+
+#[test]
+fn allocate_returns_the_reason() {
+    let error = find(&OURS)
+        .allocate(INT32, &[2], on(ArrowDeviceType::CUDA))
+        .unwrap_err();
+    assert_eq!(error.code(), EIO);
+    mentions(&error, "BufferError");
+    mentions(&error, "expected the CPU");
+    let error = find(&OURS).allocate(INT32, &[1 << 57], cpu()).unwrap_err();
+    assert_eq!(error.code(), ENOMEM);
+    for shape in [&[2, -1][..], &[1; 65]] {
+        let error = find(&OURS).allocate(INT32, shape, cpu()).unwrap_err();
+        assert_eq!(error.code(), EINVAL);
+    }
+}
+
+unsafe extern "C" fn allocate_nothing(
+    _: *mut DLTensor,
+    _: *mut *mut DLManagedTensorVersioned,
+    _: *mut c_void,
+    _: Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>,
+) -> c_int {
+    0
+}
+
+unsafe extern "C" fn stream_77(_: DLDeviceType, device_id: i32, out: *mut *mut c_void) -> c_int {
+    // SAFETY: the core passes an address for the result.
+    unsafe { *out = ptr::without_provenance_mut(77) };
+    device_id
+}
+
+static FOREIGN: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI {
+    managed_tensor_allocator: Some(allocate_nothing),
+    current_work_stream: Some(stream_77),
+    ..DLPackExchangeAPI::zeroed()
+});
+
+#[test]
+fn allocator_of_a_table_is_kept() {
+    let error = find(&FOREIGN).allocate(INT32, &[2], cpu()).unwrap_err();
+    assert_eq!(error.code(), EIO);
+    mentions(&error, "expected a tensor, got the result 0");
+}
+
+#[test]
+fn work_stream_is_that_of_the_framework() {
+    let api = find(&FOREIGN);
+    // SAFETY: nothing waits on the stream.
+    let read = |device| unsafe { api.work_stream(device) };
+    let stream = read(on(ArrowDeviceType::CUDA)).unwrap();
+    assert_eq!(stream.ordering(), Ordering::Stream(77));
+    assert_eq!(read(cpu()).unwrap().ordering(), Ordering::Nothing);
+    let failing = DLDevice {
+        device_id: 1,
+        ..on(ArrowDeviceType::CUDA)
+    };
+    assert_eq!(read(failing).unwrap_err().code(), EIO);
+    // SAFETY: as above.
+    let error = unsafe { find(&OURS).work_stream(cpu()) }.unwrap_err();
+    assert_eq!(error.code(), ENOSYS);
+}
+
+const fn version(major: u32, prev_api: *const DLPackExchangeAPIHeader) -> DLPackExchangeAPI {
+    DLPackExchangeAPI {
+        header: DLPackExchangeAPIHeader {
+            version: DLPackVersion { major, minor: 0 },
+            prev_api: prev_api.cast_mut(),
+        },
+        ..DLPackExchangeAPI::zeroed()
+    }
+}
+
+static SECOND: DLPackExchangeAPI = version(2, &raw const OURS.header);
+static THIRD: DLPackExchangeAPI = version(3, &raw const SECOND.header);
+static ALONE: DLPackExchangeAPI = version(2, null_mut());
+
+#[test]
+fn find_returns_the_table_of_version_1() {
+    // SAFETY: the tables are static.
+    let find = |first| unsafe { ExchangeApi::find(first) };
+    assert!(ptr::eq(find(&THIRD.header).unwrap().as_raw(), &OURS));
+    assert!(find(&ALONE.header).is_none());
+    assert!(find(ptr::null()).is_none());
+}
+
+#[test]
+fn table_has_the_version_of_dlpack() {
+    let version = OURS.header.version;
+    assert_eq!((version.major, version.minor), (1, 3));
+    let header = DLPackExchangeAPIHeader {
+        version: DLPackVersion { major: 7, minor: 7 },
+        prev_api: null_mut(),
+    };
+    let table = with_allocator(DLPackExchangeAPI {
+        header,
+        ..DLPackExchangeAPI::zeroed()
+    });
+    assert_eq!(table.header.version, version);
+}

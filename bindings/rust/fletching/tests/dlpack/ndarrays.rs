@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Arrays of the crate ndarray as tensors, and tensors as such arrays.
+
+use std::ptr;
+
+use fletching::abi::DLDataTypeCode as Code;
+use fletching::dlpack::ManagedTensor;
+use fletching::dlpack::Tensor;
+#[cfg(not(miri))]
+use fletching::dlpack::{from_dlpack, to_dlpack, DlpackTensor};
+use fletching::ArrowDeviceType;
+use libc::{EINVAL, ENOTSUP};
+use ndarray::{array, ArrayD};
+#[cfg(not(miri))]
+use ndarray::{s, Array2, Array3};
+
+use crate::support::*;
+
+fn copied<M: ManagedTensor>(tensor: &Tensor<M>) -> ArrayD<i32> {
+    tensor.to_ndarray(readable()).unwrap()
+}
+
+#[test]
+fn tensor_is_viewed() {
+    let tensor = Foreign::int32(&[2, 3], &[]).versioned();
+    // SAFETY: the values are static.
+    let view = unsafe { tensor.view::<i32>() }.unwrap();
+    assert_eq!(view, array![[0, 1, 2], [3, 4, 5]].into_dyn());
+    assert_eq!(view.as_ptr().cast(), values());
+    let tensor = Foreign::int32(&[2, 3], &[1, 2]).versioned();
+    assert_eq!(copied(&tensor), array![[0, 2, 4], [1, 3, 5]].into_dyn());
+    let scalar = Foreign::int32(&[], &[]).legacy();
+    assert_eq!(copied(&scalar)[[]], 0);
+}
+
+#[test]
+fn negative_and_zero_strides_are_viewed() {
+    let last = values().wrapping_byte_add(20);
+    let turned = Foreign::new(INT32, last, &[2, 3], &[-3, -1]).versioned();
+    assert_eq!(copied(&turned), array![[5, 4, 3], [2, 1, 0]].into_dyn());
+    let third = values().wrapping_byte_add(8);
+    let mixed = Foreign::new(INT32, third, &[2, 3], &[3, -1]).versioned();
+    assert_eq!(copied(&mixed), array![[2, 1, 0], [5, 4, 3]].into_dyn());
+    let repeated = Foreign::int32(&[2, 2], &[0, 1]).versioned();
+    assert_eq!(copied(&repeated), array![[0, 1], [0, 1]].into_dyn());
+    // A stride that is never taken may have any value.
+    let single = Foreign::int32(&[1, 2], &[i64::MIN, 1]).versioned();
+    assert_eq!(copied(&single), array![[0, 1]].into_dyn());
+}
+
+#[test]
+fn tensor_without_elements_is_viewed() {
+    for shape in [&[0][..], &[3, 0], &[0, 2]] {
+        let tensor = Foreign::new(INT32, ptr::null(), shape, &[]).versioned();
+        let expected: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+        assert_eq!(copied(&tensor).shape(), expected);
+    }
+}
+
+#[test]
+fn view_rejects_other_tensors() {
+    let code = |tensor: &Foreign| {
+        let error = tensor
+            .versioned()
+            .to_ndarray::<i32>(readable())
+            .unwrap_err();
+        error.code()
+    };
+    let float = Foreign::new(data_type(Code::FLOAT, 32), values(), &[2], &[]);
+    assert_eq!(code(&float), ENOTSUP);
+    assert_eq!(
+        code(&Foreign::int32(&[2], &[]).on(ArrowDeviceType::CUDA.0, 0)),
+        ENOTSUP
+    );
+    let odd = values().wrapping_byte_add(1);
+    assert_eq!(code(&Foreign::new(INT32, odd, &[2], &[])), ENOTSUP);
+    assert_eq!(code(&Foreign::new(INT32, ptr::null(), &[2], &[])), EINVAL);
+    for (shape, strides) in [
+        (&[-1][..], &[][..]),
+        (&[i64::MAX], &[]),
+        (&[1 << 32, 1 << 32], &[]),
+        (&[0, i64::MAX, i64::MAX], &[]),
+        (&[3], &[i64::MAX]),
+        (&[3], &[i64::MIN]),
+        (&[2, 2], &[i64::MAX / 4, i64::MAX / 4]),
+    ] {
+        let tensor = Foreign::int32(shape, strides);
+        assert_eq!(code(&tensor), EINVAL, "{shape:?} {strides:?}");
+    }
+}
+
+#[cfg(not(miri))]
+#[test]
+fn array_becomes_a_tensor_and_comes_back() {
+    let array = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (100 * i + 10 * j + k) as i32);
+    let address = array.as_ptr();
+    let expected = array.clone().into_dyn();
+    let tensor = DlpackTensor::try_from(array).unwrap();
+    assert_eq!(tensor.data().unwrap().cast_const(), address.cast());
+    assert_eq!(tensor.flags().unwrap(), 0);
+    assert_eq!(copied(&tensor), expected);
+    let mut imported = from_dlpack(tensor, &Default::default()).unwrap();
+    let again = to_dlpack(&imported.schema, &mut imported.array, &options()).unwrap();
+    assert_eq!(copied(&again), expected);
+}
+
+// By column, a part of another array, and in the other direction.
+#[cfg(not(miri))]
+#[test]
+fn array_keeps_its_strides() {
+    let mut array = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as i32);
+    array.swap_axes(0, 1);
+    array.invert_axis(ndarray::Axis(0));
+    let part = array.slice_move(s![1.., ..;2]);
+    let expected = part.clone().into_dyn();
+    let tensor = DlpackTensor::try_from(part).unwrap();
+    assert_eq!(tensor.strides().unwrap(), Some(&[-1, 8][..]));
+    assert_eq!(copied(&tensor), expected);
+}
