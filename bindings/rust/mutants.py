@@ -29,14 +29,13 @@ VERSION = "27.1.0"
 SAMPLE = {19: 5}  # by seed: so many of each file, at most
 MOST_MEMORY = 16 << 30  # of a process: a mutant may allocate without end
 ALL = ("--all-features", "--tests")
-# What is compiled only without another feature.
-WITHOUT = {"fletching/src/dlpack/stream.rs": ("--features=dlpack", "--test=dlpack")}
 # The first that fits a file has the tests that are the likeliest to notice.
 TESTS = {
     r"src/arrow/": ("--test=arrow",),
     r"src/async_stream/": ("--lib", "--test=async", "--test=conformance"),
     r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack", "--test=conformance"),
-    r"runtime/": ("--test=waiter", "--test=standin_events", "--test=conformance"),
+    r"src/cuda_array_interface/": ("--lib", "--test=cuda_array_interface"),
+    r"src/(runtime|c_core)/": ("--test=waiter", "--test=standin_events", "--test=conformance"),
     r"src/": (
         "--lib",
         "--test=core",
@@ -84,8 +83,6 @@ def main() -> int:
         for arguments in (("--all-features", *tests), ALL):
             found |= attempt(left, everything, arguments)
             left = [m for m in left if found[m.key][0] == SURVIVED]
-        for file, arguments in WITHOUT.items():
-            found |= attempt([m for m in left if m.file == file], everything, arguments)
         write(everything, found)
     write(everything, found)
     return 0

@@ -2,7 +2,13 @@
 
 //! The stream of `__dlpack__` and the events of arrays, on the stand-ins of CUDA and HIP.
 
-#![cfg(all(feature = "runtime", feature = "dlpack", unix, not(miri)))]
+#![cfg(all(
+    feature = "runtime",
+    feature = "dlpack",
+    target_pointer_width = "64",
+    unix,
+    not(miri)
+))]
 
 mod gpu;
 
@@ -156,8 +162,7 @@ fn a_copy_waits_for_the_stream() {
     assert_eq!(gated.control.calls(WAIT), before + 1);
     let options = options.stream(read(ArrowDeviceType::ROCM_HOST, gated.producer));
     let error = from_dlpack(strided(0), &options).unwrap_err();
-    let text =
-        "from_dlpack: stream of another runtime: expected one of cuda_host, got one of HIP";
+    let text = "from_dlpack: stream of another runtime: expected one of cuda_host, got one of HIP";
     assert_eq!((error.code(), error.message()), (libc::EINVAL, text));
     // The default stream is that of the tensor's device, whose context is not active.
     let options = options.stream(read(ArrowDeviceType::CUDA_HOST, 1 as Handle));

@@ -30,7 +30,8 @@ impl Typestr {
         } else if kind.no_number == 0 {
             return None;
         }
-        if !rest.is_empty() && !(kind.has_unit && is_unit(rest)) {
+        let is_complete = rest.is_empty() || kind.has_unit && is_unit(rest);
+        if !is_complete {
             return None;
         }
         let parsed = Self {
@@ -70,10 +71,11 @@ fn is_unit(text: &str) -> bool {
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'));
     let Some(mut unit) = inner else { return false };
-    if unit.starts_with(|c: char| c.is_ascii_digit())
-        && !take_number(&mut unit, 9).is_some_and(|multiple| multiple > 0)
-    {
-        return false;
+    if unit.starts_with(|c: char| c.is_ascii_digit()) {
+        let multiple = take_number(&mut unit, 9);
+        if matches!(multiple, None | Some(0)) {
+            return false;
+        }
     }
     UNITS.contains(&unit)
 }

@@ -65,7 +65,7 @@ fn export<M: ManagedTensor>(
         Some(Ordering::Stream(_)) => "wait_on",
         _ => "to_dlpack",
     };
-    let stream = options.stream.as_ref().map(ConsumerStream::to_core);
+    let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
     let mut tensor = ptr::null_mut();
     // SAFETY: both structs are as Owner::from_raw asks for them, and a stream as its read does. The

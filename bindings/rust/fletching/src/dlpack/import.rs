@@ -50,7 +50,7 @@ pub fn from_dlpack<M: ManagedTensor>(
     options: &ImportOptions,
 ) -> Result<Imported, Error> {
     let (mut schema, mut array, mut flags) = (Schema::default(), DeviceArray::default(), 0);
-    let stream = options.stream.as_ref().map(ConsumerStream::to_core);
+    let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
     // SAFETY: the tensor is as Tensor::from_raw asks for it, and a stream as its read does. The core
     // takes the tensor in any case, and fills what is released. It reads no element but for a copy,

@@ -76,7 +76,7 @@ impl ConsumerStream {
         }
     }
 
-    pub(super) fn to_core(&self) -> FletchingTensorStream {
+    pub(super) fn to_core(self) -> FletchingTensorStream {
         let (ordering, handle) = match self.ordering {
             Ordering::Nothing => (core::FLETCHING_ORDER_NOTHING, 0),
             Ordering::Host => (core::FLETCHING_ORDER_HOST, 0),
