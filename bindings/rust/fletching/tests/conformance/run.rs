@@ -126,6 +126,7 @@ groups! {
     stream_consumers = "stream-consumers";
     tensors = "tensors";
     legacy_tensors = "legacy-tensors";
+    random_tensors = "random-tensors";
     receivers = "receivers";
     senders = "senders";
     catalogue_arrays = "catalogue-arrays";

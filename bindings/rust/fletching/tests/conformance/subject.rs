@@ -263,32 +263,24 @@ mod tensors {
 
     /// `$import` and `$export` are the options.
     macro_rules! tensors {
-        ($tensor:ident, $legacy_tensor:ident, $import:expr) => {
-            function!(
-                $tensor,
-                |from: *mut DLManagedTensorVersioned, to: *mut *mut DLManagedTensorVersioned| {
-                    let mut imported = from_dlpack(Tensor::from_raw(from)?, &$import)?;
-                    let options = values::export_options();
-                    *to = to_dlpack(&imported.schema, &mut imported.array, &options)?.into_raw();
-                    Ok(())
-                }
-            );
-
-            function!(
-                $legacy_tensor,
-                |from: *mut DLManagedTensor, to: *mut *mut DLManagedTensor| {
-                    let mut imported = from_dlpack(Tensor::from_raw(from)?, &$import)?;
-                    let options = values::export_options();
-                    *to = to_legacy_dlpack(&imported.schema, &mut imported.array, &options)?
-                        .into_raw();
-                    Ok(())
-                }
-            );
-        };
+        ($($name:ident: $type:ty, $to:ident, $import:expr, $export:expr;)*) => {$(
+            function!($name, |from: *mut $type, to: *mut *mut $type| {
+                let mut imported = from_dlpack(Tensor::from_raw(from)?, &$import)?;
+                *to = $to(&imported.schema, &mut imported.array, &$export)?.into_raw();
+                Ok(())
+            });
+        )*};
     }
 
-    tensors!(tensor, legacy_tensor, Default::default());
-    tensors!(list_tensor, legacy_list_tensor, values::list_options());
+    tensors! {
+        tensor: DLManagedTensorVersioned, to_dlpack, Default::default(), values::export_options();
+        legacy_tensor: DLManagedTensor, to_legacy_dlpack, Default::default(),
+            values::export_options();
+        copied_tensor: DLManagedTensorVersioned, to_dlpack, values::copy_options(),
+            values::aligned_options();
+        legacy_list_tensor: DLManagedTensor, to_legacy_dlpack, values::list_options(),
+            values::storage_options();
+    }
 }
 
 #[cfg(feature = "async")]
@@ -513,7 +505,7 @@ pub fn subjects() -> [Subject; 2] {
         child: Some(moves::child),
         stream: Some(moves::stream),
         device_stream: Some(moves::device_stream),
-        tensor: of!("dlpack", tensors::list_tensor),
+        tensor: of!("dlpack", tensors::copied_tensor),
         legacy_tensor: of!("dlpack", tensors::legacy_list_tensor),
         receive: of!("async", streams::receive_many),
         ..views

@@ -46,16 +46,27 @@ mod tensors {
     pub fn export_options() -> ExportOptions {
         // SAFETY: nobody else writes to the tensors of the suite.
         let access = Access::Writable(unsafe { Exclusive::new() });
-        ExportOptions::default().as_storage(true).access(access)
+        ExportOptions::default().access(access)
+    }
+
+    pub fn aligned_options() -> ExportOptions {
+        export_options().aligned(true)
+    }
+
+    pub fn storage_options() -> ExportOptions {
+        export_options().as_storage(true)
+    }
+
+    pub fn copy_options() -> ImportOptions {
+        // SAFETY: the tensors of the suite on the CPU are in memory.
+        let readable = unsafe { HostReadable::new() };
+        ImportOptions::default().strided(Strided::Copy(readable))
     }
 
     pub fn list_options() -> ImportOptions {
-        // SAFETY: the tensors of the suite on the CPU are in memory.
-        let readable = unsafe { HostReadable::new() };
-        ImportOptions::default()
+        copy_options()
             .dimensions(Dimensions::FixedSizeLists)
             .as_storage(true)
-            .strided(Strided::Copy(readable))
     }
 }
 
