@@ -90,6 +90,32 @@ fn an_import_records_an_event<A: Api>() {
     gated.end();
 }
 
+// The event of the core lives as long as what was moved out of the array.
+#[test]
+fn moved_child_keeps_the_event() {
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
+    gated.shut();
+    let values = vec![1i32, 2, 3, 4, 5, 6];
+    let host = DlpackTensor::from_vec(values, &[2, 3]).unwrap().into_raw();
+    // SAFETY: the tensor is the test's; nothing reads its memory.
+    let tensor = unsafe {
+        (*host).dl_tensor.device.device_type = ArrowDeviceType::CUDA.into();
+        DlpackTensor::from_raw(host).unwrap()
+    };
+    let options = ImportOptions::default().stream(read(ArrowDeviceType::CUDA, gated.producer));
+    let mut imported = from_dlpack(tensor, &options).unwrap();
+    let child = imported.array.take_child(0).unwrap();
+    assert_eq!(child.sync_event(), imported.array.sync_event());
+    drop(imported);
+    assert!(!child.is_ready().unwrap());
+    gated.open();
+    child.synchronize().unwrap();
+    assert!(child.is_ready().unwrap());
+    drop(child);
+    gated.end();
+}
+
 #[test]
 fn cuda_waits() {
     the_consumers_stream_waits::<Cuda>();
