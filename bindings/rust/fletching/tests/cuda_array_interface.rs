@@ -85,6 +85,58 @@ fn type_string_is_checked() {
 }
 
 #[test]
+fn type_strings_are_read() {
+    let of = |typestr: &str, pointer| Interface {
+        typestr: typestr.into(),
+        pointer,
+        ..floats(&[])
+    };
+    kept(&of("|b1", u64::MAX));
+    // The last byte of an element is the last one there is.
+    for (typestr, bytes) in [
+        ("<f4", 4),
+        (">c16", 16),
+        ("|t12", 2),
+        ("<U3", 12),
+        ("|O", 8),
+        ("<M8", 8),
+        ("<M8[ns]", 8),
+        ("<m8[25s]", 8),
+        ("|V2147483647", 2_147_483_647),
+    ] {
+        kept(&of(typestr, u64::MAX - bytes + 1));
+        let beyond = of(typestr, u64::MAX - bytes + 2);
+        assert_eq!(violation(&beyond).key, "data", "{typestr}");
+    }
+    for typestr in [
+        "",
+        "<",
+        "f4",
+        "<f",
+        "<x4",
+        "=f4",
+        "<f04",
+        "<f4 ",
+        "<f4[s]",
+        "<M8[]",
+        "<M8[0s]",
+        "<M8[025s]",
+        "<M8[x]",
+        "<M8[s",
+        "<M8[1234567890s]",
+        "<M8s]",
+        "|V2147483648",
+        "|V99999999999",
+        "<U536870912",
+        "<é4",
+        "é",
+    ] {
+        let rule = violation(&of(typestr, 4096)).rule;
+        assert_eq!(rule, "cuda-array-interface.typestr-grammar", "{typestr}");
+    }
+}
+
+#[test]
 fn pointer_is_checked() {
     breaks(
         &Interface {

@@ -2,11 +2,11 @@
 
 //! The checks of a description. Each returns what it found, or `None` when the rule is kept.
 
+use super::description::Interface;
 use super::tables::{
     Check, IRRELEVANT, MASK_SINCE, MAX_MASKS, REFUSED_STREAMS, STREAM_SINCE, VERSION,
 };
 use super::typestr::Typestr;
-use super::Interface;
 
 /// An array on its way through the rules.
 pub(super) struct Checked<'a> {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a dictionary says, as a struct.
+
+use super::tables::VERSION;
+
+/// What the dictionary says. It owns no device memory. `descr` is left out: the fields of a struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The size of each dimension.
+    pub shape: Vec<i64>,
+    /// The type of an element, such as "<f4".
+    pub typestr: String,
+    /// The address of the first element, the first half of `data`; 0 without elements.
+    pub pointer: u64,
+    /// The second half of `data`.
+    pub read_only: bool,
+    /// The version of the interface that the dictionary follows.
+    pub version: i64,
+    /// In bytes; `None` when the elements are C-contiguous.
+    pub strides: Option<Vec<i64>>,
+    /// Says which elements are valid. Shown by an object with a dictionary of its own.
+    pub mask: Option<Box<Interface>>,
+    /// A `cudaStream_t` as an integer; `None` when there is nothing to wait for.
+    pub stream: Option<i64>,
+}
+
+/// An array of the newest version, without dimensions, type and address.
+impl Default for Interface {
+    fn default() -> Self {
+        Self {
+            shape: Vec::new(),
+            typestr: String::new(),
+            pointer: 0,
+            read_only: false,
+            version: VERSION,
+            strides: None,
+            mask: None,
+            stream: None,
+        }
+    }
+}
