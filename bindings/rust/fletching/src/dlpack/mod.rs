@@ -16,6 +16,9 @@
 //! # Ok::<(), fletching::Error>(())
 //! ```
 //!
+//! [`DlpackTensor::from_vec`] and [`DlpackTensor::from_parts`] make a tensor without an Arrow
+//! schema. The conversions are the core's, in C, which the crate compiles.
+//!
 //! # Types
 //!
 //! Integers and floats of 8 to 64 bits are DLPack's own. A byte with the extension `arrow.bool8` is

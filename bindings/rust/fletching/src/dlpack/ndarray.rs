@@ -37,8 +37,8 @@ impl<M: ManagedTensor> Tensor<M> {
     ///
     /// # Safety
     ///
-    /// The memory is as the tensor says: as many elements as it counts, which nobody changes as long
-    /// as the view is used. Work on it is done.
+    /// The memory is as the tensor says: as many elements as it counts, all initialized, which nobody
+    /// changes as long as the view is used. Work on it is done.
     pub unsafe fn view<T: DlpackElement>(&self) -> Result<ArrayViewD<'_, T>, Error> {
         let (shape, strides) = (self.shape()?, self.strides()?);
         let dtype = self.dtype()?;

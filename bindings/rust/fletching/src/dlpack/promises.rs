@@ -10,8 +10,8 @@ impl HostReadable {
     /// # Safety
     ///
     /// Of every array and tensor that this is used with, and that is on a device whose memory the
-    /// host can read, the memory is as the struct says: as many bits, or elements, as it counts.
-    /// Nobody changes it during the call; work on it that has no `sync_event` is done.
+    /// host can read, the memory is as the struct says: as many bits, or elements, as it counts, all
+    /// initialized. Nobody changes it during the call; work on it that has no `sync_event` is done.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())
