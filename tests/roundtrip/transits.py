@@ -66,17 +66,23 @@ class _Given:
         self._transit.count_release()
 
 
-def load_transit(column: str) -> Transit:
-    """The way through a column: by the library of subjects, or by the table whose address the
-    function `load(column)` of the Python file in language.toml returns.
+def subject_of(column: str) -> int:
+    """The address of a column's subject: of the library of subjects, or what the function
+    `load(column)` of the Python file in language.toml returns.
 
     Raises OSError when something is not there.
     """
     home, found = languages.columns(languages.load())[column]
     if found.subject == languages.NATIVE:
         library = load(f"libfletching_subject_{column}.so")
-        subjects = declare(library, "FletchingConformanceSubject", c_void_p, c_int32)
-        return Transit(subjects(0))
+        address: int = declare(library, "FletchingConformanceSubject", c_void_p, c_int32)(0)
+        return address
     path = languages.ROOT / home.folder / found.subject
     sys.path.insert(0, str(path.parent))  # it may import modules of its folder
-    return Transit(importlib.import_module(path.stem).load(column))
+    loaded: int = importlib.import_module(path.stem).load(column)
+    return loaded
+
+
+def load_transit(column: str) -> Transit:
+    """The way through a column. Raises OSError as subject_of does."""
+    return Transit(subject_of(column))

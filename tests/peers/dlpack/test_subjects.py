@@ -1,87 +1,25 @@
-"""Tensors of NumPy and tvm-ffi, through each language and back, in one process."""
+"""Tensors of NumPy and tvm-ffi, through each language and back, each in a process of its own."""
 
 from __future__ import annotations
 
-import gc
+import os
+import subprocess
 import sys
-from typing import Any
 
-import numpy as np
 import pytest
-import tvm_ffi
 
-from peer import PeerError
-from subjects import Retyped, Subject, Through, load, names
-from test_dlpack import NUMBERS, numbers
+from passing import columns
 
 
-@pytest.fixture(scope="module", params=names())
-def subject(request: pytest.FixtureRequest) -> Subject:
-    return load(request.param)
-
-
-@pytest.mark.parametrize("dtype", [*NUMBERS, "bool", "complex64", "complex128"])
-def test_numpy(subject: Subject, dtype: str) -> None:
-    values = numbers(dtype)[3:]
-    read = np.from_dlpack(Through(subject, values))
-    assert read.dtype == values.dtype
-    assert read.ctypes.data == values.ctypes.data
-    np.testing.assert_array_equal(read, values)
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2)])
-def test_permuted(subject: Subject, order: tuple[int, ...]) -> None:
-    memory = np.arange(2 * 3 * 4 * 5, dtype=np.int16).reshape(2, 3, 4, 5)
-    values = memory.transpose(order)
-    read = np.from_dlpack(Through(subject, values))
-    assert (read.shape, read.strides) == (values.shape, values.strides)
-    np.testing.assert_array_equal(read, values)
-
-
-class Old(Through):
-    """Knows no keywords, as before DLPack 1.0."""
-
-    def __dlpack__(self) -> Any:  # type: ignore[override]
-        return super().__dlpack__()
-
-
-def test_before_version_1(subject: Subject) -> None:
-    values = numbers("float32").reshape(4, 6)
-    source: Any = Old(subject, values)
-    read = np.from_dlpack(source)
-    np.testing.assert_array_equal(read, values)
-
-
-@pytest.mark.parametrize("dtype", NUMBERS)
-def test_tvm_ffi(subject: Subject, dtype: str) -> None:
-    values = numbers(dtype).reshape(4, 6)
-    read = tvm_ffi.from_dlpack(Through(subject, tvm_ffi.from_dlpack(values)))
-    assert (str(read.dtype), tuple(read.shape)) == (dtype, (4, 6))
-    np.testing.assert_array_equal(np.from_dlpack(read), values)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "code"), [("bfloat16", 4), ("float8_e4m3fn", 10), ("float8_e5m2", 12)]
-)
-def test_types_that_neither_numpy_nor_arrow_has(subject: Subject, dtype: str, code: int) -> None:
-    values = numbers("uint16" if dtype == "bfloat16" else "uint8")
-    source = tvm_ffi.from_dlpack(Retyped(values, code))
-    assert str(source.dtype) == dtype
-    read = tvm_ffi.from_dlpack(Through(subject, source))
-    assert str(read.dtype) == dtype
-    assert read.data_ptr() == values.ctypes.data
-
-
-def test_what_has_gaps_is_refused(subject: Subject) -> None:
-    with pytest.raises(PeerError, match="hint: copy the tensor"):
-        np.from_dlpack(Through(subject, numbers("int32")[::2]))
-
-
-def test_the_memory_is_given_back(subject: Subject) -> None:
-    view = numbers("int64").view()
-    held = sys.getrefcount(view)
-    read = np.from_dlpack(Through(subject, view))
-    assert sys.getrefcount(view) > held
-    del read
-    gc.collect()
-    assert sys.getrefcount(view) == held
+@pytest.mark.parametrize("column", columns())
+def test_tensors_pass_through(column: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "through_subject.py"],
+        cwd=os.path.dirname(__file__),
+        env={**os.environ, "FLETCHING_COLUMN": column},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:]

@@ -1,4 +1,4 @@
-"""The subjects of the conformance suite that are libraries, loaded into this process."""
+"""The subjects of the conformance suite in this process, and tensors that pass through one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from peer import VERSIONED_BYTES, PeerError, address_of, capsule_of, taken
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE_AT = 20  # in a DLTensor: behind data, device and ndim
-LIBRARIES = ROOT / "build" / "lib"
-sys.path.append(str(ROOT / "tools"))
+sys.path += [str(ROOT / folder) for folder in ("tools", "tests/roundtrip", "bindings/python/src")]
 
 import languages  # noqa: E402
+import transits  # noqa: E402
 
 
 class Subject(ctypes.Structure):
@@ -36,21 +36,15 @@ FUNCTION = ctypes.CFUNCTYPE(
 )
 
 
-def names() -> list[str]:
-    """The columns of the round trip whose subject is a library."""
-    columns = languages.columns(languages.load())
-    return [name for name, (_, column) in columns.items() if column.subject == languages.NATIVE]
+def columns() -> list[str]:
+    """Those of the round trip that have a subject."""
+    found = languages.columns(languages.load())
+    return [name for name, (_, column) in found.items() if column.subject]
 
 
-def load(name: str) -> Subject:
-    """The first subject of a language. The library stays loaded: tensors outlive a test."""
-    path = LIBRARIES / f"libfletching_subject_{name}.so"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there: build it with `make build`")
-    find = ctypes.CDLL(str(path)).FletchingConformanceSubject
-    find.restype = ctypes.POINTER(Subject)
-    found: Subject = find(0).contents
-    return found
+def load(column: str) -> Subject:
+    """The subject of a column, in this process: there may be one Go runtime and one JVM in each."""
+    return Subject.from_address(transits.subject_of(column))
 
 
 class Retyped:
