@@ -294,6 +294,11 @@ fn mask_is_checked() {
     breaks(&masked(floats(&[1, 2, 3]), &[2, 3]), "mask-shape", found);
     let found = "a mask of shape (2, 2, 2, 2, 2, 2, 2, 2, ...) for shape ()";
     breaks(&masked(floats(&[2; 9]), &[]), "mask-shape", found);
+    let old = Interface {
+        version: 1,
+        ..masked(floats(&[2]), &[3])
+    };
+    assert_eq!(violation(&old).rule, "cuda-array-interface.mask-shape");
     let inner = Interface {
         stream: Some(0),
         ..floats(&[3])
@@ -319,4 +324,12 @@ fn masks_come_to_an_end() {
     );
     assert_eq!(violation(&nested(5)).key, "mask.mask.mask.mask.mask");
     assert_eq!(nested(50).check().len(), 1);
+    // What is too deep is not read.
+    let mut deep = nested(5);
+    let mut mask = &mut deep;
+    for _ in 0..5 {
+        mask = mask.mask.as_mut().unwrap();
+    }
+    mask.shape = vec![7];
+    assert_eq!(deep.check().len(), 1);
 }

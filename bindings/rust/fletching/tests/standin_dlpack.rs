@@ -12,8 +12,11 @@
 
 mod gpu;
 
+use std::ffi::{c_int, c_void};
 use std::ptr::{self, null_mut};
 
+use fletching::abi::{DLDevice, DLDeviceType, DLPackExchangeAPI};
+use fletching::dlpack::exchange::{with_allocator, ExchangeApi};
 use fletching::dlpack::{
     from_dlpack, to_dlpack, ConsumerStream, DlpackTensor, ExportOptions, HostReadable,
     ImportOptions, Nulls, Strided,
@@ -152,6 +155,40 @@ fn the_host_waits() {
     let tensor = to_dlpack(&schema, &mut array, &options).unwrap();
     assert_eq!(gated.control.calls(Cuda::NAMES.synchronize), before + 1);
     drop(tensor);
+    gated.end();
+}
+
+unsafe extern "C" fn legacy_stream(_: DLDeviceType, _: i32, out: *mut *mut c_void) -> c_int {
+    // SAFETY: the core passes an address for the result.
+    unsafe { *out = null_mut() };
+    0
+}
+
+static TABLE: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI {
+    current_work_stream: Some(legacy_stream),
+    ..DLPackExchangeAPI::zeroed()
+});
+
+// A default stream is that of the device for which the framework was queried, which has no context.
+#[test]
+fn work_stream_knows_its_device() {
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
+    let (schema, mut array) = column(ArrowDeviceType::CUDA);
+    array.export_with_event(&gated.producer()).unwrap();
+    // SAFETY: the table and its streams live as long as the process.
+    let stream = |device_id| unsafe {
+        let device = DLDevice {
+            device_type: ArrowDeviceType::CUDA.into(),
+            device_id,
+        };
+        let api = ExchangeApi::find(&TABLE.header).unwrap();
+        Some(api.work_stream(device).unwrap())
+    };
+    let options = |device_id| ExportOptions::default().stream(stream(device_id));
+    let error = to_dlpack(&schema, &mut array, &options(1)).unwrap_err();
+    assert!(error.message().contains("device 1"), "{error}");
+    drop(to_dlpack(&schema, &mut array, &options(0)).unwrap());
     gated.end();
 }
 

@@ -212,7 +212,7 @@ fn check_count(shape: &[i64], count: usize) -> Result<(), Error> {
         }),
     };
     ensure!(
-        product == Some(count) && shape.iter().all(|size| *size >= 0),
+        product == Some(count),
         EINVAL,
         "DLTensor.shape: {shape:?} has another number of elements: expected {count}"
     );

@@ -185,6 +185,15 @@ fn parts_are_kept() {
 }
 
 #[test]
+fn empty_tensor_has_no_address() {
+    let parts = TensorParts::new(values().cast_mut(), INT32, &[0]).byte_offset(64);
+    let tensor = from_parts(&parts).unwrap();
+    let raw = tensor.tensor().unwrap();
+    assert!(raw.data.is_null());
+    assert_eq!(raw.byte_offset, 0);
+}
+
+#[test]
 fn from_parts_rejects_wrong_lists() {
     let parts = TensorParts::new(values().cast_mut(), INT32, &[2, 3]).strides(&[1]);
     let error = from_parts(&parts).unwrap_err();

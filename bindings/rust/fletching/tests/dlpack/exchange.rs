@@ -141,11 +141,12 @@ fn table_has_the_version_of_dlpack() {
     assert_eq!((version.major, version.minor), (1, 3));
     let header = DLPackExchangeAPIHeader {
         version: DLPackVersion { major: 7, minor: 7 },
-        prev_api: null_mut(),
+        prev_api: (&raw const OURS.header).cast_mut(),
     };
     let table = with_allocator(DLPackExchangeAPI {
         header,
         ..DLPackExchangeAPI::zeroed()
     });
     assert_eq!(table.header.version, version);
+    assert!(ptr::eq(table.header.prev_api, &OURS.header));
 }

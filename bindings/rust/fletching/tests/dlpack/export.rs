@@ -3,9 +3,9 @@
 //! Device arrays as tensors.
 
 use crate::support::*;
-use fletching::dlpack::{to_dlpack, MAX_DIMENSIONS};
+use fletching::dlpack::{dlpack_device, to_dlpack, MAX_DIMENSIONS};
 use fletching::{ArrowDeviceType, DeviceArray, Schema};
-use libc::EINVAL;
+use libc::{EINVAL, ERANGE};
 
 #[test]
 fn the_memory_is_shared() {
@@ -52,6 +52,19 @@ fn what_is_released_is_refused() {
     };
     assert_eq!(refused(&data.schema(), DeviceArray::default()), EINVAL);
     assert_eq!(refused(&Schema::default(), data.array()), EINVAL);
+}
+
+#[test]
+fn device_ids_are_those_of_dlpack() {
+    let id = |device_type, id| dlpack_device(device_type, id).map(|device| device.device_id);
+    assert_eq!(id(ArrowDeviceType::CPU, -1).unwrap(), 0);
+    assert_eq!(id(ArrowDeviceType::CUDA_HOST, 1 << 40).unwrap(), 0);
+    assert_eq!(id(ArrowDeviceType::CUDA, 5).unwrap(), 5);
+    assert_eq!(id(ArrowDeviceType(9999), -7).unwrap(), -7);
+    assert_eq!(
+        id(ArrowDeviceType::CUDA, 1 << 40).unwrap_err().code(),
+        ERANGE
+    );
 }
 
 #[test]

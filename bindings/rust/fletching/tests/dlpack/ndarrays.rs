@@ -90,6 +90,18 @@ fn view_rejects_other_tensors() {
     }
 }
 
+#[test]
+fn view_rejects_elements_without_an_address() {
+    let last = ptr::without_provenance(usize::MAX - 3);
+    let beyond = Foreign::new(INT32, last, &[2], &[1]).versioned();
+    let before = Foreign::new(INT32, ptr::without_provenance(4), &[3], &[-1]).versioned();
+    for tensor in [beyond, before] {
+        let error = tensor.to_ndarray::<i32>(readable()).unwrap_err();
+        assert_eq!(error.code(), EINVAL);
+        mentions(&error, "within the address space");
+    }
+}
+
 #[cfg(not(miri))]
 #[test]
 fn array_becomes_a_tensor_and_comes_back() {

@@ -110,6 +110,16 @@ fn rule_dlpack_stream_none_elsewhere() {
     }
 }
 
+// A hint names the function of this crate that helps.
+#[test]
+fn vulkan_event_is_refused_with_a_hint() {
+    let data = Data::new("i", 3).on(ArrowDeviceType::VULKAN, 0).event();
+    let stream = read(ArrowDeviceType::VULKAN, None).unwrap();
+    let error = data.refused(options().stream(stream));
+    assert_eq!(error.code(), ENOTSUP);
+    mentions(&error, "call synchronize_vulkan");
+}
+
 // --- Nulls --------------------------------------------------------------------------------------
 
 #[test]

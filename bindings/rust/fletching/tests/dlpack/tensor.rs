@@ -48,6 +48,13 @@ fn scalar_has_empty_lists() {
 }
 
 #[test]
+fn tensor_may_have_64_dimensions() {
+    let tensor = Foreign::int32(&[1; 64], &[1; 64]).versioned();
+    assert_eq!(tensor.shape().unwrap(), [1; 64]);
+    assert_eq!(tensor.strides().unwrap(), Some(&[1; 64][..]));
+}
+
+#[test]
 fn data_adds_byte_offset() {
     let mut foreign = Foreign::int32(&[2], &[]);
     foreign.tensor.byte_offset = 8;
@@ -56,6 +63,11 @@ fn data_adds_byte_offset() {
     // The sum would be an address that is none.
     foreign.tensor.data = ptr::null_mut();
     assert!(foreign.versioned().data().unwrap().is_null());
+    let mut last = Foreign::new(INT8, ptr::without_provenance(16), &[1], &[]);
+    last.tensor.byte_offset = usize::MAX as u64 - 16;
+    assert_eq!(last.versioned().data().unwrap().addr(), usize::MAX);
+    last.tensor.byte_offset += 1;
+    assert_eq!(last.versioned().data().unwrap_err().code(), EINVAL);
     let mut beyond = Foreign::int32(&[2], &[]);
     beyond.tensor.byte_offset = u64::MAX;
     let error = beyond.versioned().data().unwrap_err();
