@@ -134,7 +134,7 @@ impl Layout {
                 Some(strides) => strides[axis],
                 None => step as i64,
             };
-            step *= size.max(1);
+            step *= size;
             // A stride that is never taken may have any value.
             if size < 2 {
                 continue;

@@ -199,6 +199,8 @@ fn from_parts_rejects_wrong_lists() {
     let error = from_parts(&parts).unwrap_err();
     assert_eq!(error.code(), EINVAL);
     mentions(&error, "DLTensor.strides: wrong number: expected 2, got 1");
+    let parts = TensorParts::new(values().cast_mut(), INT32, &[2]).strides(&[1, 1]);
+    assert_eq!(from_parts(&parts).unwrap_err().code(), EINVAL);
     let negative = TensorParts::new(values().cast_mut(), INT32, &[2, -3]);
     assert_eq!(from_parts(&negative).unwrap_err().code(), EINVAL);
     let scalar = TensorParts::new(values().cast_mut(), INT32, &[]).strides(&[]);

@@ -60,6 +60,15 @@ fn data_adds_byte_offset() {
     foreign.tensor.byte_offset = 8;
     let second = values().wrapping_byte_add(8);
     assert_eq!(foreign.versioned().data().unwrap().cast_const(), second);
+    for device in [
+        ArrowDeviceType::CUDA,
+        ArrowDeviceType::CUDA_HOST,
+        ArrowDeviceType::CUDA_MANAGED,
+        ArrowDeviceType::ROCM,
+    ] {
+        let tensor = Foreign::int32(&[2], &[]).on(device.0, 0).versioned();
+        assert_eq!(tensor.data().unwrap().cast_const(), values(), "{device}");
+    }
     // The sum would be an address that is none.
     foreign.tensor.data = ptr::null_mut();
     assert!(foreign.versioned().data().unwrap().is_null());
