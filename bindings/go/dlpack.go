@@ -35,7 +35,7 @@ const (
 type ConsumerStream struct {
 	Ordering Ordering
 
-	// Stream is the stream of OrderStream. It is used during the call only.
+	// Stream is the stream of OrderStream. It is used during the call only. One that is captured is refused.
 	Stream Stream
 }
 
@@ -172,6 +172,9 @@ func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
 		err = a.Synchronize(context.Background())
 	case OrderStream:
 		err = a.WaitOn(options.Stream.Stream)
+	case OrderNothing:
+	default:
+		return invalid("to_dlpack: unknown ordering %d: expected one of the constants", options.Stream.Ordering)
 	}
 	options.Stream, options.EventHandled = nil, true
 	return err
@@ -305,18 +308,19 @@ func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 }
 
 // WorkStream returns the stream on which the framework works now, for a tensor that a function without synchronization
-// has returned; OrderNothing on a device without streams.
+// has returned; OrderNothing on a device without events.
 //
-// Errors: ENOSYS when the table lacks the function, and EIO.
+// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS when the table lacks the function, and EIO.
 func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*ConsumerStream, error) {
 	var handle C.uintptr_t
 	var ordering C.int
 	device := C.DLDevice{device_type: C.DLDeviceType(deviceType), device_id: C.int32_t(deviceID)}
-	err := errorOf(C.exchange_work_stream(C.uintptr_t(e.table), device, &handle, &ordering))
+	var found C.int64_t
+	err := errorOf(C.exchange_work_stream(C.uintptr_t(e.table), device, &handle, &found, &ordering))
 	if err != nil {
 		return nil, err
 	}
-	return &ConsumerStream{Ordering(ordering), NewStream(deviceType, uintptr(handle)).OnDevice(int64(deviceID))}, nil
+	return &ConsumerStream{Ordering(ordering), NewStream(deviceType, uintptr(handle)).OnDevice(int64(found))}, nil
 }
 
 // ExchangeAllocator returns a function of C for ManagedTensorAllocator of a table of yours: new memory of the CPU, which is

@@ -5026,11 +5026,17 @@ static bool bad_stream(ArrowDeviceType type, int64_t number, const char* expecte
               expected, (long long)number);
 }
 
+// Whether __dlpack__ takes a number for the device.
+static bool has_stream_argument(ArrowDeviceType type) {
+  const int32_t runtime = device_runtime(type);
+  return runtime == FLETCHING_RUNTIME_CUDA || runtime == FLETCHING_RUNTIME_HIP;
+}
+
 static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
                                struct FletchingTensorStream* out, struct failure* failure) {
   const int32_t runtime = device_runtime(type);
   const bool is_cuda = runtime == FLETCHING_RUNTIME_CUDA;
-  const bool has_streams = is_cuda || runtime == FLETCHING_RUNTIME_HIP;
+  const bool has_streams = has_stream_argument(type);
   out->stream = FletchingStreamOfArray(NULL);
   out->stream.runtime = runtime;
   out->ordering = FLETCHING_ORDER_HOST;
@@ -5072,6 +5078,14 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
   return report(&failure, message);
 }
 
+// A number that is no ordering must not pass for none.
+static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
+  return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
+         order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
+         fail(failure, EINVAL, "stream: unknown ordering: expected 0, 1 or 2, got %d",
+              (int)order->ordering);
+}
+
 // Orders what the argument says behind the event.
 static bool order_behind(const struct FletchingEvent* event,
                          const struct FletchingTensorStream* order, struct failure* failure) {
@@ -5082,21 +5096,34 @@ static bool order_behind(const struct FletchingEvent* event,
          wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
 }
 
-// Blocks until everything is done that is on the stream now.
+// DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
+// counts for a default stream, if one is current.
+static int64_t device_of_streams(ArrowDeviceType type, int64_t device_id) {
+  const struct runtime* runtime = runtime_of(type);
+  const bool is_none_current = runtime->current != NULL && runtime->current() == NULL;
+  return device_is_host_readable(type) && !is_none_current ? -1 : device_id;
+}
+
+// Blocks until everything is done that is on the stream now. Memory without a runtime may be what a
+// GPU writes to.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
   struct FletchingRecordedEvent recorded;
-  const struct runtime* runtime = recorder_for(operation, type, device_runtime(type), failure);
-  if (runtime == NULL || !complete_stream(&stream, operation, type, device_id, failure) ||
+  const int64_t id = device_of_streams(type, device_id);
+  if (device_runtime(type) != FLETCHING_RUNTIME_NONE &&
+      !complete_stream(&stream, operation, type, id, failure)) {
+    return false;
+  }
+  const struct runtime* runtime = recorder_for(operation, type, stream.runtime, failure);
+  if (runtime == NULL ||
       !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
     if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
     return false;
   }
   // Of an event the host waits asleep, of a stream it may spin.
-  const struct FletchingEvent event = {
-      .sync_event = &recorded.event, .device_id = device_id, .device_type = type};
-  const bool is_done = synchronize_event(&event, failure);
+  const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = id};
+  const bool is_done = runtime->synchronize(runtime, &event, recorded.event, failure);
   end_recorded(&recorded);
   return is_done;
 }
@@ -5104,10 +5131,17 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
 // Records the event of an imported array.
 static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStream stream,
                             struct failure* failure) {
-  const bool has_records = runtime_of(array->device_type)->record != NULL;
-  return (!has_records ||
-          complete_stream(&stream, "from_dlpack", array->device_type, array->device_id, failure)) &&
-         export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
+  static const char operation[] = "from_dlpack";
+  const ArrowDeviceType type = array->device_type;
+  const int64_t device_id = array->device_id;
+  if (recorder_for(operation, type, device_runtime(type), failure) == NULL ||
+      !complete_stream(&stream, operation, type, device_of_streams(type, device_id), failure)) {
+    return false;
+  }
+  array->device_id = device_of_streams(type, device_id);
+  const bool is_recorded = export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
+  array->device_id = device_id;
+  return is_recorded;
 }
 
 #endif  // FLETCHING_CORE_TENSOR_STREAM_H
@@ -5523,20 +5557,30 @@ static const struct tensor_type* type_of(DLDataType type, bool is_padded, bool a
   if (type.bits == 0) {
     return no_arrow_type(type, "expected elements of whole bytes, got 0 bits", failure);
   }
-  for (size_t i = 0; i < N_ROWS(tensor_types) && !(is_narrow && as_storage); ++i) {
+  bool is_known = false;
+  for (size_t i = 0; i < N_ROWS(tensor_types); ++i) {
     const struct tensor_type* row = &tensor_types[i];
-    if (row->code == type.code && row->bits == type.bits && type.lanes % row->lanes == 0 &&
+    if (row->code != type.code || row->bits != type.bits) continue;
+    is_known = true;
+    if (!(is_narrow && as_storage) && type.lanes % row->lanes == 0 &&
         row->is_padded == (is_narrow && is_padded)) {
       return row;
     }
   }
   if (!is_narrow) return no_arrow_type(type, "expected a type that Arrow can store", failure);
-  return no_arrow_type(
-      type,
-      is_padded ? "expected elements of whole bytes, got padded ones"
-                : "expected elements of whole bytes, got packed ones; hint: export padded ones, or "
-                  "lanes of whole bytes",
-      failure);
+  const char* why = is_padded ? "expected elements of whole bytes, got padded ones"
+                              : "expected elements of whole bytes, got packed ones";
+  if (is_known && as_storage) {
+    why = is_padded ? "expected elements of whole bytes, got padded ones; hint: import without "
+                      "as_storage"
+                    : "expected elements of whole bytes, got packed ones; hint: import padded "
+                      "ones, or lanes of whole bytes, without as_storage";
+  } else if (is_known) {
+    why =
+        "expected elements of whole bytes, got packed ones; hint: export padded ones, or lanes "
+        "of whole bytes";
+  }
+  return no_arrow_type(type, why, failure);
 }
 
 // The row of the type name of arrow.opaque; NULL for a type that is not DLPack's.
@@ -5603,6 +5647,8 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
   int32_t n_pairs = 0;
   struct piece key;
   struct piece value;
+  bool has_name = false;
+  bool has_parameters = false;
   *out = (struct extension){{"", 0}, {"", 0}};
   if (at == NULL) return true;
   if (!take_length(&at, &n_pairs, "number of pairs", failure)) return false;
@@ -5611,8 +5657,13 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
         !take_piece(&at, &value, "length of a value", failure)) {
       return false;
     }
-    if (is_text(key, EXTENSION_NAME) && out->name.size == 0) out->name = value;
-    if (is_text(key, EXTENSION_METADATA) && out->parameters.size == 0) out->parameters = value;
+    if (is_text(key, EXTENSION_NAME)) {  // of a key that stands twice, the first counts
+      if (!has_name) out->name = value;
+      has_name = true;
+    } else if (is_text(key, EXTENSION_METADATA)) {
+      if (!has_parameters) out->parameters = value;
+      has_parameters = true;
+    }
   }
   return true;
 }
@@ -5670,15 +5721,16 @@ static bool json_size(struct json* json, int64_t* out) {
   return true;
 }
 
-// An array of sizes; `n_out` counts those beyond what a tensor can have too.
+// An array of sizes. Those beyond what a tensor can have are counted, and not kept.
 static bool json_sizes(struct json* json, int64_t* out, int32_t* n_out) {
   int64_t size = 0;
   *n_out = 0;
   if (!json_take(json, '[')) return false;
   if (json_take(json, ']')) return true;
   do {
-    if (!json_size(json, &size) || *n_out == FLETCHING_TENSOR_DIMENSIONS) return false;
-    out[(*n_out)++] = size;
+    if (!json_size(json, &size)) return false;
+    if (*n_out < FLETCHING_TENSOR_DIMENSIONS) out[*n_out] = size;
+    if (*n_out <= FLETCHING_TENSOR_DIMENSIONS) ++*n_out;
   } while (json_take(json, ','));
   return json_take(json, ']');
 }
@@ -5765,6 +5817,8 @@ static bool read_tensor_shape(struct piece parameters, struct tensor_shape* out,
   out->n_permutation = 0;
   if (!json_object(parameters, read_shape_member, out)) {
     why = "malformed: expected the form {\"shape\":[2,3],\"permutation\":[1,0]}";
+  } else if (out->ndim > FLETCHING_TENSOR_DIMENSIONS) {
+    return true;  // the caller refuses it
   } else if (out->ndim == 0) {
     why = "no shape: expected one size or more";
   } else if (out->n_permutation == 0) {
@@ -5829,14 +5883,16 @@ static bool bad_array(struct walk* walk, const char* what, int64_t got) {
               (long long)got);
 }
 
+static bool too_many_dimensions(struct walk* walk) {
+  return fail(walk->failure, ENOTSUP,
+              "tensor: too many dimensions: expected at most %d; hint: export the values of the "
+              "inner lists",
+              FLETCHING_TENSOR_DIMENSIONS);
+}
+
 static bool add_dimension(struct walk* walk, int32_t depth, int64_t extent, int64_t stride) {
   struct FletchingTensorView* view = walk->view;
-  if (view->ndim == FLETCHING_TENSOR_DIMENSIONS) {
-    return fail(walk->failure, ENOTSUP,
-                "tensor: too many dimensions: expected at most %d; hint: export the values of the "
-                "inner lists",
-                FLETCHING_TENSOR_DIMENSIONS);
-  }
+  if (view->ndim == FLETCHING_TENSOR_DIMENSIONS) return too_many_dimensions(walk);
   walk->list_of[view->ndim] = depth;
   view->shape[view->ndim] = extent;
   view->strides[view->ndim++] = stride;
@@ -5853,6 +5909,7 @@ static bool add_tensor_shape(struct walk* walk, const struct extension* extensio
   bool fits = true;
   bool is_empty = false;
   if (!read_tensor_shape(extension->parameters, &tensor, walk->failure)) return false;
+  if (tensor.ndim > FLETCHING_TENSOR_DIMENSIONS) return too_many_dimensions(walk);
   for (int32_t i = tensor.ndim; i-- > 0;) {
     steps[i] = step;
     step = next_step(step, tensor.shape[i]);
@@ -5941,10 +5998,13 @@ static bool check_level(struct walk* walk, const struct walk_level* level,
 }
 
 static bool unknown_extension(struct walk* walk, const struct extension* extension) {
+  const struct piece parameters = extension->parameters;
+  const bool is_opaque = is_text(extension->name, OPAQUE);
   return fail(walk->failure, ENOTSUP,
-              "ArrowSchema: extension type %s would be lost: expected a plain type; hint: pass "
+              "ArrowSchema: extension type %s%s%s would be lost: expected a plain type; hint: pass "
               "as_storage to export the storage",
-              quote_bytes(extension->name.text, extension->name.size).text);
+              quote_bytes(extension->name.text, extension->name.size).text, is_opaque ? " " : "",
+              is_opaque ? quote_bytes(parameters.text, parameters.size).text : "");
 }
 
 // Moves the level to the only child of a list of `size` elements.
@@ -5952,23 +6012,33 @@ static bool descend(struct walk* walk, struct walk_level* level, int64_t size) {
   const struct ArrowSchema* schema = level->schema;
   const struct ArrowArray* array = level->array;
   int64_t end = 0;
-  if (schema->n_children != 1 || schema->children == NULL || schema->children[0] == NULL ||
-      array->n_children != 1 || array->children == NULL || array->children[0] == NULL) {
-    return bad_array(walk, "children of a fixed-size list: expected one", array->n_children);
+  if (schema->n_children != 1 || array->n_children != 1) {
+    return bad_array(walk, "children of a fixed-size list: expected one",
+                     schema->n_children != 1 ? schema->n_children : array->n_children);
   }
-  const struct ArrowArray* child = array->children[0];
-  if (!multiply(level->first + level->count, size, &end) || child->length < end ||
-      child->offset < 0 || child->offset > INT64_MAX - end) {
+  if (schema->children == NULL || schema->children[0] == NULL || array->children == NULL ||
+      array->children[0] == NULL) {
+    return fail(walk->failure, EINVAL,
+                "ArrowArray: child of a fixed-size list: NULL: expected one; hint: fix the "
+                "producer");
+  }
+  level->schema = schema->children[0];
+  level->array = array->children[0];
+  ++level->depth;
+  if (!check_alive(walk, level)) return false;
+  if (level->array->offset < 0) {
+    return bad_array(walk, "offset of a child is negative: expected 0 or more",
+                     level->array->offset);
+  }
+  if (!multiply(level->first + level->count, size, &end) || level->array->length < end ||
+      level->array->offset > INT64_MAX - end) {
     return bad_array(walk,
                      "child of a fixed-size list is too short: expected length * list size "
                      "elements",
-                     child->length);
+                     level->array->length);
   }
-  level->schema = schema->children[0];
-  level->array = child;
-  level->first = child->offset + level->first * size;
+  level->first = level->array->offset + level->first * size;
   level->count *= size;
-  ++level->depth;
   return true;
 }
 
@@ -6006,6 +6076,7 @@ static bool check_storage(struct walk* walk, const char* format, const struct te
 static bool walk_opaque(struct walk* walk, struct walk_level* level,
                         const struct tensor_format* format, const struct tensor_type* row) {
   struct tensor_format parts;
+  struct extension extension;
   walk->view->dtype = (DLDataType){row->code, row->bits, row->lanes};
   walk->view->is_padded = row->is_padded;
   if (!check_nulls(walk, level)) return false;
@@ -6016,7 +6087,9 @@ static bool walk_opaque(struct walk* walk, struct walk_level* level,
   if (!format->is_list || format->size != row->parts) {
     return bad_storage(walk, row->type_name, row);
   }
-  return descend(walk, level, row->parts) && check_alive(walk, level) &&
+  return descend(walk, level, row->parts) &&
+         find_extension(level->schema, &extension, walk->failure) &&
+         (extension.name.size == 0 || unknown_extension(walk, &extension)) &&
          read_tensor_format(level->schema->format, &parts, walk->failure) &&
          check_level(walk, level, &parts) && check_storage(walk, level->schema->format, row) &&
          check_nulls(walk, level) && end_walk(walk, level, row->part_bytes);
@@ -6065,14 +6138,14 @@ static bool walk_down(struct walk* walk, struct walk_level* level) {
   const bool as_storage = (walk->options & FLETCHING_TENSOR_AS_STORAGE) != 0;
   struct tensor_format format;
   struct extension extension;
+  if (!check_alive(walk, level)) return false;
+  if (level->first > INT64_MAX - level->count) {
+    return fail(walk->failure, EINVAL,
+                "ArrowArray: offset plus length out of range: expected at most "
+                "9223372036854775807, got %lld + %lld",
+                (long long)level->first, (long long)level->count);
+  }
   for (;;) {
-    if (!check_alive(walk, level)) return false;
-    if (level->first > INT64_MAX - level->count) {
-      return fail(walk->failure, EINVAL,
-                  "ArrowArray: offset plus length out of range: expected at most "
-                  "9223372036854775807, got %lld + %lld",
-                  (long long)level->first, (long long)level->count);
-    }
     if (!read_tensor_format(level->schema->format, &format, walk->failure) ||
         !check_level(walk, level, &format) ||
         !find_extension(level->schema, &extension, walk->failure)) {
@@ -6249,7 +6322,8 @@ static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
   struct FletchingEvent event;
   struct FletchingTensorView view;
   const bool is_handled = order != NULL || (options & FLETCHING_TENSOR_EVENT_HANDLED) != 0;
-  if (!check_exportable(schema, array, is_handled, failure) || !event_of(array, &event, failure) ||
+  if (!check_ordering(order, failure) || !check_exportable(schema, array, is_handled, failure) ||
+      !event_of(array, &event, failure) ||
       (order != NULL && !order_behind(&event, order, failure))) {
     return NULL;
   }
@@ -6330,17 +6404,32 @@ int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDe
 // --- Without a schema ---
 
 static bool check_shape(const DLTensor* like, struct failure* failure) {
+  int64_t elements = 1;
+  bool is_empty = false;
+  bool fits = true;
   if (like == NULL || like->ndim < 0 || like->ndim > FLETCHING_TENSOR_DIMENSIONS ||
       (like->ndim > 0 && like->shape == NULL)) {
     return fail(failure, EINVAL, "DLTensor.shape: invalid: expected 0 to %d sizes",
                 FLETCHING_TENSOR_DIMENSIONS);
   }
   for (int32_t i = 0; i < like->ndim; ++i) {
-    if (like->shape[i] >= 0) continue;
-    return fail(failure, EINVAL, "DLTensor.shape: negative size: expected 0 or more, got %lld",
-                (long long)like->shape[i]);
+    if (like->shape[i] < 0) {
+      return fail(failure, EINVAL, "DLTensor.shape: negative size: expected 0 or more, got %lld",
+                  (long long)like->shape[i]);
+    }
+    is_empty = is_empty || like->shape[i] == 0;
+    fits = fits && multiply(elements, like->shape[i], &elements);
   }
-  return true;
+  return fits || is_empty ||
+         fail(failure, EINVAL, "DLTensor.shape: out of range: expected fewer than 2^63 elements");
+}
+
+static bool check_flags(uint64_t flags, struct failure* failure) {
+  static const uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
+                                DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  return (flags & ~known) == 0 ||
+         fail(failure, EINVAL, "tensor: unknown flag: expected those of version %d.%d, got %llu",
+              DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, (unsigned long long)flags);
 }
 
 int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
@@ -6349,7 +6438,9 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
   struct failure failure;
   no_failure(&failure);
   *tensor = NULL;
-  if (!check_shape(like, &failure)) return report(&failure, message);
+  if (!check_shape(like, &failure) || !check_flags(flags, &failure)) {
+    return report(&failure, message);
+  }
   DLTensor made = *like;
   struct exported_tensor* exported = new_exported(like->ndim, &made, &failure);
   if (exported == NULL) return report(&failure, message);
@@ -6366,6 +6457,25 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
 }
 
 #endif  // FLETCHING_CORE_TENSOR_EXPORT_H
+
+/* --- cpp/core/tensor_import.h --- */
+
+// SPDX-License-Identifier: Apache-2.0
+//
+// A DLPack tensor as a device array.
+#ifndef FLETCHING_CORE_TENSOR_IMPORT_H
+#define FLETCHING_CORE_TENSOR_IMPORT_H
+
+/* --- cpp/core/tensor_build.h --- */
+
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schema and the array of a tensor: lists around the values, each struct of which a consumer
+// may move out.
+#ifndef FLETCHING_CORE_TENSOR_BUILD_H
+#define FLETCHING_CORE_TENSOR_BUILD_H
+
+#include <stdatomic.h>
 
 /* --- cpp/core/tensor_layout.h --- */
 
@@ -6530,11 +6640,10 @@ static bool find_order(const struct tensor_layout* layout, uint32_t options, int
 
 // --- Place ---
 
-static bool not_aligned(int64_t align, struct failure* failure) {
+static bool not_aligned(const char* field, int64_t align, struct failure* failure) {
   return fail(failure, ENOTSUP,
-              "DLTensor.data: not aligned: expected a multiple of %lld bytes, the size of an "
-              "element; hint: copy the tensor",
-              (long long)align);
+              "DLTensor.%s: not aligned: expected a multiple of %lld bytes; hint: copy the tensor",
+              field, (long long)align);
 }
 
 // Where the first value is. EINVAL for an address that is none; ENOTSUP when the values are not
@@ -6553,7 +6662,8 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
     }
     // Of a handle whole values are skipped, whatever they are aligned to.
     const uint64_t part = (uint64_t)layout->part_bytes;
-    if (tensor->byte_offset % part != 0) return not_aligned(layout->part_bytes, failure);
+    if (tensor->byte_offset % part != 0)
+      return not_aligned("byte_offset", layout->part_bytes, failure);
     out->buffer = tensor->data;
     out->offset = (int64_t)(tensor->byte_offset / part);
     return true;
@@ -6567,7 +6677,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
   const uintptr_t first = data + (uintptr_t)tensor->byte_offset;
   const bool is_binary = layout->type->format[0] == 'w';  // whose bytes need no alignment
   const uintptr_t align = is_binary ? 1 : (uintptr_t)layout->part_bytes;
-  if (first % align != 0) return not_aligned((int64_t)align, failure);
+  if (first % align != 0) return not_aligned("data", (int64_t)align, failure);
   out->buffer = (const void*)first;
   return true;
 }
@@ -6685,161 +6795,6 @@ static void* copy_values(const DLTensor* tensor, const struct tensor_layout* lay
 }
 
 #endif  // FLETCHING_CORE_TENSOR_LAYOUT_H
-
-// The bytes of a tensor, of which packed values may share one.
-static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* failure) {
-  const uint64_t bits = (uint64_t)like->dtype.bits * like->dtype.lanes;
-  int64_t elements = 1;
-  bool is_empty = bits == 0;
-  bool fits = true;
-  *bytes = 0;
-  for (int32_t i = 0; i < like->ndim; ++i) is_empty = is_empty || like->shape[i] == 0;
-  if (is_empty) return true;
-  for (int32_t i = 0; i < like->ndim; ++i) {
-    fits = fits && multiply(elements, like->shape[i], &elements);
-  }
-  if (!fits || (uint64_t)elements > (UINT64_MAX - 7) / bits) {
-    return fail(failure, EINVAL, "DLTensor.shape: size out of range: expected less than 2^64 bits");
-  }
-  *bytes = ((uint64_t)elements * bits + 7) / 8;
-  return true;
-}
-
-// Of the prototype, type, shape and device are read.
-static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
-                           struct FletchingMessage* message) {
-  struct failure failure;
-  uint64_t bytes = 0;
-  void* memory = NULL;
-  no_failure(&failure);
-  *tensor = NULL;
-  if (!check_shape(prototype, &failure)) return report(&failure, message);
-  if (prototype->device.device_type != kDLCPU) {
-    (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
-               label_of((ArrowDeviceType)prototype->device.device_type).text);
-    return report(&failure, message);
-  }
-  if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
-  DLTensor like = *prototype;
-  like.data = NULL;
-  like.strides = NULL;
-  like.byte_offset = 0;
-  if (bytes > 0) {
-    memory = bytes <= PTRDIFF_MAX - DATA_ALIGNMENT ? malloc((size_t)bytes + DATA_ALIGNMENT) : NULL;
-    if (memory == NULL) {
-      (void)fail(&failure, ENOMEM, "tensor: no memory");
-      return report(&failure, message);
-    }
-    const uintptr_t skipped = DATA_ALIGNMENT - (uintptr_t)memory % DATA_ALIGNMENT;
-    like.data = (unsigned char*)memory + skipped;
-  }
-  const int code = FletchingTensorCreate(&like, 0, memory, free, tensor, message);
-  if (code != 0) free(memory);
-  return code;
-}
-
-int FletchingTensorAllocate(DLTensor* prototype, DLManagedTensorVersioned** tensor,
-                            void* error_context,
-                            void (*set_error)(void* error_context, const char* kind,
-                                              const char* text)) {
-  struct FletchingMessage message;
-  const int code = allocate_tensor(prototype, tensor, &message);
-  if (code == 0) return 0;
-  if (set_error != NULL) {
-    set_error(error_context, code == ENOMEM ? "MemoryError" : "BufferError", message.text);
-  }
-  return -1;
-}
-
-// --- Another's table ---
-
-const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* first) {
-  while (first != NULL && first->version.major != DLPACK_MAJOR_VERSION) first = first->prev_api;
-  return (const DLPackExchangeAPI*)(const void*)first;
-}
-
-// What the other side says of its failure.
-static void copy_error(void* error_context, const char* kind, const char* text) {
-  char shown_kind[80] = "";
-  char shown[800] = "";
-  if (kind != NULL) copy_printable(shown_kind, sizeof shown_kind, kind);
-  if (text != NULL) copy_printable(shown, sizeof shown, text);
-  (void)fail(error_context, strcmp(shown_kind, "MemoryError") == 0 ? ENOMEM : EIO,
-             "managed_tensor_allocator: %s: %s", shown_kind, shown);
-}
-
-static bool check_table(const DLPackExchangeAPI* api, bool has_function, const char* name,
-                        struct failure* failure) {
-  if (api == NULL) return fail(failure, EINVAL, "exchange: NULL: expected a table of version 1");
-  return has_function || fail(failure, ENOSYS, "exchange: the table lacks %s", name);
-}
-
-int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prototype,
-                              DLManagedTensorVersioned** tensor, struct FletchingMessage* message) {
-  struct failure failure;
-  no_failure(&failure);
-  *tensor = NULL;
-  const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
-  if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
-      check_shape(prototype, &failure)) {
-    DLTensor copy = *prototype;
-    const int result = api->managed_tensor_allocator(&copy, tensor, &failure, copy_error);
-    if (result != 0 || *tensor == NULL) {
-      (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
-                 result);
-      *tensor = NULL;
-    }
-  }
-  return report(&failure, message);
-}
-
-int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
-                                struct FletchingTensorStream* stream,
-                                struct FletchingMessage* message) {
-  struct failure failure;
-  const int64_t unordered = -1;
-  void* handle = NULL;
-  no_failure(&failure);
-  const bool has_function = api != NULL && api->current_work_stream != NULL;
-  if (!check_table(api, has_function, "current_work_stream", &failure)) {
-    return report(&failure, message);
-  }
-  // A device without streams has no other argument than None.
-  if (!read_tensor_stream((ArrowDeviceType)device.device_type, &unordered, stream, &failure)) {
-    no_failure(&failure);
-    stream->ordering = FLETCHING_ORDER_NOTHING;
-    return report(&failure, message);
-  }
-  const int result = api->current_work_stream(device.device_type, device.device_id, &handle);
-  if (result != 0) {
-    (void)fail(&failure, EIO, "current_work_stream: expected a stream, got the result %d", result);
-  }
-  stream->ordering = FLETCHING_ORDER_STREAM;
-  stream->stream.handle = handle;
-  stream->stream.device_id = device.device_id;
-  return report(&failure, message);
-}
-
-#endif  // FLETCHING_CORE_TENSOR_EXCHANGE_H
-
-/* --- cpp/core/tensor_import.h --- */
-
-// SPDX-License-Identifier: Apache-2.0
-//
-// A DLPack tensor as a device array.
-#ifndef FLETCHING_CORE_TENSOR_IMPORT_H
-#define FLETCHING_CORE_TENSOR_IMPORT_H
-
-/* --- cpp/core/tensor_build.h --- */
-
-// SPDX-License-Identifier: Apache-2.0
-//
-// The schema and the array of a tensor: lists around the values, each struct of which a consumer
-// may move out.
-#ifndef FLETCHING_CORE_TENSOR_BUILD_H
-#define FLETCHING_CORE_TENSOR_BUILD_H
-
-#include <stdatomic.h>
 
 #define MOST_LISTS (MOST_EXTENTS + 1)  // with the one around the parts of a value
 #define MOST_PARAMETERS 4096           // more than the JSON of so many sizes needs
@@ -7024,7 +6979,7 @@ static void release_array_node(struct ArrowArray* array) {
   if (child != NULL && child->release != NULL) child->release(child);
   array->release = NULL;
   if (atomic_fetch_sub(&block->users, 1) != 1) return;
-  block->release(block->owner);
+  if (block->release != NULL) block->release(block->owner);
   free(block);
 }
 
@@ -7056,8 +7011,9 @@ static bool build_array(const struct FletchingTensorLayout* layout,
     } else {
       node->child = &block->nodes[i + 1].array;
       if (!multiply(length, lists->sizes[i], &length)) {
-        free(block);
-        return bad_tensor(failure, "shape: too many elements: expected less than 2^63");
+        free(block);  // only without elements: the others have been counted
+        return fail(failure, ENOTSUP,
+                    "DLTensor.shape: too many lists: expected fewer than 2^63 rows of them");
       }
     }
   }
@@ -7089,6 +7045,10 @@ int FletchingTensorWrap(const struct FletchingTensorLayout* layout, DLDevice dev
                         struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (layout == NULL || schema == NULL || array == NULL) {
+    (void)fail(&failure, EINVAL, "tensor: layout, schema or array is NULL: expected structs");
+    return report(&failure, message);
+  }
   memset(schema, 0, sizeof *schema);
   memset(array, 0, sizeof *array);
   (void)wrap_tensor(layout, device, options, owner, release, schema, array, &failure);
@@ -7224,9 +7184,14 @@ static int end_import(bool read, struct foreign_tensor* foreign,
                       const struct FletchingTensorStream* order, uint32_t options,
                       struct imported* out, uint64_t* flags, struct failure* failure,
                       struct FletchingMessage* message) {
-  memset(out->schema, 0, sizeof *out->schema);
-  memset(out->array, 0, sizeof *out->array);
-  if (read && import_tensor(foreign, order, options, out, failure) && flags != NULL) {
+  if (out->schema == NULL || out->array == NULL) {
+    read = fail(failure, EINVAL, "from_dlpack: schema or array is NULL: expected structs");
+  } else {
+    memset(out->schema, 0, sizeof *out->schema);
+    memset(out->array, 0, sizeof *out->array);
+  }
+  if (read && check_ordering(order, failure) &&
+      import_tensor(foreign, order, options, out, failure) && flags != NULL) {
     *flags = out->flags;
   }
   if (foreign->release != NULL) foreign->release(foreign->owner);
@@ -7258,3 +7223,147 @@ int FletchingLegacyTensorImport(DLManagedTensor* tensor, const struct FletchingT
 }
 
 #endif  // FLETCHING_CORE_TENSOR_IMPORT_H
+
+// The bytes of a tensor, of which packed values may share one.
+static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* failure) {
+  const uint64_t bits = (uint64_t)like->dtype.bits * like->dtype.lanes;
+  int64_t elements = 1;
+  bool is_empty = bits == 0;
+  bool fits = true;
+  *bytes = 0;
+  for (int32_t i = 0; i < like->ndim; ++i) is_empty = is_empty || like->shape[i] == 0;
+  if (is_empty) return true;
+  for (int32_t i = 0; i < like->ndim; ++i) {
+    fits = fits && multiply(elements, like->shape[i], &elements);
+  }
+  if (!fits || (uint64_t)elements > (UINT64_MAX - 7) / bits) {
+    return fail(failure, EINVAL, "DLTensor.shape: size out of range: expected less than 2^64 bits");
+  }
+  *bytes = ((uint64_t)elements * bits + 7) / 8;
+  return true;
+}
+
+// Of the prototype, type, shape and device are read.
+static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
+                           struct FletchingMessage* message) {
+  struct failure failure;
+  uint64_t bytes = 0;
+  void* memory = NULL;
+  no_failure(&failure);
+  *tensor = NULL;
+  if (!check_shape(prototype, &failure)) return report(&failure, message);
+  if (prototype->device.device_type != kDLCPU) {
+    (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
+               label_of((ArrowDeviceType)prototype->device.device_type).text);
+    return report(&failure, message);
+  }
+  if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
+  DLTensor like = *prototype;
+  like.data = NULL;
+  like.strides = NULL;
+  like.byte_offset = 0;
+  if (bytes > 0) {
+    memory = bytes <= PTRDIFF_MAX - DATA_ALIGNMENT ? malloc((size_t)bytes + DATA_ALIGNMENT) : NULL;
+    if (memory == NULL) {
+      (void)fail(&failure, ENOMEM, "tensor: no memory");
+      return report(&failure, message);
+    }
+    const uintptr_t skipped = DATA_ALIGNMENT - (uintptr_t)memory % DATA_ALIGNMENT;
+    like.data = (unsigned char*)memory + skipped;
+  }
+  const int code = FletchingTensorCreate(&like, 0, memory, free, tensor, message);
+  if (code != 0) free(memory);
+  return code;
+}
+
+int FletchingTensorAllocate(DLTensor* prototype, DLManagedTensorVersioned** tensor,
+                            void* error_context,
+                            void (*set_error)(void* error_context, const char* kind,
+                                              const char* text)) {
+  struct FletchingMessage message;
+  const int code = allocate_tensor(prototype, tensor, &message);
+  if (code == 0) return 0;
+  if (set_error != NULL) {
+    set_error(error_context, code == ENOMEM ? "MemoryError" : "BufferError", message.text);
+  }
+  return -1;
+}
+
+// --- Another's table ---
+
+const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* first) {
+  while (first != NULL && first->version.major != DLPACK_MAJOR_VERSION) first = first->prev_api;
+  return (const DLPackExchangeAPI*)(const void*)first;
+}
+
+// What the other side says of its failure.
+static void copy_error(void* error_context, const char* kind, const char* text) {
+  char shown_kind[80] = "";
+  char shown[800] = "";
+  if (kind != NULL) copy_printable(shown_kind, sizeof shown_kind, kind);
+  if (text != NULL) copy_printable(shown, sizeof shown, text);
+  (void)fail(error_context, strcmp(shown_kind, "MemoryError") == 0 ? ENOMEM : EIO,
+             "managed_tensor_allocator: %s: %s", shown_kind, shown);
+}
+
+static bool check_table(const DLPackExchangeAPI* api, bool has_function, const char* name,
+                        struct failure* failure) {
+  if (api == NULL) return fail(failure, EINVAL, "exchange: NULL: expected a table of version 1");
+  return has_function || fail(failure, ENOSYS, "exchange: the table lacks %s", name);
+}
+
+int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prototype,
+                              DLManagedTensorVersioned** tensor, struct FletchingMessage* message) {
+  struct failure failure;
+  no_failure(&failure);
+  *tensor = NULL;
+  const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
+  if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
+      check_shape(prototype, &failure)) {
+    DLTensor copy = *prototype;
+    const int result = api->managed_tensor_allocator(&copy, tensor, &failure, copy_error);
+    if (result != 0 || *tensor == NULL) {
+      (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
+                 result);
+    }
+    if (failure.code != 0) {  // some set an error, and make a tensor nonetheless
+      if (result == 0) delete_tensor(*tensor);
+      *tensor = NULL;
+    }
+  }
+  return report(&failure, message);
+}
+
+int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
+                                struct FletchingTensorStream* stream,
+                                struct FletchingMessage* message) {
+  struct failure failure;
+  const ArrowDeviceType type = (ArrowDeviceType)device.device_type;
+  void* handle = NULL;
+  no_failure(&failure);
+  const bool has_function = api != NULL && api->current_work_stream != NULL;
+  if (!check_table(api, has_function, "current_work_stream", &failure)) {
+    return report(&failure, message);
+  }
+  stream->stream = FletchingStreamOfArray(NULL);
+  stream->stream.runtime = device_runtime(type);
+  stream->ordering = FLETCHING_ORDER_NOTHING;
+  if (device_has_no_event(type)) return report(&failure, message);
+  if (!has_stream_argument(type)) {
+    (void)fail(&failure, ENOTSUP,
+               "current_work_stream on %s: not supported: expected CUDA or ROCm; hint: wait for "
+               "the framework's work, and pass no stream",
+               label_of(type).text);
+    return report(&failure, message);
+  }
+  const int result = api->current_work_stream(device.device_type, device.device_id, &handle);
+  if (result != 0) {
+    (void)fail(&failure, EIO, "current_work_stream: expected a stream, got the result %d", result);
+  }
+  stream->ordering = FLETCHING_ORDER_STREAM;
+  stream->stream.handle = handle;
+  stream->stream.device_id = device_of_streams(type, device.device_id);
+  return report(&failure, message);
+}
+
+#endif  // FLETCHING_CORE_TENSOR_EXCHANGE_H

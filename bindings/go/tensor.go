@@ -8,8 +8,10 @@ package fletching
 import "C"
 
 import (
+	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -25,9 +27,16 @@ import (
 //
 // Text: dlpack.h, DLManagedTensorVersioned.
 type Tensor struct {
+	_     noCopy
 	state *tensorState
 	self  *Tensor // a copy owns nothing: its self is another one
 }
+
+// noCopy makes go vet report copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // tensorState outlives its owner, when that is collected without a Close.
 type tensorState struct {
@@ -68,6 +77,7 @@ func (t *Tensor) leave() uintptr {
 	if t.self != t {
 		return 0
 	}
+	defer runtime.KeepAlive(t) // the cleanup takes the struct out as well
 	return t.state.address.Swap(0)
 }
 
@@ -103,7 +113,7 @@ func (s *tensorState) leak() {
 func (t *Tensor) IsReleased() bool { return t.address() == 0 }
 
 // IsLegacy reports whether the struct is a DLManagedTensor.
-func (t *Tensor) IsLegacy() bool { return t.state.isLegacy }
+func (t *Tensor) IsLegacy() bool { return t.state != nil && t.state.isLegacy }
 
 // Close calls the deleter, unless the tensor was closed or handed on. Several goroutines may call it at once.
 func (t *Tensor) Close() {
@@ -308,17 +318,20 @@ func TensorOf[T Primitive](values []T, shape ...int64) (*Tensor, error) {
 
 // product is not ok for a negative size, and for more than an int64 holds.
 func product(shape []int64) (count int64, ok bool) {
-	count, ok = 1, true
+	if slices.ContainsFunc(shape, func(size int64) bool { return size < 0 }) {
+		return 0, false
+	}
+	if slices.Contains(shape, 0) {
+		return 0, true
+	}
+	count = 1
 	for _, size := range shape {
-		if size < 0 {
+		if count > math.MaxInt64/size {
 			return 0, false
-		}
-		if size > 0 && count > (1<<63-1)/size {
-			ok = false
 		}
 		count *= size
 	}
-	return count, ok || count == 0
+	return count, true
 }
 
 // dataTypeOf is the type of the values.

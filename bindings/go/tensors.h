@@ -101,12 +101,14 @@ static inline struct Outcome exchange_allocate(uintptr_t api, DLTensor like, int
 }
 
 static inline struct Outcome exchange_work_stream(uintptr_t api, DLDevice device,
-                                                  uintptr_t* handle, int* ordering) {
+                                                  uintptr_t* handle, int64_t* device_id,
+                                                  int* ordering) {
   struct FletchingMessage message;
   struct FletchingTensorStream found = {.ordering = 0};
   const int code =
       FletchingExchangeWorkStream((const DLPackExchangeAPI*)api, device, &found, &message);
   *handle = (uintptr_t)found.stream.handle;
+  *device_id = found.stream.device_id;
   *ordering = found.ordering;
   return outcome_of(code, NULL, &message);
 }

@@ -1166,65 +1166,6 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 
 #endif /* FLETCHING_STRUCTS_H */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* One step of a hash (FNV-1a with the whole number in place of a byte). */
-#define FLETCHING_LAYOUT_STEP(hash, number) \
-  (((hash) ^ (uint64_t)(number)) * UINT64_C(1099511628211))
-#define FLETCHING_LAYOUT_STEP_2(hash, a, b) FLETCHING_LAYOUT_STEP(FLETCHING_LAYOUT_STEP(hash, a), b)
-#define FLETCHING_LAYOUT_STEP_4(hash, a, b, c, d) \
-  FLETCHING_LAYOUT_STEP_2(FLETCHING_LAYOUT_STEP_2(hash, a, b), c, d)
-
-#define FLETCHING_LAYOUT_EVENTS                                                               \
-  FLETCHING_LAYOUT_STEP_4(                                                                    \
-      FLETCHING_LAYOUT_STEP_4(UINT64_C(14695981039346656037), sizeof(struct FletchingStream), \
-                              offsetof(struct FletchingStream, device_id),                    \
-                              offsetof(struct FletchingStream, context),                      \
-                              offsetof(struct FletchingStream, runtime)),                     \
-      sizeof(struct FletchingEvent), offsetof(struct FletchingEvent, device_id),              \
-      offsetof(struct FletchingEvent, context), offsetof(struct FletchingEvent, device_type))
-
-#define FLETCHING_LAYOUT_OTHERS                                                               \
-  FLETCHING_LAYOUT_STEP_4(                                                                    \
-      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_EVENTS, sizeof(struct FletchingReleaseCounts), \
-                              offsetof(struct FletchingReleaseCounts, inherited_events),      \
-                              sizeof(struct FletchingWaiter),                                 \
-                              offsetof(struct FletchingWaiter, context)),                     \
-      sizeof(struct FletchingVulkanWaitContext),                                              \
-      offsetof(struct FletchingVulkanWaitContext, set_stages),                                \
-      offsetof(struct FletchingVulkanWaitContext, get_device_proc_addr),                      \
-      sizeof(struct FletchingMessage))
-
-#define FLETCHING_LAYOUT_DEVICES                                                        \
-  FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_OTHERS, sizeof(struct FletchingFoundDevice), \
-                          offsetof(struct FletchingFoundDevice, name),                  \
-                          sizeof(struct FletchingDeviceReportEntry),                    \
-                          offsetof(struct FletchingDeviceReportEntry, devices))
-
-/** A hash of the sizes and offsets of the structs, as this compilation has them. */
-#define FLETCHING_LAYOUT                                                              \
-  FLETCHING_LAYOUT_STEP_4(                                                            \
-      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_DEVICES, sizeof(struct ArrowSchema),   \
-                              offsetof(struct ArrowSchema, private_data),             \
-                              sizeof(struct ArrowArray),                              \
-                              offsetof(struct ArrowArray, private_data)),             \
-      sizeof(struct ArrowDeviceArray), offsetof(struct ArrowDeviceArray, sync_event), \
-      sizeof(struct ArrowDeviceArrayStream),                                          \
-      offsetof(struct ArrowDeviceArrayStream, private_data))
-
-/** For a program that loads the library, before its first other call: FletchingCheckLayout(
- * FLETCHING_LAYOUT, &message). EINVAL when the library has other structs, because it was built from
- * other headers, or by a compiler with other rules. */
-FLETCHING_EXPORT int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif /* FLETCHING_LAYOUT_H */
-
 /* --- cpp/include/fletching/tensor.h --- */
 
 /* SPDX-License-Identifier: Apache-2.0
@@ -1797,8 +1738,8 @@ FLETCHING_EXPORT int FletchingExchangeAllocate(const DLPackExchangeAPI* api,
                                                struct FletchingMessage* message);
 
 /** The stream on which the framework works now, for a tensor that the functions without
- * synchronization return; FLETCHING_ORDER_NOTHING on a device without streams. Errors: ENOSYS and
- * EIO. */
+ * synchronization return; FLETCHING_ORDER_NOTHING on a device without events. Errors: ENOTSUP on
+ * devices other than those of CUDA and ROCm, ENOSYS, and EIO. */
 FLETCHING_EXPORT int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
                                                  struct FletchingTensorStream* stream,
                                                  struct FletchingMessage* message);
@@ -1854,7 +1795,7 @@ FLETCHING_EXPORT int FletchingTensorArrange(const DLTensor* tensor, uint32_t opt
 
 /** Its second half: `release(owner)` is called once, when the array and each child moved out of it
  * are released. After an error it has not been called, and `schema` and `array` are released
- * structs. */
+ * structs. `release` may be NULL. */
 FLETCHING_EXPORT int FletchingTensorWrap(const struct FletchingTensorLayout* layout,
                                          DLDevice device, uint32_t options, void* owner,
                                          void (*release)(void* owner), struct ArrowSchema* schema,
@@ -1866,6 +1807,74 @@ FLETCHING_EXPORT int FletchingTensorWrap(const struct FletchingTensorLayout* lay
 #endif
 
 #endif /* FLETCHING_TENSOR_H */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One step of a hash (FNV-1a with the whole number in place of a byte). */
+#define FLETCHING_LAYOUT_STEP(hash, number) \
+  (((hash) ^ (uint64_t)(number)) * UINT64_C(1099511628211))
+#define FLETCHING_LAYOUT_STEP_2(hash, a, b) FLETCHING_LAYOUT_STEP(FLETCHING_LAYOUT_STEP(hash, a), b)
+#define FLETCHING_LAYOUT_STEP_4(hash, a, b, c, d) \
+  FLETCHING_LAYOUT_STEP_2(FLETCHING_LAYOUT_STEP_2(hash, a, b), c, d)
+
+#define FLETCHING_LAYOUT_EVENTS                                                               \
+  FLETCHING_LAYOUT_STEP_4(                                                                    \
+      FLETCHING_LAYOUT_STEP_4(UINT64_C(14695981039346656037), sizeof(struct FletchingStream), \
+                              offsetof(struct FletchingStream, device_id),                    \
+                              offsetof(struct FletchingStream, context),                      \
+                              offsetof(struct FletchingStream, runtime)),                     \
+      sizeof(struct FletchingEvent), offsetof(struct FletchingEvent, device_id),              \
+      offsetof(struct FletchingEvent, context), offsetof(struct FletchingEvent, device_type))
+
+#define FLETCHING_LAYOUT_OTHERS                                                               \
+  FLETCHING_LAYOUT_STEP_4(                                                                    \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_EVENTS, sizeof(struct FletchingReleaseCounts), \
+                              offsetof(struct FletchingReleaseCounts, inherited_events),      \
+                              sizeof(struct FletchingWaiter),                                 \
+                              offsetof(struct FletchingWaiter, context)),                     \
+      sizeof(struct FletchingVulkanWaitContext),                                              \
+      offsetof(struct FletchingVulkanWaitContext, set_stages),                                \
+      offsetof(struct FletchingVulkanWaitContext, get_device_proc_addr),                      \
+      sizeof(struct FletchingMessage))
+
+#define FLETCHING_LAYOUT_DEVICES                                                        \
+  FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_OTHERS, sizeof(struct FletchingFoundDevice), \
+                          offsetof(struct FletchingFoundDevice, name),                  \
+                          sizeof(struct FletchingDeviceReportEntry),                    \
+                          offsetof(struct FletchingDeviceReportEntry, devices))
+
+#define FLETCHING_LAYOUT_TENSORS                                                              \
+  FLETCHING_LAYOUT_STEP_4(                                                                    \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_DEVICES, sizeof(struct FletchingTensorStream), \
+                              offsetof(struct FletchingTensorStream, ordering),               \
+                              sizeof(struct FletchingTensorView),                             \
+                              offsetof(struct FletchingTensorView, strides)),                 \
+      sizeof(struct FletchingTensorLayout), offsetof(struct FletchingTensorLayout, order),    \
+      sizeof(DLManagedTensorVersioned), offsetof(DLManagedTensorVersioned, dl_tensor))
+
+/** A hash of the sizes and offsets of the structs, as this compilation has them. */
+#define FLETCHING_LAYOUT                                                              \
+  FLETCHING_LAYOUT_STEP_4(                                                            \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_TENSORS, sizeof(struct ArrowSchema),   \
+                              offsetof(struct ArrowSchema, private_data),             \
+                              sizeof(struct ArrowArray),                              \
+                              offsetof(struct ArrowArray, private_data)),             \
+      sizeof(struct ArrowDeviceArray), offsetof(struct ArrowDeviceArray, sync_event), \
+      sizeof(struct ArrowDeviceArrayStream),                                          \
+      offsetof(struct ArrowDeviceArrayStream, private_data))
+
+/** For a program that loads the library, before its first other call: FletchingCheckLayout(
+ * FLETCHING_LAYOUT, &message). EINVAL when the library has other structs, because it was built from
+ * other headers, or by a compiler with other rules. */
+FLETCHING_EXPORT int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLETCHING_LAYOUT_H */
 
 /* --- cpp/include/fletching/version.h --- */
 

@@ -193,7 +193,7 @@ static void release_array_node(struct ArrowArray* array) {
   if (child != NULL && child->release != NULL) child->release(child);
   array->release = NULL;
   if (atomic_fetch_sub(&block->users, 1) != 1) return;
-  block->release(block->owner);
+  if (block->release != NULL) block->release(block->owner);
   free(block);
 }
 
@@ -225,8 +225,9 @@ static bool build_array(const struct FletchingTensorLayout* layout,
     } else {
       node->child = &block->nodes[i + 1].array;
       if (!multiply(length, lists->sizes[i], &length)) {
-        free(block);
-        return bad_tensor(failure, "shape: too many elements: expected less than 2^63");
+        free(block);  // only without elements: the others have been counted
+        return fail(failure, ENOTSUP,
+                    "DLTensor.shape: too many lists: expected fewer than 2^63 rows of them");
       }
     }
   }
@@ -258,6 +259,10 @@ int FletchingTensorWrap(const struct FletchingTensorLayout* layout, DLDevice dev
                         struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (layout == NULL || schema == NULL || array == NULL) {
+    (void)fail(&failure, EINVAL, "tensor: layout, schema or array is NULL: expected structs");
+    return report(&failure, message);
+  }
   memset(schema, 0, sizeof *schema);
   memset(array, 0, sizeof *array);
   (void)wrap_tensor(layout, device, options, owner, release, schema, array, &failure);

@@ -5,6 +5,7 @@
 #define FLETCHING_CORE_TENSOR_EXCHANGE_H
 
 #include "tensor_export.h"
+#include "tensor_import.h"
 #include "tensor_layout.h"
 
 // The bytes of a tensor, of which packed values may share one.
@@ -108,6 +109,9 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
     if (result != 0 || *tensor == NULL) {
       (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
                  result);
+    }
+    if (failure.code != 0) {  // some set an error, and make a tensor nonetheless
+      if (result == 0) delete_tensor(*tensor);
       *tensor = NULL;
     }
   }
@@ -118,17 +122,22 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
                                 struct FletchingTensorStream* stream,
                                 struct FletchingMessage* message) {
   struct failure failure;
-  const int64_t unordered = -1;
+  const ArrowDeviceType type = (ArrowDeviceType)device.device_type;
   void* handle = NULL;
   no_failure(&failure);
   const bool has_function = api != NULL && api->current_work_stream != NULL;
   if (!check_table(api, has_function, "current_work_stream", &failure)) {
     return report(&failure, message);
   }
-  // A device without streams has no other argument than None.
-  if (!read_tensor_stream((ArrowDeviceType)device.device_type, &unordered, stream, &failure)) {
-    no_failure(&failure);
-    stream->ordering = FLETCHING_ORDER_NOTHING;
+  stream->stream = FletchingStreamOfArray(NULL);
+  stream->stream.runtime = device_runtime(type);
+  stream->ordering = FLETCHING_ORDER_NOTHING;
+  if (device_has_no_event(type)) return report(&failure, message);
+  if (!has_stream_argument(type)) {
+    (void)fail(&failure, ENOTSUP,
+               "current_work_stream on %s: not supported: expected CUDA or ROCm; hint: wait for "
+               "the framework's work, and pass no stream",
+               label_of(type).text);
     return report(&failure, message);
   }
   const int result = api->current_work_stream(device.device_type, device.device_id, &handle);
@@ -137,7 +146,7 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   }
   stream->ordering = FLETCHING_ORDER_STREAM;
   stream->stream.handle = handle;
-  stream->stream.device_id = device.device_id;
+  stream->stream.device_id = device_of_streams(type, device.device_id);
   return report(&failure, message);
 }
 

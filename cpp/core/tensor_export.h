@@ -132,7 +132,8 @@ static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
   struct FletchingEvent event;
   struct FletchingTensorView view;
   const bool is_handled = order != NULL || (options & FLETCHING_TENSOR_EVENT_HANDLED) != 0;
-  if (!check_exportable(schema, array, is_handled, failure) || !event_of(array, &event, failure) ||
+  if (!check_ordering(order, failure) || !check_exportable(schema, array, is_handled, failure) ||
+      !event_of(array, &event, failure) ||
       (order != NULL && !order_behind(&event, order, failure))) {
     return NULL;
   }
@@ -213,17 +214,32 @@ int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDe
 // --- Without a schema ---
 
 static bool check_shape(const DLTensor* like, struct failure* failure) {
+  int64_t elements = 1;
+  bool is_empty = false;
+  bool fits = true;
   if (like == NULL || like->ndim < 0 || like->ndim > FLETCHING_TENSOR_DIMENSIONS ||
       (like->ndim > 0 && like->shape == NULL)) {
     return fail(failure, EINVAL, "DLTensor.shape: invalid: expected 0 to %d sizes",
                 FLETCHING_TENSOR_DIMENSIONS);
   }
   for (int32_t i = 0; i < like->ndim; ++i) {
-    if (like->shape[i] >= 0) continue;
-    return fail(failure, EINVAL, "DLTensor.shape: negative size: expected 0 or more, got %lld",
-                (long long)like->shape[i]);
+    if (like->shape[i] < 0) {
+      return fail(failure, EINVAL, "DLTensor.shape: negative size: expected 0 or more, got %lld",
+                  (long long)like->shape[i]);
+    }
+    is_empty = is_empty || like->shape[i] == 0;
+    fits = fits && multiply(elements, like->shape[i], &elements);
   }
-  return true;
+  return fits || is_empty ||
+         fail(failure, EINVAL, "DLTensor.shape: out of range: expected fewer than 2^63 elements");
+}
+
+static bool check_flags(uint64_t flags, struct failure* failure) {
+  static const uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
+                                DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  return (flags & ~known) == 0 ||
+         fail(failure, EINVAL, "tensor: unknown flag: expected those of version %d.%d, got %llu",
+              DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, (unsigned long long)flags);
 }
 
 int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
@@ -232,7 +248,9 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
   struct failure failure;
   no_failure(&failure);
   *tensor = NULL;
-  if (!check_shape(like, &failure)) return report(&failure, message);
+  if (!check_shape(like, &failure) || !check_flags(flags, &failure)) {
+    return report(&failure, message);
+  }
   DLTensor made = *like;
   struct exported_tensor* exported = new_exported(like->ndim, &made, &failure);
   if (exported == NULL) return report(&failure, message);

@@ -58,6 +58,8 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
   int32_t n_pairs = 0;
   struct piece key;
   struct piece value;
+  bool has_name = false;
+  bool has_parameters = false;
   *out = (struct extension){{"", 0}, {"", 0}};
   if (at == NULL) return true;
   if (!take_length(&at, &n_pairs, "number of pairs", failure)) return false;
@@ -66,8 +68,13 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
         !take_piece(&at, &value, "length of a value", failure)) {
       return false;
     }
-    if (is_text(key, EXTENSION_NAME) && out->name.size == 0) out->name = value;
-    if (is_text(key, EXTENSION_METADATA) && out->parameters.size == 0) out->parameters = value;
+    if (is_text(key, EXTENSION_NAME)) {  // of a key that stands twice, the first counts
+      if (!has_name) out->name = value;
+      has_name = true;
+    } else if (is_text(key, EXTENSION_METADATA)) {
+      if (!has_parameters) out->parameters = value;
+      has_parameters = true;
+    }
   }
   return true;
 }
@@ -125,15 +132,16 @@ static bool json_size(struct json* json, int64_t* out) {
   return true;
 }
 
-// An array of sizes; `n_out` counts those beyond what a tensor can have too.
+// An array of sizes. Those beyond what a tensor can have are counted, and not kept.
 static bool json_sizes(struct json* json, int64_t* out, int32_t* n_out) {
   int64_t size = 0;
   *n_out = 0;
   if (!json_take(json, '[')) return false;
   if (json_take(json, ']')) return true;
   do {
-    if (!json_size(json, &size) || *n_out == FLETCHING_TENSOR_DIMENSIONS) return false;
-    out[(*n_out)++] = size;
+    if (!json_size(json, &size)) return false;
+    if (*n_out < FLETCHING_TENSOR_DIMENSIONS) out[*n_out] = size;
+    if (*n_out <= FLETCHING_TENSOR_DIMENSIONS) ++*n_out;
   } while (json_take(json, ','));
   return json_take(json, ']');
 }
@@ -220,6 +228,8 @@ static bool read_tensor_shape(struct piece parameters, struct tensor_shape* out,
   out->n_permutation = 0;
   if (!json_object(parameters, read_shape_member, out)) {
     why = "malformed: expected the form {\"shape\":[2,3],\"permutation\":[1,0]}";
+  } else if (out->ndim > FLETCHING_TENSOR_DIMENSIONS) {
+    return true;  // the caller refuses it
   } else if (out->ndim == 0) {
     why = "no shape: expected one size or more";
   } else if (out->n_permutation == 0) {

@@ -134,9 +134,14 @@ static int end_import(bool read, struct foreign_tensor* foreign,
                       const struct FletchingTensorStream* order, uint32_t options,
                       struct imported* out, uint64_t* flags, struct failure* failure,
                       struct FletchingMessage* message) {
-  memset(out->schema, 0, sizeof *out->schema);
-  memset(out->array, 0, sizeof *out->array);
-  if (read && import_tensor(foreign, order, options, out, failure) && flags != NULL) {
+  if (out->schema == NULL || out->array == NULL) {
+    read = fail(failure, EINVAL, "from_dlpack: schema or array is NULL: expected structs");
+  } else {
+    memset(out->schema, 0, sizeof *out->schema);
+    memset(out->array, 0, sizeof *out->array);
+  }
+  if (read && check_ordering(order, failure) &&
+      import_tensor(foreign, order, options, out, failure) && flags != NULL) {
     *flags = out->flags;
   }
   if (foreign->release != NULL) foreign->release(foreign->owner);

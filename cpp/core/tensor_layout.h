@@ -162,11 +162,10 @@ static bool find_order(const struct tensor_layout* layout, uint32_t options, int
 
 // --- Place ---
 
-static bool not_aligned(int64_t align, struct failure* failure) {
+static bool not_aligned(const char* field, int64_t align, struct failure* failure) {
   return fail(failure, ENOTSUP,
-              "DLTensor.data: not aligned: expected a multiple of %lld bytes, the size of an "
-              "element; hint: copy the tensor",
-              (long long)align);
+              "DLTensor.%s: not aligned: expected a multiple of %lld bytes; hint: copy the tensor",
+              field, (long long)align);
 }
 
 // Where the first value is. EINVAL for an address that is none; ENOTSUP when the values are not
@@ -185,7 +184,8 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
     }
     // Of a handle whole values are skipped, whatever they are aligned to.
     const uint64_t part = (uint64_t)layout->part_bytes;
-    if (tensor->byte_offset % part != 0) return not_aligned(layout->part_bytes, failure);
+    if (tensor->byte_offset % part != 0)
+      return not_aligned("byte_offset", layout->part_bytes, failure);
     out->buffer = tensor->data;
     out->offset = (int64_t)(tensor->byte_offset / part);
     return true;
@@ -199,7 +199,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
   const uintptr_t first = data + (uintptr_t)tensor->byte_offset;
   const bool is_binary = layout->type->format[0] == 'w';  // whose bytes need no alignment
   const uintptr_t align = is_binary ? 1 : (uintptr_t)layout->part_bytes;
-  if (first % align != 0) return not_aligned((int64_t)align, failure);
+  if (first % align != 0) return not_aligned("data", (int64_t)align, failure);
   out->buffer = (const void*)first;
   return true;
 }

@@ -13,11 +13,17 @@ static bool bad_stream(ArrowDeviceType type, int64_t number, const char* expecte
               expected, (long long)number);
 }
 
+// Whether __dlpack__ takes a number for the device.
+static bool has_stream_argument(ArrowDeviceType type) {
+  const int32_t runtime = device_runtime(type);
+  return runtime == FLETCHING_RUNTIME_CUDA || runtime == FLETCHING_RUNTIME_HIP;
+}
+
 static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
                                struct FletchingTensorStream* out, struct failure* failure) {
   const int32_t runtime = device_runtime(type);
   const bool is_cuda = runtime == FLETCHING_RUNTIME_CUDA;
-  const bool has_streams = is_cuda || runtime == FLETCHING_RUNTIME_HIP;
+  const bool has_streams = has_stream_argument(type);
   out->stream = FletchingStreamOfArray(NULL);
   out->stream.runtime = runtime;
   out->ordering = FLETCHING_ORDER_HOST;
@@ -59,6 +65,14 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
   return report(&failure, message);
 }
 
+// A number that is no ordering must not pass for none.
+static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
+  return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
+         order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
+         fail(failure, EINVAL, "stream: unknown ordering: expected 0, 1 or 2, got %d",
+              (int)order->ordering);
+}
+
 // Orders what the argument says behind the event.
 static bool order_behind(const struct FletchingEvent* event,
                          const struct FletchingTensorStream* order, struct failure* failure) {
@@ -69,21 +83,34 @@ static bool order_behind(const struct FletchingEvent* event,
          wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
 }
 
-// Blocks until everything is done that is on the stream now.
+// DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
+// counts for a default stream, if one is current.
+static int64_t device_of_streams(ArrowDeviceType type, int64_t device_id) {
+  const struct runtime* runtime = runtime_of(type);
+  const bool is_none_current = runtime->current != NULL && runtime->current() == NULL;
+  return device_is_host_readable(type) && !is_none_current ? -1 : device_id;
+}
+
+// Blocks until everything is done that is on the stream now. Memory without a runtime may be what a
+// GPU writes to.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
   struct FletchingRecordedEvent recorded;
-  const struct runtime* runtime = recorder_for(operation, type, device_runtime(type), failure);
-  if (runtime == NULL || !complete_stream(&stream, operation, type, device_id, failure) ||
+  const int64_t id = device_of_streams(type, device_id);
+  if (device_runtime(type) != FLETCHING_RUNTIME_NONE &&
+      !complete_stream(&stream, operation, type, id, failure)) {
+    return false;
+  }
+  const struct runtime* runtime = recorder_for(operation, type, stream.runtime, failure);
+  if (runtime == NULL ||
       !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
     if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
     return false;
   }
   // Of an event the host waits asleep, of a stream it may spin.
-  const struct FletchingEvent event = {
-      .sync_event = &recorded.event, .device_id = device_id, .device_type = type};
-  const bool is_done = synchronize_event(&event, failure);
+  const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = id};
+  const bool is_done = runtime->synchronize(runtime, &event, recorded.event, failure);
   end_recorded(&recorded);
   return is_done;
 }
@@ -91,10 +118,17 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
 // Records the event of an imported array.
 static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStream stream,
                             struct failure* failure) {
-  const bool has_records = runtime_of(array->device_type)->record != NULL;
-  return (!has_records ||
-          complete_stream(&stream, "from_dlpack", array->device_type, array->device_id, failure)) &&
-         export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
+  static const char operation[] = "from_dlpack";
+  const ArrowDeviceType type = array->device_type;
+  const int64_t device_id = array->device_id;
+  if (recorder_for(operation, type, device_runtime(type), failure) == NULL ||
+      !complete_stream(&stream, operation, type, device_of_streams(type, device_id), failure)) {
+    return false;
+  }
+  array->device_id = device_of_streams(type, device_id);
+  const bool is_recorded = export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
+  array->device_id = device_id;
+  return is_recorded;
 }
 
 #endif  // FLETCHING_CORE_TENSOR_STREAM_H

@@ -227,20 +227,30 @@ static const struct tensor_type* type_of(DLDataType type, bool is_padded, bool a
   if (type.bits == 0) {
     return no_arrow_type(type, "expected elements of whole bytes, got 0 bits", failure);
   }
-  for (size_t i = 0; i < N_ROWS(tensor_types) && !(is_narrow && as_storage); ++i) {
+  bool is_known = false;
+  for (size_t i = 0; i < N_ROWS(tensor_types); ++i) {
     const struct tensor_type* row = &tensor_types[i];
-    if (row->code == type.code && row->bits == type.bits && type.lanes % row->lanes == 0 &&
+    if (row->code != type.code || row->bits != type.bits) continue;
+    is_known = true;
+    if (!(is_narrow && as_storage) && type.lanes % row->lanes == 0 &&
         row->is_padded == (is_narrow && is_padded)) {
       return row;
     }
   }
   if (!is_narrow) return no_arrow_type(type, "expected a type that Arrow can store", failure);
-  return no_arrow_type(
-      type,
-      is_padded ? "expected elements of whole bytes, got padded ones"
-                : "expected elements of whole bytes, got packed ones; hint: export padded ones, or "
-                  "lanes of whole bytes",
-      failure);
+  const char* why = is_padded ? "expected elements of whole bytes, got padded ones"
+                              : "expected elements of whole bytes, got packed ones";
+  if (is_known && as_storage) {
+    why = is_padded ? "expected elements of whole bytes, got padded ones; hint: import without "
+                      "as_storage"
+                    : "expected elements of whole bytes, got packed ones; hint: import padded "
+                      "ones, or lanes of whole bytes, without as_storage";
+  } else if (is_known) {
+    why =
+        "expected elements of whole bytes, got packed ones; hint: export padded ones, or lanes "
+        "of whole bytes";
+  }
+  return no_arrow_type(type, why, failure);
 }
 
 // The row of the type name of arrow.opaque; NULL for a type that is not DLPack's.

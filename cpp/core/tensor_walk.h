@@ -29,14 +29,16 @@ static bool bad_array(struct walk* walk, const char* what, int64_t got) {
               (long long)got);
 }
 
+static bool too_many_dimensions(struct walk* walk) {
+  return fail(walk->failure, ENOTSUP,
+              "tensor: too many dimensions: expected at most %d; hint: export the values of the "
+              "inner lists",
+              FLETCHING_TENSOR_DIMENSIONS);
+}
+
 static bool add_dimension(struct walk* walk, int32_t depth, int64_t extent, int64_t stride) {
   struct FletchingTensorView* view = walk->view;
-  if (view->ndim == FLETCHING_TENSOR_DIMENSIONS) {
-    return fail(walk->failure, ENOTSUP,
-                "tensor: too many dimensions: expected at most %d; hint: export the values of the "
-                "inner lists",
-                FLETCHING_TENSOR_DIMENSIONS);
-  }
+  if (view->ndim == FLETCHING_TENSOR_DIMENSIONS) return too_many_dimensions(walk);
   walk->list_of[view->ndim] = depth;
   view->shape[view->ndim] = extent;
   view->strides[view->ndim++] = stride;
@@ -53,6 +55,7 @@ static bool add_tensor_shape(struct walk* walk, const struct extension* extensio
   bool fits = true;
   bool is_empty = false;
   if (!read_tensor_shape(extension->parameters, &tensor, walk->failure)) return false;
+  if (tensor.ndim > FLETCHING_TENSOR_DIMENSIONS) return too_many_dimensions(walk);
   for (int32_t i = tensor.ndim; i-- > 0;) {
     steps[i] = step;
     step = next_step(step, tensor.shape[i]);
@@ -141,10 +144,13 @@ static bool check_level(struct walk* walk, const struct walk_level* level,
 }
 
 static bool unknown_extension(struct walk* walk, const struct extension* extension) {
+  const struct piece parameters = extension->parameters;
+  const bool is_opaque = is_text(extension->name, OPAQUE);
   return fail(walk->failure, ENOTSUP,
-              "ArrowSchema: extension type %s would be lost: expected a plain type; hint: pass "
+              "ArrowSchema: extension type %s%s%s would be lost: expected a plain type; hint: pass "
               "as_storage to export the storage",
-              quote_bytes(extension->name.text, extension->name.size).text);
+              quote_bytes(extension->name.text, extension->name.size).text, is_opaque ? " " : "",
+              is_opaque ? quote_bytes(parameters.text, parameters.size).text : "");
 }
 
 // Moves the level to the only child of a list of `size` elements.
@@ -152,23 +158,33 @@ static bool descend(struct walk* walk, struct walk_level* level, int64_t size) {
   const struct ArrowSchema* schema = level->schema;
   const struct ArrowArray* array = level->array;
   int64_t end = 0;
-  if (schema->n_children != 1 || schema->children == NULL || schema->children[0] == NULL ||
-      array->n_children != 1 || array->children == NULL || array->children[0] == NULL) {
-    return bad_array(walk, "children of a fixed-size list: expected one", array->n_children);
+  if (schema->n_children != 1 || array->n_children != 1) {
+    return bad_array(walk, "children of a fixed-size list: expected one",
+                     schema->n_children != 1 ? schema->n_children : array->n_children);
   }
-  const struct ArrowArray* child = array->children[0];
-  if (!multiply(level->first + level->count, size, &end) || child->length < end ||
-      child->offset < 0 || child->offset > INT64_MAX - end) {
+  if (schema->children == NULL || schema->children[0] == NULL || array->children == NULL ||
+      array->children[0] == NULL) {
+    return fail(walk->failure, EINVAL,
+                "ArrowArray: child of a fixed-size list: NULL: expected one; hint: fix the "
+                "producer");
+  }
+  level->schema = schema->children[0];
+  level->array = array->children[0];
+  ++level->depth;
+  if (!check_alive(walk, level)) return false;
+  if (level->array->offset < 0) {
+    return bad_array(walk, "offset of a child is negative: expected 0 or more",
+                     level->array->offset);
+  }
+  if (!multiply(level->first + level->count, size, &end) || level->array->length < end ||
+      level->array->offset > INT64_MAX - end) {
     return bad_array(walk,
                      "child of a fixed-size list is too short: expected length * list size "
                      "elements",
-                     child->length);
+                     level->array->length);
   }
-  level->schema = schema->children[0];
-  level->array = child;
-  level->first = child->offset + level->first * size;
+  level->first = level->array->offset + level->first * size;
   level->count *= size;
-  ++level->depth;
   return true;
 }
 
@@ -206,6 +222,7 @@ static bool check_storage(struct walk* walk, const char* format, const struct te
 static bool walk_opaque(struct walk* walk, struct walk_level* level,
                         const struct tensor_format* format, const struct tensor_type* row) {
   struct tensor_format parts;
+  struct extension extension;
   walk->view->dtype = (DLDataType){row->code, row->bits, row->lanes};
   walk->view->is_padded = row->is_padded;
   if (!check_nulls(walk, level)) return false;
@@ -216,7 +233,9 @@ static bool walk_opaque(struct walk* walk, struct walk_level* level,
   if (!format->is_list || format->size != row->parts) {
     return bad_storage(walk, row->type_name, row);
   }
-  return descend(walk, level, row->parts) && check_alive(walk, level) &&
+  return descend(walk, level, row->parts) &&
+         find_extension(level->schema, &extension, walk->failure) &&
+         (extension.name.size == 0 || unknown_extension(walk, &extension)) &&
          read_tensor_format(level->schema->format, &parts, walk->failure) &&
          check_level(walk, level, &parts) && check_storage(walk, level->schema->format, row) &&
          check_nulls(walk, level) && end_walk(walk, level, row->part_bytes);
@@ -265,14 +284,14 @@ static bool walk_down(struct walk* walk, struct walk_level* level) {
   const bool as_storage = (walk->options & FLETCHING_TENSOR_AS_STORAGE) != 0;
   struct tensor_format format;
   struct extension extension;
+  if (!check_alive(walk, level)) return false;
+  if (level->first > INT64_MAX - level->count) {
+    return fail(walk->failure, EINVAL,
+                "ArrowArray: offset plus length out of range: expected at most "
+                "9223372036854775807, got %lld + %lld",
+                (long long)level->first, (long long)level->count);
+  }
   for (;;) {
-    if (!check_alive(walk, level)) return false;
-    if (level->first > INT64_MAX - level->count) {
-      return fail(walk->failure, EINVAL,
-                  "ArrowArray: offset plus length out of range: expected at most "
-                  "9223372036854775807, got %lld + %lld",
-                  (long long)level->first, (long long)level->count);
-    }
     if (!read_tensor_format(level->schema->format, &format, walk->failure) ||
         !check_level(walk, level, &format) ||
         !find_extension(level->schema, &extension, walk->failure)) {

@@ -323,9 +323,19 @@ TEST(DlpackExport, ReadsTensorParameters) {
     EXPECT_EQ(shape_of(R"({"shape":[2,3],"permutation":)" + axes + "}", 6), Sizes{}) << axes;
   }
   EXPECT_EQ(shape_of(R"({"x":)" + std::string(100000, '['), 2), Sizes{});
-  std::string long_list = R"({"shape":[1)";
-  for (int i = 0; i < 5000; ++i) long_list += ",1";
-  EXPECT_EQ(shape_of(long_list + "]}", 1), Sizes{});
+}
+
+TEST(DlpackExport, RefusesTensorsOfTooManyDimensions) {
+  for (const int more : {64, 5000}) {
+    std::string long_list = R"({"shape":[1)";
+    for (int i = 0; i < more; ++i) long_list += ",1";
+    Data values("i", 1, kValues.data());
+    Data tensors("+w:1", 1);
+    tensors.child(values).extension(kFixedShapeTensorName, long_list + "]}");
+    const Error error = refused(tensors);
+    EXPECT_EQ(error.code(), ENOTSUP) << more;
+    expect_mentions(error, "at most 64");
+  }
 }
 
 TEST(DlpackExport, ReadsOnlyDlpacksOpaqueTypes) {

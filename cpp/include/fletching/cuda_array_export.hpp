@@ -61,36 +61,40 @@ constexpr std::string_view unit_text(TimeUnit unit) noexcept {
   return "";
 }
 
-/// The type string of a tensor's values, times among them, which DLPack has not. Errors: ENOTSUP
-/// for a type of DLPack that NumPy has not.
-inline Result<std::string> typestr_of(const FletchingTensorView& view) {
-  cuda_array_interface::Typestr parts{kNativeOrder, 'i', view.dtype.bits / 8U, 1, ""};
-  switch (view.dtype.code) {
+/// The letter of a type in a type string; 0 for a type of DLPack that NumPy has not.
+constexpr char kind_of(DLDataType type) noexcept {
+  switch (type.code) {
     case kDLInt:
-      break;
+      return 'i';
     case kDLUInt:
-      parts.kind = 'u';
-      break;
+      return 'u';
     case kDLFloat:
-      parts.kind = 'f';
-      break;
+      return 'f';
     case kDLComplex:
-      parts.kind = 'c';
-      break;
+      return type.bits == 32 ? '\0' : 'c';
     case kDLBool:
-      parts.kind = 'b';
-      break;
+      return 'b';
     default:
-      return Error{ENOTSUP, "typestr: no type of NumPy for DLPack's " +
-                                data_type_code_name(view.dtype.code) +
-                                ": expected a number; hint: pass as_storage"};
+      return '\0';
+  }
+}
+
+/// The type string of a tensor's values, times among them, which DLPack has not. Errors: ENOTSUP
+/// for a type that NumPy has not.
+inline Result<std::string> typestr_of(const FletchingTensorView& view) {
+  cuda_array_interface::Typestr parts{kNativeOrder, kind_of(view.dtype), view.dtype.bits / 8U, 1,
+                                      ""};
+  if (parts.kind == '\0') {
+    return Error{ENOTSUP, "typestr: no type of NumPy for DLPack's " +
+                              data_type_code_name(view.dtype.code) + " of " +
+                              std::to_string(view.dtype.bits) +
+                              " bits: expected a number; hint: pass as_storage"};
   }
   const Result<Format> format = parse_format(view.values->format);
-  if (format && (format->id == TypeId::kTimestamp || format->id == TypeId::kDuration)) {
-    const bool is_plain = format->timezone.empty();
-    if (is_plain)
-      parts = {kNativeOrder, format->id == TypeId::kTimestamp ? 'M' : 'm', 8, 1,
-               unit_text(format->unit)};
+  if (format && format->timezone.empty() && format->id == TypeId::kTimestamp) {
+    parts = {kNativeOrder, 'M', 8, 1, unit_text(format->unit)};
+  } else if (format && format->id == TypeId::kDuration) {
+    parts = {kNativeOrder, 'm', 8, 1, unit_text(format->unit)};
   }
   if (view.dtype.bits == 8) parts.order = cuda_array_interface::kIrrelevant;
   return cuda_array_interface::format_typestr(parts);

@@ -232,9 +232,21 @@ struct CudaMemory {
   }
 };
 
-/// How the described memory can be imported.
+/// The core's error with the key of the dictionary in the place of DLPack's field.
+inline Error in_words_of(const cuda_array_interface::Interface& says, const Error& error) {
+  constexpr std::string_view kType = "DLTensor.dtype: no Arrow type for ";
+  constexpr std::string_view kStruct = "DLTensor.";
+  std::string text = error.message();
+  if (text.starts_with(kType)) {
+    text = "typestr: no Arrow type for " + quote(says.typestr) + ", " + text.substr(kType.size());
+  } else if (text.starts_with(kStruct)) {
+    text = text.substr(kStruct.size());
+  }
+  return {error.code(), std::move(text)};
+}
+
+/// How the described memory can be imported, as far as it is where the description says.
 inline Result<FletchingTensorLayout> layout_of(const cuda_array_interface::Interface& says,
-                                               const CudaPlace& memory,
                                                const CudaArrayImportOptions& options) {
   Result<CudaType> type = type_of_typestr(says.typestr);
   if (!type) return std::move(type).error();
@@ -256,9 +268,8 @@ inline Result<FletchingTensorLayout> layout_of(const cuda_array_interface::Inter
     strides.push_back(stride / element);
   }
   DLTensor tensor{};
-  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.address));
-  tensor.device = {static_cast<DLDeviceType>(memory.device_type),
-                   static_cast<std::int32_t>(memory.device_id)};
+  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(says.pointer));
+  tensor.device = {kDLCUDA, 0};
   tensor.dtype = type->dlpack;
   tensor.ndim = static_cast<std::int32_t>(shape.size());
   tensor.shape = shape.data();
@@ -287,15 +298,6 @@ Result<ImportedTensor> wrap_tensor(const FletchingTensorLayout& layout, const Cu
   if (!status) return std::move(status).error();
   static_cast<void>(owner.release());
   return out;
-}
-
-/// Whether the description has elements.
-inline bool has_elements(const cuda_array_interface::Interface& says) noexcept {
-  // NOLINTNEXTLINE(readability-use-anyofallof): <algorithm> is a tenth of the compile time
-  for (const auto extent : says.shape) {
-    if (extent == 0) return false;
-  }
-  return true;
 }
 
 /// What pack_mask makes of the mask.
@@ -369,15 +371,16 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
     sound = check_runtime("from_cuda_array", *options.consumer_stream, ARROW_DEVICE_CUDA);
     if (!sound) return std::move(sound).error();
   }
+  Result<FletchingTensorLayout> layout = layout_of(says, options);
+  if (!layout) return std::move(layout).error();
   CudaPlace memory{ARROW_DEVICE_CUDA, 0, 0};
-  const bool has_values = has_elements(says);
+  const bool has_values = layout->n_values > 0;
   if (has_values) {
     Result<CudaPlace> found = find_cuda_memory(says.pointer);
     if (!found) return std::move(found).error();
     memory = *found;
+    layout->buffer = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(memory.address));
   }
-  Result<FletchingTensorLayout> layout = layout_of(says, memory, options);
-  if (!layout) return std::move(layout).error();
   ValidityBitmap bitmap;
   if (says.mask != nullptr && has_values) {
     Result<ValidityBitmap> found = bitmap_of(says, memory, options);

@@ -10,6 +10,7 @@
 #include "fletching/devices.h"
 #include "fletching/events.h"
 #include "fletching/structs.h"
+#include "fletching/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,10 +49,19 @@ extern "C" {
                           sizeof(struct FletchingDeviceReportEntry),                    \
                           offsetof(struct FletchingDeviceReportEntry, devices))
 
+#define FLETCHING_LAYOUT_TENSORS                                                              \
+  FLETCHING_LAYOUT_STEP_4(                                                                    \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_DEVICES, sizeof(struct FletchingTensorStream), \
+                              offsetof(struct FletchingTensorStream, ordering),               \
+                              sizeof(struct FletchingTensorView),                             \
+                              offsetof(struct FletchingTensorView, strides)),                 \
+      sizeof(struct FletchingTensorLayout), offsetof(struct FletchingTensorLayout, order),    \
+      sizeof(DLManagedTensorVersioned), offsetof(DLManagedTensorVersioned, dl_tensor))
+
 /** A hash of the sizes and offsets of the structs, as this compilation has them. */
 #define FLETCHING_LAYOUT                                                              \
   FLETCHING_LAYOUT_STEP_4(                                                            \
-      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_DEVICES, sizeof(struct ArrowSchema),   \
+      FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_TENSORS, sizeof(struct ArrowSchema),   \
                               offsetof(struct ArrowSchema, private_data),             \
                               sizeof(struct ArrowArray),                              \
                               offsetof(struct ArrowArray, private_data)),             \

@@ -167,8 +167,8 @@ FLETCHING_EXPORT int FletchingExchangeAllocate(const DLPackExchangeAPI* api,
                                                struct FletchingMessage* message);
 
 /** The stream on which the framework works now, for a tensor that the functions without
- * synchronization return; FLETCHING_ORDER_NOTHING on a device without streams. Errors: ENOSYS and
- * EIO. */
+ * synchronization return; FLETCHING_ORDER_NOTHING on a device without events. Errors: ENOTSUP on
+ * devices other than those of CUDA and ROCm, ENOSYS, and EIO. */
 FLETCHING_EXPORT int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
                                                  struct FletchingTensorStream* stream,
                                                  struct FletchingMessage* message);
@@ -224,7 +224,7 @@ FLETCHING_EXPORT int FletchingTensorArrange(const DLTensor* tensor, uint32_t opt
 
 /** Its second half: `release(owner)` is called once, when the array and each child moved out of it
  * are released. After an error it has not been called, and `schema` and `array` are released
- * structs. */
+ * structs. `release` may be NULL. */
 FLETCHING_EXPORT int FletchingTensorWrap(const struct FletchingTensorLayout* layout,
                                          DLDevice device, uint32_t options, void* owner,
                                          void (*release)(void* owner), struct ArrowSchema* schema,

@@ -563,6 +563,31 @@ static void test_a_tensor_that_gets_no_event_is_deleted(void) {
   CHECK(deletions == 2 && fake_living_events() == 0);
 }
 
+/* DLPack's device id of pinned memory is 0, whichever GPU it is for. */
+static void test_a_default_stream_for_pinned_memory_is_of_the_current_gpu(void) {
+  int64_t shape[] = {1};
+  const struct FletchingTensorStream order = {stream_on((void*)(uintptr_t)1, -1),
+                                              FLETCHING_ORDER_STREAM};
+  const DLDeviceType types[] = {kDLCUDA, kDLCUDAHost, kDLCUDAManaged};
+  for (int i = 0; i < 3; ++i) {
+    struct ArrowSchema schema;
+    struct ArrowDeviceArray array;
+    DLManagedTensorVersioned tensor = {.version = {DLPACK_MAJOR_VERSION, 0},
+                                       .dl_tensor = {.data = (void*)(uintptr_t)0x1000,
+                                                     .device = {types[i], 0},
+                                                     .ndim = 1,
+                                                     .dtype = {kDLInt, 32, 1}}};
+    tensor.dl_tensor.shape = shape;
+    fake_reset();
+    fake_push(&fake.primary[1]);
+    CHECK(FletchingTensorImport(&tensor, &order, 0, &schema, &array, NULL, &message) == 0);
+    CHECK(fake.recorded_in == &fake.primary[types[i] == kDLCUDA ? 0 : 1]);
+    CHECK(array.device_id == 0 && array.sync_event != NULL);
+    array.array.release(&array.array);
+    schema.release(&schema);
+  }
+}
+
 /* --- Releases --- */
 
 /* Neither deferred nor waited for: leaked, and not released early. */
@@ -1014,6 +1039,7 @@ int main(void) {
   test_memory_runs_out();
   test_memory_runs_out_for_a_report();
   test_a_tensor_that_gets_no_event_is_deleted();
+  test_a_default_stream_for_pinned_memory_is_of_the_current_gpu();
   test_a_release_that_cannot_wait_is_leaked();
   test_host_memory_is_released_behind_a_stream();
   test_a_stream_of_another_runtime_releases_nothing();

@@ -261,6 +261,9 @@ static void test_a_table_allocates(void) {
   tensor->deleter(tensor);
 
   shape[1] = INT64_MAX;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EINVAL && tensor == NULL);
+  CHECK(says("DLTensor.shape: out of range: expected fewer than 2^63 elements"));
+  shape[1] = INT64_MAX / 4;
   CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO && tensor == NULL);
   CHECK(says("BufferError: DLTensor.shape: size out of range"));
   shape[1] = 5;
