@@ -16,7 +16,7 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
-from . import docs, fields, runtimes
+from . import docs, fields, runtimes, tensors
 from .callbacks import (
     declared,
     dispatch,
@@ -52,7 +52,7 @@ _FOLDER = "bindings/java/fletching-{0}/src/{1}/java/io/github/fletching/{2}/"
 
 
 def outputs(spec: Spec) -> list[Output]:
-    files = [*_tables(spec), *fields.outputs(spec), *runtimes.outputs(spec)]
+    files = [*_tables(spec), *fields.outputs(spec), *runtimes.outputs(spec), tensors.output(spec)]
     lists = {"spec": spec, "leaves": {s.name: listed_leaves(spec, s) for s in spec.structs}}
     for flavor in ("jna", "ffm"):
         main = _FOLDER.format(flavor, "main", f"{flavor}/abi")
@@ -253,4 +253,5 @@ FILTERS: Filters = {
     **docs.FILTERS,
     **fields.FILTERS,
     **runtimes.FILTERS,
+    **tensors.FILTERS,
 }

@@ -14,10 +14,12 @@ _FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
 
 
 def outputs(spec: Spec) -> list[Output]:
-    structs = [s for i in spec.interfaces if _is_arrow(i) for s in i.structs]
+    structs = [s for i in spec.interfaces if _is_arrow(i) or i.id == "dlpack" for s in i.structs]
+    # The exchange table has no object of ours behind its functions: they are called by address.
+    called = [s for s in structs if s.name != "DLPackExchangeAPI"]
     return [
-        Output(f"{_FOLDER}{name}.java", f"{name}.java", "spec/*.yaml", {"structs": structs})
-        for name in ("Callback", "Fields")
+        Output(f"{_FOLDER}{name}.java", f"{name}.java", "spec/*.yaml", {"structs": list_})
+        for name, list_ in (("Callback", [s for s in called if s.callbacks]), ("Fields", structs))
     ]
 
 
@@ -26,10 +28,11 @@ def _is_arrow(interface: Interface) -> bool:
 
 
 def _short(struct: Struct, field: Field) -> str:
-    """`ArrowAsyncProducer.request` as PRODUCER_REQUEST."""
+    """`ArrowAsyncProducer.request` as PRODUCER_REQUEST, `DLTensor.data` as TENSOR_DATA."""
     name = struct.name.removeprefix("Arrow").removeprefix("Async")
     if name != struct.name.removeprefix("Arrow"):
         name = name.removeprefix("DeviceStream")
+    name = name.removeprefix("DLPack").removeprefix("DL")
     return f"{constant(name)}_{field.name.upper()}"
 
 

@@ -41,7 +41,10 @@ enum Callback {
       Failures.EIO,
       Fields.HANDLER_ON_NEXT_TASK),
   HANDLER_ON_ERROR("ArrowAsyncDeviceStreamHandler.on_error", "vaiaa", 0, Fields.HANDLER_ON_ERROR),
-  HANDLER_RELEASE("ArrowAsyncDeviceStreamHandler.release", "va", 0, Fields.HANDLER_RELEASE);
+  HANDLER_RELEASE("ArrowAsyncDeviceStreamHandler.release", "va", 0, Fields.HANDLER_RELEASE),
+  MANAGED_TENSOR_DELETER("DLManagedTensor.deleter", "va", 0, Fields.MANAGED_TENSOR_DELETER),
+  MANAGED_TENSOR_VERSIONED_DELETER(
+      "DLManagedTensorVersioned.deleter", "va", 0, Fields.MANAGED_TENSOR_VERSIONED_DELETER);
 
   private final String title;
   private final String signature;

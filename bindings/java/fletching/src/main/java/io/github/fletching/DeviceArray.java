@@ -291,6 +291,62 @@ public final class DeviceArray extends ArrayOwner {
     return Shared.of(this, DeviceArray::new);
   }
 
+  // --- DLPack
+
+  /**
+   * Moves the array into a tensor of DLPack, without a copy.
+   *
+   * <p>Shape: the array's length, then one dimension for each fixed-size list around the values, or
+   * the dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. A tensor
+   * without elements has a NULL pointer. arrow.opaque with the vendor "DLPack" becomes the type
+   * that it stands for.
+   *
+   * <p>Events: the consumer's stream is first ordered behind the array's event, which lives on in
+   * the tensor. Without a stream, an array with an event is refused.
+   *
+   * <p>Nulls are an error. The validity bitmap is read if the host can read it and no work is
+   * pending; otherwise a null_count of -1 counts as nulls.
+   *
+   * <p>Ownership: the deleter of the tensor releases the array, on any thread. After an error the
+   * array is still the caller's. The schema stays the caller's.
+   *
+   * <p>Text: DLPack, "DLManagedTensorVersioned"; Python array API, "__dlpack__".
+   *
+   * @param schema the type of the array
+   * @param options the options
+   * @return the tensor
+   * @throws FletchingException EINVAL for malformed structs, a child that is released and an event
+   *     that is not handled; ENOTSUP for a type or nulls that a tensor cannot have; ERANGE for a
+   *     device id that DLPack's 32 bits cannot hold; ENOMEM; with a stream those of {@link
+   *     #synchronize()}
+   * @throws IllegalStateException if the schema or the array is closed
+   */
+  public Tensor toDlpack(Schema schema, DlpackExportOptions options) {
+    return TensorExport.run(Kind.TENSOR, schema, this, options);
+  }
+
+  /**
+   * The same with the default options.
+   *
+   * @param schema the type of the array
+   * @return the tensor
+   */
+  public Tensor toDlpack(Schema schema) {
+    return toDlpack(schema, DlpackExportOptions.defaults());
+  }
+
+  /**
+   * The same as the struct from before DLPack 1.0. It has no flags: EINVAL unless the options say
+   * that the memory is writable.
+   *
+   * @param schema the type of the array
+   * @param options the options
+   * @return the tensor
+   */
+  public Tensor toLegacyDlpack(Schema schema, DlpackExportOptions options) {
+    return TensorExport.run(Kind.LEGACY_TENSOR, schema, this, options);
+  }
+
   /**
    * Moves the array of a device array on the CPU out.
    *

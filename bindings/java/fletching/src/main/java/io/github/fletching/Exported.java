@@ -38,8 +38,8 @@ abstract class Exported {
   final long handle = Handles.add(this);
 
   /**
-   * Releases a struct that is not released yet, and marks it so. Adds the objects and shares that
-   * it owned to {@code ended}, in the order in which they are to be closed.
+   * Releases a struct that is not released yet, and marks it so; frees that of a tensor. Adds the
+   * objects and shares that it owned to {@code ended}, in the order in which they are to be closed.
    */
   abstract void release(Kind kind, long struct, Deque<Object> ended);
 
@@ -103,13 +103,16 @@ abstract class Exported {
 
   /** What C calls. Returns the 0 of a stub without a result. */
   static long releaseFromC(Kind kind, long struct) {
-    if (shutdown && !kind.isReleased(struct)) {
-      kind.markReleased(struct);
+    boolean isLive = kind.isTensor() || !kind.isReleased(struct);
+    if (shutdown && isLive) {
+      if (!kind.isTensor()) {
+        kind.markReleased(struct);
+      }
       if (LATE.getAndIncrement() == 0) { // loggers may be closed already
         System.err.println(
             "fletching: " + kind.callback.title() + " during shutdown: it leaks, as any later");
       }
-    } else if (!kind.isReleased(struct)) {
+    } else if (isLive) {
       releaseAll(kind, struct);
     }
     return 0;

@@ -77,6 +77,56 @@ final class Fields {
   static final long HANDLER_PRIVATE_DATA =
       offset(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "private_data");
 
+  static final long VERSION_MAJOR = offset(Offsets.DL_PACK_VERSION, "major");
+  static final long VERSION_MINOR = offset(Offsets.DL_PACK_VERSION, "minor");
+
+  static final long DEVICE_DEVICE_TYPE = offset(Offsets.DL_DEVICE, "device_type");
+  static final long DEVICE_DEVICE_ID = offset(Offsets.DL_DEVICE, "device_id");
+
+  static final long DATA_TYPE_CODE = offset(Offsets.DL_DATA_TYPE, "code");
+  static final long DATA_TYPE_BITS = offset(Offsets.DL_DATA_TYPE, "bits");
+  static final long DATA_TYPE_LANES = offset(Offsets.DL_DATA_TYPE, "lanes");
+
+  static final long TENSOR_DATA = offset(Offsets.DL_TENSOR, "data");
+  static final long TENSOR_DEVICE = offset(Offsets.DL_TENSOR, "device");
+  static final long TENSOR_NDIM = offset(Offsets.DL_TENSOR, "ndim");
+  static final long TENSOR_DTYPE = offset(Offsets.DL_TENSOR, "dtype");
+  static final long TENSOR_SHAPE = offset(Offsets.DL_TENSOR, "shape");
+  static final long TENSOR_STRIDES = offset(Offsets.DL_TENSOR, "strides");
+  static final long TENSOR_BYTE_OFFSET = offset(Offsets.DL_TENSOR, "byte_offset");
+
+  static final long MANAGED_TENSOR_DL_TENSOR = offset(Offsets.DL_MANAGED_TENSOR, "dl_tensor");
+  static final long MANAGED_TENSOR_MANAGER_CTX = offset(Offsets.DL_MANAGED_TENSOR, "manager_ctx");
+  static final long MANAGED_TENSOR_DELETER = offset(Offsets.DL_MANAGED_TENSOR, "deleter");
+
+  static final long MANAGED_TENSOR_VERSIONED_VERSION =
+      offset(Offsets.DL_MANAGED_TENSOR_VERSIONED, "version");
+  static final long MANAGED_TENSOR_VERSIONED_MANAGER_CTX =
+      offset(Offsets.DL_MANAGED_TENSOR_VERSIONED, "manager_ctx");
+  static final long MANAGED_TENSOR_VERSIONED_DELETER =
+      offset(Offsets.DL_MANAGED_TENSOR_VERSIONED, "deleter");
+  static final long MANAGED_TENSOR_VERSIONED_FLAGS =
+      offset(Offsets.DL_MANAGED_TENSOR_VERSIONED, "flags");
+  static final long MANAGED_TENSOR_VERSIONED_DL_TENSOR =
+      offset(Offsets.DL_MANAGED_TENSOR_VERSIONED, "dl_tensor");
+
+  static final long EXCHANGE_API_HEADER_VERSION =
+      offset(Offsets.DL_PACK_EXCHANGE_API_HEADER, "version");
+  static final long EXCHANGE_API_HEADER_PREV_API =
+      offset(Offsets.DL_PACK_EXCHANGE_API_HEADER, "prev_api");
+
+  static final long EXCHANGE_API_HEADER = offset(Offsets.DL_PACK_EXCHANGE_API, "header");
+  static final long EXCHANGE_API_MANAGED_TENSOR_ALLOCATOR =
+      offset(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_allocator");
+  static final long EXCHANGE_API_MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC =
+      offset(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_from_py_object_no_sync");
+  static final long EXCHANGE_API_MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC =
+      offset(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_to_py_object_no_sync");
+  static final long EXCHANGE_API_DLTENSOR_FROM_PY_OBJECT_NO_SYNC =
+      offset(Offsets.DL_PACK_EXCHANGE_API, "dltensor_from_py_object_no_sync");
+  static final long EXCHANGE_API_CURRENT_WORK_STREAM =
+      offset(Offsets.DL_PACK_EXCHANGE_API, "current_work_stream");
+
   private Fields() {}
 
   private static long offset(StructOffsets struct, String field) {

@@ -13,7 +13,8 @@ import java.util.Deque;
 
 /**
  * The structs with a release callback: where their fields are. A device array begins with its
- * array.
+ * array. A tensor stays where its producer has it: what is moved is its address, and the functions
+ * below take the place of the address for the struct.
  */
 enum Kind {
   SCHEMA("schema", Offsets.ARROW_SCHEMA, Callback.SCHEMA_RELEASE),
@@ -21,7 +22,19 @@ enum Kind {
   DEVICE_ARRAY("device array", Offsets.ARROW_DEVICE_ARRAY, Callback.ARRAY_RELEASE),
   ARRAY_STREAM("stream", Offsets.ARROW_ARRAY_STREAM, Callback.ARRAY_STREAM_RELEASE),
   DEVICE_ARRAY_STREAM(
-      "device stream", Offsets.ARROW_DEVICE_ARRAY_STREAM, Callback.DEVICE_ARRAY_STREAM_RELEASE);
+      "device stream", Offsets.ARROW_DEVICE_ARRAY_STREAM, Callback.DEVICE_ARRAY_STREAM_RELEASE),
+  TENSOR(
+      "tensor",
+      Offsets.DL_MANAGED_TENSOR_VERSIONED,
+      Callback.MANAGED_TENSOR_VERSIONED_DELETER,
+      Fields.MANAGED_TENSOR_VERSIONED_DL_TENSOR,
+      Fields.MANAGED_TENSOR_VERSIONED_MANAGER_CTX),
+  LEGACY_TENSOR(
+      "legacy tensor",
+      Offsets.DL_MANAGED_TENSOR,
+      Callback.MANAGED_TENSOR_DELETER,
+      Fields.MANAGED_TENSOR_DL_TENSOR,
+      Fields.MANAGED_TENSOR_MANAGER_CTX);
 
   /** No table has as many columns; a count that was never set does. */
   static final int MOST_STRUCTS = 1 << 22;
@@ -31,11 +44,13 @@ enum Kind {
   final Engine.Callback releases = (struct, b, c, d) -> Exported.releaseFromC(this, struct);
   final int size;
   final long release;
-  final long privateData;
+  final long privateData; // of a tensor in the struct, not in the place of its address
   final long childCount;
   final long children;
   final long dictionary;
   final Slot.Pool pool;
+  final int tensorSize; // of the struct around a DLTensor; -1 for other structs
+  final long tensor; // the offset of the DLTensor in it
 
   private final byte[] zeros;
 
@@ -52,7 +67,29 @@ enum Kind {
     childCount = nested ? base.offset(target, "n_children") : -1;
     children = nested ? base.offset(target, "children") : -1;
     dictionary = nested ? base.offset(target, "dictionary") : -1;
+    tensorSize = -1;
+    tensor = -1;
     pool = new Slot.Pool(this);
+  }
+
+  Kind(String title, StructOffsets managed, Callback callback, long tensor, long privateData) {
+    this.title = title;
+    this.callback = callback;
+    this.tensor = tensor;
+    this.privateData = privateData;
+    tensorSize = managed.size(C.target());
+    size = POINTER;
+    zeros = new byte[size];
+    release = 0;
+    childCount = -1;
+    children = -1;
+    dictionary = -1;
+    pool = new Slot.Pool(this);
+  }
+
+  /** Whether a slot has the address of a struct, and not the struct. */
+  boolean isTensor() {
+    return tensorSize >= 0;
   }
 
   /** The kind of what is below. */
@@ -88,12 +125,14 @@ enum Kind {
 
   /** The same; {@code ended} as for {@link Exported#releasedHere}. */
   void releaseOnce(long struct, Deque<Object> ended) {
-    long function = struct == 0 ? 0 : C.getAddress(struct + release);
-    if (function == 0) {
+    long first = struct == 0 ? 0 : C.getAddress(struct + release);
+    if (first == 0) {
       return;
     }
-    if (!Exported.releasedHere(this, function, struct, ended)) {
-      C.run(function, struct);
+    long target = isTensor() ? first : struct;
+    long function = isTensor() ? callback.in(first) : first;
+    if (function != 0 && !Exported.releasedHere(this, function, target, ended)) {
+      C.run(function, target);
     }
     markReleased(struct);
   }

@@ -84,7 +84,7 @@ public abstract class Owner implements AutoCloseable {
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
    * @throws FletchingException EBUSY for a stream during a call
    */
-  public final long address() {
+  public long address() {
     return open("address");
   }
 

@@ -17,12 +17,15 @@ import io.github.fletching.BatchStream;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
 import io.github.fletching.DeviceStream;
+import io.github.fletching.DlpackExportOptions;
 import io.github.fletching.FletchingException;
+import io.github.fletching.ImportedTensor;
 import io.github.fletching.PlayedStreams;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
 import io.github.fletching.Shared;
 import io.github.fletching.SyncEvent;
+import io.github.fletching.Tensor;
 import io.github.fletching.VulkanContext;
 import io.github.fletching.Waiter;
 import io.github.fletching.Waiters;
@@ -51,8 +54,7 @@ import java.util.stream.Stream;
 
 /**
  * The library as two subjects of the conformance suite: one hands out views and sends iterators,
- * the other builds schemas and arrays and sends publishers. Neither has tensors, because Java has
- * no conversion to and from DLPack.
+ * the other builds schemas and arrays and sends publishers.
  */
 public final class ConformanceSubject {
   private static final int NOT_AN_ERRNO = -1;
@@ -290,10 +292,24 @@ public final class ConformanceSubject {
     }
   }
 
+  private static void tensor(Tensor tensor, long out) {
+    try (ImportedTensor imported = tensor.toDeviceArray()) {
+      boolean isLegacy = tensor.isLegacy();
+      DlpackExportOptions options = DlpackExportOptions.defaults();
+      Tensor again =
+          isLegacy
+              ? imported.array().toLegacyDlpack(imported.schema(), options.writable())
+              : imported.array().toDlpack(imported.schema(), options);
+      again.moveTo(out);
+    }
+  }
+
   // --- Events, and what both have
 
   private static Subject common(String name, int promises) {
     Subject subject = new Subject(name, promises);
+    subject.tensor = passage((in, out) -> tensor(Tensor.wrap(in), out));
+    subject.legacyTensor = passage((in, out) -> tensor(Tensor.wrapLegacy(in), out));
     subject.synchronize =
         (context, array, message) ->
             answer(message, () -> borrow(array, ConformanceSubject::synchronize));

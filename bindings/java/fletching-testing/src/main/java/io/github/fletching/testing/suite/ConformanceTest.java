@@ -24,7 +24,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ConformanceTest {
   // Each needs a process in which the producer finds the stand-ins of the drivers.
   private static final Set<String> OF_DEVICES = Set.of("events", "devices");
-  private static final Set<String> UNSUPPORTED = Set.of("tensors", "legacy-tensors");
 
   static Stream<String> groups() {
     return Conformance.groups().filter(group -> !OF_DEVICES.contains(group));
@@ -34,8 +33,7 @@ class ConformanceTest {
     Results results = Conformance.run(subject, group, null);
     assertEquals("", String.join("\n", results.wrong));
     ConformanceSubject.finish();
-    String verdict = UNSUPPORTED.contains(group) ? "not-supported" : "right";
-    assertEquals(Set.of(verdict), results.counts.keySet(), group);
+    assertEquals(Set.of("right"), results.counts.keySet(), group);
   }
 
   @ParameterizedTest(name = "{0}")

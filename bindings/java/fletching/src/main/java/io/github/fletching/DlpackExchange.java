@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static io.github.fletching.Native.POINTER;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.DlpackConstants;
+import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Handles;
+import java.util.Optional;
+
+/**
+ * The table of functions of a framework, DLPackExchangeAPI. Tables live as long as the process. Any
+ * thread may call every method, unless the framework demands otherwise.
+ *
+ * <p>Text: DLPack, "DLPackExchangeAPI".
+ */
+public final class DlpackExchange {
+  private static final int ALIGNMENT = 256; // of DLTensor.data
+  private static final long FAILURE = -1;
+
+  private static DlpackExchange own; // null before the first use
+
+  private final long table;
+
+  private DlpackExchange(long table) {
+    this.table = table;
+  }
+
+  /**
+   * The table of major version 1, among the first one and those before it.
+   *
+   * @param first the address that the capsule {@code dlpack_exchange_api} of a framework has; 0 for
+   *     NULL
+   * @return the table; empty if there is none of that version
+   */
+  public static Optional<DlpackExchange> find(long first) {
+    for (long at = first; at != 0; ) {
+      long version = at + Fields.EXCHANGE_API_HEADER_VERSION;
+      if (C.getInt(version + Fields.VERSION_MAJOR) == DlpackConstants.DLPACK_MAJOR_VERSION) {
+        return Optional.of(new DlpackExchange(at));
+      }
+      at = C.getAddress(at + Fields.EXCHANGE_API_HEADER_PREV_API);
+    }
+    return Optional.empty();
+  }
+
+  /**
+   * A new tensor of the framework, whose type, shape and device are those of the builder. Its
+   * elements are not initialized.
+   *
+   * @param prototype the description of the tensor
+   * @return the tensor
+   * @throws FletchingException ENOSYS if the table lacks the function; EINVAL for a wrong shape;
+   *     ENOMEM, and EIO with what the framework says
+   */
+  public Tensor allocate(TensorBuilder prototype) {
+    long function = function(Fields.EXCHANGE_API_MANAGED_TENSOR_ALLOCATOR);
+    if (function == 0) {
+      throw lacks("managed_tensor_allocator");
+    }
+    prototype.check();
+    AllocationError error = new AllocationError();
+    long handle = Handles.add(error);
+    long struct = (Offsets.DL_TENSOR.size(C.target()) + 7) & ~7L;
+    try {
+      long memory = Native.allocate(struct + 16L * prototype.ndim() + POINTER, "allocate");
+      try {
+        prototype.write(memory, memory + struct);
+        long out = memory + struct + 16L * prototype.ndim();
+        int result = (int) C.call("iaaaa", function, memory, out, handle, AllocationError.SET);
+        long tensor = C.getAddress(out);
+        return error.check(result, result == 0 && tensor != 0 ? Tensor.wrap(tensor) : null);
+      } finally {
+        C.free(memory);
+      }
+    } finally {
+      Handles.remove(handle);
+    }
+  }
+
+  /** What the other side says of its failure. The first call counts. */
+  private static final class AllocationError {
+    static final long SET =
+        C.stub(
+            "set_error",
+            "vaaa",
+            0,
+            (context, kind, text, d) -> {
+              Handles.find(AllocationError.class, context).set(kind, text);
+              return 0;
+            });
+
+    private FletchingException error;
+
+    private void set(long kind, long text) {
+      if (error != null) {
+        return;
+      }
+      String shown = line(kind);
+      error =
+          new FletchingException(
+              shown.equals("MemoryError") ? FletchingException.ENOMEM : FletchingException.EIO,
+              "managed_tensor_allocator: " + shown + ": " + line(text));
+    }
+
+    private static String line(long text) {
+      return Native.printable(text).replace('\n', ' ').replace('\t', ' ');
+    }
+
+    Tensor check(int result, Tensor tensor) {
+      if (error != null && tensor != null) {
+        tensor.close();
+      }
+      if (error != null) {
+        throw error;
+      }
+      if (tensor == null) {
+        throw new FletchingException(
+            FletchingException.EIO,
+            "managed_tensor_allocator: expected a tensor, got the result " + result);
+      }
+      return tensor;
+    }
+  }
+
+  /**
+   * The stream on which the framework works now, for a tensor that the functions without
+   * synchronization return. It orders nothing on a device without streams.
+   *
+   * @param type the type of the device
+   * @param id which device of that type
+   * @return the stream
+   * @throws FletchingException ENOSYS if the table lacks the function, EIO if it fails
+   */
+  public ConsumerStream currentWorkStream(DeviceType type, int id) {
+    long function = function(Fields.EXCHANGE_API_CURRENT_WORK_STREAM);
+    if (function == 0) {
+      throw lacks("current_work_stream");
+    }
+    if (!ConsumerStream.hasStreams(type)) {
+      return ConsumerStream.unordered();
+    }
+    long out = Native.allocate(POINTER, "current_work_stream");
+    try {
+      int result = (int) C.call("iiia", function, type.value(), id, out);
+      if (result != 0) {
+        throw new FletchingException(
+            FletchingException.EIO,
+            "current_work_stream: expected a stream, got the result " + result);
+      }
+      return ConsumerStream.on(DeviceStream.of(type, C.getAddress(out)).onDevice(id));
+    } finally {
+      C.free(out);
+    }
+  }
+
+  private long function(long field) {
+    return C.getAddress(table + field);
+  }
+
+  private static FletchingException lacks(String function) {
+    return new FletchingException(
+        FletchingException.ENOSYS, "exchange: the table lacks " + function);
+  }
+
+  /**
+   * The address of the table.
+   *
+   * @return the address
+   */
+  public long address() {
+    return table;
+  }
+
+  // --- Ours
+
+  /**
+   * A table whose allocator makes tensors of the CPU, with memory aligned to 256 bytes. The CPU has
+   * no work stream. There are no Python objects: the functions for them fail. It is valid until
+   * {@link Owner#shutdown}.
+   *
+   * @return the table
+   * @throws FletchingException ENOMEM
+   */
+  public static synchronized DlpackExchange ofJava() {
+    own = own == null ? new DlpackExchange(make()) : own;
+    return own;
+  }
+
+  private static long make() {
+    long made = Native.allocate(Offsets.DL_PACK_EXCHANGE_API.size(C.target()), "exchange");
+    long version = made + Fields.EXCHANGE_API_HEADER + Fields.EXCHANGE_API_HEADER_VERSION;
+    C.putInt(version + Fields.VERSION_MAJOR, (int) DlpackConstants.DLPACK_MAJOR_VERSION);
+    C.putInt(version + Fields.VERSION_MINOR, (int) DlpackConstants.DLPACK_MINOR_VERSION);
+    C.putAddress(
+        made + Fields.EXCHANGE_API_MANAGED_TENSOR_ALLOCATOR,
+        C.stub("managed_tensor_allocator", "iaaaa", FAILURE, DlpackExchange::allocateHere));
+    long noPython = C.stub("managed_tensor_py_object", "iaa", FAILURE, (a, b, c, d) -> FAILURE);
+    C.putAddress(made + Fields.EXCHANGE_API_MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC, noPython);
+    C.putAddress(made + Fields.EXCHANGE_API_MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC, noPython);
+    C.putAddress(
+        made + Fields.EXCHANGE_API_CURRENT_WORK_STREAM,
+        C.stub("current_work_stream", "iiia", FAILURE, DlpackExchange::workStreamHere));
+    return made;
+  }
+
+  private static long workStreamHere(long type, long id, long out, long unused) {
+    if ((int) type != DeviceType.CPU.value() || out == 0) {
+      return FAILURE;
+    }
+    C.putAddress(out, 0);
+    return 0;
+  }
+
+  private static long allocateHere(long prototype, long out, long context, long setError) {
+    try {
+      C.putAddress(out, 0);
+      allocateLike(prototype).moveTo(out);
+      return 0;
+    } catch (Throwable thrown) {
+      report(FletchingException.of(thrown), context, setError);
+      return FAILURE;
+    }
+  }
+
+  private static void report(FletchingException error, long context, long setError) {
+    if (setError == 0) {
+      return;
+    }
+    boolean isMemory = error.errno() == FletchingException.ENOMEM;
+    long kind = Native.newText(isMemory ? "MemoryError" : "BufferError");
+    long text = Native.newText(error.getMessage());
+    C.call("vaaa", setError, context, kind, text);
+    C.free(kind);
+    C.free(text);
+  }
+
+  private static Tensor allocateLike(long prototype) {
+    TensorBuilder like = TensorBuilder.like(prototype);
+    like.check();
+    if (!like.deviceType().equals(DeviceType.CPU)) {
+      throw FletchingException.unsupported(
+          "DLTensor.device: not supported: expected the CPU, got " + like.deviceType());
+    }
+    long bytes = like.countBytes();
+    if (bytes == 0) {
+      return like.build(null);
+    }
+    long memory =
+        Long.compareUnsigned(bytes, Long.MAX_VALUE - ALIGNMENT) <= 0
+            ? C.allocate(bytes + ALIGNMENT)
+            : 0;
+    if (memory == 0) {
+      throw FletchingException.noMemory("tensor");
+    }
+    AutoCloseable free = () -> C.free(memory);
+    try {
+      return like.data(memory + ALIGNMENT - memory % ALIGNMENT).build(free);
+    } catch (Throwable thrown) {
+      C.free(memory);
+      throw thrown;
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+/**
+ * A tensor as Arrow has it, from {@link Tensor#toDeviceArray}. It owns the schema and the array.
+ */
+public final class ImportedTensor implements AutoCloseable {
+  private final Schema schema;
+  private final DeviceArray array;
+  private final boolean isReadOnly;
+  private final boolean isCopied;
+
+  ImportedTensor(Schema schema, DeviceArray array, boolean isReadOnly, boolean isCopied) {
+    this.schema = schema;
+    this.array = array;
+    this.isReadOnly = isReadOnly;
+    this.isCopied = isCopied;
+  }
+
+  /**
+   * The type of the array. It has no name.
+   *
+   * @return the type of the array
+   */
+  public Schema schema() {
+    return schema;
+  }
+
+  /**
+   * The array.
+   *
+   * @return the array
+   */
+  public DeviceArray array() {
+    return array;
+  }
+
+  /**
+   * Whether the memory must not be written to. A legacy tensor counts as read-only.
+   *
+   * @return whether the memory is read-only
+   */
+  public boolean isReadOnly() {
+    return isReadOnly;
+  }
+
+  /**
+   * Whether the memory is a copy for this import only, made by the producer or here.
+   *
+   * @return whether the memory is a copy
+   */
+  public boolean isCopied() {
+    return isCopied;
+  }
+
+  /** Closes the schema and the array, unless they were moved on. */
+  @Override
+  public void close() {
+    schema.close();
+    array.close();
+  }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.DlpackConstants;
+import java.util.function.LongFunction;
+
+/**
+ * Owns a tensor of DLPack: the struct DLManagedTensorVersioned, or the older DLManagedTensor. See
+ * {@link Owner}.
+ *
+ * <p>Such a struct stays where the producer has it. So an owner has its address, a move passes the
+ * address on, and a release calls the deleter. A deleter that is NULL is not called.
+ *
+ * <p>The accessors read the struct and no element. They throw a FletchingException, ENOTSUP, for
+ * another major version of DLPack, of which only the deleter is used, and EINVAL for a malformed
+ * number of dimensions.
+ *
+ * <p>Text: DLPack, "DLManagedTensorVersioned" and "DLManagedTensor".
+ */
+public final class Tensor extends Owner {
+  /** The most dimensions of a tensor, the same as NumPy's and PyTorch's. */
+  static final int MOST_DIMENSIONS = 64;
+
+  private static final long KNOWN_FLAGS =
+      DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY
+          | DlpackConstants.DLPACK_FLAG_BITMASK_IS_COPIED
+          | DlpackConstants.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+
+  Tensor(Kind kind, Slot slot) {
+    super(kind, slot);
+  }
+
+  /**
+   * Owns the DLManagedTensorVersioned at an address. The caller has no further use of it.
+   *
+   * @param address the address of a DLManagedTensorVersioned
+   * @return the owner
+   * @throws FletchingException EINVAL for an address of 0; ENOMEM, then nothing is owned
+   */
+  public static Tensor wrap(long address) {
+    return wrap(Kind.TENSOR, address);
+  }
+
+  /**
+   * The same for the struct from before DLPack 1.0, which has no version and no flags.
+   *
+   * @param address the address of a DLManagedTensor
+   * @return the owner
+   */
+  public static Tensor wrapLegacy(long address) {
+    return wrap(Kind.LEGACY_TENSOR, address);
+  }
+
+  static Tensor wrap(Kind kind, long address) {
+    if (address == 0) {
+      throw FletchingException.invalid("import: " + kind.title + " is NULL: expected an address");
+    }
+    Slot slot = Slot.takeReleased(kind);
+    C.putAddress(slot.address, address);
+    return new Tensor(kind, slot);
+  }
+
+  /**
+   * The address of the managed struct, for a callee in C that reads it. It is valid until the owner
+   * is closed: keep the owner reachable until the callee has returned.
+   *
+   * @return the address
+   * @throws IllegalStateException after close
+   */
+  @Override
+  public long address() {
+    return C.getAddress(super.address());
+  }
+
+  /**
+   * Moves the tensor to a place for a pointer, such as the {@code out} of a C function: writes the
+   * address of the managed struct there. The receiver calls the deleter; the owner is closed.
+   *
+   * @param address the address of a pointer
+   * @throws IllegalStateException after close
+   * @throws FletchingException EINVAL for an address of 0
+   */
+  @Override
+  public void moveTo(long address) {
+    super.moveTo(address);
+  }
+
+  /**
+   * Hands the tensor over: returns the address of the managed struct, whose deleter the receiver
+   * calls. The owner is closed.
+   *
+   * @return the address
+   * @throws IllegalStateException after close
+   */
+  public long detach() {
+    Slot slot = takeSlot("detach");
+    long address = C.getAddress(slot.address);
+    slot.free();
+    return address;
+  }
+
+  /**
+   * Makes a schema and a device array of the tensor, without a copy unless an option allows one.
+   *
+   * <p>Shape: the first dimension is the array's length; a tensor without dimensions is an array of
+   * length 1. Several lanes are one more dimension. byte_offset is added to the address, or to the
+   * array's offset on devices whose buffers are handles. Strides that are NULL mean row-major
+   * order. Types that Arrow lacks become arrow.opaque with the vendor "DLPack".
+   *
+   * <p>Ownership: the tensor is consumed in any case. Its deleter is called when the array and each
+   * child moved out of it are released, on any thread; at once after an error and after a copy.
+   *
+   * <p>Text: DLPack, "DLTensor"; Arrow canonical extension types.
+   *
+   * @param options the options
+   * @return the schema and the array
+   * @throws FletchingException EINVAL for a malformed tensor; ENOTSUP for a type, an order of
+   *     elements or a version that Arrow or this library lacks; ENOMEM; with a stream those of
+   *     {@link DeviceArray#exportWithEvent}
+   * @throws IllegalStateException after close
+   */
+  public ImportedTensor toDeviceArray(DlpackImportOptions options) {
+    return TensorImport.run(this, options);
+  }
+
+  /**
+   * The same with the default options.
+   *
+   * @return the schema and the array
+   */
+  public ImportedTensor toDeviceArray() {
+    return toDeviceArray(DlpackImportOptions.defaults());
+  }
+
+  /**
+   * Whether the struct is the one from before DLPack 1.0.
+   *
+   * @return whether the struct is a DLManagedTensor
+   */
+  public boolean isLegacy() {
+    return kind == Kind.LEGACY_TENSOR;
+  }
+
+  /**
+   * The size of each dimension, in elements.
+   *
+   * @return the size of each dimension
+   */
+  public long[] shape() {
+    return read(Tensor::shapeOf);
+  }
+
+  private static long[] shapeOf(long tensor) {
+    return TensorLayout.numbers(tensor, Fields.TENSOR_SHAPE, TensorLayout.dimensions(tensor));
+  }
+
+  /**
+   * The distance between two elements of each dimension, in elements; those of row-major order
+   * where the struct has NULL.
+   *
+   * @return the distance of each dimension
+   */
+  public long[] strides() {
+    return read(
+        tensor ->
+            C.getAddress(tensor + Fields.TENSOR_STRIDES) == 0
+                ? TensorBuilder.rowMajor(shapeOf(tensor))
+                : TensorLayout.numbers(
+                    tensor, Fields.TENSOR_STRIDES, TensorLayout.dimensions(tensor)));
+  }
+
+  /**
+   * The type of the elements.
+   *
+   * @return the type of the elements
+   */
+  public DataType dtype() {
+    return read(tensor -> DataType.at(tensor + Fields.TENSOR_DTYPE));
+  }
+
+  /**
+   * The type of the device that the data is on.
+   *
+   * @return the type of the device
+   */
+  public DeviceType deviceType() {
+    return read(
+        tensor ->
+            DeviceType.of(C.getInt(tensor + Fields.TENSOR_DEVICE + Fields.DEVICE_DEVICE_TYPE)));
+  }
+
+  /**
+   * Which device of that type.
+   *
+   * @return which device of that type
+   */
+  public int deviceId() {
+    return read(tensor -> C.getInt(tensor + Fields.TENSOR_DEVICE + Fields.DEVICE_DEVICE_ID));
+  }
+
+  /**
+   * The data pointer: an address, or a handle on devices whose buffers are handles. The first
+   * element is {@link #byteOffset} bytes behind.
+   *
+   * @return the data pointer; 0 for NULL
+   */
+  public long dataAddress() {
+    return read(tensor -> C.getAddress(tensor + Fields.TENSOR_DATA));
+  }
+
+  /**
+   * The bytes from the data pointer to the first element.
+   *
+   * @return the number of bytes, which is unsigned
+   */
+  public long byteOffset() {
+    return read(tensor -> C.getLong(tensor + Fields.TENSOR_BYTE_OFFSET));
+  }
+
+  /**
+   * The DLPACK_FLAG_BITMASK_ bits. A legacy tensor, which has none, counts as read-only.
+   *
+   * @return the flags
+   */
+  public long flags() {
+    return read(tensor -> flagsOf(kind, tensor - kind.tensor));
+  }
+
+  /**
+   * Whether the flags say that the memory must not be written to.
+   *
+   * @return whether the memory is read-only
+   */
+  public boolean isReadOnly() {
+    return (flags() & DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  }
+
+  /**
+   * Whether the flags say that the producer made the memory for this consumer.
+   *
+   * @return whether the memory is a copy
+   */
+  public boolean isCopied() {
+    return (flags() & DlpackConstants.DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
+  }
+
+  private <T> T read(LongFunction<T> field) {
+    long cell = enter("read");
+    try {
+      long managed = C.getAddress(cell);
+      checkVersion(kind, managed);
+      return field.apply(managed + kind.tensor);
+    } finally {
+      leave();
+    }
+  }
+
+  static long flagsOf(Kind kind, long managed) {
+    return kind == Kind.LEGACY_TENSOR
+        ? DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY
+        : C.getLong(managed + Fields.MANAGED_TENSOR_VERSIONED_FLAGS);
+  }
+
+  /** Refuses a struct with another layout. */
+  static void checkVersion(Kind kind, long managed) {
+    if (kind == Kind.LEGACY_TENSOR || major(managed) == DlpackConstants.DLPACK_MAJOR_VERSION) {
+      return;
+    }
+    throw FletchingException.unsupported(
+        String.format(
+            "DLManagedTensorVersioned.version: unknown layout: expected major version %d, got"
+                + " %d.%d; hint: pass max_version to the producer",
+            DlpackConstants.DLPACK_MAJOR_VERSION, major(managed), minor(managed)));
+  }
+
+  /** The same, and refuses a flag that no known version has. */
+  static void checkFlags(Kind kind, long managed) {
+    checkVersion(kind, managed);
+    long flags = flagsOf(kind, managed);
+    // A later minor version may add bits, but none that changes the meaning of the other fields.
+    if ((flags & ~KNOWN_FLAGS) != 0 && minor(managed) <= DlpackConstants.DLPACK_MINOR_VERSION) {
+      throw FletchingException.unsupported(
+          String.format(
+              "DLManagedTensorVersioned.flags: unknown bit: expected those of version %d.%d, got"
+                  + " %s; hint: fix the producer",
+              DlpackConstants.DLPACK_MAJOR_VERSION,
+              DlpackConstants.DLPACK_MINOR_VERSION,
+              Long.toUnsignedString(flags)));
+    }
+  }
+
+  private static long major(long managed) {
+    return number(managed, Fields.VERSION_MAJOR);
+  }
+
+  private static long minor(long managed) {
+    return number(managed, Fields.VERSION_MINOR);
+  }
+
+  private static long number(long managed, long field) {
+    return C.getInt(managed + Fields.MANAGED_TENSOR_VERSIONED_VERSION + field) & 0xFFFF_FFFFL;
+  }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import java.util.Objects;
+
+/**
+ * Describes a tensor of memory that is the caller's, without a schema. It owns nothing: {@code
+ * build} may be called repeatedly. One thread at a time.
+ *
+ * <p>Text: DLPack, "DLTensor".
+ */
+public final class TensorBuilder {
+  private final DataType dtype;
+  private final long[] shape;
+  private long[] strides; // null for row-major order
+  private long data;
+  private long byteOffset;
+  private DeviceType deviceType = DeviceType.CPU;
+  private int deviceId;
+  private long flags;
+
+  /**
+   * A tensor on the CPU in row-major order, without data.
+   *
+   * @param dtype the type of the elements
+   * @param shape the size of each dimension, in elements; none for a scalar
+   */
+  public TensorBuilder(DataType dtype, long... shape) {
+    this.dtype = Objects.requireNonNull(dtype, "dtype");
+    this.shape = shape.clone();
+  }
+
+  /**
+   * The data pointer: the address of the memory, or the handle on devices whose buffers are
+   * handles. The memory belongs to the object of {@code build}, or lives at least as long.
+   *
+   * @param address the address; 0 for a tensor without elements
+   * @return this builder
+   */
+  public TensorBuilder data(long address) {
+    data = address;
+    return this;
+  }
+
+  /**
+   * The bytes from the data pointer to the first element; 0 by default.
+   *
+   * @param bytes the number of bytes, which is unsigned
+   * @return this builder
+   */
+  public TensorBuilder byteOffset(long bytes) {
+    byteOffset = bytes;
+    return this;
+  }
+
+  /**
+   * The distance between two elements of each dimension, in elements, which may be negative.
+   *
+   * @param steps the distances, as many as there are dimensions
+   * @return this builder
+   */
+  public TensorBuilder strides(long... steps) {
+    strides = steps.clone();
+    return this;
+  }
+
+  /**
+   * The device of the memory, by default the CPU.
+   *
+   * @param type the type of the device
+   * @param id which device of that type; 0 on the CPU
+   * @return this builder
+   */
+  public TensorBuilder on(DeviceType type, int id) {
+    deviceType = Objects.requireNonNull(type, "type");
+    deviceId = id;
+    return this;
+  }
+
+  /**
+   * The DLPACK_FLAG_BITMASK_ bits; none by default, which lets consumers write to the memory.
+   *
+   * @param bits the flags
+   * @return this builder
+   */
+  public TensorBuilder flags(long bits) {
+    flags = bits;
+    return this;
+  }
+
+  /**
+   * Builds the tensor. The object, which may be null, is kept until the tensor is deleted; an
+   * AutoCloseable is closed then, on the thread that calls the deleter. What it throws is logged.
+   *
+   * @param object the object, which may be null
+   * @return the tensor
+   * @throws FletchingException EINVAL for a negative size, for more than 64 dimensions and for
+   *     another number of strides; ENOMEM. Then the object is still the caller's.
+   */
+  public Tensor build(Object object) {
+    check();
+    return build(Kind.TENSOR, flags, object, "to_dlpack");
+  }
+
+  /**
+   * The same with a lambda as the object.
+   *
+   * @param object the object, which may be null
+   * @return the tensor
+   */
+  public Tensor build(AutoCloseable object) {
+    return build((Object) object);
+  }
+
+  /** Type, shape and device of a DLTensor. Errors: EINVAL for a shape that cannot be read. */
+  static TensorBuilder like(long tensor) {
+    int ndim = tensor == 0 ? -1 : C.getInt(tensor + Fields.TENSOR_NDIM);
+    boolean isNull = ndim > 0 && C.getAddress(tensor + Fields.TENSOR_SHAPE) == 0;
+    if (ndim < 0 || ndim > Tensor.MOST_DIMENSIONS || isNull) {
+      throw badShape();
+    }
+    long device = tensor + Fields.TENSOR_DEVICE;
+    return new TensorBuilder(
+            DataType.at(tensor + Fields.TENSOR_DTYPE),
+            TensorLayout.numbers(tensor, Fields.TENSOR_SHAPE, ndim))
+        .on(
+            DeviceType.of(C.getInt(device + Fields.DEVICE_DEVICE_TYPE)),
+            C.getInt(device + Fields.DEVICE_DEVICE_ID));
+  }
+
+  private static FletchingException badShape() {
+    return FletchingException.invalid(
+        "DLTensor.shape: invalid: expected 0 to " + Tensor.MOST_DIMENSIONS + " sizes");
+  }
+
+  Tensor build(Kind kind, long bits, Object object, String operation) {
+    Slot slot = Slot.take(kind);
+    C.putAddress(slot.address, ExportedTensor.make(kind, this, bits, object, operation));
+    return new Tensor(kind, slot);
+  }
+
+  void check() {
+    if (shape.length > Tensor.MOST_DIMENSIONS) {
+      throw badShape();
+    }
+    for (long size : shape) {
+      if (size < 0) {
+        throw FletchingException.invalid(
+            "DLTensor.shape: negative size: expected 0 or more, got " + size);
+      }
+    }
+    if (strides != null && strides.length != shape.length) {
+      throw FletchingException.invalid(
+          "DLTensor.strides: expected one for each of "
+              + shape.length
+              + " dimensions, got "
+              + strides.length);
+    }
+  }
+
+  int ndim() {
+    return shape.length;
+  }
+
+  DeviceType deviceType() {
+    return deviceType;
+  }
+
+  /** The bytes of a row-major tensor, of which packed values may share one; unsigned. */
+  long countBytes() {
+    long bits = (long) dtype.bits() * dtype.lanes();
+    long elements = 1;
+    for (long size : shape) {
+      if (size == 0 || bits == 0) {
+        return 0;
+      }
+      elements = elements < 0 ? -1 : Sizes.multiply(elements, size);
+    }
+    if (elements < 0
+        || (bits > 0 && Long.compareUnsigned(elements, Long.divideUnsigned(-1 - 7, bits)) > 0)) {
+      throw FletchingException.invalid(
+          "DLTensor.shape: size out of range: expected less than 2^64 bits");
+    }
+    return (elements * bits + 7) >>> 3;
+  }
+
+  /** Writes a DLTensor, and its shape and strides to {@code extents}. */
+  void write(long tensor, long extents) {
+    C.putAddress(tensor + Fields.TENSOR_DATA, data);
+    long device = tensor + Fields.TENSOR_DEVICE;
+    C.putInt(device + Fields.DEVICE_DEVICE_TYPE, deviceType.value());
+    C.putInt(device + Fields.DEVICE_DEVICE_ID, deviceId);
+    C.putInt(tensor + Fields.TENSOR_NDIM, shape.length);
+    dtype.write(tensor + Fields.TENSOR_DTYPE);
+    C.putAddress(tensor + Fields.TENSOR_SHAPE, extents);
+    C.putAddress(tensor + Fields.TENSOR_STRIDES, extents + 8L * shape.length);
+    C.putLong(tensor + Fields.TENSOR_BYTE_OFFSET, byteOffset);
+    long[] steps = strides != null ? strides : rowMajor(shape);
+    for (int i = 0; i < shape.length; i++) {
+      C.putLong(extents + 8L * i, shape[i]);
+      C.putLong(extents + 8L * (shape.length + i), steps[i]);
+    }
+  }
+
+  static long[] rowMajor(long[] shape) {
+    long[] strides = new long[shape.length];
+    long step = 1;
+    for (int i = shape.length - 1; i >= 0; i--) {
+      strides[i] = step;
+      step = Sizes.nextStep(step, shape[i]);
+    }
+    return strides;
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.DlpackConstants;
+import io.github.fletching.abi.Errno;
+
+/** Device arrays as tensors. */
+final class TensorExport {
+  private static final String OPERATION = "to_dlpack";
+  private static final int ALIGNMENT = 256; // of DLTensor.data
+
+  private TensorExport() {}
+
+  /** Moves the array into the tensor; after an error it is still the caller's. */
+  static Tensor run(Kind kind, Schema schema, DeviceArray array, DlpackExportOptions options) {
+    if (kind == Kind.LEGACY_TENSOR && !options.isWritable) {
+      throw FletchingException.invalid(
+          "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or say"
+              + " that the memory is writable");
+    }
+    schema.open(OPERATION);
+    return array.movedBy(OPERATION, slot -> export(kind, schema, slot, options));
+  }
+
+  private static Tensor export(Kind kind, Schema schema, Slot slot, DlpackExportOptions options) {
+    long struct = slot.address;
+    DeviceType type = DeviceType.of(C.getInt(struct + Fields.DEVICE_ARRAY_DEVICE_TYPE));
+    long id = C.getLong(struct + Fields.DEVICE_ARRAY_DEVICE_ID);
+    long event = C.getAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT);
+    if (event != 0 && options.stream == null && !options.isEventHandled) {
+      throw FletchingException.invalid(
+          "ArrowDeviceArray.sync_event: not NULL: expected NULL, because a tensor has no event;"
+              + " hint: pass the consumer's stream, or wait and pass event_handled");
+    }
+    if (event != 0 && options.stream != null) {
+      order(new SyncEvent(type, id, event), options.stream);
+    }
+    boolean hasWaited = options.stream != null && options.stream.ordering() == Ordering.HOST;
+    boolean isReadable = (hasWaited || event == 0) && ConsumerStream.isHostReadable(type);
+    TensorWalk walk;
+    long schemaStruct = schema.enter(OPERATION);
+    try {
+      walk = TensorWalk.describe(schemaStruct, struct, options, isReadable);
+    } finally {
+      schema.leave();
+    }
+    TensorBuilder like = new TensorBuilder(walk.dtype, walk.shape()).strides(walk.strides());
+    like.on(type, toDlpackId(type, id));
+    point(like, walk, type, options);
+    long flags = options.isWritable ? 0 : DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY;
+    flags |= options.isCopied ? DlpackConstants.DLPACK_FLAG_BITMASK_IS_COPIED : 0;
+    if (walk.isPadded) {
+      if (kind == Kind.LEGACY_TENSOR) {
+        throw FletchingException.unsupported(
+            "DLManagedTensor: no flag for padded values; hint: export a versioned tensor");
+      }
+      flags |= DlpackConstants.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+    }
+    return like.build(kind, flags, new DeviceArray(slot), OPERATION);
+  }
+
+  /** Orders what the argument says behind the event. */
+  private static void order(SyncEvent event, ConsumerStream consumer) {
+    DeviceType type = event.deviceType();
+    if (consumer.ordering() == Ordering.HOST) {
+      Waiters.of("synchronize", type).synchronize(event);
+    } else if (consumer.ordering() == Ordering.STREAM) {
+      DeviceStream there = consumer.stream().orElseThrow().completed(event.deviceId());
+      there.check(OPERATION, type);
+      Waiters.of("wait_on", type).waitOn(event, there);
+    }
+  }
+
+  /** Memory that the host reads has the id 0 in DLPack, whatever it has in Arrow. */
+  private static int toDlpackId(DeviceType type, long id) {
+    if (ConsumerStream.isHostReadable(type)) {
+      return 0;
+    }
+    if (id != (int) id) {
+      throw new FletchingException(
+          Errno.ERANGE,
+          "ArrowDeviceArray.device_id: out of range for DLPack: expected an int32, got " + id);
+    }
+    return (int) id;
+  }
+
+  private static void point(
+      TensorBuilder like, TensorWalk walk, DeviceType type, DlpackExportOptions options) {
+    if (walk.bytes == 0) {
+      return;
+    }
+    if (!TensorTypes.hasAddresses(type)) {
+      like.data(walk.buffer).byteOffset(walk.byteOffset);
+      return;
+    }
+    if (!Sizes.fit(walk.buffer, walk.byteOffset + walk.bytes)) {
+      throw FletchingException.invalid(
+          "ArrowArray: offset or length out of range: expected elements within the address space;"
+              + " hint: fix the producer");
+    }
+    long first = walk.buffer + walk.byteOffset;
+    long byteOffset = options.isAligned ? first % ALIGNMENT : 0;
+    like.data(first - byteOffset).byteOffset(byteOffset);
+  }
+}

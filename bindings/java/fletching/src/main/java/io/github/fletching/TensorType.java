@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.DataTypeCode;
+
+/** A row of {@link TensorTypes}: a DLPack type and how Arrow stores it. */
+final class TensorType {
+  final DataTypeCode code;
+  final int bits; // of a value
+  final int lanes; // values in an element of the storage
+  final boolean isPadded; // a value narrower than a byte has a byte
+  final String format; // of the storage
+  final int partBytes; // of one value of the format
+  final int parts; // 2: the storage is a list of two
+  final String extension; // null for a type of Arrow
+  final String typeName; // a parameter of arrow.opaque, or null
+
+  TensorType(
+      DataTypeCode code,
+      int bits,
+      int lanes,
+      boolean isPadded,
+      String format,
+      int partBytes,
+      int parts,
+      String extension,
+      String typeName) {
+    this.code = code;
+    this.bits = bits;
+    this.lanes = lanes;
+    this.isPadded = isPadded;
+    this.format = format;
+    this.partBytes = partBytes;
+    this.parts = parts;
+    this.extension = extension;
+    this.typeName = typeName;
+  }
+
+  DataType dataType() {
+    return DataType.of(code, bits, lanes);
+  }
+
+  /**
+   * The row of a DLPack type. The element may have several groups of the row's lanes. The storage
+   * of values narrower than a byte is no type of its own, because it does not say where they end.
+   *
+   * @throws FletchingException ENOTSUP with the reason
+   */
+  static TensorType of(DataType type, boolean isPadded, boolean asStorage) {
+    boolean isNarrow = type.bits() % 8 != 0;
+    if (type.lanes() == 0) {
+      throw noArrowType(type, "expected 1 lane or more, got 0");
+    }
+    if (type.bits() == 0) {
+      throw noArrowType(type, "expected elements of whole bytes, got 0 bits");
+    }
+    for (TensorType row : TensorTypes.TYPES) {
+      if (!(isNarrow && asStorage)
+          && row.code.equals(type.code())
+          && row.bits == type.bits()
+          && type.lanes() % row.lanes == 0
+          && row.isPadded == (isNarrow && isPadded)) {
+        return row;
+      }
+    }
+    if (!isNarrow) {
+      throw noArrowType(type, "expected a type that Arrow can store");
+    }
+    throw noArrowType(
+        type,
+        isPadded
+            ? "expected elements of whole bytes, got padded ones"
+            : "expected elements of whole bytes, got packed ones; hint: export padded ones, or"
+                + " lanes of whole bytes");
+  }
+
+  private static FletchingException noArrowType(DataType type, String why) {
+    return FletchingException.unsupported("DLTensor.dtype: no Arrow type for " + type + ": " + why);
+  }
+
+  /** The row of the type name of arrow.opaque; null for a type that is not DLPack's. */
+  static TensorType named(String name) {
+    for (TensorType row : TensorTypes.TYPES) {
+      if (name.equals(row.typeName)) {
+        return row;
+      }
+    }
+    return null;
+  }
+}
