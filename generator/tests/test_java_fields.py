@@ -21,12 +21,13 @@ FAILURES = {"errno": "Failures.EIO", "NULL": "0", "nothing": "0"}
 def files(spec: Spec) -> dict[str, str]:
     found = render_module(java, spec)
     return {
-        name: found[f"{FOLDER}{name}.java"] for name in ("Callback", "Fields", "CapturingCalls")
+        name: found[f"{FOLDER}{name}.java"]
+        for name in ("Callback", "Fields", "CapturingCalls", "TensorTypes")
     }
 
 
-def structs(spec: Spec) -> list[Struct]:
-    return [struct for struct in spec.structs if struct.name.startswith("Arrow")]
+def called(spec: Spec) -> list[Struct]:
+    return [struct for struct in spec.structs if struct.name != "DLPackExchangeAPI"]
 
 
 def test_every_field_has_its_offset(files: dict[str, str], spec: Spec) -> None:
@@ -34,7 +35,7 @@ def test_every_field_has_its_offset(files: dict[str, str], spec: Spec) -> None:
         r'static final long (\w+) =\s+offset\(Offsets\.(\w+), "(\w+)"\);', files["Fields"]
     )
     assert [(struct, field) for _, struct, field in rows] == [
-        (constant(struct.name), field.name) for struct in structs(spec) for field in struct.fields
+        (constant(struct.name), field.name) for struct in spec.structs for field in struct.fields
     ]
     assert len({name for name, _, _ in rows}) == len(rows), "no name twice"
 
@@ -45,7 +46,7 @@ def test_every_callback_has_its_signature_and_failure(files: dict[str, str], spe
         files["Callback"],
     )
     expected = []
-    for struct in structs(spec):
+    for struct in called(spec):
         for field in struct.callbacks:
             assert isinstance(field.type, Callback)
             assert field.contract is not None
@@ -53,6 +54,31 @@ def test_every_callback_has_its_signature_and_failure(files: dict[str, str], spe
             expected.append((struct.name, field.name, runtimes.signature(field.type), failure))
     assert [row[1:5] for row in rows] == expected
     assert all(row[0] == row[5] and row[0].endswith(f"_{row[2].upper()}") for row in rows)
+
+
+def test_every_tensor_type_has_a_row(files: dict[str, str], spec: Spec) -> None:
+    text = re.sub(r"\s+", " ", files["TensorTypes"])
+    rows = re.findall(
+        r"new TensorType\( ?DataTypeCode\.(\w+), (\d+), (\d+), (\w+), \"([^\"]+)\", (\d+), (\d+),"
+        r" ([^,]+), ([^,)]+)\)",
+        text,
+    )
+    names = {code.name: code.label.upper() for code in spec.data_type_codes.enumerators}
+    expected = []
+    for row in spec.tensor_types.types:
+        extension = row.extension or ("arrow.opaque" if row.type_name else None)
+        texts = [f'"{each}"' if each else "null" for each in (extension, row.type_name)]
+        numbers = (str(row.bits), str(row.lanes), str(row.padded).lower(), row.format)
+        sizes = (str(row.part_bytes), str(row.parts))
+        expected.append((names[row.code], *numbers, *sizes, *texts))
+    assert rows == expected
+    stored = re.findall(r'new Stored\("([^"]+)", (\d+), LOST_TIME\)', text)
+    assert stored == [(row.format, str(row.bits)) for row in spec.tensor_types.as_storage]
+    refused = re.findall(r'new Refused\( ?"([^"]+)", ("[^"]+"|OTHER)\)', text)
+    assert refused == [
+        *((format_, f'"{why}"') for format_, why in spec.tensor_types.refused),
+        *((format_, "OTHER") for format_ in spec.tensor_types.others),
+    ]
 
 
 def test_a_runtime_with_captures_has_its_own_functions(files: dict[str, str], spec: Spec) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...reading.types import Callback
 from ...render import Filters, Output
-from ...spec.model import Field, Interface, Spec, Struct
+from ...spec.model import Field, Spec, Struct
 from ...spelling import literal
 from .names import constant
 from .runtimes import signature
@@ -14,17 +14,12 @@ _FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
 
 
 def outputs(spec: Spec) -> list[Output]:
-    structs = [s for i in spec.interfaces if _is_arrow(i) or i.id == "dlpack" for s in i.structs]
-    # The exchange table has no object of ours behind its functions: they are called by address.
-    called = [s for s in structs if s.name != "DLPackExchangeAPI"]
+    # The functions of the exchange table have no struct as their first argument.
+    called = [s for s in spec.structs if s.callbacks and s.name != "DLPackExchangeAPI"]
     return [
-        Output(f"{_FOLDER}{name}.java", f"{name}.java", "spec/*.yaml", {"structs": list_})
-        for name, list_ in (("Callback", [s for s in called if s.callbacks]), ("Fields", structs))
+        Output(f"{_FOLDER}{name}.java", f"{name}.java", "spec/*.yaml", {"structs": structs})
+        for name, structs in (("Callback", called), ("Fields", spec.structs))
     ]
-
-
-def _is_arrow(interface: Interface) -> bool:
-    return interface.id.startswith("c-")
 
 
 def _short(struct: Struct, field: Field) -> str:

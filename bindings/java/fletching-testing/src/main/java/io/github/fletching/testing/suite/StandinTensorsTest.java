@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.StandinEventsTest.onBoth;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ConsumerStream;
+import io.github.fletching.DataType;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DlpackExportOptions;
+import io.github.fletching.DlpackImportOptions;
+import io.github.fletching.ImportedTensor;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Tensor;
+import io.github.fletching.TensorBuilder;
+import io.github.fletching.abi.DataTypeCode;
+import io.github.fletching.abi.DeviceType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/** Tensors with streams of CUDA and HIP, on the stand-ins. */
+@Timeout(120)
+@ExtendWith(NothingLeft.class)
+class StandinTensorsTest {
+  private static final int EBUSY = 16;
+  private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
+
+  private static DeviceType host(Gpu gpu) {
+    return gpu.isCuda ? DeviceType.CUDA_HOST : DeviceType.ROCM_HOST;
+  }
+
+  @Test
+  void ruleDlpackStreamProducerSynchronizes() {
+    onBoth(
+        (gpu, gated) -> {
+          gated.shut();
+          DeviceArray array = new ArrayBuilder(2).buffers(0, 0x1000).buildOn(gpu.type, 0, 0, null);
+          array.exportWithEvent(gated.ofProducer());
+          DlpackExportOptions options =
+              DlpackExportOptions.defaults().stream(ConsumerStream.of(gpu.type, gated.consumer));
+          try (Schema schema = new SchemaBuilder("i").build();
+              Tensor tensor = array.toDlpack(schema, options)) {
+            assertTrue(gated.isBlocked(gated.consumer));
+            gated.open();
+            gpu.synchronizeStream(gated.consumer);
+            assertEquals(gpu.type, tensor.deviceType());
+          }
+        });
+  }
+
+  @Test
+  void anImportRecordsAnEvent() {
+    onBoth(
+        (gpu, gated) -> {
+          gated.shut();
+          Tensor tensor = new TensorBuilder(INT32, 2).data(0x1000).on(gpu.type, 0).build(null);
+          DlpackImportOptions options =
+              DlpackImportOptions.defaults().stream(ConsumerStream.of(gpu.type, gated.producer));
+          try (ImportedTensor imported = tensor.toDeviceArray(options)) {
+            assertNotEquals(0, imported.array().syncEvent());
+            assertFalse(imported.array().isReady());
+            gated.open();
+            imported.array().synchronize();
+          }
+        });
+  }
+
+  @Test
+  void aCopyWaitsForTheStream() {
+    onBoth(
+        (gpu, gated) -> {
+          Memory memory = new Memory(16);
+          memory.clear();
+          TensorBuilder every2nd =
+              new TensorBuilder(INT32, 2)
+                  .strides(2)
+                  .data(Pointer.nativeValue(memory))
+                  .on(host(gpu), 0);
+          DlpackImportOptions options =
+              DlpackImportOptions.defaults().copyStrided().stream(
+                  ConsumerStream.of(gpu.type, gated.producer));
+          gated.shut();
+          Thread opening =
+              new Thread(
+                  () -> {
+                    memory.setInt(8, 7); // the work of the producer
+                    gated.open();
+                  });
+          opening.start();
+          try (ImportedTensor imported = every2nd.build(null).toDeviceArray(options)) {
+            assertTrue(gpu.isIdle(gated.producer));
+            assertTrue(imported.isCopied());
+            assertEquals(0, imported.array().syncEvent());
+            assertEquals(7, imported.array().hostBuffer(1, 4, 4).getInt());
+          }
+          gpu.beginCapture(gated.consumer);
+          Tensor captured = every2nd.build(null);
+          DlpackImportOptions capturing =
+              options.stream(ConsumerStream.of(gpu.type, gated.consumer));
+          assertFails(
+              EBUSY,
+              () -> captured.toDeviceArray(capturing),
+              "from_dlpack: ",
+              "hint: copy before the capture begins");
+          gpu.destroyGraph(gpu.endCapture(gated.consumer));
+        });
+  }
+}
