@@ -91,25 +91,28 @@ public final class ArrayBuilder {
       if (direct[i] == null) {
         continue;
       }
-      if (!direct[i].isDirect()) {
-        throw new IllegalArgumentException(
-            "buffer " + i + ": on the heap: expected a direct buffer");
-      }
-      if (direct[i].order() != ByteOrder.nativeOrder()) {
-        throw new IllegalArgumentException(
-            "buffer "
-                + i
-                + ": byte order "
-                + direct[i].order()
-                + ": expected ByteOrder.nativeOrder(); hint: set the order before the values, and"
-                + " again after slice or duplicate");
-      }
-      addresses[i] = C.addressOf(direct[i].slice());
+      addresses[i] = addressOf("buffer " + i, direct[i]);
       all.add(direct[i]);
     }
     buffers = addresses;
     kept = all;
     return this;
+  }
+
+  /** The address of the first byte of a buffer that consumers can read. */
+  static long addressOf(String what, ByteBuffer direct) {
+    if (!direct.isDirect()) {
+      throw new IllegalArgumentException(what + ": on the heap: expected a direct buffer");
+    }
+    if (direct.order() != ByteOrder.nativeOrder()) {
+      throw new IllegalArgumentException(
+          what
+              + ": byte order "
+              + direct.order()
+              + ": expected ByteOrder.nativeOrder(); hint: set the order before the values, and"
+              + " again after slice or duplicate");
+    }
+    return C.addressOf(direct.slice());
   }
 
   /**

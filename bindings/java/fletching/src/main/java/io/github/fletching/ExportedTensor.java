@@ -5,14 +5,17 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DlpackConstants;
+import java.nio.ByteBuffer;
 import java.util.Deque;
 
 /** A tensor of ours in one allocation of C: the struct, and then its shape and strides. */
 final class ExportedTensor extends Exported {
   private final Object object; // of the user's, or the array; null for none
+  final ByteBuffer kept; // reachable until the release
 
-  private ExportedTensor(Object object) {
+  private ExportedTensor(Object object, ByteBuffer kept) {
     this.object = object;
+    this.kept = kept;
   }
 
   /**
@@ -22,7 +25,7 @@ final class ExportedTensor extends Exported {
    */
   static long make(Kind kind, TensorBuilder like, long flags, Object object, String operation) {
     long extents = (kind.tensorSize + 7) & ~7L;
-    ExportedTensor exported = new ExportedTensor(object);
+    ExportedTensor exported = new ExportedTensor(object, like.kept());
     long tensor = C.allocate(extents + 16L * like.ndim());
     if (tensor == 0) {
       exported.forget();

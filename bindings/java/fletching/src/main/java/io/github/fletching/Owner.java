@@ -13,7 +13,7 @@ import java.util.function.Function;
 import java.util.function.LongConsumer;
 
 /**
- * Owns one struct of the C interfaces. Close it, or move it on with {@link #moveTo}.
+ * Owns one struct of the C interfaces or one tensor. Close it, or move it on with {@link #moveTo}.
  *
  * <p>A move is what the C data interface calls a move: a bitwise copy, after which the source is
  * released. What the accessors read belongs to the producer and lives as long as the owner is open;

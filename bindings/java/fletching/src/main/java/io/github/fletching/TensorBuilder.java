@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
+import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
@@ -18,6 +19,7 @@ public final class TensorBuilder {
   private final long[] shape;
   private long[] strides; // null for row-major order
   private long data;
+  private ByteBuffer kept; // that the data is in; null for an address
   private long byteOffset;
   private DeviceType deviceType = DeviceType.CPU;
   private int deviceId;
@@ -43,6 +45,22 @@ public final class TensorBuilder {
    */
   public TensorBuilder data(long address) {
     data = address;
+    kept = null;
+    return this;
+  }
+
+  /**
+   * The data as a direct buffer, which begins at its position. It stays reachable until the tensor
+   * is deleted. Its size is not compared with the shape.
+   *
+   * @param direct the buffer
+   * @return this builder
+   * @throws IllegalArgumentException for a buffer on the heap, and for one whose byte order is not
+   *     the native one
+   */
+  public TensorBuilder data(ByteBuffer direct) {
+    data = ArrayBuilder.addressOf("data", direct);
+    kept = direct;
     return this;
   }
 
@@ -160,6 +178,10 @@ public final class TensorBuilder {
               + " dimensions, got "
               + strides.length);
     }
+  }
+
+  ByteBuffer kept() {
+    return kept;
   }
 
   int ndim() {

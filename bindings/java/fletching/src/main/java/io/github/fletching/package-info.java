@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * Owners, builders and streams of the Arrow C data, stream and device interfaces.
+ * Owners, builders and streams of the Arrow C data, stream and device interfaces, and tensors of
+ * DLPack.
  *
  * <p>An address is the only thing that crosses a boundary: {@code wrap(long)} moves a struct in,
  * {@code moveTo(long)} moves it out. So code in another class loader, another copy of this library

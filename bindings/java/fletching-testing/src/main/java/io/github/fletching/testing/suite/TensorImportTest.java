@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -26,6 +27,9 @@ import io.github.fletching.Tensor;
 import io.github.fletching.TensorBuilder;
 import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -40,6 +44,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
 class TensorImportTest {
   private static final int EINVAL = 22;
   private static final int ENOTSUP = 95;
+  private static final ByteOrder OTHER_ORDER =
+      ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN
+          ? ByteOrder.LITTLE_ENDIAN
+          : ByteOrder.BIG_ENDIAN;
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
   private static final DlpackImportOptions PLAIN = DlpackImportOptions.defaults();
   private static final DlpackImportOptions COPIES = PLAIN.copyStrided();
@@ -184,6 +192,36 @@ class TensorImportTest {
         EINVAL, () -> new TensorBuilder(INT32, new long[65]).build(null), "expected 0 to 64 sizes");
     assertFails(
         EINVAL, () -> new TensorBuilder(INT32, 1).strides().build(null), "1 dimensions, got 0");
+  }
+
+  private static ForgottenBuffer ofForgottenBuffer() {
+    ByteBuffer buffer = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+    Tensor tensor = new TensorBuilder(INT32, 2).data(buffer).build(null);
+    return new ForgottenBuffer(tensor, new WeakReference<>(buffer));
+  }
+
+  private static final class ForgottenBuffer {
+    final Tensor tensor;
+    final WeakReference<ByteBuffer> buffer;
+
+    ForgottenBuffer(Tensor tensor, WeakReference<ByteBuffer> buffer) {
+      this.tensor = tensor;
+      this.buffer = buffer;
+    }
+  }
+
+  @Test
+  void aBuiltTensorKeepsItsBuffer() {
+    ForgottenBuffer made = ofForgottenBuffer();
+    try (Tensor tensor = made.tensor) {
+      System.gc();
+      assertNotNull(made.buffer.get());
+      assertNotEquals(0, tensor.dataAddress());
+    }
+    TensorBuilder builder = new TensorBuilder(INT32, 2);
+    ByteBuffer wrongOrder = ByteBuffer.allocateDirect(8);
+    assertThrows(IllegalArgumentException.class, () -> builder.data(ByteBuffer.allocate(8)));
+    assertThrows(IllegalArgumentException.class, () -> builder.data(wrongOrder.order(OTHER_ORDER)));
   }
 
   /** Each import keeps the tensor of the export before. */
