@@ -79,7 +79,7 @@ final class ForeignTensor {
   }
 
   private long field(String name) {
-    return struct.offset(TARGET, "dl_tensor") + Offsets.DL_TENSOR.offset(TARGET, name);
+    return (long) struct.offset(TARGET, "dl_tensor") + Offsets.DL_TENSOR.offset(TARGET, name);
   }
 
   ForeignTensor strides(long... steps) {

@@ -90,7 +90,7 @@ class TensorOracleTest {
     int ndim = random.nextInt(5);
     long[] sizes = new long[ndim];
     for (int i = 0; i < ndim; i++) {
-      sizes[i] = wild(rarely() ? 0 : 1 + random.nextInt(3), isCopied);
+      sizes[i] = wild(rarely() ? 0 : 1L + random.nextInt(3), isCopied);
     }
     long[] steps = new long[ndim];
     Integer[] axes = new Integer[Math.max(ndim - 1, 0)];
@@ -312,9 +312,9 @@ class TensorOracleTest {
 
     /** Puts lists around the values, so many. */
     Tree(int lists) {
-      long length = 1 + random.nextInt(3);
+      long length = 1L + random.nextInt(3);
       long[] sizes = new long[lists];
-      Arrays.setAll(sizes, i -> rarely() ? 0 : 1 + random.nextInt(3));
+      Arrays.setAll(sizes, i -> rarely() ? 0 : 1L + random.nextInt(3));
       long count = (length + 3) * Arrays.stream(sizes).reduce(1, (a, b) -> a * b);
       values(Math.max(count + 3L * lists - (rarely() ? 9 : 0), 0));
       for (int i = lists - 1; i >= 0; i--) {
