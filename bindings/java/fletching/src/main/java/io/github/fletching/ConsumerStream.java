@@ -97,9 +97,9 @@ public final class ConsumerStream {
   }
 
   /**
-   * What is ordered behind the producer's work.
+   * Whether the host, a stream or nothing waits for the producer's work.
    *
-   * @return what is ordered behind the producer's work
+   * @return the ordering
    */
   public Ordering ordering() {
     return ordering;

@@ -22,6 +22,9 @@ public final class DlpackExchange {
   private static final long FAILURE = -1;
 
   private static DlpackExchange own; // null before the first use
+  // Of our errors, made with the table: there may be no memory later.
+  private static long memoryError;
+  private static long bufferError;
 
   private final long table;
 
@@ -81,7 +84,7 @@ public final class DlpackExchange {
     }
   }
 
-  /** What the other side says of its failure. The first call counts. */
+  /** The error that a framework reports. The first call counts. */
   private static final class AllocationError {
     static final long SET =
         C.stub(
@@ -175,7 +178,7 @@ public final class DlpackExchange {
     return table;
   }
 
-  // --- Ours
+  // --- The table of this library
 
   /**
    * A table whose allocator makes tensors of the CPU, with memory aligned to 256 bytes. The CPU has
@@ -191,6 +194,8 @@ public final class DlpackExchange {
   }
 
   private static long make() {
+    memoryError = newText("MemoryError");
+    bufferError = newText("BufferError");
     long made = Native.allocate(Offsets.DL_PACK_EXCHANGE_API.size(C.target()), "exchange");
     long version = made + Fields.EXCHANGE_API_HEADER + Fields.EXCHANGE_API_HEADER_VERSION;
     C.putInt(version + Fields.VERSION_MAJOR, (int) DlpackConstants.DLPACK_MAJOR_VERSION);
@@ -205,6 +210,14 @@ public final class DlpackExchange {
         made + Fields.EXCHANGE_API_CURRENT_WORK_STREAM,
         C.stub("current_work_stream", "iiia", FAILURE, DlpackExchange::workStreamHere));
     return made;
+  }
+
+  private static long newText(String text) {
+    long address = Native.newText(text);
+    if (address == 0) {
+      throw FletchingException.noMemory("exchange");
+    }
+    return address;
   }
 
   private static long workStreamHere(long type, long id, long out, long unused) {
@@ -230,11 +243,9 @@ public final class DlpackExchange {
     if (setError == 0) {
       return;
     }
-    boolean isMemory = error.errno() == FletchingException.ENOMEM;
-    long kind = Native.newText(isMemory ? "MemoryError" : "BufferError");
+    long kind = error.errno() == FletchingException.ENOMEM ? memoryError : bufferError;
     long text = Native.newText(error.getMessage());
-    C.call("vaaa", setError, context, kind, text);
-    C.free(kind);
+    C.call("vaaa", setError, context, kind, text == 0 ? kind : text);
     C.free(text);
   }
 

@@ -8,7 +8,7 @@ import io.github.fletching.abi.DlpackConstants;
 import java.nio.ByteBuffer;
 import java.util.Deque;
 
-/** A tensor of ours in one allocation of C: the struct, and then its shape and strides. */
+/** An exported tensor in one allocation of C: the struct, and then its shape and strides. */
 final class ExportedTensor extends Exported {
   private final Object object; // of the user's, or the array; null for none
   final ByteBuffer kept; // reachable until the release

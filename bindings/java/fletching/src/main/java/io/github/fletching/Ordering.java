@@ -2,9 +2,9 @@
 
 package io.github.fletching;
 
-/** What a {@link ConsumerStream} orders behind the work of the producer. */
+/** Who waits for the work of the producer; see {@link ConsumerStream}. */
 public enum Ordering {
-  /** Nothing: the consumer synchronizes, or has waited. */
+  /** Nobody: the consumer synchronizes, or has waited. */
   NONE,
   /** The host: the work is done on return. */
   HOST,

@@ -73,7 +73,9 @@ public final class Tensor extends Owner {
    */
   @Override
   public long address() {
-    return C.getAddress(super.address());
+    long managed = C.getAddress(enter("address"));
+    leave();
+    return managed;
   }
 
   /**

@@ -144,7 +144,7 @@ final class TensorImport {
     }
   }
 
-  /** What a builder builds. Its ENOMEM names the operation. */
+  /** Calls a builder, whose ENOMEM then names the operation. */
   private static <T> T built(Supplier<T> build) {
     try {
       return build.get();

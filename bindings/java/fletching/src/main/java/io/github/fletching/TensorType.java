@@ -42,8 +42,8 @@ final class TensorType {
   }
 
   /**
-   * The row of a DLPack type. The element may have several groups of the row's lanes. The storage
-   * of values narrower than a byte is no type of its own, because it does not say where they end.
+   * The row of a DLPack type. The element may have several groups of the row's lanes. Values
+   * narrower than a byte are never imported as their storage, which does not say how wide they are.
    *
    * @throws FletchingException ENOTSUP with the reason
    */

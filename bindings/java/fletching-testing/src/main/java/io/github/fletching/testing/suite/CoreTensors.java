@@ -68,7 +68,7 @@ final class CoreTensors {
     return Tensor.wrap(Pointer.nativeValue(out.getValue()));
   }
 
-  /** What an import returns. */
+  /** The result of an import. */
   static final class Imported implements AutoCloseable {
     final Schema schema;
     final DeviceArray array;

@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import com.sun.jna.Callback;
 import com.sun.jna.CallbackReference;
 import com.sun.jna.Memory;
@@ -137,6 +139,10 @@ final class ForeignTensor {
   /** Hands the tensor to an owner. */
   Tensor take() {
     return isLegacy ? Tensor.wrapLegacy(address()) : Tensor.wrap(address());
+  }
+
+  void assertDeletedOnce() {
+    assertEquals(1, deletions());
   }
 
   int deletions() {

@@ -10,12 +10,19 @@ import io.github.fletching.ArrayStream;
 import io.github.fletching.AsyncBatch;
 import io.github.fletching.AsyncDeviceStream;
 import io.github.fletching.AsyncDeviceStreams;
+import io.github.fletching.DataType;
 import io.github.fletching.DeviceArray;
+import io.github.fletching.DlpackExchange;
+import io.github.fletching.DlpackImportOptions;
 import io.github.fletching.FletchingException;
+import io.github.fletching.ImportedTensor;
 import io.github.fletching.Metadata;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
+import io.github.fletching.Tensor;
+import io.github.fletching.TensorBuilder;
+import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.Counting;
@@ -31,6 +38,8 @@ public final class Leaks {
   private static final int ENOMEM = 12;
   private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
   private static final long SLAB = 64L * 80; // the slots of arrays that are made at once
+
+  private static final DlpackImportOptions COPIES = DlpackImportOptions.defaults().copyStrided();
 
   private Leaks() {}
 
@@ -146,8 +155,28 @@ public final class Leaks {
         DeviceArray view = shared.view()) {
       view.attach("an object");
     }
+    tensors();
     read(null);
     read(new FletchingException(28, "a text"));
+  }
+
+  /** Exports an array, and imports it with and without a copy. Each tensor is deleted once. */
+  private static void tensors() {
+    DataType type = DataType.of(DataTypeCode.INT, 32);
+    Memory memory = new Memory(32);
+    long values = Pointer.nativeValue(memory);
+    TensorBuilder builder = new TensorBuilder(type, 2, 2).data(values);
+    for (long stride : new long[] {2, 4}) {
+      ForeignTensor foreign = ForeignTensor.of(type, values, 2, 2).strides(stride, 1);
+      try (ImportedTensor imported = foreign.take().toDeviceArray(COPIES);
+          Tensor tensor = imported.array().toDlpack(imported.schema())) {
+        tensor.address();
+      } finally {
+        foreign.assertDeletedOnce();
+      }
+    }
+    builder.build(null).close();
+    DlpackExchange.ofJava().allocate(builder).close();
   }
 
   /** With what cannot report that there is no memory, because it releases. */

@@ -27,7 +27,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** The table of functions, DLPackExchangeAPI: ours, and another's. */
+/** The table of functions, DLPackExchangeAPI: that of this library, and foreign ones. */
 @ExtendWith(NothingLeft.class)
 class TensorExchangeTest {
   private static final int EIO = 5;
@@ -161,7 +161,7 @@ class TensorExchangeTest {
     assertEquals(Ordering.NONE, exchange.currentWorkStream(DeviceType.CPU, 0).ordering());
   }
 
-  // --- Ours
+  // --- The table of this library
 
   @Test
   void ourAllocatorAlignsMemory() {
