@@ -24,6 +24,7 @@ import io.github.fletching.Tensor;
 import io.github.fletching.TensorBuilder;
 import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -33,6 +34,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @ExtendWith(NothingLeft.class)
 class StandinTensorsTest {
   private static final int EBUSY = 16;
+  private static final int ENOTSUP = 95;
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
 
   private static DeviceType host(Gpu gpu) {
@@ -55,6 +57,31 @@ class StandinTensorsTest {
             gpu.synchronizeStream(gated.consumer);
             assertEquals(gpu.type, tensor.deviceType());
           }
+        });
+  }
+
+  /** The host may read the bitmap after it has waited. */
+  @Test
+  void nullsAreCountedAfterTheWait() {
+    onBoth(
+        (gpu, gated) -> {
+          Memory bits = new Memory(8);
+          bits.setMemory(0, 8, (byte) 0xFF);
+          ArrayBuilder two =
+              new ArrayBuilder(2).nullCount(-1).buffers(Pointer.nativeValue(bits), 0x1000);
+          gpu.recordEvent(gated.event, gated.producer);
+          long event = Pointer.nativeValue(gated.event);
+          ConsumerStream stream = ConsumerStream.of(host(gpu), gated.consumer);
+          DlpackExportOptions plain = DlpackExportOptions.defaults();
+          try (Schema schema = new SchemaBuilder("i").build();
+              DeviceArray array = two.buildOn(host(gpu), 0, event, null)) {
+            for (DlpackExportOptions options :
+                List.of(plain.eventHandled(), plain.stream(stream))) {
+              assertFails(ENOTSUP, () -> array.toDlpack(schema, options), "may have nulls");
+            }
+            array.toDlpack(schema, plain.stream(ConsumerStream.none(host(gpu)))).close();
+          }
+          gpu.synchronizeStream(gated.consumer);
         });
   }
 

@@ -129,6 +129,18 @@ class TensorExchangeTest {
           () -> exchange.allocate(new TensorBuilder(INT32, 1)),
           "managed_tensor_allocator: " + kind + ": no room\\x01");
     }
+    ForeignTensor foreign = ForeignTensor.of(INT32, 0x1000, 1);
+    DlpackExchange confused =
+        with(
+            ALLOCATOR,
+            (Allocator)
+                (prototype, out, context, setError) -> {
+                  out.setLong(0, foreign.address());
+                  callSetError(setError, context, "ValueError", "an error and a tensor");
+                  return 0;
+                });
+    assertFails(EIO, () -> confused.allocate(new TensorBuilder(INT32, 1)), "an error and a tensor");
+    foreign.assertDeletedOnce();
     DlpackExchange silent = with(ALLOCATOR, (Allocator) (a, b, c, d) -> 0);
     assertFails(
         EIO,
@@ -178,6 +190,8 @@ class TensorExchangeTest {
     try (Tensor empty = DlpackExchange.ofJava().allocate(new TensorBuilder(INT32, 0, 2))) {
       assertEquals(0, empty.dataAddress());
     }
+    DataType nothing = DataType.of(DataTypeCode.INT, 0);
+    DlpackExchange.ofJava().allocate(new TensorBuilder(nothing)).close();
     DataType packed = DataType.of(DataTypeCode.FLOAT4_E2M1FN, 4);
     DlpackExchange.ofJava().allocate(new TensorBuilder(packed, 3)).close();
     assertEquals(

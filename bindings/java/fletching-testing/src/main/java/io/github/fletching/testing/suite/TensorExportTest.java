@@ -98,6 +98,8 @@ class TensorExportTest {
       assertArrayEquals(new long[] {1}, tensor.strides());
       assertTrue(tensor.isReadOnly() && !tensor.isCopied());
       assertEquals(List.of(), closed);
+      Pointer managed = new Pointer(tensor.address());
+      assertArrayEquals(new int[] {1, 3}, managed.getIntArray(0, 2)); // the version
     }
     assertEquals(List.of("memory"), closed);
     try (Tensor empty = export(INT, array(0), PLAIN.writable())) {
@@ -148,6 +150,44 @@ class TensorExportTest {
       array = new ArrayBuilder(1).buffers(0).child(array);
     }
     assertRefused(ENOTSUP, deep, array, "expected at most 64");
+  }
+
+  @Test
+  void parametersAreRead() {
+    ArrayBuilder one = new ArrayBuilder(1).buffers(0).child(array(2));
+    for (String text :
+        List.of(
+            " { \"x\" : {\"a\":[1,{}]}, \"shape\" : [ 2 , 1 ] } ",
+            "{\"shape\":[2,1],\"permutation\":null,\"dim_names\":null}")) {
+      SchemaBuilder schema = extended("+w:2", "arrow.fixed_shape_tensor", text).child(INT);
+      try (Tensor tensor = export(schema, one, PLAIN)) {
+        assertArrayEquals(new long[] {1, 2, 1}, tensor.shape());
+      }
+    }
+    String unread = "\"shape\":[2]";
+    for (String text :
+        List.of(
+            "",
+            "{",
+            "[]",
+            "null",
+            "{\"shape\":[2}",
+            "{\"shape\":[-1]}",
+            "{\"shape\":[2.5]}",
+            "{\"shape\":[\"2\"]}",
+            "{\"shape\":2}",
+            "{" + unread + "} x",
+            "{" + unread + ",}",
+            "{" + unread + ",\"x\":\"}",
+            "{" + unread + ",\"x\\\"",
+            "{\"shape\":[99999999999999999999]}",
+            "{\"shape\":[1" + ",1".repeat(5000) + "]}",
+            "{\"x\":" + "[".repeat(100_000))) {
+      SchemaBuilder schema = extended("+w:2", "arrow.fixed_shape_tensor", text).child(INT);
+      assertRefused(EINVAL, schema, one, "malformed: expected the form");
+    }
+    SchemaBuilder none = extended("+w:2", "arrow.fixed_shape_tensor", "{}").child(INT);
+    assertRefused(EINVAL, none, one, "no shape: expected one size or more, got \"{}\"");
   }
 
   @Test
