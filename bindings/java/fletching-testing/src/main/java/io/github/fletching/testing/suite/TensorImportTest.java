@@ -121,6 +121,13 @@ class TensorImportTest {
           EINVAL, malformed::shape, "DLTensor.ndim: out of range: expected 0 to 64, got 65");
     }
     assertThrows(IllegalArgumentException.class, () -> DataType.of(DataTypeCode.INT, 256));
+    for (DataType other :
+        List.of(
+            DataType.of(DataTypeCode.UINT, 32),
+            DataType.of(DataTypeCode.INT, 64),
+            DataType.of(DataTypeCode.INT, 32, 2))) {
+      assertNotEquals(INT32, other);
+    }
     assertEquals(
         "unknown(99) of 8 bits and 4 lanes", DataType.of(DataTypeCode.of(99), 8, 4).toString());
   }
