@@ -43,7 +43,7 @@ class KeptBytes {
   [[nodiscard]] const std::string& copy() const noexcept { return copy_; }
   /// The text for the consumer: with the stress option a copy that ends with the call.
   [[nodiscard]] const char* for_consumer(const char* bytes) const noexcept {
-    return lent_ != nullptr && copy_.size() != 0 ? lent_ : bytes;
+    return lent_ != nullptr && !copy_.empty() ? lent_ : bytes;
   }
 
  private:
