@@ -139,6 +139,7 @@ class Rules:
     test: str  # a regular expression: its group is the name of a rule, as a test spells it
     # ("tensors",): the groups of tests/conformance that its subject lacks. None: it has no subject.
     not_played: tuple[str, ...] | None = None
+    core: str | None = None  # the home of the language that the reason `core` leaves a rule to
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@
 A test is that of `async-request.positive` when its name has the same letters and digits:
 `async_request_positive`, `AsyncRequestPositive`. A test in tests/conformance/breaks counts for each
 language whose subject plays its group. A rule that the spec calls not checkable needs neither.
+For the reason `core`, the language that `core` names has the test.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from fletching_generator.rules.rulebook import Rule
-from languages import FILE, ROOT, Language, LanguageError
+from languages import FILE, ROOT, Language, LanguageError, read
 
 # The reasons, and the rules that they can be given for, by `check` of the spec.
 REASONS = {
     "compiler": {"compile"},
+    "core": {"test", "static", "validator"},
     "elsewhere": {"test", "static", "validator"},
     "never": {"test", "static", "validator"},
     "user": {"test"},
@@ -51,7 +53,7 @@ def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> It
     for name, path in (*tests.items(), *broken.items()):
         if letters(name) not in known:
             yield f"{path}: {name}: no such rule: expected the name of a rule of spec/rules/"
-    excused: set[str] = set()
+    excused: dict[str, str] = {}
     for reason, pattern in entries(root / table, table):
         matching = [rule for rule in rules if fnmatchcase(rule.id, pattern)]
         if not matching:
@@ -66,11 +68,23 @@ def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> It
             if rule.check not in REASONS[reason]:
                 checks = " or ".join(sorted(REASONS[reason]))
                 yield f"{table}: {rule.id}: {reason}: expected check {checks}, got {rule.check}"
-            excused.add(rule.id)
+            excused[rule.id] = reason
     for rule in rules:
         checkable = rule.check != "not_checkable"
         if checkable and rule.id not in excused and letters(rule.id) not in found:
             yield f"{table}: {rule.id}: no test: expected one of that name, or a reason here"
+    left = [rule_id for rule_id, reason in excused.items() if reason == "core"]
+    yield from without_core_test(table, language.rules.core, left, root)
+
+
+def without_core_test(
+    table: str, core: str | None, left: Sequence[str], root: Path
+) -> Iterator[str]:
+    """The rules left to the core that no test there is named after."""
+    tested = set(map(letters, find_tests(read(root / core / FILE, root), root))) if core else set()
+    for rule_id in left:
+        if letters(rule_id) not in tested:
+            yield f"{table}: {rule_id}: core: expected a test in {core or 'rules.core'}"
 
 
 def letters(name: str) -> str:

@@ -67,6 +67,24 @@ def test_a_made_up_language_keeps_every_rule(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "lines"),
+    [
+        ("bow_drawn", []),
+        (
+            "bow_unbroken",
+            ["bindings/quiver/rules.yaml: bow.drawn: core: expected a test in bindings/zither"],
+        ),
+    ],
+)
+def test_what_the_core_does_has_a_test_there(tmp_path: Path, test: str, lines: list[str]) -> None:
+    tests = home(tmp_path, GOOD + KEYS, "zither").parent / "tests"
+    tests.mkdir()
+    (tests / "b.q").write_text(f"test {test}", encoding="utf-8")
+    keys = KEYS + 'core = "bindings/zither"\n'
+    assert check(tmp_path, TABLE.replace("user", "core"), "test bow_string_set", keys) == lines
+
+
+@pytest.mark.parametrize(
     ("not_played", "lines"), [(None, 1), ("[]", 0), ('["bow-strings"]', 1), ('["arrows"]', 0)]
 )
 def test_a_break_counts_for_the_languages_that_play_its_group(
@@ -105,7 +123,7 @@ def test_what_does_not_fit_is_found(tmp_path: Path, table: str, tests: str, said
         (
             "tomorrow: {why: a, rules: []}",
             KEYS,
-            "expected some of compiler, elsewhere, never,",
+            "expected some of compiler, core, elsewhere, never,",
         ),
         ("user: {rules: []}", KEYS, "rules.yaml: user: expected 'why' and 'rules'"),
         ("user: {why: a, rules: bow}", KEYS, "rules.yaml: user: expected a text and a list"),

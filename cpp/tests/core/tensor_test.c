@@ -233,7 +233,7 @@ static int work_stream(DLDeviceType type, int32_t id, void** out) {
   return id == 3 ? -1 : 0;
 }
 
-static void test_a_table_is_found(void) {
+static void rule_dlpack_exchange_version_checked(void) {
   DLPackExchangeAPI table = {.header = {.version = {DLPACK_MAJOR_VERSION, 9}}};
   DLPackExchangeAPIHeader newer = {.version = {DLPACK_MAJOR_VERSION + 1, 0}};
   CHECK(FletchingExchangeFind(NULL) == NULL && FletchingExchangeFind(&newer) == NULL);
@@ -259,8 +259,20 @@ static void test_a_table_allocates(void) {
   CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == 0);
   CHECK(tensor->dl_tensor.data == NULL);
   tensor->deleter(tensor);
+  table.managed_tensor_allocator = refuse;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO);
+  CHECK(says("managed_tensor_allocator: expected a tensor, got the result -1"));
+  table.managed_tensor_allocator = NULL;
+  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == ENOSYS);
+  CHECK(FletchingExchangeAllocate(NULL, &like, &tensor, &message) == EINVAL);
+}
 
-  shape[1] = INT64_MAX;
+static void rule_dlpack_exchange_set_error_on_failure(void) {
+  int64_t shape[] = {3, INT64_MAX};
+  DLTensor like = {
+      .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat4_e2m1fn, 4, 1}, .shape = shape};
+  const DLPackExchangeAPI table = {.managed_tensor_allocator = FletchingTensorAllocate};
+  DLManagedTensorVersioned* tensor = NULL;
   CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EINVAL && tensor == NULL);
   CHECK(says("DLTensor.shape: out of range: expected fewer than 2^63 elements"));
   shape[1] = INT64_MAX / 4;
@@ -280,16 +292,9 @@ static void test_a_table_allocates(void) {
   CHECK(says("expected the CPU, got cuda"));
   shape[1] = -1;
   CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EINVAL);
-  shape[1] = 5;
-  table.managed_tensor_allocator = refuse;
-  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO);
-  CHECK(says("managed_tensor_allocator: expected a tensor, got the result -1"));
-  table.managed_tensor_allocator = NULL;
-  CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == ENOSYS);
-  CHECK(FletchingExchangeAllocate(NULL, &like, &tensor, &message) == EINVAL);
 }
 
-static void test_a_table_names_its_stream(void) {
+static void rule_dlpack_exchange_cpu_stream_null(void) {
   DLPackExchangeAPI table = {.current_work_stream = work_stream};
   struct FletchingTensorStream stream;
   CHECK(FletchingExchangeWorkStream(&table, (DLDevice){kDLCPU, 0}, &stream, &message) == 0);
@@ -304,9 +309,10 @@ static void test_a_table_names_its_stream(void) {
 }
 
 int main(void) {
-  test_a_table_is_found();
+  rule_dlpack_exchange_version_checked();
   test_a_table_allocates();
-  test_a_table_names_its_stream();
+  rule_dlpack_exchange_set_error_on_failure();
+  rule_dlpack_exchange_cpu_stream_null();
   test_memory_runs_out();
   test_nothing_is_made_of_a_malformed_tensor();
   test_each_struct_may_be_moved_out();

@@ -11,7 +11,7 @@ from peer import VERSIONED_BYTES, PeerError, address_of, capsule_of, taken
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE_AT = 20  # in a DLTensor: behind data, device and ndim
-sys.path += [str(ROOT / folder) for folder in ("tools", "tests/roundtrip", "bindings/python/src")]
+sys.path += [str(ROOT / folder) for folder in ("tools", "tests/roundtrip")]
 
 import languages  # noqa: E402
 import transits  # noqa: E402
