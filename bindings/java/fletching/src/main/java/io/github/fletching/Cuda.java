@@ -51,6 +51,16 @@ final class Cuda extends CapturingVendor {
     return new CudaScope(out);
   }
 
+  @Override
+  boolean isNoneCurrent() {
+    try (Cell out = new Cell()) {
+      library.load();
+      return CudaTable.CU_CTX_GET_CURRENT.call(out.address) != 0 || C.getAddress(out.address) == 0;
+    } catch (FletchingException e) {
+      return true; // what follows reports it
+    }
+  }
+
   /**
    * A context that is current for the calling thread, for a while. None is created: only one that
    * another party has made is used. Afterwards the thread's contexts, and the references of the

@@ -7,6 +7,7 @@ import static io.github.fletching.Native.POINTER;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.DlpackConstants;
+import io.github.fletching.abi.EventPointer;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Handles;
 import java.util.Optional;
@@ -131,20 +132,28 @@ public final class DlpackExchange {
 
   /**
    * The stream on which the framework works now, for a tensor that the functions without
-   * synchronization return. It orders nothing on a device without streams.
+   * synchronization return. It orders nothing on a device without events.
    *
    * @param type the type of the device
    * @param id which device of that type
    * @return the stream
-   * @throws FletchingException ENOSYS if the table lacks the function, EIO if it fails
+   * @throws FletchingException ENOSYS if the table lacks the function, ENOTSUP on a device with
+   *     other streams than those of CUDA and ROCm, EIO if the function fails
    */
   public ConsumerStream currentWorkStream(DeviceType type, int id) {
     long function = function(Fields.EXCHANGE_API_CURRENT_WORK_STREAM);
     if (function == 0) {
       throw lacks("current_work_stream");
     }
-    if (!ConsumerStream.hasStreams(type)) {
+    if (type.eventPointer().orElse(null) == EventPointer.NONE) {
       return ConsumerStream.unordered();
+    }
+    if (!ConsumerStream.hasStreams(type)) {
+      throw FletchingException.unsupported(
+          "current_work_stream on "
+              + type
+              + ": not supported: expected CUDA or ROCm; hint: wait for the framework's work, and"
+              + " pass no stream");
     }
     long out = Native.allocate(POINTER, "current_work_stream");
     try {
@@ -154,7 +163,8 @@ public final class DlpackExchange {
             FletchingException.EIO,
             "current_work_stream: expected a stream, got the result " + result);
       }
-      return ConsumerStream.on(DeviceStream.of(type, C.getAddress(out)).onDevice(id));
+      long device = TensorImport.deviceOfStreams(type, id);
+      return ConsumerStream.on(DeviceStream.of(type, C.getAddress(out)).onDevice(device));
     } finally {
       C.free(out);
     }

@@ -49,8 +49,12 @@ final class Events {
     if (of(array, operation) != null) {
       throw FletchingException.invalid(operation + ": sync_event is set: expected NULL");
     }
+    export(array, stream.completed(array.deviceId()), operation);
+  }
+
+  /** On a stream with its device, or with -1 for the current one. */
+  static void export(DeviceArray array, DeviceStream there, String operation) {
     Vendor vendor = recording(operation, array.deviceType(), array.deviceType());
-    DeviceStream there = stream.completed(array.deviceId());
     there.check(operation, array.deviceType());
     long struct = array.beginChange(operation);
     try {

@@ -41,11 +41,11 @@ final class Extension {
       long key = at + 4;
       int size = length(key + keySize, "length of a value");
       long value = key + keySize + 4;
-      if (found.nameSize == 0 && isText(key, keySize, NAME)) {
+      // Of a key that stands twice, the first counts.
+      if (found.name == 0 && isText(key, keySize, NAME)) {
         found.name = value;
         found.nameSize = size;
-      }
-      if (found.parametersSize == 0 && isText(key, keySize, PARAMETERS)) {
+      } else if (found.parameters == 0 && isText(key, keySize, PARAMETERS)) {
         found.parameters = value;
         found.parametersSize = size;
       }
@@ -86,9 +86,13 @@ final class Extension {
     return isText(name, nameSize, wanted);
   }
 
-  /** The name in quotes. */
-  String quotedName() {
-    return TensorFormat.quote(read(name, Math.min(nameSize, 65)));
+  /** The name in quotes; of arrow.opaque with the parameters. */
+  String inWords() {
+    String words = TensorFormat.quote(read(name, Math.min(nameSize, 65)));
+    if (!is(TensorTypes.OPAQUE)) {
+      return words;
+    }
+    return words + " " + TensorFormat.quote(read(parameters, Math.min(parametersSize, 65)));
   }
 
   private String parameters() {
@@ -142,6 +146,9 @@ final class Extension {
   private static String problem(String text, TensorShape out) {
     if (!Json.readObject(text, (json, key) -> readMember(json, key, out))) {
       return "malformed: expected the form {\"shape\":[2,3],\"permutation\":[1,0]}";
+    }
+    if (out.shape.length > Tensor.MOST_DIMENSIONS) {
+      return null; // the caller refuses it
     }
     if (out.shape.length == 0) {
       return "no shape: expected one size or more";

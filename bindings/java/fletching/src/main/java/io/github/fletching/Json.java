@@ -86,9 +86,9 @@ final class Json {
     return null;
   }
 
-  /** An array of at most so many sizes. */
+  /** An array of sizes. Of more than `most` the first ones, one more than that. */
   long[] sizes(int most) {
-    long[] sizes = new long[most];
+    long[] sizes = new long[most + 1];
     int[] count = {0};
     if (!take('[')) {
       return null;
@@ -99,11 +99,10 @@ final class Json {
     Predicate<Json> next =
         each -> {
           long size = each.size();
-          if (size < 0 || count[0] == most) {
-            return false;
+          if (size >= 0 && count[0] <= most) {
+            sizes[count[0]++] = size;
           }
-          sizes[count[0]++] = size;
-          return true;
+          return size >= 0;
         };
     return list(next) && take(']') ? Arrays.copyOf(sizes, count[0]) : null;
   }

@@ -25,7 +25,7 @@ public final class Tensor extends Owner {
   /** The most dimensions of a tensor, the same as NumPy's and PyTorch's. */
   static final int MOST_DIMENSIONS = 64;
 
-  private static final long KNOWN_FLAGS =
+  static final long KNOWN_FLAGS =
       DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY
           | DlpackConstants.DLPACK_FLAG_BITMASK_IS_COPIED
           | DlpackConstants.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;

@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.DlpackConstants;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 
@@ -116,11 +117,20 @@ public final class TensorBuilder {
    *
    * @param object the object, which may be null
    * @return the tensor
-   * @throws FletchingException EINVAL for a negative size, for more than 64 dimensions and for
-   *     another number of strides; ENOMEM. Then the object is still the caller's.
+   * @throws FletchingException EINVAL for a negative size, for more than 64 dimensions or 2^63
+   *     elements, for another number of strides and for an unknown flag; ENOMEM. Then the object is
+   *     still the caller's.
    */
   public Tensor build(Object object) {
     check();
+    if ((flags & ~Tensor.KNOWN_FLAGS) != 0) {
+      throw FletchingException.invalid(
+          String.format(
+              "tensor: unknown flag: expected those of version %d.%d, got %s",
+              DlpackConstants.DLPACK_MAJOR_VERSION,
+              DlpackConstants.DLPACK_MINOR_VERSION,
+              Long.toUnsignedString(flags)));
+    }
     return build(Kind.TENSOR, flags, object, "to_dlpack");
   }
 
@@ -165,11 +175,19 @@ public final class TensorBuilder {
     if (shape.length > Tensor.MOST_DIMENSIONS) {
       throw badShape();
     }
+    boolean isEmpty = false;
+    long elements = 1;
     for (long size : shape) {
       if (size < 0) {
         throw FletchingException.invalid(
             "DLTensor.shape: negative size: expected 0 or more, got " + size);
       }
+      isEmpty = isEmpty || size == 0;
+      elements = elements < 0 ? -1 : Sizes.multiply(elements, size);
+    }
+    if (elements < 0 && !isEmpty) {
+      throw FletchingException.invalid(
+          "DLTensor.shape: out of range: expected fewer than 2^63 elements");
     }
     if (strides != null && strides.length != shape.length) {
       throw FletchingException.invalid(

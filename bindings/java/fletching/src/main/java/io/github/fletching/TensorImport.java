@@ -94,12 +94,14 @@ final class TensorImport {
       return;
     }
     DeviceType type = layout.deviceType();
-    Vendor vendor = Events.recording(OPERATION, type, type);
-    DeviceStream there = stream.completed(layout.deviceId());
-    there.check(OPERATION, type);
+    DeviceStream there = stream.completed(deviceOfStreams(type, layout.deviceId()));
+    if (RuntimeKind.of(type) != null) { // memory without a runtime may be what a GPU writes to
+      there.check(OPERATION, type);
+    }
+    Vendor vendor = Events.recording(OPERATION, type, there.deviceType());
     // The host waits asleep for an event. It may spin for a stream.
     try (Recorded recorded = vendor.record(there)) {
-      vendor.synchronize(new SyncEvent(type, layout.deviceId(), recorded.address));
+      vendor.synchronize(new SyncEvent(type, there.deviceId(), recorded.address));
     } catch (FletchingException e) {
       throw Vendor.withCaptureHint(OPERATION, e, "copy before the capture begins");
     }
@@ -110,10 +112,17 @@ final class TensorImport {
     if (stream == null) {
       return;
     }
-    if (Vendor.of(type) != null) {
-      stream.check(OPERATION, type);
-    }
-    array.exportWithEvent(stream);
+    Events.export(array, stream.completed(deviceOfStreams(type, layout.deviceId())), OPERATION);
+  }
+
+  /**
+   * DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
+   * counts for a default stream, if one is current.
+   */
+  static long deviceOfStreams(DeviceType type, int id) {
+    Vendor vendor = Vendor.of(type);
+    boolean isNoneCurrent = vendor != null && vendor.isNoneCurrent();
+    return ConsumerStream.isHostReadable(type) && !isNoneCurrent ? -1 : id;
   }
 
   // --- The structs
@@ -227,8 +236,9 @@ final class TensorImport {
     for (int i = 0; i < lists.size(); i++) {
       lengths[i + 1] = Sizes.multiply(lengths[i], lists.get(i));
       if (lengths[i + 1] < 0) {
-        throw FletchingException.invalid(
-            "DLTensor.shape: too many elements: expected less than 2^63; hint: fix the producer");
+        // Only without elements: the others have been counted.
+        throw FletchingException.unsupported(
+            "DLTensor.shape: too many lists: expected fewer than 2^63 rows of them");
       }
     }
     ArrayBuilder inner =

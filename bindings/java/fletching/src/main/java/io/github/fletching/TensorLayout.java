@@ -220,11 +220,13 @@ final class TensorLayout {
 
   // --- Place
 
-  private static FletchingException notAligned(long align) {
+  private static FletchingException notAligned(String field, long align) {
     return FletchingException.unsupported(
-        "DLTensor.data: not aligned: expected a multiple of "
+        "DLTensor."
+            + field
+            + ": not aligned: expected a multiple of "
             + align
-            + " bytes, the size of an element; hint: copy the tensor");
+            + " bytes; hint: copy the tensor");
   }
 
   private long data() {
@@ -250,7 +252,7 @@ final class TensorLayout {
       }
       // Of a handle whole values are skipped, whatever they are aligned to.
       if (byteOffset % partBytes != 0) {
-        throw notAligned(partBytes);
+        throw notAligned("byte_offset", partBytes);
       }
       buffer = data;
       offset = byteOffset / partBytes;
@@ -261,7 +263,7 @@ final class TensorLayout {
     }
     long align = type.format.startsWith("w") ? 1 : partBytes; // bytes need no alignment
     if (Long.remainderUnsigned(data + byteOffset, align) != 0) {
-      throw notAligned(align);
+      throw notAligned("data", align);
     }
     buffer = data + byteOffset;
   }

@@ -55,10 +55,13 @@ final class TensorType {
     if (type.bits() == 0) {
       throw noArrowType(type, "expected elements of whole bytes, got 0 bits");
     }
+    boolean isKnown = false;
     for (TensorType row : TensorTypes.TYPES) {
+      if (!row.code.equals(type.code()) || row.bits != type.bits()) {
+        continue;
+      }
+      isKnown = true;
       if (!(isNarrow && asStorage)
-          && row.code.equals(type.code())
-          && row.bits == type.bits()
           && type.lanes() % row.lanes == 0
           && row.isPadded == (isNarrow && isPadded)) {
         return row;
@@ -67,12 +70,18 @@ final class TensorType {
     if (!isNarrow) {
       throw noArrowType(type, "expected a type that Arrow can store");
     }
-    throw noArrowType(
-        type,
-        isPadded
-            ? "expected elements of whole bytes, got padded ones"
-            : "expected elements of whole bytes, got packed ones; hint: export padded ones, or"
-                + " lanes of whole bytes");
+    String why =
+        "expected elements of whole bytes, got " + (isPadded ? "padded" : "packed") + " ones";
+    throw noArrowType(type, isKnown ? why + hint(isPadded, asStorage) : why);
+  }
+
+  private static String hint(boolean isPadded, boolean asStorage) {
+    if (!asStorage) {
+      return "; hint: export padded ones, or lanes of whole bytes";
+    }
+    return isPadded
+        ? "; hint: import without as_storage"
+        : "; hint: import padded ones, or lanes of whole bytes, without as_storage";
   }
 
   private static FletchingException noArrowType(DataType type, String why) {

@@ -79,12 +79,16 @@ final class TensorWalk {
         "ArrowArray: " + what + ", got " + got + "; hint: fix the producer");
   }
 
+  private static FletchingException tooManyDimensions() {
+    return FletchingException.unsupported(
+        "tensor: too many dimensions: expected at most "
+            + Tensor.MOST_DIMENSIONS
+            + "; hint: export the values of the inner lists");
+  }
+
   private void addDimension(int list, long extent, long stride) {
     if (ndim == Tensor.MOST_DIMENSIONS) {
-      throw FletchingException.unsupported(
-          "tensor: too many dimensions: expected at most "
-              + Tensor.MOST_DIMENSIONS
-              + "; hint: export the values of the inner lists");
+      throw tooManyDimensions();
     }
     listOf[ndim] = list;
     shape[ndim] = extent;
@@ -94,6 +98,9 @@ final class TensorWalk {
   /** The dimensions of arrow.fixed_shape_tensor: the shape as it is in memory, permuted. */
   private void addTensorShape(Extension extension, long size) {
     Extension.TensorShape tensor = extension.tensorShape();
+    if (tensor.shape.length > Tensor.MOST_DIMENSIONS) {
+      throw tooManyDimensions();
+    }
     long[] steps = new long[tensor.shape.length];
     long step = 1;
     long product = 1;
@@ -187,36 +194,41 @@ final class TensorWalk {
   private static FletchingException unknownExtension(Extension extension) {
     return FletchingException.unsupported(
         "ArrowSchema: extension type "
-            + extension.quotedName()
+            + extension.inWords()
             + " would be lost: expected a plain type"
             + AS_STORAGE);
   }
 
   /** Moves to the only child of a list of so many elements. */
   private void descend(long size) {
-    long schemaChild = onlyChild(Kind.SCHEMA, schema);
-    long child = onlyChild(Kind.ARRAY, array);
-    if (schemaChild == 0 || child == 0) {
-      throw badArray(
-          "children of a fixed-size list: expected one",
-          C.getLong(array + Fields.ARRAY_N_CHILDREN));
+    checkOneChild(C.getLong(schema + Fields.SCHEMA_N_CHILDREN));
+    checkOneChild(C.getLong(array + Fields.ARRAY_N_CHILDREN));
+    schema = Kind.SCHEMA.child(schema, 0);
+    array = Kind.ARRAY.child(array, 0);
+    depth++;
+    if (schema == 0 || array == 0) {
+      throw FletchingException.invalid(
+          "ArrowArray: child of a fixed-size list: NULL: expected one; hint: fix the producer");
     }
+    checkAlive();
     long end = Sizes.multiply(first + count, size);
-    long length = C.getLong(child + Fields.ARRAY_LENGTH);
-    long offset = C.getLong(child + Fields.ARRAY_OFFSET);
-    if (end < 0 || length < end || offset < 0 || offset > Long.MAX_VALUE - end) {
+    long length = C.getLong(array + Fields.ARRAY_LENGTH);
+    long offset = C.getLong(array + Fields.ARRAY_OFFSET);
+    if (offset < 0) {
+      throw badArray("offset of a child is negative: expected 0 or more", offset);
+    }
+    if (end < 0 || length < end || offset > Long.MAX_VALUE - end) {
       throw badArray(
           "child of a fixed-size list is too short: expected length * list size elements", length);
     }
-    schema = schemaChild;
-    array = child;
     first = offset + first * size;
     count *= size;
-    depth++;
   }
 
-  private static long onlyChild(Kind kind, long struct) {
-    return kind.childCount(struct) == 1 ? kind.child(struct, 0) : 0;
+  private static void checkOneChild(long children) {
+    if (children != 1) {
+      throw badArray("children of a fixed-size list: expected one", children);
+    }
   }
 
   /** The values, of which an element has so many bytes. */
@@ -255,7 +267,10 @@ final class TensorWalk {
         throw badStorage(row);
       }
       descend(row.parts);
-      checkAlive();
+      Extension inner = Extension.of(schema);
+      if (inner.exists()) {
+        throw unknownExtension(inner);
+      }
       values = TensorFormat.at(C.getAddress(schema + Fields.SCHEMA_FORMAT));
       checkLevel(values);
     }
@@ -304,15 +319,15 @@ final class TensorWalk {
 
   /** Goes down until there are values. The number of dimensions bounds how deep. */
   private void walkDown() {
+    checkAlive();
+    if (first > Long.MAX_VALUE - count) {
+      throw FletchingException.invalid(
+          String.format(
+              "ArrowArray: offset plus length out of range: expected at most"
+                  + " 9223372036854775807, got %d + %d",
+              first, count));
+    }
     while (true) {
-      checkAlive();
-      if (first > Long.MAX_VALUE - count) {
-        throw FletchingException.invalid(
-            String.format(
-                "ArrowArray: offset plus length out of range: expected at most"
-                    + " 9223372036854775807, got %d + %d",
-                first, count));
-      }
       TensorFormat format = TensorFormat.at(C.getAddress(schema + Fields.SCHEMA_FORMAT));
       checkLevel(format);
       Extension extension = Extension.of(schema);

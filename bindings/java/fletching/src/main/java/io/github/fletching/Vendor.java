@@ -56,6 +56,11 @@ abstract class Vendor implements Waiter {
    */
   abstract void runAtOrigin(Recorded recorded, Runnable body);
 
+  /** Whether the calling thread has no current device. */
+  boolean isNoneCurrent() {
+    return false;
+  }
+
   /** Blocks until the work on the stream is done. */
   abstract void finish(DeviceStream stream);
 

@@ -102,6 +102,25 @@ class StandinTensorsTest {
         });
   }
 
+  /** The 0 of pinned memory names no GPU, of which only the second one is in use. */
+  @Test
+  void pinnedMemoryIsOfTheCurrentDevice() {
+    onBoth(
+        gpu -> {
+          Memory memory = new Memory(16);
+          DlpackImportOptions options =
+              DlpackImportOptions.defaults().copyStrided().stream(
+                  ConsumerStream.of(host(gpu), gpu.isCuda ? 1 : 0));
+          TensorBuilder pinned =
+              new TensorBuilder(INT32, 2).data(Pointer.nativeValue(memory)).on(host(gpu), 0);
+          gpu.openDevice(1);
+          for (long stride : new long[] {1, 2}) { // shown, and copied
+            pinned.strides(stride).build(null).toDeviceArray(options).close();
+          }
+          gpu.closeDevice(1);
+        });
+  }
+
   @Test
   void aCopyWaitsForTheStream() {
     onBoth(

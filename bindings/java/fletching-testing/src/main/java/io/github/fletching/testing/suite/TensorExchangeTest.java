@@ -34,6 +34,7 @@ class TensorExchangeTest {
   private static final int ENOMEM = 12;
   private static final int EINVAL = 22;
   private static final int ENOSYS = 38;
+  private static final int ENOTSUP = 95;
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
   private static final long ALLOCATOR = 16;
   private static final long WORK_STREAM = 48;
@@ -153,6 +154,10 @@ class TensorExchangeTest {
     DlpackExchange failing = with(WORK_STREAM, (WorkStream) (type, id, out) -> -1);
     assertFails(EIO, () -> failing.currentWorkStream(DeviceType.CUDA, 0), "got the result -1");
     assertFails(
+        ENOTSUP,
+        () -> failing.currentWorkStream(DeviceType.OPENCL, 0),
+        "current_work_stream on opencl: not supported: expected CUDA or ROCm");
+    assertFails(
         ENOSYS, () -> failing.allocate(new TensorBuilder(INT32)), "managed_tensor_allocator");
   }
 
@@ -242,18 +247,20 @@ class TensorExchangeTest {
     prototype.setInt(20, 0x1_20_00); // kDLInt, 32 bits, 1 lane
     prototype.setPointer(24, shape);
     shape.setLong(0, 1L << 40);
-    shape.setLong(8, 1L << 40);
+    shape.setLong(8, 1L << 18);
     Object[] arguments = {prototype, out, new Pointer(7), setError};
     assertEquals(-1, allocate.invokeInt(arguments));
     prototype.setInt(8, DeviceType.CPU.value());
-    assertEquals(-1, allocate.invokeInt(arguments));
-    shape.setLong(8, 1L << 18);
-    assertEquals(-1, allocate.invokeInt(arguments));
+    for (int bits : new int[] {40, 20, 18}) {
+      shape.setLong(8, 1L << bits);
+      assertEquals(-1, allocate.invokeInt(arguments));
+    }
     prototype.setInt(16, 65);
     assertEquals(-1, allocate.invokeInt(arguments));
     assertEquals(
         List.of(
             "7BufferError: DLTensor.device: not supported: expected the CPU, got cuda",
+            "7BufferError: DLTensor.shape: out of range: expected fewer than 2^63 elements",
             "7BufferError: DLTensor.shape: size out of range: expected less than 2^64 bits",
             "7MemoryError: tensor: no memory",
             "7BufferError: DLTensor.shape: invalid: expected 0 to 64 sizes"),
@@ -264,6 +271,6 @@ class TensorExchangeTest {
     shape.setLong(0, 3);
     assertEquals(0, allocate.invokeInt(arguments));
     Tensor.wrap(out.getLong(0)).close();
-    assertEquals(4, errors.size());
+    assertEquals(5, errors.size());
   }
 }

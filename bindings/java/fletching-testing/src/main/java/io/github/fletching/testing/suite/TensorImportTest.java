@@ -189,6 +189,14 @@ class TensorImportTest {
       assertEquals(List.of(), closed);
     }
     assertEquals(List.of("memory"), closed);
+    assertFails(
+        EINVAL,
+        () -> new TensorBuilder(INT32, 2).flags(8).build(null),
+        "tensor: unknown flag: expected those of version 1.3, got 8");
+    assertFails(
+        EINVAL,
+        () -> new TensorBuilder(INT32, 1L << 32, 1L << 31).build(null),
+        "DLTensor.shape: out of range: expected fewer than 2^63 elements");
     Tensor again = builder.strides(-1, 5, 7).byteOffset(4).on(DeviceType.CUDA, 2).build(null);
     assertArrayEquals(new long[] {-1, 5, 7}, again.strides());
     assertEquals(4, again.byteOffset());
@@ -379,7 +387,11 @@ class TensorImportTest {
         assertEquals(8, again.byteOffset());
       }
     }
-    assertRefused(ENOTSUP, int32(2).on(DeviceType.OPENCL, 0).byteOffset(6), PLAIN, "not aligned");
+    assertRefused(
+        ENOTSUP,
+        int32(2).on(DeviceType.OPENCL, 0).byteOffset(6),
+        PLAIN,
+        "byte_offset: not aligned");
   }
 
   @Test

@@ -192,6 +192,6 @@ class TensorStreamTest {
     assertFails(
         ENOTSUP,
         () -> onCpu.toDeviceArray(DlpackImportOptions.defaults().stream(cuda)),
-        "export_with_event on cpu");
+        "from_dlpack on cpu: no runtime that records events");
   }
 }
