@@ -19,13 +19,12 @@ struct OrderNumbers {
   int ordering;
 };
 
-#define ORDER(numbers)                                                                            \
-  ((numbers).ordering < 0                                                                         \
-       ? NULL                                                                                     \
-       : &(const struct FletchingTensorStream){                                                   \
-             {(void*)(numbers).stream.handle, (numbers).stream.device_id, NULL,                   \
-              (numbers).stream.runtime},                                                          \
-             (numbers).ordering})
+#define ORDER(numbers)                                                                             \
+  ((numbers).ordering < 0 ? NULL                                                                   \
+                          : &(const struct FletchingTensorStream){                                 \
+                                {(void*)(numbers).stream.handle, (numbers).stream.device_id, NULL, \
+                                 (numbers).stream.runtime},                                        \
+                                (numbers).ordering})
 
 static inline struct Outcome read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
                                                 uintptr_t* handle, int* ordering) {
@@ -43,8 +42,7 @@ static inline struct Outcome export_tensor(const struct ArrowSchema* schema,
                                            uintptr_t* tensor) {
   struct FletchingMessage message;
   DLManagedTensorVersioned* made = NULL;
-  const int code =
-      FletchingTensorExport(schema, array, ORDER(order), options, &made, &message);
+  const int code = FletchingTensorExport(schema, array, ORDER(order), options, &made, &message);
   *tensor = (uintptr_t)made;
   return outcome_of(code, NULL, &message);
 }
@@ -66,11 +64,11 @@ static inline struct Outcome import_tensor(uintptr_t tensor, int is_legacy,
                                            struct ArrowSchema* schema,
                                            struct ArrowDeviceArray* array, uint64_t* flags) {
   struct FletchingMessage message;
-  const int code =
-      is_legacy ? FletchingLegacyTensorImport((DLManagedTensor*)tensor, ORDER(order), options,
-                                              schema, array, flags, &message)
-                : FletchingTensorImport((DLManagedTensorVersioned*)tensor, ORDER(order), options,
-                                        schema, array, flags, &message);
+  const int code = is_legacy
+                       ? FletchingLegacyTensorImport((DLManagedTensor*)tensor, ORDER(order),
+                                                     options, schema, array, flags, &message)
+                       : FletchingTensorImport((DLManagedTensorVersioned*)tensor, ORDER(order),
+                                               options, schema, array, flags, &message);
   return outcome_of(code, NULL, &message);
 }
 
@@ -83,8 +81,8 @@ static inline struct Outcome create_tensor(DLTensor like, uintptr_t data, int64_
   like.data = (void*)data;
   like.shape = shape;
   like.strides = strides;
-  const int code = FletchingTensorCreate(&like, flags, (void*)handle,
-                                         handle != 0 ? fletching_drop_owner : NULL, &made, &message);
+  const int code = FletchingTensorCreate(
+      &like, flags, (void*)handle, handle != 0 ? fletching_drop_owner : NULL, &made, &message);
   *tensor = (uintptr_t)made;
   return outcome_of(code, NULL, &message);
 }
@@ -94,15 +92,13 @@ static inline struct Outcome exchange_allocate(uintptr_t api, DLTensor like, int
   struct FletchingMessage message;
   DLManagedTensorVersioned* made = NULL;
   like.shape = shape;
-  const int code =
-      FletchingExchangeAllocate((const DLPackExchangeAPI*)api, &like, &made, &message);
+  const int code = FletchingExchangeAllocate((const DLPackExchangeAPI*)api, &like, &made, &message);
   *tensor = (uintptr_t)made;
   return outcome_of(code, NULL, &message);
 }
 
-static inline struct Outcome exchange_work_stream(uintptr_t api, DLDevice device,
-                                                  uintptr_t* handle, int64_t* device_id,
-                                                  int* ordering) {
+static inline struct Outcome exchange_work_stream(uintptr_t api, DLDevice device, uintptr_t* handle,
+                                                  int64_t* device_id, int* ordering) {
   struct FletchingMessage message;
   struct FletchingTensorStream found = {.ordering = 0};
   const int code =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peer.c" /* cpp/bench/c: the other side in the benchmarks of every language */
+#include "tensor.h"
 
 static const void* leaf_buffers[2];
 
@@ -16,6 +17,15 @@ void bench_leaf(struct ArrowDeviceArray* out, int64_t length) {
   out->array.buffers = leaf_buffers;
   out->device_id = -1;
   out->device_type = ARROW_DEVICE_CPU;
+}
+
+/* The array to DLPack and back, by hand. */
+void bench_tensor(struct ArrowDeviceArray* array) {
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray back;
+  hand_from_dlpack(hand_to_dlpack(array), &schema, &back);
+  schema.release(&schema);
+  back.array.release(&back.array);
 }
 
 void bench_call(void (*function)(void*), void* argument) { function(argument); }

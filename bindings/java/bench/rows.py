@@ -10,13 +10,14 @@ from rows import Limit, Row
 
 _FFM = "Fletching, java.lang.foreign"
 _JNA = "Fletching, JNA"
-_PAIR = "a bare call of C that calls Java"
+_PAIR = "a bare call of C, which calls Java or has hand-written code for DLPack"
 _ARROW = "arrow-java, Data"
 _PROGRAM = "fletching_bench_java"
 _FORKS = 3
 
 _TAKE = "one leaf of C: import, close"
 _GIVE = "one leaf of Java: build, move, release in C"
+_TENSOR = "one leaf of C: to DLPack and back, close"
 _HANDOFF = "handoff of 1,000 columns"
 
 # About a tenth of a second each: the clock of the processor's time has steps of 10 ms.
@@ -30,6 +31,8 @@ _ROUNDS = {
     "arrow give": 300_000,
     "ffm handoff": 3_000,
     "arrow handoff": 80,
+    "ffm tensor": 200_000,
+    "pair tensor": 2_000_000,
 }
 
 
@@ -43,7 +46,8 @@ def _case(engine: str, case: str, name: str, limits: tuple[Limit, ...]) -> Row:
     programs = {ours: _program(engine, name)}
     if f"pair {name}" in _ROUNDS and engine == "ffm":
         programs[_PAIR] = _program("pair", name)
-    programs[_ARROW] = _program("arrow", name)
+    if f"arrow {name}" in _ROUNDS:
+        programs[_ARROW] = _program("arrow", name)
     return Row(case, "nanoseconds", programs, limits, repeats=_FORKS)
 
 
@@ -67,6 +71,7 @@ ROWS = (
     _case("jna", _TAKE, "take", (Limit(_ARROW, 0.33),)),
     _case("ffm", _GIVE, "give", (Limit(_ARROW, 0.6),)),
     _case("ffm", _HANDOFF, "handoff", (Limit(_ARROW, 0.1),)),
+    _case("ffm", _TENSOR, "tensor", (Limit(_PAIR, 20),)),
     _flat("take", _TAKE),
     # The owner alone.
     _bytes("ffm", _TAKE, "take", 24),

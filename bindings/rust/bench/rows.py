@@ -25,6 +25,15 @@ ROWS = (
     _owners("one leaf: produce, move, release", "leaf", 1.2, 0.12),
     _owners("handoff of 1,000 columns", "handoff", 1.2, 0.02),
     Row(
+        "one leaf: to DLPack and back, release",
+        "instructions",
+        {
+            "Fletching, Rust": ("fletching_bench_rust", "tensor"),
+            _RAW: ("fletching_bench_raw", "tensor"),
+        },
+        (Limit(_RAW, 5),),
+    ),
+    Row(
         "async stream, to another thread, window of 64, a batch",
         "nanoseconds",
         {

@@ -7,8 +7,13 @@ mod peer;
 use std::mem::MaybeUninit;
 use std::process::ExitCode;
 use std::ptr;
+use std::sync::LazyLock;
 
-use fletching::{ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node};
+use fletching::dlpack::{from_dlpack, to_dlpack};
+use fletching::{
+    ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node, Schema,
+    SchemaBuilder,
+};
 
 use peer::{Data, COLUMNS, ROWS};
 
@@ -20,7 +25,7 @@ extern "C" fn move_release() {
     drop(array);
 }
 
-extern "C" fn leaf() {
+fn make_leaf() -> DeviceArray {
     let capacity = ArrayCapacity {
         arrays: 0,
         buffers: 2,
@@ -28,9 +33,23 @@ extern "C" fn leaf() {
     let mut builder = ArrayBuilder::new(capacity, Data::new()).expect("room for a leaf");
     let buffers = [ptr::null(), builder.object().columns()[0]];
     builder.set(Node::ROOT, ArrayValues::of(ROWS), &buffers);
-    let array = builder.finish_on(ArrowDeviceType::CPU, -1).expect("a leaf");
+    builder.finish_on(ArrowDeviceType::CPU, -1).expect("a leaf")
+}
+
+extern "C" fn leaf() {
+    let array = make_leaf();
     let moved = array;
     drop(moved);
+}
+
+extern "C" fn tensor() {
+    // A user has it at hand.
+    static SCHEMA: LazyLock<Schema> =
+        LazyLock::new(|| SchemaBuilder::new("l").build().expect("a schema"));
+    let mut array = make_leaf();
+    let tensor = to_dlpack(&SCHEMA, &mut array, &Default::default()).expect("a tensor");
+    let imported = from_dlpack(tensor, &Default::default()).expect("an array");
+    drop(imported);
 }
 
 extern "C" fn handoff() {
@@ -59,6 +78,7 @@ fn main() -> ExitCode {
         ("move_release", move_release),
         ("leaf", leaf),
         ("handoff", handoff),
+        ("tensor", tensor),
     ]);
     ExitCode::from(code as u8)
 }

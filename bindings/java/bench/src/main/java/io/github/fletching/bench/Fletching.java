@@ -4,6 +4,8 @@ package io.github.fletching.bench;
 
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.DeviceArray;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
 import io.github.fletching.abi.DeviceType;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
@@ -18,6 +20,7 @@ public class Fletching {
   private long length;
 
   private long[] data;
+  private Schema schema; // of the leaf, which a user has at hand
 
   /** Closed with the array, as an owner of the data is. */
   private static final class Data implements AutoCloseable {
@@ -29,11 +32,17 @@ public class Fletching {
   public void setUp() throws Throwable {
     Peer.setUp(length);
     data = Peer.data();
+    schema = new SchemaBuilder("l").build();
   }
 
   @Benchmark
   public void take() {
     DeviceArray.wrap(Peer.leaf()).close();
+  }
+
+  @Benchmark
+  public void tensor() {
+    DeviceArray.wrap(Peer.leaf()).toDlpack(schema).toDeviceArray().close();
   }
 
   @Benchmark

@@ -3,9 +3,18 @@
 package io.github.fletching.bench;
 
 import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
 
-/** The floor: what a call of C that calls Java costs. */
+/** The floor: what a call of C costs, which calls Java or does the job itself. */
+@State(Scope.Thread)
 public class Pair {
+  @Setup
+  public void setUp() throws Throwable {
+    Peer.setUp(Peer.ROWS);
+  }
+
   @Benchmark
   public void take() throws Throwable {
     Peer.downAndUp();
@@ -14,5 +23,10 @@ public class Pair {
   @Benchmark
   public void give() throws Throwable {
     Peer.downAndUp();
+  }
+
+  @Benchmark
+  public void tensor() throws Throwable {
+    Peer.passAsTensor(Peer.leaf());
   }
 }

@@ -28,6 +28,7 @@ final class Peer {
       SymbolLookup.libraryLookup(Path.of(System.getProperty("bench.library")), Arena.global());
   private static final long SIZE = Offsets.ARROW_DEVICE_ARRAY.size(LayoutClass.of(8, 8));
   private static final MethodHandle CONSUME = function("peer_consume", JAVA_LONG);
+  private static final MethodHandle TENSOR = function("bench_tensor", JAVA_LONG);
   private static final MethodHandle CALL = function("bench_call", JAVA_LONG, JAVA_LONG);
   private static final long NOTHING = nothing();
 
@@ -85,6 +86,11 @@ final class Peer {
   /** A consumer in C: it moves the array, reads every child, and releases. */
   static void consume(long array) throws Throwable {
     CONSUME.invokeExact(array);
+  }
+
+  /** The array to DLPack and back in C, and its release. */
+  static void passAsTensor(long array) throws Throwable {
+    TENSOR.invokeExact(array);
   }
 
   /** A call of C that calls Java, which does nothing. */

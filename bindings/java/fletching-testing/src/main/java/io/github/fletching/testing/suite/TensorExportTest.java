@@ -181,11 +181,13 @@ class TensorExportTest {
             "{" + unread + ",\"x\":\"}",
             "{" + unread + ",\"x\\\"",
             "{\"shape\":[99999999999999999999]}",
-            "{\"shape\":[1" + ",1".repeat(5000) + "]}",
             "{\"x\":" + "[".repeat(100_000))) {
       SchemaBuilder schema = extended("+w:2", "arrow.fixed_shape_tensor", text).child(INT);
       assertRefused(EINVAL, schema, one, "malformed: expected the form");
     }
+    String sizes = "{\"shape\":[1" + ",1".repeat(5000) + "]}";
+    SchemaBuilder many = extended("+w:2", "arrow.fixed_shape_tensor", sizes).child(INT);
+    assertRefused(ENOTSUP, many, one, "tensor: too many dimensions: expected at most 64");
     SchemaBuilder none = extended("+w:2", "arrow.fixed_shape_tensor", "{}").child(INT);
     assertRefused(EINVAL, none, one, "no shape: expected one size or more, got \"{}\"");
   }
