@@ -90,16 +90,18 @@ void check_result(int result, const char* function) {
                        std::to_string(result)));
 }
 
-/// The stream that the producer works on now, where the device has streams.
-ConsumerStream work_stream(const DLPackExchangeAPI& api, DLDevice device) {
+/// The stream that the producer works on now; empty where the table cannot name one.
+std::optional<ConsumerStream> work_stream(const DLPackExchangeAPI& api, DLDevice device) {
   FletchingTensorStream found{};
   FletchingMessage message;
   const int code = FletchingExchangeWorkStream(&api, device, &found, &message);
+  if (code == ENOTSUP) return std::nullopt;
   if (code != 0) {
     if (PyErr_Occurred() != nullptr) throw nb::python_error();
     raise(Error(code, message.text));
   }
-  return {static_cast<Ordering>(found.ordering), {device.device_type, found.stream.handle}};
+  return ConsumerStream{static_cast<Ordering>(found.ordering),
+                        {device.device_type, found.stream.handle}};
 }
 
 }  // namespace
@@ -112,11 +114,12 @@ std::optional<PyDeviceArray> import_by_table(nb::handle object,
   check_result(api->managed_tensor_from_py_object_no_sync(object.ptr(), &raw),
                "managed_tensor_from_py_object_no_sync");
   DlpackTensor tensor(raw);
-  ConsumerStream stream;
+  std::optional<ConsumerStream> stream = ConsumerStream{};
   if (raw != nullptr && raw->version.major == DLPACK_MAJOR_VERSION) {
     stream = work_stream(*api, raw->dl_tensor.device);
   }
-  return import_tensor(std::move(tensor), stream, options);
+  if (!stream) return std::nullopt;  // __dlpack__ has the host wait
+  return import_tensor(std::move(tensor), *stream, options);
 }
 
 void bind_exchange(nb::module_& /*module*/) {

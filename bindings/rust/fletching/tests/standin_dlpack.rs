@@ -227,10 +227,9 @@ fn a_copy_waits_for_the_stream() {
     let error = from_dlpack(strided(0), &options).unwrap_err();
     let text = "from_dlpack: stream of another runtime: expected one of cuda_host, got one of HIP";
     assert_eq!((error.code(), error.message()), (libc::EINVAL, text));
-    // The default stream is that of the tensor's device, whose context is not active.
+    // The default stream is that of the current device: the id of pinned memory names none.
     let options = options.stream(read(ArrowDeviceType::CUDA_HOST, 1 as Handle));
-    let error = from_dlpack(strided(1), &options).unwrap_err();
-    assert!(error.message().contains("device 1"), "{error}");
+    assert!(from_dlpack(strided(1), &options).unwrap().copied);
     gated.end();
 }
 

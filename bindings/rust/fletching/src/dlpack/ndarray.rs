@@ -127,6 +127,7 @@ impl Layout {
             before: 0,
             reach: 0,
         };
+        let is_empty = layout.shape.contains(&0);
         let mut step = 1;
         for axis in (0..layout.shape.len()).rev() {
             let size = layout.shape[axis];
@@ -136,7 +137,7 @@ impl Layout {
             };
             step *= size;
             // A stride that is never taken may have any value.
-            if size < 2 {
+            if size < 2 || is_empty {
                 continue;
             }
             let distance = usize::try_from(stride.unsigned_abs()).ok()?;

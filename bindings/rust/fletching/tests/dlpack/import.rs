@@ -165,7 +165,7 @@ fn garbage_is_refused() {
     }
     let sizes = [1 << 40, i32::MAX.into(), i32::MAX.into(), 0];
     let lengths = Foreign::new(INT8, values(), &sizes, &[]);
-    mentions(&refused(&lengths, lists()), "too many elements");
+    mentions(&refused(&lengths, lists()), "too many lists");
 }
 
 #[test]

@@ -103,7 +103,7 @@ final class TensorExport {
               + " hint: fix the producer");
     }
     long first = walk.buffer + walk.byteOffset;
-    long byteOffset = options.isAligned ? first % ALIGNMENT : 0;
+    long byteOffset = options.isAligned ? first & (ALIGNMENT - 1) : 0;
     like.data(first - byteOffset).byteOffset(byteOffset);
   }
 }

@@ -203,8 +203,8 @@ final class TensorWalk {
   private void descend(long size) {
     checkOneChild(C.getLong(schema + Fields.SCHEMA_N_CHILDREN));
     checkOneChild(C.getLong(array + Fields.ARRAY_N_CHILDREN));
-    schema = Kind.SCHEMA.child(schema, 0);
-    array = Kind.ARRAY.child(array, 0);
+    schema = Kind.SCHEMA.childCount(schema) == 0 ? 0 : Kind.SCHEMA.child(schema, 0);
+    array = Kind.ARRAY.childCount(array) == 0 ? 0 : Kind.ARRAY.child(array, 0);
     depth++;
     if (schema == 0 || array == 0) {
       throw FletchingException.invalid(
