@@ -21,8 +21,7 @@ class Asserter {
     if (!condition) fail(EBADMSG, what);
   }
   void require_success(const std::string& what, int code, const FletchingMessage& message) {
-    require(code == 0,
-            what + ": failed with errno " + std::to_string(code) + ": " + message.text);
+    require(code == 0, what + ": failed with errno " + std::to_string(code) + ": " + message.text);
   }
   /// The same of what the library returns.
   template <class T>
