@@ -31,7 +31,7 @@ ROWS = (
             "Fletching, Rust": ("fletching_bench_rust", "tensor"),
             _RAW: ("fletching_bench_raw", "tensor"),
         },
-        (Limit(_RAW, 5),),
+        (Limit(_RAW, 3.6),),
     ),
     Row(
         "async stream, to another thread, window of 64, a batch",
