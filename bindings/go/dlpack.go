@@ -17,7 +17,7 @@ import (
 
 // --- The stream argument ------------------------------------------------------------------------
 
-// Ordering says what is ordered behind the work of the producer of a tensor.
+// Ordering says whether the host, a stream or nothing waits for the producer's work.
 type Ordering int
 
 const (
@@ -195,7 +195,7 @@ type TensorImportOptions struct {
 	// if the host can read them. Otherwise they are ENOTSUP.
 	Copy bool
 
-	// Stream, unless nil, is what the producer was called with: the array gets a sync_event that happens when the
+	// Stream, unless nil, is the stream that the producer was given: the array gets a sync_event that happens when the
 	// current work on the stream is done. Before a copy, the host waits for the stream.
 	Stream *ConsumerStream
 }
@@ -323,6 +323,6 @@ func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*Consu
 	return &ConsumerStream{Ordering(ordering), NewStream(deviceType, uintptr(handle)).OnDevice(int64(found))}, nil
 }
 
-// ExchangeAllocator returns a function of C for ManagedTensorAllocator of a table of yours: new memory of the CPU, which is
+// ExchangeAllocator returns a C function for the ManagedTensorAllocator of your own table. It allocates CPU memory that is
 // aligned to 256 bytes and not initialized.
 func ExchangeAllocator() uintptr { return uintptr(C.exchange_allocator()) }

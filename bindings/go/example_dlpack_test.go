@@ -143,7 +143,7 @@ func ExampleFindExchange() {
 	// exchange: the table lacks current_work_stream
 }
 
-// A table with a function of ours. The functions for Python objects are of the framework's own code.
+// A table with our allocator. The functions for Python objects come from the framework's own code.
 var framework = abi.DLPackExchangeAPI{
 	Header:                 abi.DLPackExchangeAPIHeader{Version: abi.DLPackVersion{Major: abi.DLPackMajorVersion}},
 	ManagedTensorAllocator: abi.DLPackExchangeAPIManagedTensorAllocatorFunc(fletching.ExchangeAllocator()),

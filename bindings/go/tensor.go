@@ -254,8 +254,8 @@ type TensorData struct {
 // NewTensor returns a tensor of memory that the owner keeps, without an Arrow schema. Shape and strides are copied.
 // The owner is kept until the deleter has run, and closed then if it has a Close; it may be nil.
 //
-// Errors: EINVAL for a negative size, more than 64 dimensions, and strides that are not as many; ENOMEM. The owner is
-// then the caller's.
+// Errors: EINVAL for a negative size, more than 64 dimensions, 2^63 or more elements, another number of strides, and an
+// unknown flag; ENOMEM. The owner is then the caller's.
 func NewTensor(data TensorData, owner any) (*Tensor, error) {
 	if data.Strides != nil && len(data.Strides) != len(data.Shape) {
 		return nil, invalid("tensor: strides: expected %d, one for each size, got %d", len(data.Shape), len(data.Strides))

@@ -5016,7 +5016,7 @@ int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream argument of __dlpack__: what the integer means on which device, and what waits.
+// The stream argument of __dlpack__: how each device reads the integer, and the waits.
 #ifndef FLETCHING_CORE_TENSOR_STREAM_H
 #define FLETCHING_CORE_TENSOR_STREAM_H
 
@@ -5086,7 +5086,7 @@ static bool check_ordering(const struct FletchingTensorStream* order, struct fai
               (int)order->ordering);
 }
 
-// Orders what the argument says behind the event.
+// Makes the host or the stream wait for the event, as the argument says.
 static bool order_behind(const struct FletchingEvent* event,
                          const struct FletchingTensorStream* order, struct failure* failure) {
   if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
@@ -5104,8 +5104,8 @@ static int64_t device_of_streams(ArrowDeviceType type, int64_t device_id) {
   return device_is_host_readable(type) && !is_none_current ? -1 : device_id;
 }
 
-// Blocks until everything is done that is on the stream now. Memory without a runtime may be what a
-// GPU writes to.
+// Blocks until all work now on the stream is done. A GPU may write even to memory whose device type
+// has no runtime.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
@@ -5234,7 +5234,7 @@ static const struct tensor_type tensor_types[] = {
     {kDLFloat4_e2m1fn, 4, 2, false, "C", 1, 1, "arrow.opaque", "float4_e2m1fn_x2"},
 };
 
-// What is exported as what stores it only, because something is lost.
+// Types that are exported as their storage, and what gets lost.
 struct stored_type {
   const char* format;  // with a colon at the end: parameters follow
   uint8_t bits;        // of the integer
@@ -5397,13 +5397,13 @@ static struct quoted quote(const char* text) {
 
 // --- Formats ---
 
-// What a format string is in DLPack.
+// The DLPack type of a format string.
 struct tensor_format {
   bool is_list;
   bool is_binary;  // `size` bytes, in one more dimension
   int64_t size;    // of a list or of a binary value
   DLDataType type;
-  const char* lost;  // not NULL: what the storage lacks
+  const char* lost;  // what the storage does not tell, or NULL
 };
 
 static bool no_tensor_type(const char* format, const char* why, const char* hint,
@@ -6200,7 +6200,7 @@ int FletchingTensorDescribe(const struct ArrowSchema* schema, const struct Arrow
 // Of DLTensor.data.
 #define DATA_ALIGNMENT 256
 
-// A tensor, what it keeps, and then its shape and strides.
+// A tensor and the array it keeps alive, followed by its shape and strides.
 struct exported_tensor {
   union {
     DLManagedTensorVersioned versioned;
@@ -6368,7 +6368,7 @@ int FletchingTensorExport(const struct ArrowSchema* schema, struct ArrowDeviceAr
   return report(&failure, message);
 }
 
-// What the struct without flags can say.
+// The legacy struct has no flags, so it cannot be read-only.
 static bool check_legacy(uint32_t options, struct failure* failure) {
   return (options & FLETCHING_TENSOR_WRITABLE) != 0 ||
          fail(failure, EINVAL,
@@ -6403,10 +6403,10 @@ int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDe
 
 // --- Without a schema ---
 
-static bool check_shape(const DLTensor* like, struct failure* failure) {
-  int64_t elements = 1;
+static bool check_shape(const DLTensor* like, int64_t* elements, struct failure* failure) {
   bool is_empty = false;
   bool fits = true;
+  *elements = 1;
   if (like == NULL || like->ndim < 0 || like->ndim > FLETCHING_TENSOR_DIMENSIONS ||
       (like->ndim > 0 && like->shape == NULL)) {
     return fail(failure, EINVAL, "DLTensor.shape: invalid: expected 0 to %d sizes",
@@ -6418,8 +6418,9 @@ static bool check_shape(const DLTensor* like, struct failure* failure) {
                   (long long)like->shape[i]);
     }
     is_empty = is_empty || like->shape[i] == 0;
-    fits = fits && multiply(elements, like->shape[i], &elements);
+    fits = fits && multiply(*elements, like->shape[i], elements);
   }
+  if (is_empty) *elements = 0;
   return fits || is_empty ||
          fail(failure, EINVAL, "DLTensor.shape: out of range: expected fewer than 2^63 elements");
 }
@@ -6438,7 +6439,8 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
   struct failure failure;
   no_failure(&failure);
   *tensor = NULL;
-  if (!check_shape(like, &failure) || !check_flags(flags, &failure)) {
+  int64_t elements = 0;
+  if (!check_shape(like, &elements, &failure) || !check_flags(flags, &failure)) {
     return report(&failure, message);
   }
   DLTensor made = *like;
@@ -6537,7 +6539,7 @@ static bool read_dimensions(const DLTensor* tensor, struct tensor_layout* out,
   return true;
 }
 
-// The values of an element as a dimension of their own.
+// Adds a dimension for elements of several values.
 static bool add_repeat(int64_t repeat, struct tensor_layout* out, struct failure* failure) {
   if (repeat == 1) return true;
   for (int32_t i = 0; i < out->ndim; ++i) {
@@ -6660,7 +6662,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
     if (tensor->byte_offset > INT64_MAX - layout->bytes) {
       return bad_tensor(failure, "byte_offset: out of range: expected less than 2^63");
     }
-    // Of a handle whole values are skipped, whatever they are aligned to.
+    // A handle has no alignment; the offset only has to be a whole number of values.
     const uint64_t part = (uint64_t)layout->part_bytes;
     if (tensor->byte_offset % part != 0)
       return not_aligned("byte_offset", layout->part_bytes, failure);
@@ -7057,7 +7059,7 @@ int FletchingTensorWrap(const struct FletchingTensorLayout* layout, DLDevice dev
 
 #endif  // FLETCHING_CORE_TENSOR_BUILD_H
 
-// A tensor with what the struct around it says.
+// A tensor, and the flags and the deleter of the struct around it.
 struct foreign_tensor {
   const DLTensor* tensor;
   uint64_t flags;
@@ -7115,7 +7117,7 @@ static bool read_legacy(DLManagedTensor* tensor, struct foreign_tensor* out,
   return true;
 }
 
-// What an import fills.
+// The results of an import.
 struct imported {
   struct ArrowSchema* schema;
   struct ArrowDeviceArray* array;
@@ -7224,19 +7226,11 @@ int FletchingLegacyTensorImport(DLManagedTensor* tensor, const struct FletchingT
 
 #endif  // FLETCHING_CORE_TENSOR_IMPORT_H
 
-// The bytes of a tensor, of which packed values may share one.
-static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* failure) {
-  const uint64_t bits = (uint64_t)like->dtype.bits * like->dtype.lanes;
-  int64_t elements = 1;
-  bool is_empty = bits == 0;
-  bool fits = true;
-  *bytes = 0;
-  for (int32_t i = 0; i < like->ndim; ++i) is_empty = is_empty || like->shape[i] == 0;
-  if (is_empty) return true;
-  for (int32_t i = 0; i < like->ndim; ++i) {
-    fits = fits && multiply(elements, like->shape[i], &elements);
-  }
-  if (!fits || (uint64_t)elements > (UINT64_MAX - 7) / bits) {
+// The bytes of so many elements, of which packed values may share one.
+static bool count_bytes(DLDataType type, int64_t elements, uint64_t* bytes,
+                        struct failure* failure) {
+  const uint64_t bits = (uint64_t)type.bits * type.lanes;
+  if (bits > 0 && (uint64_t)elements > (UINT64_MAX - 7) / bits) {
     return fail(failure, EINVAL, "DLTensor.shape: size out of range: expected less than 2^64 bits");
   }
   *bytes = ((uint64_t)elements * bits + 7) / 8;
@@ -7247,17 +7241,18 @@ static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* f
 static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
                            struct FletchingMessage* message) {
   struct failure failure;
+  int64_t elements = 0;
   uint64_t bytes = 0;
   void* memory = NULL;
   no_failure(&failure);
   *tensor = NULL;
-  if (!check_shape(prototype, &failure)) return report(&failure, message);
+  if (!check_shape(prototype, &elements, &failure)) return report(&failure, message);
   if (prototype->device.device_type != kDLCPU) {
     (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
                label_of((ArrowDeviceType)prototype->device.device_type).text);
     return report(&failure, message);
   }
-  if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
+  if (!count_bytes(prototype->dtype, elements, &bytes, &failure)) return report(&failure, message);
   DLTensor like = *prototype;
   like.data = NULL;
   like.strides = NULL;
@@ -7296,7 +7291,7 @@ const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* fi
   return (const DLPackExchangeAPI*)(const void*)first;
 }
 
-// What the other side says of its failure.
+// The other side's SetError: copies its text into our failure.
 static void copy_error(void* error_context, const char* kind, const char* text) {
   char shown_kind[80] = "";
   char shown[800] = "";
@@ -7315,11 +7310,12 @@ static bool check_table(const DLPackExchangeAPI* api, bool has_function, const c
 int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prototype,
                               DLManagedTensorVersioned** tensor, struct FletchingMessage* message) {
   struct failure failure;
+  int64_t elements = 0;
   no_failure(&failure);
   *tensor = NULL;
   const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
   if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
-      check_shape(prototype, &failure)) {
+      check_shape(prototype, &elements, &failure)) {
     DLTensor copy = *prototype;
     const int result = api->managed_tensor_allocator(&copy, tensor, &failure, copy_error);
     if (result != 0 || *tensor == NULL) {

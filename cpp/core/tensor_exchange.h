@@ -8,19 +8,11 @@
 #include "tensor_import.h"
 #include "tensor_layout.h"
 
-// The bytes of a tensor, of which packed values may share one.
-static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* failure) {
-  const uint64_t bits = (uint64_t)like->dtype.bits * like->dtype.lanes;
-  int64_t elements = 1;
-  bool is_empty = bits == 0;
-  bool fits = true;
-  *bytes = 0;
-  for (int32_t i = 0; i < like->ndim; ++i) is_empty = is_empty || like->shape[i] == 0;
-  if (is_empty) return true;
-  for (int32_t i = 0; i < like->ndim; ++i) {
-    fits = fits && multiply(elements, like->shape[i], &elements);
-  }
-  if (!fits || (uint64_t)elements > (UINT64_MAX - 7) / bits) {
+// The bytes of so many elements, of which packed values may share one.
+static bool count_bytes(DLDataType type, int64_t elements, uint64_t* bytes,
+                        struct failure* failure) {
+  const uint64_t bits = (uint64_t)type.bits * type.lanes;
+  if (bits > 0 && (uint64_t)elements > (UINT64_MAX - 7) / bits) {
     return fail(failure, EINVAL, "DLTensor.shape: size out of range: expected less than 2^64 bits");
   }
   *bytes = ((uint64_t)elements * bits + 7) / 8;
@@ -31,17 +23,18 @@ static bool count_bytes(const DLTensor* like, uint64_t* bytes, struct failure* f
 static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
                            struct FletchingMessage* message) {
   struct failure failure;
+  int64_t elements = 0;
   uint64_t bytes = 0;
   void* memory = NULL;
   no_failure(&failure);
   *tensor = NULL;
-  if (!check_shape(prototype, &failure)) return report(&failure, message);
+  if (!check_shape(prototype, &elements, &failure)) return report(&failure, message);
   if (prototype->device.device_type != kDLCPU) {
     (void)fail(&failure, ENOTSUP, "DLTensor.device: not supported: expected the CPU, got %s",
                label_of((ArrowDeviceType)prototype->device.device_type).text);
     return report(&failure, message);
   }
-  if (!count_bytes(prototype, &bytes, &failure)) return report(&failure, message);
+  if (!count_bytes(prototype->dtype, elements, &bytes, &failure)) return report(&failure, message);
   DLTensor like = *prototype;
   like.data = NULL;
   like.strides = NULL;
@@ -80,7 +73,7 @@ const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* fi
   return (const DLPackExchangeAPI*)(const void*)first;
 }
 
-// What the other side says of its failure.
+// The other side's SetError: copies its text into our failure.
 static void copy_error(void* error_context, const char* kind, const char* text) {
   char shown_kind[80] = "";
   char shown[800] = "";
@@ -99,11 +92,12 @@ static bool check_table(const DLPackExchangeAPI* api, bool has_function, const c
 int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prototype,
                               DLManagedTensorVersioned** tensor, struct FletchingMessage* message) {
   struct failure failure;
+  int64_t elements = 0;
   no_failure(&failure);
   *tensor = NULL;
   const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
   if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
-      check_shape(prototype, &failure)) {
+      check_shape(prototype, &elements, &failure)) {
     DLTensor copy = *prototype;
     const int result = api->managed_tensor_allocator(&copy, tensor, &failure, copy_error);
     if (result != 0 || *tensor == NULL) {

@@ -10,7 +10,7 @@
 // Of DLTensor.data.
 #define DATA_ALIGNMENT 256
 
-// A tensor, what it keeps, and then its shape and strides.
+// A tensor and the array it keeps alive, followed by its shape and strides.
 struct exported_tensor {
   union {
     DLManagedTensorVersioned versioned;
@@ -178,7 +178,7 @@ int FletchingTensorExport(const struct ArrowSchema* schema, struct ArrowDeviceAr
   return report(&failure, message);
 }
 
-// What the struct without flags can say.
+// The legacy struct has no flags, so it cannot be read-only.
 static bool check_legacy(uint32_t options, struct failure* failure) {
   return (options & FLETCHING_TENSOR_WRITABLE) != 0 ||
          fail(failure, EINVAL,
@@ -213,10 +213,10 @@ int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDe
 
 // --- Without a schema ---
 
-static bool check_shape(const DLTensor* like, struct failure* failure) {
-  int64_t elements = 1;
+static bool check_shape(const DLTensor* like, int64_t* elements, struct failure* failure) {
   bool is_empty = false;
   bool fits = true;
+  *elements = 1;
   if (like == NULL || like->ndim < 0 || like->ndim > FLETCHING_TENSOR_DIMENSIONS ||
       (like->ndim > 0 && like->shape == NULL)) {
     return fail(failure, EINVAL, "DLTensor.shape: invalid: expected 0 to %d sizes",
@@ -228,8 +228,9 @@ static bool check_shape(const DLTensor* like, struct failure* failure) {
                   (long long)like->shape[i]);
     }
     is_empty = is_empty || like->shape[i] == 0;
-    fits = fits && multiply(elements, like->shape[i], &elements);
+    fits = fits && multiply(*elements, like->shape[i], elements);
   }
+  if (is_empty) *elements = 0;
   return fits || is_empty ||
          fail(failure, EINVAL, "DLTensor.shape: out of range: expected fewer than 2^63 elements");
 }
@@ -248,7 +249,8 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
   struct failure failure;
   no_failure(&failure);
   *tensor = NULL;
-  if (!check_shape(like, &failure) || !check_flags(flags, &failure)) {
+  int64_t elements = 0;
+  if (!check_shape(like, &elements, &failure) || !check_flags(flags, &failure)) {
     return report(&failure, message);
   }
   DLTensor made = *like;

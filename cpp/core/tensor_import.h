@@ -7,7 +7,7 @@
 #include "tensor_build.h"
 #include "tensor_stream.h"
 
-// A tensor with what the struct around it says.
+// A tensor, and the flags and the deleter of the struct around it.
 struct foreign_tensor {
   const DLTensor* tensor;
   uint64_t flags;
@@ -65,7 +65,7 @@ static bool read_legacy(DLManagedTensor* tensor, struct foreign_tensor* out,
   return true;
 }
 
-// What an import fills.
+// The results of an import.
 struct imported {
   struct ArrowSchema* schema;
   struct ArrowDeviceArray* array;

@@ -59,7 +59,7 @@ static bool read_dimensions(const DLTensor* tensor, struct tensor_layout* out,
   return true;
 }
 
-// The values of an element as a dimension of their own.
+// Adds a dimension for elements of several values.
 static bool add_repeat(int64_t repeat, struct tensor_layout* out, struct failure* failure) {
   if (repeat == 1) return true;
   for (int32_t i = 0; i < out->ndim; ++i) {
@@ -182,7 +182,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
     if (tensor->byte_offset > INT64_MAX - layout->bytes) {
       return bad_tensor(failure, "byte_offset: out of range: expected less than 2^63");
     }
-    // Of a handle whole values are skipped, whatever they are aligned to.
+    // A handle has no alignment; the offset only has to be a whole number of values.
     const uint64_t part = (uint64_t)layout->part_bytes;
     if (tensor->byte_offset % part != 0)
       return not_aligned("byte_offset", layout->part_bytes, failure);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream argument of __dlpack__: what the integer means on which device, and what waits.
+// The stream argument of __dlpack__: how each device reads the integer, and the waits.
 #ifndef FLETCHING_CORE_TENSOR_STREAM_H
 #define FLETCHING_CORE_TENSOR_STREAM_H
 
@@ -73,7 +73,7 @@ static bool check_ordering(const struct FletchingTensorStream* order, struct fai
               (int)order->ordering);
 }
 
-// Orders what the argument says behind the event.
+// Makes the host or the stream wait for the event, as the argument says.
 static bool order_behind(const struct FletchingEvent* event,
                          const struct FletchingTensorStream* order, struct failure* failure) {
   if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
@@ -91,8 +91,8 @@ static int64_t device_of_streams(ArrowDeviceType type, int64_t device_id) {
   return device_is_host_readable(type) && !is_none_current ? -1 : device_id;
 }
 
-// Blocks until everything is done that is on the stream now. Memory without a runtime may be what a
-// GPU writes to.
+// Blocks until all work now on the stream is done. A GPU may write even to memory whose device type
+// has no runtime.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";

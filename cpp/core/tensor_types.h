@@ -67,13 +67,13 @@ static struct quoted quote(const char* text) {
 
 // --- Formats ---
 
-// What a format string is in DLPack.
+// The DLPack type of a format string.
 struct tensor_format {
   bool is_list;
   bool is_binary;  // `size` bytes, in one more dimension
   int64_t size;    // of a list or of a binary value
   DLDataType type;
-  const char* lost;  // not NULL: what the storage lacks
+  const char* lost;  // what the storage does not tell, or NULL
 };
 
 static bool no_tensor_type(const char* format, const char* why, const char* hint,

@@ -59,7 +59,7 @@ static const struct tensor_type tensor_types[] = {
     {kDLFloat4_e2m1fn, 4, 2, false, "C", 1, 1, "arrow.opaque", "float4_e2m1fn_x2"},
 };
 
-// What is exported as what stores it only, because something is lost.
+// Types that are exported as their storage, and what gets lost.
 struct stored_type {
   const char* format;  // with a colon at the end: parameters follow
   uint8_t bits;        // of the integer

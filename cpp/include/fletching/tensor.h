@@ -37,7 +37,7 @@ extern "C" {
 #define FLETCHING_ORDER_HOST 1    /* the work is done on return */
 #define FLETCHING_ORDER_STREAM 2  /* a stream waits for the work */
 
-/** What is ordered behind the producer's work. */
+/** Who waits for the producer's work. */
 struct FletchingTensorStream {
   struct FletchingStream stream; /* of FLETCHING_ORDER_STREAM */
   int32_t ordering;
@@ -111,10 +111,10 @@ FLETCHING_EXPORT int FletchingLegacyTensorExport(const struct ArrowSchema* schem
  * without dimensions is an array of length 1. byte_offset is added to the pointer, or to
  * ArrowArray.offset on devices whose buffers are handles. NULL strides mean row-major order.
  *
- * `stream`, unless NULL, is what the producer was called with: the array gets a sync_event that
- * happens when the current work on the stream is done. Before a copy, which has no event, the host
- * waits for the stream. With FLETCHING_ORDER_NOTHING or HOST, and without a stream, the array has
- * no event.
+ * `stream`, unless NULL, is the stream that the producer was given: the array gets a sync_event
+ * that happens when the current work on the stream is done. Before a copy, which has no event, the
+ * host waits for the stream. With FLETCHING_ORDER_NOTHING or HOST, and without a stream, the array
+ * has no event.
  *
  * *flags, unless `flags` is NULL, becomes DLPACK_FLAG_BITMASK_READ_ONLY and IS_COPIED as they are
  * of the array; a legacy tensor counts as read-only.

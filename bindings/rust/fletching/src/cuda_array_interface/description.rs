@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a dictionary says, as a struct.
+//! The dictionary as a struct.
 
 use super::tables::VERSION;
 
-/// What the dictionary says. It owns no device memory. `descr` is left out: the fields of a struct.
+/// The dictionary. It owns no device memory. `descr`, the fields of a struct, is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// The size of each dimension.

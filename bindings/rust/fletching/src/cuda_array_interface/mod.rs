@@ -37,11 +37,11 @@ use self::tables::{MAX_MASKS, RULES};
 pub struct Violation {
     /// Its id, "cuda-array-interface.stream-zero".
     pub rule: &'static str,
-    /// The key, "stream", or "mask.stream" in what the mask says.
+    /// The key, "stream", or "mask.stream" for the mask's own dictionary.
     pub key: String,
     /// Whether a rule of the text is broken.
     pub severity: Severity,
-    /// What was found, for a message.
+    /// The value found, for a message.
     pub found: String,
     /// How to fix it.
     pub hint: &'static str,

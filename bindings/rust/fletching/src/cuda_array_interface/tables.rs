@@ -143,7 +143,7 @@ pub(super) const UNITS: &[&str] = &[
 /// Streams that a description never names.
 pub(super) const REFUSED_STREAMS: &[i64] = &[0];
 
-/// A bound of ours, so that no description can keep a reader busy for ever.
+/// A bound of ours, so that a description cannot keep a reader busy forever.
 pub(super) const MAX_MASKS: usize = 4;
 pub(super) const MAX_ITEM_BYTES: u64 = 2147483647;
 
@@ -153,7 +153,7 @@ pub(super) const MAX_ITEM_BYTES: u64 = 2147483647;
 pub enum Severity {
     /// A rule of the text.
     Error,
-    /// What a reader may not understand.
+    /// Details that a reader may not understand.
     Warning,
 }
 

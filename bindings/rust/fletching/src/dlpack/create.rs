@@ -125,8 +125,8 @@ impl DlpackTensor {
     }
 
     /// A tensor of memory that `owner` keeps, which is dropped with the tensor, on any thread.
-    /// Errors: EINVAL for a negative size, more than 64 of them, and another number of strides;
-    /// ENOMEM. After an error the owner is dropped.
+    /// Errors: EINVAL for a negative size, more than 64 of them, 2^63 or more elements, another
+    /// number of strides, and an unknown flag; ENOMEM. After an error the owner is dropped.
     ///
     /// # Safety
     ///

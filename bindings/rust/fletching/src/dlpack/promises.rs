@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the caller of an export or an import promises, as safe code cannot know it.
+//! Promises of the caller of an export or an import, which safe code cannot check.
 
 /// The promise that the host may read the memory behind structs.
 #[derive(Clone, Copy, Debug)]

@@ -91,7 +91,7 @@ impl ConsumerStream {
         FletchingTensorStream { stream, ordering }
     }
 
-    /// What the argument asks for.
+    /// Who has to wait, according to the argument.
     #[must_use]
     pub fn ordering(&self) -> Ordering {
         self.ordering

@@ -51,8 +51,16 @@ fn negative_and_zero_strides_are_viewed() {
 
 #[test]
 fn tensor_without_elements_is_viewed() {
-    for shape in [&[0][..], &[3, 0], &[0, 2]] {
-        let tensor = Foreign::new(INT32, ptr::null(), shape, &[]).versioned();
+    let far = [i64::MAX, -1];
+    for (shape, strides) in [
+        (&[0][..], &[][..]),
+        (&[3, 0], &[]),
+        (&[0, 2], &[]),
+        (&[0, 2], &[2, -1]),
+        (&[0, 3], &[3, -1]),
+        (&[2, 0], &far),
+    ] {
+        let tensor = Foreign::new(INT32, ptr::null(), shape, strides).versioned();
         let expected: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
         assert_eq!(copied(&tensor).shape(), expected);
     }

@@ -33,7 +33,7 @@ static const struct tensor_type tensor_types[] = {
 /*% endfor %*/
 };
 
-// What is exported as what stores it only, because something is lost.
+// Types that are exported as their storage, and what gets lost.
 struct stored_type {
   const char* format;  // with a colon at the end: parameters follow
   uint8_t bits;        // of the integer

@@ -57,7 +57,7 @@ pub(super) const UNITS: &[&str] = &[
 /// Streams that a description never names.
 pub(super) const REFUSED_STREAMS: &[i64] = &[/*% for stream in cai.streams if not stream.allowed %*//*{ stream.value }*//*% if not loop.last %*/, /*% endif %*//*% endfor %*/];
 
-/// A bound of ours, so that no description can keep a reader busy for ever.
+/// A bound of ours, so that a description cannot keep a reader busy forever.
 pub(super) const MAX_MASKS: usize = /*{ cai.limits.masks }*/;
 pub(super) const MAX_ITEM_BYTES: u64 = /*{ cai.limits.item_bytes }*/;
 
@@ -67,7 +67,7 @@ pub(super) const MAX_ITEM_BYTES: u64 = /*{ cai.limits.item_bytes }*/;
 pub enum Severity {
     /// A rule of the text.
     Error,
-    /// What a reader may not understand.
+    /// Details that a reader may not understand.
     Warning,
 }
 

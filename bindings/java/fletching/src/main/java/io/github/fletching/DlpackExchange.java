@@ -261,12 +261,12 @@ public final class DlpackExchange {
 
   private static Tensor allocateLike(long prototype) {
     TensorBuilder like = TensorBuilder.like(prototype);
-    like.check();
+    long elements = like.check();
     if (!like.deviceType().equals(DeviceType.CPU)) {
       throw FletchingException.unsupported(
           "DLTensor.device: not supported: expected the CPU, got " + like.deviceType());
     }
-    long bytes = like.countBytes();
+    long bytes = like.countBytes(elements);
     if (bytes == 0) {
       return like.build(null);
     }

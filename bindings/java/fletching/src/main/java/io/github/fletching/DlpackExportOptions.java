@@ -108,7 +108,7 @@ public final class DlpackExportOptions {
   /**
    * Orders the consumer's stream behind the array's event. The stream is used during the call only.
    *
-   * @param consumer what the consumer passed; null for none
+   * @param consumer the stream that the consumer passed; null for none
    * @return changed options
    */
   public DlpackExportOptions stream(ConsumerStream consumer) {

@@ -70,7 +70,7 @@ public final class DlpackImportOptions {
    * copy, which has no event, the host waits for the stream. An argument that orders the host or
    * nothing gives no event.
    *
-   * @param producer what the producer was called with; null for none
+   * @param producer the stream that the producer was given; null for none
    * @return changed options
    */
   public DlpackImportOptions stream(ConsumerStream producer) {

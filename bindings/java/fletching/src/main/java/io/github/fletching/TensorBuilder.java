@@ -171,7 +171,8 @@ public final class TensorBuilder {
     return new Tensor(kind, slot);
   }
 
-  void check() {
+  /** Checks shape and strides; returns the number of elements. */
+  long check() {
     if (shape.length > Tensor.MOST_DIMENSIONS) {
       throw badShape();
     }
@@ -196,6 +197,7 @@ public final class TensorBuilder {
               + " dimensions, got "
               + strides.length);
     }
+    return isEmpty ? 0 : elements;
   }
 
   ByteBuffer kept() {
@@ -210,18 +212,10 @@ public final class TensorBuilder {
     return deviceType;
   }
 
-  /** The bytes of a row-major tensor, of which packed values may share one; unsigned. */
-  long countBytes() {
+  /** The bytes of so many elements, of which packed values may share one; unsigned. */
+  long countBytes(long elements) {
     long bits = (long) dtype.bits() * dtype.lanes();
-    long elements = 1;
-    for (long size : shape) {
-      if (size == 0 || bits == 0) {
-        return 0;
-      }
-      elements = elements < 0 ? -1 : Sizes.multiply(elements, size);
-    }
-    if (elements < 0
-        || (bits > 0 && Long.compareUnsigned(elements, Long.divideUnsigned(-1 - 7, bits)) > 0)) {
+    if (bits > 0 && Long.compareUnsigned(elements, Long.divideUnsigned(-1 - 7, bits)) > 0) {
       throw FletchingException.invalid(
           "DLTensor.shape: size out of range: expected less than 2^64 bits");
     }

@@ -63,7 +63,7 @@ final class TensorExport {
     return like.build(kind, flags, new DeviceArray(slot), OPERATION);
   }
 
-  /** Orders what the argument says behind the event. */
+  /** Makes the host or the stream wait for the event, as the argument says. */
   private static void order(SyncEvent event, ConsumerStream consumer) {
     DeviceType type = event.deviceType();
     if (consumer.ordering() == Ordering.HOST) {

@@ -15,7 +15,7 @@ final class TensorFormat {
   boolean isBinary; // `size` bytes, in one more dimension
   long size = 1; // of a list or of a binary value
   DataType type;
-  String lost; // what the storage lacks; null for nothing
+  String lost; // what the storage does not tell, or null
 
   private TensorFormat(String text) {
     this.text = text;

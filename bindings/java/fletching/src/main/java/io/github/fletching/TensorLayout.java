@@ -250,7 +250,7 @@ final class TensorLayout {
       if (Long.compareUnsigned(byteOffset, Long.MAX_VALUE - bytes) > 0) {
         throw badTensor("byte_offset: out of range: expected less than 2^63");
       }
-      // Of a handle whole values are skipped, whatever they are aligned to.
+      // A handle has no alignment; the offset only has to be a whole number of values.
       if (byteOffset % partBytes != 0) {
         throw notAligned("byte_offset", partBytes);
       }

@@ -7,7 +7,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** The floor: what a call of C costs, which calls Java or does the job itself. */
+/** The floor: the cost of one call to C, which calls back or does the job itself. */
 @State(Scope.Thread)
 public class Pair {
   @Setup

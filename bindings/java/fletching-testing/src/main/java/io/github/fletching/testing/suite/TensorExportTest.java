@@ -256,8 +256,28 @@ class TensorExportTest {
     for (int offset = 0; offset < 20; offset++) {
       try (Tensor tensor = export(INT, array(4).offset(offset), PLAIN.aligned())) {
         assertEquals(0, tensor.dataAddress() % 256);
-        assertTrue(tensor.byteOffset() < 256);
+        assertEquals((values + 4L * offset) % 256, tensor.byteOffset());
         assertEquals(values + 4L * offset, tensor.dataAddress() + tensor.byteOffset());
+      }
+    }
+    ArrayBuilder high = new ArrayBuilder(2).buffers(0, 0xffff_d556_aa66_0010L);
+    try (Schema schema = INT.build();
+        Tensor tensor =
+            high.buildOn(DeviceType.ONEAPI, 0, 0, null).toDlpack(schema, PLAIN.aligned())) {
+      assertEquals(0xffff_d556_aa66_0000L, tensor.dataAddress());
+      assertEquals(16, tensor.byteOffset());
+    }
+  }
+
+  @Test
+  void aNullListOfChildrenIsRefused() {
+    try (Schema schema = list("+w:2", INT).build();
+        DeviceArray array = onCpu(new ArrayBuilder(1).buffers(0).child(array(2)))) {
+      for (Raw raw : List.of(Raw.schemaAt(schema.address()), Raw.arrayAt(array.address()))) {
+        long children = raw.get("children");
+        raw.set("children", 0);
+        assertFails(EINVAL, () -> array.toDlpack(schema), "child of a fixed-size list: NULL");
+        raw.set("children", children); // which the release follows
       }
     }
   }
