@@ -255,9 +255,13 @@ def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
         yield Mutant(f"value:{code['name']}", (about,), documents)
         documents = copy.deepcopy(good)
         del _codes(documents)[index]
+        types = documents["tensor-types"]["types"]
+        types[:] = [each for each in types if each["code"] != code["name"]]
         yield Mutant(f"drop:{code['name']}", (about,), documents)
         documents = copy.deepcopy(good)
         _codes(documents)[index]["name"] += "X"
+        for each in documents["tensor-types"]["types"]:
+            each["code"] += "X" if each["code"] == code["name"] else ""
         yield Mutant(f"name:{code['name']}", (f"{about}X",), documents)
 
 
