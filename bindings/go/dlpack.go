@@ -20,6 +20,7 @@ import (
 // Ordering says whether the host, a stream or nothing waits for the producer's work.
 type Ordering int
 
+// The zero value is none of them: an ordering that was forgotten is an error.
 const (
 	// OrderNothing leaves it to the consumer, who synchronizes or has waited.
 	OrderNothing Ordering = C.FLETCHING_ORDER_NOTHING
@@ -33,7 +34,7 @@ const (
 
 // ConsumerStream is the stream argument of DLPack, as a producer gets it and a consumer passes it.
 type ConsumerStream struct {
-	Ordering Ordering
+	Ordering Ordering // has to be set
 
 	// Stream is the stream of OrderStream. It is used during the call only. One that is captured is refused.
 	Stream Stream
@@ -58,9 +59,9 @@ func ReadConsumerStream(deviceType abi.DeviceType, argument *int64) (*ConsumerSt
 // numbers is no stream for nil. See Stream.numbers for the device type.
 func (s *ConsumerStream) numbers(data abi.DeviceType) C.struct_OrderNumbers {
 	if s == nil {
-		return C.struct_OrderNumbers{ordering: -1}
+		return C.struct_OrderNumbers{}
 	}
-	return C.struct_OrderNumbers{stream: s.Stream.numbers(data), ordering: C.int(s.Ordering)}
+	return C.struct_OrderNumbers{stream: s.Stream.numbers(data), ordering: C.int(s.Ordering), is_given: true}
 }
 
 // --- Device arrays as tensors -------------------------------------------------------------------
@@ -174,7 +175,7 @@ func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
 		err = a.WaitOn(options.Stream.Stream)
 	case OrderNothing:
 	default:
-		return invalid("to_dlpack: unknown ordering %d: expected one of the constants", options.Stream.Ordering)
+		return invalid("stream: unknown ordering: expected nothing, host or stream, got the number %d", options.Stream.Ordering)
 	}
 	options.Stream, options.EventHandled = nil, true
 	return err

@@ -121,6 +121,17 @@ func TestTensorPlacesTheFirstElement(t *testing.T) {
 	tensor.Close()
 }
 
+// A stream is never left out because its ordering says nothing.
+var unknownOrderings = []*fletching.ConsumerStream{{}, {Ordering: -1}, {Ordering: 9}}
+
+func TestTensorImportRefusesUnknownOrderings(t *testing.T) {
+	for _, stream := range unknownOrderings {
+		tensor := must(fletching.NewTensor(fletching.TensorData{DataType: float32s, DeviceType: abi.DeviceCPU, Shape: []int64{0}}, nil))
+		_, err := tensor.DeviceArray(fletching.TensorImportOptions{Stream: stream})
+		expectError(t, err, syscall.EINVAL, "unknown ordering")
+	}
+}
+
 func TestTensorRefuses(t *testing.T) {
 	text := must((&fletching.SchemaBuilder{Format: "u"}).Build())
 	date := must((&fletching.SchemaBuilder{Format: "tdD"}).Build())
@@ -134,7 +145,7 @@ func TestTensorRefuses(t *testing.T) {
 		}
 	}
 	expect(text, fletching.TensorOptions{}, syscall.ENOTSUP, "the values are not contiguous in one buffer")
-	expect(date, fletching.TensorOptions{}, syscall.ENOTSUP, "the unit would be lost; hint: pass as_storage")
+	expect(date, fletching.TensorOptions{}, syscall.ENOTSUP, "the unit would be lost; hint: pass AsStorage")
 	_, err := array.LegacyTensor(schema, fletching.TensorOptions{})
 	expectError(t, err, syscall.EINVAL, "no flag for read-only memory")
 	_, err = array.Tensor(nil, fletching.TensorOptions{})
@@ -150,10 +161,12 @@ func TestTensorRefuses(t *testing.T) {
 	event := uintptr(1)
 	awaiting := awaited(t, abi.DeviceCUDA, event)
 	schema, _ = numbers(t)
-	_, err = awaiting.Tensor(schema, fletching.TensorOptions{Stream: &fletching.ConsumerStream{Ordering: 9}})
-	expectError(t, err, syscall.EINVAL, "unknown ordering")
+	for _, stream := range unknownOrderings {
+		_, err = awaiting.Tensor(schema, fletching.TensorOptions{Stream: stream})
+		expectError(t, err, syscall.EINVAL, "unknown ordering")
+	}
 	_, err = awaiting.Tensor(schema, fletching.TensorOptions{})
-	expectError(t, err, syscall.EINVAL, "sync_event: not NULL")
+	expectError(t, err, syscall.EINVAL, "or wait and pass EventHandled")
 	awaiting.Close()
 	schema.Close()
 }

@@ -119,7 +119,8 @@ func cDeviceArray(raw *abi.ArrowDeviceArray) *C.struct_ArrowDeviceArray {
 
 // Names of the core in its messages, as they are here.
 var ourNames = strings.NewReplacer("FLETCHING_CAPTURE_EXTERNAL_EVENT", "stream.With(ExternalEvent)",
-	"vulkan::WaitContext", "VulkanContext", "WaitContext", "VulkanContext")
+	"vulkan::WaitContext", "VulkanContext", "WaitContext", "VulkanContext",
+	"as_storage", "AsStorage", "event_handled", "EventHandled")
 
 func errorOf(outcome C.struct_Outcome) error {
 	if outcome.code == 0 {

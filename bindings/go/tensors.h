@@ -5,6 +5,8 @@
 #ifndef FLETCHING_GO_TENSORS_H
 #define FLETCHING_GO_TENSORS_H
 
+#include <stdbool.h>
+
 #include "events.h"
 
 /* The version is part of each global name, as in the core. */
@@ -13,18 +15,19 @@
 /* Drops the value of a handle of Go, which `handle` is. Of block.c. */
 void fletching_drop_owner(void* handle);
 
-/* A stream argument of DLPack; an ordering of -1 is none. */
+/* A stream argument of DLPack, or none. */
 struct OrderNumbers {
   struct StreamNumbers stream;
   int ordering;
+  bool is_given;
 };
 
-#define ORDER(numbers)                                                                             \
-  ((numbers).ordering < 0 ? NULL                                                                   \
-                          : &(const struct FletchingTensorStream){                                 \
-                                {(void*)(numbers).stream.handle, (numbers).stream.device_id, NULL, \
-                                 (numbers).stream.runtime},                                        \
-                                (numbers).ordering})
+#define ORDER(numbers)                                                                          \
+  (!(numbers).is_given ? NULL                                                                   \
+                       : &(const struct FletchingTensorStream){                                 \
+                             {(void*)(numbers).stream.handle, (numbers).stream.device_id, NULL, \
+                              (numbers).stream.runtime},                                        \
+                             (numbers).ordering})
 
 static inline struct Outcome read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
                                                 uintptr_t* handle, int* ordering) {

@@ -5082,7 +5082,7 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
 static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
   return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
          order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
-         fail(failure, EINVAL, "stream: unknown ordering: expected 0, 1 or 2, got %d",
+         fail(failure, EINVAL, "stream: unknown ordering: expected nothing, host or stream, got the number %d",
               (int)order->ordering);
 }
 

@@ -1604,9 +1604,10 @@ extern "C" {
 
 /* --- The stream argument of __dlpack__ --- */
 
-#define FLETCHING_ORDER_NOTHING 0 /* the consumer synchronizes, or has waited */
-#define FLETCHING_ORDER_HOST 1    /* the work is done on return */
-#define FLETCHING_ORDER_STREAM 2  /* a stream waits for the work */
+/* 0 is none of them: an ordering that was forgotten is an error. */
+#define FLETCHING_ORDER_NOTHING 1 /* the consumer synchronizes, or has waited */
+#define FLETCHING_ORDER_HOST 2    /* the work is done on return */
+#define FLETCHING_ORDER_STREAM 3  /* a stream waits for the work */
 
 /** Who waits for the producer's work. */
 struct FletchingTensorStream {

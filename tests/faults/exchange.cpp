@@ -86,7 +86,7 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
   source.make(backend, "int32");
   const ArrowDeviceType device = source.array()->device_type;
   source.attempt("export", [&] {
-    Result<ConsumerStream> stream = ConsumerStream();
+    Result<ConsumerStream> stream = ConsumerStream{.ordering = Ordering::kNone};
     if (has_streams(backend)) {
       stream = read_dlpack_stream(source.array()->device_type, number);
       if (!stream.ok()) return text_of(stream);
@@ -97,7 +97,7 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
     return keep<Tensor>(to(source.schema(), source.array(), *stream), tensor);
   });
   source.attempt("import", [&] {
-    ConsumerStream stream;
+    ConsumerStream stream{.ordering = Ordering::kNone};
     if (consumer.stream != nullptr) {
       stream = {Ordering::kStream, {device, consumer.stream}};
     }

@@ -45,7 +45,7 @@ int to_py_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
   *out = nullptr;
   return to_result([&] {
     DlpackTensor owned(tensor);
-    ConsumerStream stream;
+    ConsumerStream stream{.ordering = Ordering::kNone};
     if (tensor->version.major == DLPACK_MAJOR_VERSION) {
       stream = unwrap(read_dlpack_stream(tensor->dl_tensor.device.device_type, {}));
     }
@@ -114,7 +114,7 @@ std::optional<PyDeviceArray> import_by_table(nb::handle object,
   check_result(api->managed_tensor_from_py_object_no_sync(object.ptr(), &raw),
                "managed_tensor_from_py_object_no_sync");
   DlpackTensor tensor(raw);
-  std::optional<ConsumerStream> stream = ConsumerStream{};
+  std::optional<ConsumerStream> stream = ConsumerStream{.ordering = Ordering::kNone};
   if (raw != nullptr && raw->version.major == DLPACK_MAJOR_VERSION) {
     stream = work_stream(*api, raw->dl_tensor.device);
   }

@@ -26,7 +26,7 @@ enum class Ordering : std::uint8_t {
 
 /// A stream argument, read.
 struct ConsumerStream {
-  Ordering ordering = Ordering::kNone;
+  Ordering ordering{};  ///< has to be set: 0 is EINVAL
   /// The stream of Ordering::kStream, of CUDA or HIP.
   Stream stream{0, nullptr};
 };

@@ -197,6 +197,25 @@ static void test_validity_bitmaps_are_not_read(void) {
   tensor->deleter(tensor);
 }
 
+static void test_an_unknown_ordering_is_refused(void) {
+  const int32_t orderings[] = {-1, 0, FLETCHING_ORDER_STREAM + 1};
+  for (size_t i = 0; i < sizeof orderings / sizeof orderings[0]; i++) {
+    const struct FletchingTensorStream order = {.ordering = orderings[i]};
+    struct ArrowSchema schema = {.format = "i", .release = leave_schema};
+    const void* buffers[] = {NULL, values};
+    struct ArrowDeviceArray array = {
+        .array = {.length = 1, .n_buffers = 2, .buffers = buffers, .release = leave_array},
+        .device_id = -1,
+        .device_type = ARROW_DEVICE_CPU};
+    DLManagedTensorVersioned* tensor = NULL;
+    CHECK(FletchingTensorExport(&schema, &array, &order, 0, &tensor, &message) == EINVAL);
+    CHECK(says("unknown ordering") && tensor == NULL && array.array.release != NULL);
+    CHECK(FletchingTensorExport(&schema, &array, NULL, 0, &tensor, &message) == 0);
+    CHECK(FletchingTensorImport(tensor, &order, 0, &schema, &array, NULL, &message) == EINVAL);
+    CHECK(says("unknown ordering") && schema.release == NULL && array.array.release == NULL);
+  }
+}
+
 static void test_null_is_refused(void) {
   struct FletchingTensorView view;
   struct FletchingTensorLayout layout;
@@ -318,6 +337,7 @@ int main(void) {
   test_each_struct_may_be_moved_out();
   test_a_tensor_without_a_schema();
   test_validity_bitmaps_are_not_read();
+  test_an_unknown_ordering_is_refused();
   test_null_is_refused();
   printf("core_tensor: %d checks, %d failed\n", checks, failures);
   return failures == 0 ? 0 : 1;

@@ -76,9 +76,9 @@ pub struct FletchingWaiter {
     pub context: *mut c_void,
 }
 
-pub const FLETCHING_ORDER_NOTHING: i32 = 0;
-pub const FLETCHING_ORDER_HOST: i32 = 1;
-pub const FLETCHING_ORDER_STREAM: i32 = 2;
+pub const FLETCHING_ORDER_NOTHING: i32 = 1;
+pub const FLETCHING_ORDER_HOST: i32 = 2;
+pub const FLETCHING_ORDER_STREAM: i32 = 3;
 
 pub const FLETCHING_TENSOR_DIMENSIONS: usize = 64;
 pub const FLETCHING_TENSOR_AS_STORAGE: u32 = 1;

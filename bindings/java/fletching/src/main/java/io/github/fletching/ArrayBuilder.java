@@ -203,11 +203,13 @@ public final class ArrayBuilder {
     if (problem != null) {
       throw FletchingException.invalid("array builder: " + problem);
     }
-    Slot slot = Slot.take(kind);
-    Block block = new Block(kind, count.structs, (int) count.buffers, 0, object);
-    block.kept = count.kept;
-    write(slot.address, block);
-    return slot;
+    return Owner.filled(
+        kind,
+        address -> {
+          Block block = new Block(kind, count.structs, (int) count.buffers, 0, object);
+          block.kept = count.kept;
+          write(address, block);
+        });
   }
 
   private static final class Count {

@@ -66,22 +66,13 @@ public final class DlpackExchange {
       throw lacks("managed_tensor_allocator");
     }
     prototype.check();
-    AllocationError error = new AllocationError();
-    long handle = Handles.add(error);
     long struct = (Offsets.DL_TENSOR.size(C.target()) + 7) & ~7L;
+    long memory = Native.allocate(struct + 16L * prototype.ndim(), "allocate");
     try {
-      long memory = Native.allocate(struct + 16L * prototype.ndim() + POINTER, "allocate");
-      try {
-        prototype.write(memory, memory + struct);
-        long out = memory + struct + 16L * prototype.ndim();
-        int result = (int) C.call("iaaaa", function, memory, out, handle, AllocationError.SET);
-        long tensor = C.getAddress(out);
-        return error.check(result, result == 0 && tensor != 0 ? Tensor.wrap(tensor) : null);
-      } finally {
-        C.free(memory);
-      }
+      prototype.write(memory, memory + struct);
+      return new AllocationError().call(function, memory);
     } finally {
-      Handles.remove(handle);
+      C.free(memory);
     }
   }
 
@@ -114,19 +105,24 @@ public final class DlpackExchange {
       return Native.printable(text).replace('\n', ' ').replace('\t', ' ');
     }
 
-    Tensor check(int result, Tensor tensor) {
-      if (error != null && tensor != null) {
-        tensor.close();
+    Tensor call(long function, long prototype) {
+      Slot slot = Slot.take(Kind.TENSOR); // before there is a tensor that would leak without it
+      long handle = Handles.add(this);
+      int result = (int) C.call("iaaaa", function, prototype, slot.address, handle, SET);
+      Handles.remove(handle);
+      if (result != 0) {
+        Kind.TENSOR.markReleased(slot.address); // whatever is there, it is not ours
       }
-      if (error != null) {
-        throw error;
+      Tensor tensor = new Tensor(Kind.TENSOR, slot);
+      if (error == null && !tensor.isReleased()) {
+        return tensor;
       }
-      if (tensor == null) {
-        throw new FletchingException(
-            FletchingException.EIO,
-            "managed_tensor_allocator: expected a tensor, got the result " + result);
-      }
-      return tensor;
+      tensor.close();
+      throw error != null
+          ? error
+          : new FletchingException(
+              FletchingException.EIO,
+              "managed_tensor_allocator: expected a tensor, got the result " + result);
     }
   }
 

@@ -109,11 +109,14 @@ public final class SchemaBuilder {
   public Schema build() {
     Texts texts = new Texts();
     collect(texts, 0, "schema builder: ");
-    Slot slot = Slot.take(Kind.SCHEMA);
-    Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null);
-    texts.next = 0;
-    write(slot.address, block, texts);
-    return new Schema(slot);
+    return new Schema(
+        Owner.filled(
+            Kind.SCHEMA,
+            address -> {
+              Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null);
+              texts.next = 0;
+              write(address, block, texts);
+            }));
   }
 
   /** The texts in the order in which they are written; null for NULL. */

@@ -25,6 +25,7 @@ public final class TensorBuilder {
   private DeviceType deviceType = DeviceType.CPU;
   private int deviceId;
   private long flags;
+  private long flagsOfData; // of a buffer that is read-only
 
   /**
    * A tensor on the CPU in row-major order, without data.
@@ -47,12 +48,14 @@ public final class TensorBuilder {
   public TensorBuilder data(long address) {
     data = address;
     kept = null;
+    flagsOfData = 0;
     return this;
   }
 
   /**
    * The data as a direct buffer, which begins at its position. It stays reachable until the tensor
-   * is deleted. Its size is not compared with the shape.
+   * is deleted. Its size is not compared with the shape. The tensor of a read-only buffer is
+   * read-only.
    *
    * @param direct the buffer
    * @return this builder
@@ -62,6 +65,7 @@ public final class TensorBuilder {
   public TensorBuilder data(ByteBuffer direct) {
     data = ArrayBuilder.addressOf("data", direct);
     kept = direct;
+    flagsOfData = direct.isReadOnly() ? DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY : 0;
     return this;
   }
 
@@ -131,7 +135,7 @@ public final class TensorBuilder {
               DlpackConstants.DLPACK_MINOR_VERSION,
               Long.toUnsignedString(flags)));
     }
-    return build(Kind.TENSOR, flags, object, "to_dlpack");
+    return build(Kind.TENSOR, flags | flagsOfData, object, "to_dlpack");
   }
 
   /**
@@ -166,8 +170,11 @@ public final class TensorBuilder {
   }
 
   Tensor build(Kind kind, long bits, Object object, String operation) {
-    Slot slot = Slot.take(kind);
-    C.putAddress(slot.address, ExportedTensor.make(kind, this, bits, object, operation));
+    Slot slot =
+        Owner.filled(
+            kind,
+            address ->
+                C.putAddress(address, ExportedTensor.make(kind, this, bits, object, operation)));
     return new Tensor(kind, slot);
   }
 

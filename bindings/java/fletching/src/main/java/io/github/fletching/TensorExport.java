@@ -34,7 +34,7 @@ final class TensorExport {
     if (event != 0 && options.stream == null && !options.isEventHandled) {
       throw FletchingException.invalid(
           "ArrowDeviceArray.sync_event: not NULL: expected NULL, because a tensor has no event;"
-              + " hint: pass the consumer's stream, or wait and pass event_handled");
+              + " hint: pass the consumer's stream, or wait and pass eventHandled()");
     }
     if (event != 0 && options.stream != null) {
       order(new SyncEvent(type, id, event), options.stream);

@@ -80,8 +80,8 @@ final class TensorType {
       return "; hint: export padded ones, or lanes of whole bytes";
     }
     return isPadded
-        ? "; hint: import without as_storage"
-        : "; hint: import padded ones, or lanes of whole bytes, without as_storage";
+        ? "; hint: import without asStorage()"
+        : "; hint: import padded ones, or lanes of whole bytes, without asStorage()";
   }
 
   private static FletchingException noArrowType(DataType type, String why) {

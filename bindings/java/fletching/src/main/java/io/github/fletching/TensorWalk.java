@@ -10,7 +10,7 @@ import java.util.Arrays;
 
 /** The way down from an array to the values of its tensor, through the lists around them. */
 final class TensorWalk {
-  private static final String AS_STORAGE = "; hint: pass as_storage to export the storage";
+  private static final String AS_STORAGE = "; hint: pass asStorage() to export the storage";
 
   // The values.
   long buffer;

@@ -53,7 +53,7 @@ final class CoreTensors {
       text.clear();
       int code = call.run(text);
       if (code != 0) {
-        throw new FletchingException(code, text.getString(0));
+        throw new FletchingException(code, text.getString(0).replace("as_storage", "asStorage()"));
       }
     }
   }

@@ -207,7 +207,7 @@ class TensorExportTest {
     stored.forEach(
         (format, type) -> {
           SchemaBuilder schema = new SchemaBuilder(format);
-          assertRefused(ENOTSUP, schema, array(2), "hint: pass as_storage");
+          assertRefused(ENOTSUP, schema, array(2), "hint: pass asStorage()");
           try (Tensor tensor = export(schema, array(2), PLAIN.asStorage())) {
             assertEquals(type, tensor.dtype());
           }

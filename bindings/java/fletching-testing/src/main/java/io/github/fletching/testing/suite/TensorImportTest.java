@@ -226,6 +226,18 @@ class TensorImportTest {
   }
 
   @Test
+  void aReadOnlyBufferMakesAReadOnlyTensor() {
+    ByteBuffer buffer = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
+    ByteBuffer readOnly = buffer.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+    TensorBuilder builder = new TensorBuilder(INT32, 2).data(readOnly);
+    try (Tensor first = builder.build(null);
+        Tensor second = builder.data(buffer).build(null)) {
+      assertTrue(first.isReadOnly());
+      assertFalse(second.isReadOnly());
+    }
+  }
+
+  @Test
   void aBuiltTensorKeepsItsBuffer() {
     ForgottenBuffer made = ofForgottenBuffer();
     try (Tensor tensor = made.tensor) {
