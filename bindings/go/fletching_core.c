@@ -5065,16 +5065,17 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
+// `out` is where the caller wants what is made.
+static bool check_result(const void* out, struct failure* failure) {
+  return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
+}
+
 int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
                               struct FletchingTensorStream* stream,
                               struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
-  if (stream == NULL) {
-    (void)fail(&failure, EINVAL, "stream: NULL: expected an address for the result");
-  } else {
-    (void)read_tensor_stream(type, argument, stream, &failure);
-  }
+  (void)(check_result(stream, &failure) && read_tensor_stream(type, argument, stream, &failure));
   return report(&failure, message);
 }
 
@@ -5082,7 +5083,8 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
 static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
   return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
          order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
-         fail(failure, EINVAL, "stream: unknown ordering: expected nothing, host or stream, got the number %d",
+         fail(failure, EINVAL,
+              "stream: unknown ordering: expected nothing, host or stream, got the number %d",
               (int)order->ordering);
 }
 
@@ -6358,6 +6360,7 @@ int FletchingTensorExport(const struct ArrowSchema* schema, struct ArrowDeviceAr
   DLTensor made;
   uint64_t flags = 0;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   struct exported_tensor* exported =
       export_tensor(schema, array, stream, options, &made, &flags, &failure);
@@ -6383,6 +6386,7 @@ int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDe
   DLTensor made;
   uint64_t flags = 0;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   struct exported_tensor* exported =
       check_legacy(options, &failure)
@@ -6438,6 +6442,7 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
                           struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   int64_t elements = 0;
   if (!check_shape(like, &elements, &failure) || !check_flags(flags, &failure)) {
@@ -7245,6 +7250,7 @@ static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned**
   uint64_t bytes = 0;
   void* memory = NULL;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   if (!check_shape(prototype, &elements, &failure)) return report(&failure, message);
   if (prototype->device.device_type != kDLCPU) {
@@ -7312,6 +7318,7 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
   struct failure failure;
   int64_t elements = 0;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
   if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
@@ -7338,7 +7345,8 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   void* handle = NULL;
   no_failure(&failure);
   const bool has_function = api != NULL && api->current_work_stream != NULL;
-  if (!check_table(api, has_function, "current_work_stream", &failure)) {
+  if (!check_result(stream, &failure) ||
+      !check_table(api, has_function, "current_work_stream", &failure)) {
     return report(&failure, message);
   }
   stream->stream = FletchingStreamOfArray(NULL);

@@ -27,6 +27,7 @@ static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned**
   uint64_t bytes = 0;
   void* memory = NULL;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   if (!check_shape(prototype, &elements, &failure)) return report(&failure, message);
   if (prototype->device.device_type != kDLCPU) {
@@ -94,6 +95,7 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
   struct failure failure;
   int64_t elements = 0;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   const bool has_function = api != NULL && api->managed_tensor_allocator != NULL;
   if (check_table(api, has_function, "managed_tensor_allocator", &failure) &&
@@ -120,7 +122,8 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   void* handle = NULL;
   no_failure(&failure);
   const bool has_function = api != NULL && api->current_work_stream != NULL;
-  if (!check_table(api, has_function, "current_work_stream", &failure)) {
+  if (!check_result(stream, &failure) ||
+      !check_table(api, has_function, "current_work_stream", &failure)) {
     return report(&failure, message);
   }
   stream->stream = FletchingStreamOfArray(NULL);

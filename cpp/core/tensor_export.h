@@ -168,6 +168,7 @@ int FletchingTensorExport(const struct ArrowSchema* schema, struct ArrowDeviceAr
   DLTensor made;
   uint64_t flags = 0;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   struct exported_tensor* exported =
       export_tensor(schema, array, stream, options, &made, &flags, &failure);
@@ -193,6 +194,7 @@ int FletchingLegacyTensorExport(const struct ArrowSchema* schema, struct ArrowDe
   DLTensor made;
   uint64_t flags = 0;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   struct exported_tensor* exported =
       check_legacy(options, &failure)
@@ -248,6 +250,7 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
                           struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
+  if (!check_result(tensor, &failure)) return report(&failure, message);
   *tensor = NULL;
   int64_t elements = 0;
   if (!check_shape(like, &elements, &failure) || !check_flags(flags, &failure)) {

@@ -52,16 +52,17 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
+// `out` is where the caller wants what is made.
+static bool check_result(const void* out, struct failure* failure) {
+  return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
+}
+
 int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
                               struct FletchingTensorStream* stream,
                               struct FletchingMessage* message) {
   struct failure failure;
   no_failure(&failure);
-  if (stream == NULL) {
-    (void)fail(&failure, EINVAL, "stream: NULL: expected an address for the result");
-  } else {
-    (void)read_tensor_stream(type, argument, stream, &failure);
-  }
+  (void)(check_result(stream, &failure) && read_tensor_stream(type, argument, stream, &failure));
   return report(&failure, message);
 }
 
@@ -69,7 +70,8 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
 static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
   return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
          order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
-         fail(failure, EINVAL, "stream: unknown ordering: expected nothing, host or stream, got the number %d",
+         fail(failure, EINVAL,
+              "stream: unknown ordering: expected nothing, host or stream, got the number %d",
               (int)order->ordering);
 }
 

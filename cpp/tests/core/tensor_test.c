@@ -233,6 +233,21 @@ static void test_null_is_refused(void) {
   CHECK(FletchingTensorImport(NULL, NULL, 0, &schema, &array, NULL, &message) == EINVAL);
   CHECK(says("tensor is NULL") && schema.release == NULL && array.array.release == NULL);
   CHECK(FletchingLegacyTensorImport(NULL, NULL, 0, &schema, &array, NULL, &message) == EINVAL);
+
+  const DLDevice cpu = {kDLCPU, 0};
+  DLTensor like = {.device = cpu, .dtype = {kDLInt, 32, 1}};
+  const DLPackExchangeAPI empty = {.header = {.version = {DLPACK_MAJOR_VERSION, 0}}};
+  CHECK(FletchingTensorExport(&schema, &array, NULL, 0, NULL, &message) == EINVAL);
+  CHECK(says("result: NULL"));
+  CHECK(FletchingLegacyTensorExport(&schema, &array, NULL, 0, NULL, &message) == EINVAL);
+  CHECK(says("result: NULL"));
+  CHECK(FletchingTensorCreate(&like, 0, NULL, NULL, NULL, &message) == EINVAL);
+  CHECK(says("result: NULL"));
+  CHECK(FletchingTensorAllocate(&like, NULL, NULL, NULL) == -1);
+  CHECK(FletchingExchangeAllocate(&empty, &like, NULL, &message) == EINVAL);
+  CHECK(says("result: NULL"));
+  CHECK(FletchingExchangeWorkStream(&empty, cpu, NULL, &message) == EINVAL);
+  CHECK(says("result: NULL"));
 }
 
 /* --- The table of functions --- */
