@@ -111,7 +111,7 @@ func (o TensorOptions) bits() (bits C.uint32_t) {
 	return bits
 }
 
-// Tensor moves the array, whose type is the schema, into a DLPack tensor. Nothing is copied.
+// Tensor moves the array, whose type is the schema, into a DLPack tensor, without a copy.
 //
 // Shape: the array's length, then one dimension for each fixed-size list around the values, or the dimensions of
 // arrow.fixed_shape_tensor. Strides are always set. A type that Arrow lacks, such as bfloat16, is arrow.opaque with the
@@ -222,7 +222,7 @@ type ImportedTensor struct {
 // out of it, are closed, on any thread; at once after an error and after a copy.
 //
 // Errors: ENOTSUP for types, strides and alignments that Arrow lacks, and for another major version; EINVAL for a
-// malformed tensor, and for one that was closed; ENOMEM; with a stream those of ExportWithEvent. Text: dlpack.h.
+// malformed or closed tensor; ENOMEM; with a stream those of ExportWithEvent. Text: dlpack.h.
 func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, error) {
 	address := t.leave()
 	if address == 0 {
@@ -275,8 +275,8 @@ type Exchange struct {
 	table uintptr
 }
 
-// FindExchange returns the table among those that the header at an address of C leads to: the pointer of the capsule
-// "dlpack_exchange_api" of a Python type.
+// FindExchange returns the table of major version 1 that the header at an address of C leads to. The address is the
+// pointer of the capsule "dlpack_exchange_api" of a Python type.
 //
 // Errors: EINVAL for nil, ENOTSUP when none has major version 1.
 func FindExchange(header unsafe.Pointer) (*Exchange, error) {
@@ -297,8 +297,8 @@ func (e *Exchange) Table() *abi.DLPackExchangeAPI {
 
 // Allocate returns a new tensor of the framework, of this shape, type and device.
 //
-// Errors: ENOSYS when the table lacks the function, EINVAL for a negative size, ENOMEM, and EIO with what the framework
-// says.
+// Errors: ENOSYS when the table lacks the function, EINVAL for a negative size, ENOMEM, and EIO with the framework's
+// message.
 func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 	var address C.uintptr_t
 	err := errorOf(C.exchange_allocate(C.uintptr_t(e.table), likeOf(like), cExtents(like.Shape), &address))

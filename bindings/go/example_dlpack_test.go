@@ -111,7 +111,7 @@ func ExampleTensorOf() {
 	// device memory is closed
 }
 
-// What a consumer passes to Python's __dlpack__ for data on a device.
+// The argument that a consumer passes to Python's __dlpack__ for data on a device.
 func ExampleReadConsumerStream() {
 	perThread := int64(2)
 	stream, err := fletching.ReadConsumerStream(abi.DeviceCUDA, &perThread)

@@ -1309,7 +1309,7 @@ typedef enum {
   kDLFloat8_e5m2 = 12,
   // As float8_e5m2, finite, without a negative zero.
   kDLFloat8_e5m2fnuz = 13,
-  // 8 bits of exponent and nothing else; finite and unsigned, a scale.
+  // 8 bits of exponent only; finite and unsigned, a scale.
   kDLFloat8_e8m0fnu = 14,
   // 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite.
   kDLFloat6_e2m3fn = 15,
@@ -1599,7 +1599,7 @@ FLETCHING_ASSERT_VALUE(kDLFloat4_e2m1fn, 17);
 extern "C" {
 #endif
 
-/** The most dimensions of a tensor; a bound of ours, the same as NumPy's and PyTorch's. */
+/** The most dimensions of a tensor, as in NumPy and PyTorch; DLPack has no limit. */
 #define FLETCHING_TENSOR_DIMENSIONS 64
 
 /* --- The stream argument of __dlpack__ --- */
@@ -1708,7 +1708,7 @@ FLETCHING_EXPORT int FletchingLegacyTensorImport(DLManagedTensor* tensor,
 
 /** A tensor of memory that is the caller's, without a schema: copies `like` with its shape and
  * strides, NULL for row-major order. On success the deleter of *tensor calls `release(owner)`,
- * once, on any thread; after an error nothing is called and *tensor is NULL. `flags` are DLPack's.
+ * once, on any thread; after an error it is not called and *tensor is NULL. `flags` are DLPack's.
  */
 FLETCHING_EXPORT int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
                                            void (*release)(void* owner),
@@ -1725,14 +1725,15 @@ FLETCHING_EXPORT int FletchingTensorAllocate(DLTensor* prototype, DLManagedTenso
                                              void (*set_error)(void* error_context,
                                                                const char* kind, const char* text));
 
-/** The table of major version 1, among `first` and those before it; NULL if there is none. `first`
- * is what the capsule "dlpack_exchange_api" of a framework has. Tables live as long as the process.
+/** The table of major version 1, among `first` and its predecessors; NULL if they have others.
+ * `first` is the pointer of a framework's capsule "dlpack_exchange_api". Tables live as long as the
+ * process.
  */
 FLETCHING_EXPORT const DLPackExchangeAPI* FletchingExchangeFind(
     const DLPackExchangeAPIHeader* first);
 
 /** A new tensor of the framework, like the prototype. The caller owns it. Errors: ENOSYS when the
- * table lacks the function, ENOMEM, and EIO with what the framework says. */
+ * table lacks the function, ENOMEM, and EIO with the framework's message. */
 FLETCHING_EXPORT int FletchingExchangeAllocate(const DLPackExchangeAPI* api,
                                                const DLTensor* prototype,
                                                DLManagedTensorVersioned** tensor,

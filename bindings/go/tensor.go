@@ -23,7 +23,7 @@ import (
 // or hand it on with Export or DeviceArray.
 //
 // The accessors return the values of an empty tensor once the owner is closed, and for a tensor of another major
-// version than 1, of which nothing but the deleter can be used. One goroutine at a time; Close may run on any.
+// version than 1, of which only the deleter can be used. One goroutine at a time; Close may run on any.
 //
 // Text: dlpack.h, DLManagedTensorVersioned.
 type Tensor struct {

@@ -44,7 +44,7 @@ class Run:
     left_out: str = ""  # of the tests
 
 
-# Hardly any test reaches these files but those that start a JVM, which has no mutant: for them the
+# Most tests that reach these files start a JVM, which has no mutant: for them the
 # tests run in the JVM of the mutant. VulkanEventsTest cannot: it needs one without libfletching.
 GATED = ("Opencl", "VulkanContext")
 WITH_GATE = "*.ConformanceTest,*.Pretended*Test,*.WaitersTest"

@@ -60,7 +60,7 @@ ROWS = (
     _owners("move and release", "move_release", 1.1, _NANOARROW),
     _owners("one leaf: produce, move, release", "leaf", 1.2, _NANOARROW, _LIBARROW),
     _owners("handoff of 1,000 columns", "handoff", 1.2, _NANOARROW, _LIBARROW),
-    # By hand nothing is checked: neither the structs nor the type, which the library reads.
+    # By hand neither the structs nor the type, which the library reads, are checked.
     _owners("one leaf: to DLPack and back, release", "tensor", 3.6),
     Row(
         "stream of one batch of 1,000 columns, read",

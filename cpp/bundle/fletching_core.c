@@ -5043,7 +5043,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   if (!has_streams && argument != NULL) {
     return bad_stream(type, *argument, "None, because the device has no streams", failure);
   }
-  // A consumer of memory that the host reads may be one that knows no streams at all.
+  // Consumers of host-readable memory may not know streams at all.
   if (argument == NULL && (!has_streams || device_is_host_readable(type))) return true;
   const int64_t number = argument != NULL ? *argument : is_cuda ? 1 : 0;
   out->ordering = number == -1 ? FLETCHING_ORDER_NOTHING : FLETCHING_ORDER_STREAM;
@@ -5065,7 +5065,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
-// `out` is where the caller wants what is made.
+// `out` is the caller's address for the result.
 static bool check_result(const void* out, struct failure* failure) {
   return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
 }
@@ -5405,7 +5405,7 @@ struct tensor_format {
   bool is_binary;  // `size` bytes, in one more dimension
   int64_t size;    // of a list or of a binary value
   DLDataType type;
-  const char* lost;  // what the storage does not tell, or NULL
+  const char* lost;  // the part of the meaning that the storage lacks, or NULL
 };
 
 static bool no_tensor_type(const char* format, const char* why, const char* hint,
@@ -5674,8 +5674,8 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
 
 #define MOST_JSON_LEVELS 32  // no text makes the reader recurse without end
 
-// Each function leaves the position behind what it has read, and returns false when that is not
-// there.
+// Each function leaves the position behind the text that it read, and returns false when that is
+// not there.
 struct json {
   const char* at;
   const char* end;
@@ -5723,7 +5723,7 @@ static bool json_size(struct json* json, int64_t* out) {
   return true;
 }
 
-// An array of sizes. Those beyond what a tensor can have are counted, and not kept.
+// An array of sizes. More than a tensor can have are counted, and not kept.
 static bool json_sizes(struct json* json, int64_t* out, int32_t* n_out) {
   int64_t size = 0;
   *n_out = 0;
@@ -6167,7 +6167,7 @@ static bool walk_down(struct walk* walk, struct walk_level* level) {
   }
 }
 
-// Reads no memory but validity bitmaps. Nothing of a released struct is read but `release`.
+// Reads no memory but validity bitmaps, and no field of a released struct but `release`.
 static bool describe_tensor(const struct ArrowSchema* schema, const struct ArrowArray* array,
                             uint32_t options, struct FletchingTensorView* view,
                             struct failure* failure) {
@@ -6262,7 +6262,7 @@ static DLManagedTensor* as_legacy(struct exported_tensor* exported, const DLTens
   return &exported->managed.legacy;
 }
 
-// The id of memory that the host reads is 0 in DLPack whatever it is in Arrow (DLDevice.device_id).
+// The id of host-readable memory is 0 in DLPack, and any number in Arrow (DLDevice.device_id).
 static bool to_dlpack_device(const struct ArrowDeviceArray* array, DLDevice* out,
                              struct failure* failure) {
   out->device_type = (DLDeviceType)array->device_type;
@@ -6494,7 +6494,7 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
 
 #define MOST_EXTENTS (FLETCHING_TENSOR_DIMENSIONS + 2)  // with those within an element
 
-// A tensor, checked and in our terms. A value is what has an address of its own: of a complex
+// A tensor, checked and in our terms. A value has its own address: of a complex
 // number that is no storage, both parts.
 struct tensor_layout {
   const struct tensor_type* type;
@@ -7098,7 +7098,7 @@ static bool read_versioned(DLManagedTensorVersioned* tensor, struct foreign_tens
                 DLPACK_MAJOR_VERSION, (unsigned)tensor->version.major,
                 (unsigned)tensor->version.minor);
   }
-  // A later minor version may add bits, but none that changes the meaning of the other fields.
+  // A later minor version may add bits, which do not change the meaning of the other fields.
   if ((tensor->flags & ~known) != 0 && tensor->version.minor <= DLPACK_MINOR_VERSION) {
     return fail(failure, ENOTSUP,
                 "DLManagedTensorVersioned.flags: unknown bit: expected those of version %d.%d, got "

@@ -70,7 +70,7 @@ static DLManagedTensor* as_legacy(struct exported_tensor* exported, const DLTens
   return &exported->managed.legacy;
 }
 
-// The id of memory that the host reads is 0 in DLPack whatever it is in Arrow (DLDevice.device_id).
+// The id of host-readable memory is 0 in DLPack, and any number in Arrow (DLDevice.device_id).
 static bool to_dlpack_device(const struct ArrowDeviceArray* array, DLDevice* out,
                              struct failure* failure) {
   out->device_type = (DLDeviceType)array->device_type;

@@ -41,7 +41,7 @@ static bool read_versioned(DLManagedTensorVersioned* tensor, struct foreign_tens
                 DLPACK_MAJOR_VERSION, (unsigned)tensor->version.major,
                 (unsigned)tensor->version.minor);
   }
-  // A later minor version may add bits, but none that changes the meaning of the other fields.
+  // A later minor version may add bits, which do not change the meaning of the other fields.
   if ((tensor->flags & ~known) != 0 && tensor->version.minor <= DLPACK_MINOR_VERSION) {
     return fail(failure, ENOTSUP,
                 "DLManagedTensorVersioned.flags: unknown bit: expected those of version %d.%d, got "

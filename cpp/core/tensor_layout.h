@@ -9,7 +9,7 @@
 
 #define MOST_EXTENTS (FLETCHING_TENSOR_DIMENSIONS + 2)  // with those within an element
 
-// A tensor, checked and in our terms. A value is what has an address of its own: of a complex
+// A tensor, checked and in our terms. A value has its own address: of a complex
 // number that is no storage, both parts.
 struct tensor_layout {
   const struct tensor_type* type;

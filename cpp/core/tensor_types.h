@@ -73,7 +73,7 @@ struct tensor_format {
   bool is_binary;  // `size` bytes, in one more dimension
   int64_t size;    // of a list or of a binary value
   DLDataType type;
-  const char* lost;  // what the storage does not tell, or NULL
+  const char* lost;  // the part of the meaning that the storage lacks, or NULL
 };
 
 static bool no_tensor_type(const char* format, const char* why, const char* hint,

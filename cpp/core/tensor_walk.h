@@ -311,7 +311,7 @@ static bool walk_down(struct walk* walk, struct walk_level* level) {
   }
 }
 
-// Reads no memory but validity bitmaps. Nothing of a released struct is read but `release`.
+// Reads no memory but validity bitmaps, and no field of a released struct but `release`.
 static bool describe_tensor(const struct ArrowSchema* schema, const struct ArrowArray* array,
                             uint32_t options, struct FletchingTensorView* view,
                             struct failure* failure) {

@@ -259,7 +259,7 @@ TEST(Shared, IsCopiedOnManyThreads) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 1);
   on_threads([&shared](int64_t /*i*/) {
-    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the copy is what is tested
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the copy is tested
     for (int round = 0; round < 600000; ++round) const SharedDeviceArray other = shared;
   });
   EXPECT_TRUE(shared.is_unique());

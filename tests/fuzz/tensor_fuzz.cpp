@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arrays that become tensors: lists within each other, any formats, any parameters of extension
-// types. The description of what is accepted has to agree with itself; no values are read.
+// types. The description of an accepted tensor has to agree with itself; no values are read.
 #include <array>
 #include <cstddef>
 #include <cstdint>

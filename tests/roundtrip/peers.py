@@ -63,7 +63,7 @@ def through(
     checks.equal(out_array.device_type, 1, "device_type")
     checks.equal(out_array.device_id, -1, "device_id")
     left = list(out_array.reserved)
-    # Not every peer zeroes it (erratum reserved-not-zeroed), and a move hands on what is there.
+    # Not every peer zeroes it (erratum reserved-not-zeroed), and a move hands it on.
     checks.expect(left in ([0, 0, 0], reserved), f"reserved: expected zeros, got {left}")
     checks.equal(list(buffers_of(out_array.array)), sent, "where the buffers are")
     return out_schema, out_array

@@ -67,7 +67,7 @@ class _Given:
 
 
 def subject_of(column: str) -> int:
-    """The address of a column's subject: of the library of subjects, or what the function
+    """The address of a column's subject: of the library of subjects, or the result of the function
     `load(column)` of the Python file in language.toml returns.
 
     Raises OSError when something is not there.

@@ -65,8 +65,8 @@ const (
 	// negative zero.
 	DataTypeFloat8E5M2FNUZ DLDataTypeCode = 13
 
-	// DataTypeFloat8E8M0FNU is kDLFloat8_e8m0fnu in DLPack. 8 bits of exponent and nothing else;
-	// finite and unsigned, a scale.
+	// DataTypeFloat8E8M0FNU is kDLFloat8_e8m0fnu in DLPack. 8 bits of exponent only; finite and
+	// unsigned, a scale.
 	DataTypeFloat8E8M0FNU DLDataTypeCode = 14
 
 	// DataTypeFloat6E2M3FN is kDLFloat6_e2m3fn in DLPack. 6-bit floating point, 2 bits of exponent

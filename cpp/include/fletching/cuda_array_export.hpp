@@ -132,7 +132,7 @@ struct CudaArrayState {
   }
 };
 
-/// What the core says of the values.
+/// The core's description of the values.
 inline Result<FletchingTensorView> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
                                                const CudaArrayExportOptions& options) {
   FletchingTensorView view;

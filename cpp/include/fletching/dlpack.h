@@ -117,7 +117,7 @@ typedef enum {
   kDLFloat8_e5m2 = 12,
   // As float8_e5m2, finite, without a negative zero.
   kDLFloat8_e5m2fnuz = 13,
-  // 8 bits of exponent and nothing else; finite and unsigned, a scale.
+  // 8 bits of exponent only; finite and unsigned, a scale.
   kDLFloat8_e8m0fnu = 14,
   // 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite.
   kDLFloat6_e2m3fn = 15,

@@ -134,7 +134,7 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 /// consumer, whose stream it is, keeps it as long as it has work for it.
 ///
 /// Errors: EINVAL for a stream of another runtime than the event's; also those of SyncEvent, for an
-/// event that there is no way to wait for among them: of Vulkan, or of a device type without a
+/// event that cannot be waited for among them: of Vulkan, or of a device type without a
 /// waiter. Then wait, and call the function without a stream with event_handled. After an error the
 /// array is still the caller's.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors in C, with memory that runs out: what is only of the core. The types, shapes and orders
+ * Tensors in C, with memory that runs out: only the core's behavior. The types, shapes and orders
  * are in ../dlpack_*_test.cpp. */
 #include "memory.h"
 
@@ -188,7 +188,7 @@ static void test_validity_bitmaps_are_not_read(void) {
   CHECK(FletchingTensorExport(&schema, &array, NULL, 0, &tensor, &message) == 0);
   tensor->deleter(tensor);
 
-  /* Without a bitmap there is nothing to read. */
+  /* Without a bitmap no memory is read. */
   buffers[0] = NULL;
   array.array.null_count = -1;
   array.array.release = leave_array;

@@ -1,4 +1,4 @@
-"""Tensors of NumPy and tvm-ffi, through each language and back, each in a process of its own."""
+"""Tensors of NumPy and tvm-ffi, through each language and back, each in its own process."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ func exportLeaf() {
 	last.close()
 }
 
-// held is what the user holds: a tensor, or the schema and array of one.
+// held belongs to the user: a tensor, or the schema and array of one.
 type held struct {
 	tensor uintptr
 	schema abi.ArrowSchema

@@ -455,7 +455,7 @@ class DataTypeCode(int):
     FLOAT8_E5M2FNUZ: ClassVar[DataTypeCode]
     """As float8_e5m2, finite, without a negative zero."""
     FLOAT8_E8M0FNU: ClassVar[DataTypeCode]
-    """8 bits of exponent and nothing else; finite and unsigned, a scale."""
+    """8 bits of exponent only; finite and unsigned, a scale."""
     FLOAT6_E2M3FN: ClassVar[DataTypeCode]
     """6-bit floating point, 2 bits of exponent and 3 of mantissa, finite."""
     FLOAT6_E3M2FN: ClassVar[DataTypeCode]

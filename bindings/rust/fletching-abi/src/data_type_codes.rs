@@ -50,7 +50,7 @@ impl DLDataTypeCode {
     /// As float8_e5m2, finite, without a negative zero.
     #[doc(alias = "kDLFloat8_e5m2fnuz")]
     pub const FLOAT8_E5M2FNUZ: Self = Self(13);
-    /// 8 bits of exponent and nothing else; finite and unsigned, a scale.
+    /// 8 bits of exponent only; finite and unsigned, a scale.
     #[doc(alias = "kDLFloat8_e8m0fnu")]
     pub const FLOAT8_E8M0FNU: Self = Self(14);
     /// 6-bit floating point, 2 bits of exponent and 3 of mantissa, finite.

@@ -151,7 +151,7 @@ fn pointer_is_checked() {
         version: 1,
         ..floats(&[0])
     });
-    // Without bytes there is nothing to read.
+    // Without bytes no memory is read.
     kept(&Interface {
         pointer: 0,
         typestr: "|V0".into(),
@@ -324,7 +324,7 @@ fn masks_come_to_an_end() {
     );
     assert_eq!(violation(&nested(5)).key, "mask.mask.mask.mask.mask");
     assert_eq!(nested(50).check().len(), 1);
-    // What is too deep is not read.
+    // Deeper levels are not read.
     let mut deep = nested(5);
     let mut mask = &mut deep;
     for _ in 0..5 {

@@ -93,7 +93,7 @@ fn an_import_records_an_event<A: Api>() {
     gated.end();
 }
 
-// The event of the core lives as long as what was moved out of the array.
+// The event of the core lives as long as the structs that were moved out of the array.
 #[test]
 fn moved_child_keeps_the_event() {
     let _alone = alone();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The checks of a description. Each returns what it found, or `None` when the rule is kept.
+//! The checks of a description. Each returns its finding, or `None` when the rule is kept.
 
 use super::description::Interface;
 use super::tables::{

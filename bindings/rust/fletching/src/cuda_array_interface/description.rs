@@ -19,9 +19,9 @@ pub struct Interface {
     pub version: i64,
     /// In bytes; `None` when the elements are C-contiguous.
     pub strides: Option<Vec<i64>>,
-    /// Says which elements are valid. Shown by an object with a dictionary of its own.
+    /// Says which elements are valid. Shown by an object with its own dictionary.
     pub mask: Option<Box<Interface>>,
-    /// A `cudaStream_t` as an integer; `None` when there is nothing to wait for.
+    /// A `cudaStream_t` as an integer; `None` when no work is pending.
     pub stream: Option<i64>,
 }
 

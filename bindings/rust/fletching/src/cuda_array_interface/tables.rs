@@ -32,7 +32,7 @@ pub(super) struct Kind {
     pub(super) is_ordered: bool,
     /// A unit in brackets may follow the number.
     pub(super) has_unit: bool,
-    /// The number that is meant when there is none; 0 when there must be one.
+    /// The number that is meant when the text has none; 0 when it has to have one.
     pub(super) no_number: u64,
 }
 
@@ -143,7 +143,7 @@ pub(super) const UNITS: &[&str] = &[
 /// Streams that a description never names.
 pub(super) const REFUSED_STREAMS: &[i64] = &[0];
 
-/// A bound of ours, so that a description cannot keep a reader busy forever.
+/// A limit, so that a description cannot keep a reader busy forever.
 pub(super) const MAX_MASKS: usize = 4;
 pub(super) const MAX_ITEM_BYTES: u64 = 2147483647;
 

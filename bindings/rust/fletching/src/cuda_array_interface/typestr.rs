@@ -9,7 +9,7 @@ use super::tables::{Counts, Kind, KINDS, MAX_ITEM_BYTES, ORDERS, UNITS};
 pub(super) struct Typestr {
     pub(super) order: u8,
     pub(super) kind: &'static Kind,
-    /// The size of an item, in what the kind counts.
+    /// The size of an item, in the kind's unit.
     pub(super) number: Option<u64>,
 }
 

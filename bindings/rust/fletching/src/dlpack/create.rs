@@ -113,7 +113,7 @@ impl DlpackTensor {
         let owner = Box::into_raw(Box::new(owner));
         // SAFETY: the owner stays where it is, borrowed until it is dropped.
         unsafe {
-            // What the owner has at this address: one that is inside it must not move.
+            // The owner's memory at this address: a slice inside the owner must not move.
             let values: &[T] = (*owner).as_ref();
             if let Err(error) = check_count(shape, values.len()) {
                 drop(Box::from_raw(owner));
@@ -191,7 +191,7 @@ unsafe fn create<T: Send + 'static>(
         )
     };
     match created {
-        // SAFETY: a new tensor of the core, with lists of its own.
+        // SAFETY: a new tensor of the core, with its own lists.
         Ok(()) => unsafe { Tensor::from_raw(tensor) },
         Err(error) => give_back(error),
     }

@@ -20,7 +20,7 @@ pub(super) fn is_address(device_type: ArrowDeviceType) -> bool {
 }
 
 /// The DLPack device of an Arrow device. The id of memory that the host reads, the CPU's, pinned
-/// and managed, is 0 in DLPack whatever it is in Arrow; an unknown device type passes through.
+/// and managed, is 0 in DLPack and any number in Arrow; an unknown device type passes through.
 ///
 /// Errors: ERANGE when an id does not fit into DLPack's 32 bits.
 pub fn dlpack_device(device_type: ArrowDeviceType, device_id: i64) -> Result<DLDevice, Error> {

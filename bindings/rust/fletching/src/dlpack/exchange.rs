@@ -32,12 +32,12 @@ use crate::error::Error;
 pub struct ExchangeApi(&'static DLPackExchangeAPI);
 
 impl ExchangeApi {
-    /// The table of major version 1, among `first` and those before it; `None` if there is none.
+    /// The table of major version 1, among `first` and its predecessors; `None` if they have others.
     ///
     /// # Safety
     ///
-    /// `first` is NULL, or what the capsule "dlpack_exchange_api" of a framework has: the tables and
-    /// their functions are as dlpack.h asks for them, and live as long as the process.
+    /// `first` is NULL, or the pointer of a framework's capsule "dlpack_exchange_api": the tables
+    /// and their functions are as dlpack.h asks for them, and live as long as the process.
     #[must_use]
     pub unsafe fn find(first: *const DLPackExchangeAPIHeader) -> Option<Self> {
         // SAFETY: the caller vouches for the tables.
@@ -53,7 +53,7 @@ impl ExchangeApi {
     /// A new tensor of the framework, on this device. Its elements are not initialized.
     ///
     /// Errors: EINVAL for a negative size or more than 64 of them, ENOSYS when the table lacks the
-    /// function, ENOMEM, and EIO with what the framework says.
+    /// function, ENOMEM, and EIO with the framework's message.
     pub fn allocate(
         &self,
         dtype: DLDataType,

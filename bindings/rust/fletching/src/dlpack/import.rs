@@ -53,7 +53,7 @@ pub fn from_dlpack<M: ManagedTensor>(
     let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
     // SAFETY: the tensor is as Tensor::from_raw asks for it, and a stream as its read does. The core
-    // takes the tensor in any case, and fills what is released. It reads no element but for a copy,
+    // takes the tensor in any case, and fills released structs. It reads no element but for a copy,
     // which needs the promise of Strided::Copy.
     unsafe {
         checked("from_dlpack", |message| {

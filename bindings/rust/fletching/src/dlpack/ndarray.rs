@@ -112,7 +112,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// `None` for what has no place in memory.
+    /// `None` for elements without a place in memory.
     fn new<T>(shape: &[i64], strides: Option<&[i64]>) -> Option<Self> {
         let sizes = shape.iter().map(|size| usize::try_from(*size).ok());
         let shape: Vec<usize> = sizes.collect::<Option<_>>()?;

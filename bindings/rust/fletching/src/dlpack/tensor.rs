@@ -123,7 +123,7 @@ managed! {
         );
         // SAFETY: as above, and the version is known.
         let (tensor, flags) = unsafe { (&(*this).dl_tensor, (*this).flags) };
-        // A later minor version may add bits, but none that changes the meaning of other fields.
+        // A later minor version may add bits, which do not change the meaning of other fields.
         ensure!(
             flags & !(READ_ONLY | COPIED | PADDED) == 0 || minor > DLPACK_MINOR_VERSION,
             ENOTSUP,
@@ -187,8 +187,8 @@ impl<M: ManagedTensor> Tensor<M> {
 
     /// The tensor itself. Its pointers live as long as the owner.
     ///
-    /// Errors, of this and of all that reads a part of it: ENOTSUP for another major version and for
-    /// unknown flags.
+    /// Errors, of this and of every function that reads a part of it: ENOTSUP for another major
+    /// version and for unknown flags.
     pub fn tensor(&self) -> Result<&DLTensor, Error> {
         Ok(self.read()?.0)
     }

@@ -35,7 +35,7 @@ pub(super) struct Kind {
     pub(super) is_ordered: bool,
     /// A unit in brackets may follow the number.
     pub(super) has_unit: bool,
-    /// The number that is meant when there is none; 0 when there must be one.
+    /// The number that is meant when the text has none; 0 when it has to have one.
     pub(super) no_number: u64,
 }
 
@@ -57,7 +57,7 @@ pub(super) const UNITS: &[&str] = &[
 /// Streams that a description never names.
 pub(super) const REFUSED_STREAMS: &[i64] = &[/*% for stream in cai.streams if not stream.allowed %*//*{ stream.value }*//*% if not loop.last %*/, /*% endif %*//*% endfor %*/];
 
-/// A bound of ours, so that a description cannot keep a reader busy forever.
+/// A limit, so that a description cannot keep a reader busy forever.
 pub(super) const MAX_MASKS: usize = /*{ cai.limits.masks }*/;
 pub(super) const MAX_ITEM_BYTES: u64 = /*{ cai.limits.item_bytes }*/;
 

@@ -13,7 +13,7 @@ import io.github.fletching.testing.suite.OnCopy;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** A framework is not asked for a tensor that there is no room to keep. */
+/** A framework is not asked for a tensor before there is room to keep it. */
 @OnCopy
 class TensorAllocationTest {
   @Test

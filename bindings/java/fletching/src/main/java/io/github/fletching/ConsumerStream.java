@@ -64,7 +64,7 @@ public final class ConsumerStream {
    * @return the stream
    */
   public static ConsumerStream none(DeviceType deviceType) {
-    // A consumer of memory that the host reads may be one that knows no streams at all.
+    // Consumers of host-readable memory may not know streams at all.
     if (!hasStreams(deviceType) || isHostReadable(deviceType)) {
       return new ConsumerStream(Ordering.HOST, null);
     }

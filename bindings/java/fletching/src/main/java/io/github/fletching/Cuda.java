@@ -57,7 +57,7 @@ final class Cuda extends CapturingVendor {
       library.load();
       return CudaTable.CU_CTX_GET_CURRENT.call(out.address) != 0 || C.getAddress(out.address) == 0;
     } catch (FletchingException e) {
-      return true; // what follows reports it
+      return true; // the next call reports it
     }
   }
 

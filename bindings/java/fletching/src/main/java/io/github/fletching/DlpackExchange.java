@@ -38,7 +38,7 @@ public final class DlpackExchange {
    *
    * @param first the address that the capsule {@code dlpack_exchange_api} of a framework has; 0 for
    *     NULL
-   * @return the table; empty if there is none of that version
+   * @return the table; empty if no table has that version
    */
   public static Optional<DlpackExchange> find(long first) {
     for (long at = first; at != 0; ) {
@@ -58,7 +58,7 @@ public final class DlpackExchange {
    * @param prototype the description of the tensor
    * @return the tensor
    * @throws FletchingException ENOSYS if the table lacks the function; EINVAL for a wrong shape;
-   *     ENOMEM, and EIO with what the framework says
+   *     ENOMEM, and EIO with the framework's message
    */
   public Tensor allocate(TensorBuilder prototype) {
     long function = function(Fields.EXCHANGE_API_MANAGED_TENSOR_ALLOCATOR);
@@ -111,7 +111,7 @@ public final class DlpackExchange {
       int result = (int) C.call("iaaaa", function, prototype, slot.address, handle, SET);
       Handles.remove(handle);
       if (result != 0) {
-        Kind.TENSOR.markReleased(slot.address); // whatever is there, it is not ours
+        Kind.TENSOR.markReleased(slot.address); // the pointer, if any, is not ours
       }
       Tensor tensor = new Tensor(Kind.TENSOR, slot);
       if (error == null && !tensor.isReleased()) {

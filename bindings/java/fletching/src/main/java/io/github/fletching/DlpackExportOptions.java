@@ -71,7 +71,7 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Exports an array with nulls. Their elements are what the memory contains.
+   * Exports an array with nulls. Their elements have the memory's contents.
    *
    * @return changed options
    */

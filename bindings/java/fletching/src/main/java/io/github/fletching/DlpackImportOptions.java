@@ -22,7 +22,7 @@ public final class DlpackImportOptions {
 
   /**
    * The defaults: types that Arrow lacks become arrow.opaque, dimensions arrow.fixed_shape_tensor,
-   * nothing is copied, and the array has no event.
+   * no element is copied, and the array has no event.
    *
    * @return the defaults
    */

@@ -107,7 +107,7 @@ final class Json {
     return list(next) && take(']') ? Arrays.copyOf(sizes, count[0]) : null;
   }
 
-  /** A number that is not negative; -1 if there is none, or a larger one than int64_t holds. */
+  /** A number that is not negative; -1 for anything else, and above int64_t. */
   private long size() {
     if (!TensorFormat.isDigit(peek())) {
       return -1;

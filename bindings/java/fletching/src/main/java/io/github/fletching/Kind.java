@@ -13,8 +13,8 @@ import java.util.Deque;
 
 /**
  * The structs with a release callback: where their fields are. A device array begins with its
- * array. A tensor stays where its producer has it: what is moved is its address, and the functions
- * below take the place of the address for the struct.
+ * array. A tensor stays where its producer has it: its address is moved, and the functions below
+ * take the place of the address for the struct.
  */
 enum Kind {
   SCHEMA("schema", Offsets.ARROW_SCHEMA, Callback.SCHEMA_RELEASE),

@@ -39,7 +39,8 @@ public final class Tensor extends Owner {
    *
    * @param address the address of a DLManagedTensorVersioned
    * @return the owner
-   * @throws FletchingException EINVAL for an address of 0; ENOMEM, then nothing is owned
+   * @throws FletchingException EINVAL for an address of 0; ENOMEM, then the tensor is still the
+   *     caller's
    */
   public static Tensor wrap(long address) {
     return wrap(Kind.TENSOR, address);
@@ -283,7 +284,7 @@ public final class Tensor extends Owner {
   static void checkFlags(Kind kind, long managed) {
     checkVersion(kind, managed);
     long flags = flagsOf(kind, managed);
-    // A later minor version may add bits, but none that changes the meaning of the other fields.
+    // A later minor version may add bits, which do not change the meaning of the other fields.
     if ((flags & ~KNOWN_FLAGS) != 0 && minor(managed) <= DlpackConstants.DLPACK_MINOR_VERSION) {
       throw FletchingException.unsupported(
           String.format(

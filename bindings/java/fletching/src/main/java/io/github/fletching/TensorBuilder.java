@@ -117,7 +117,7 @@ public final class TensorBuilder {
 
   /**
    * Builds the tensor. The object, which may be null, is kept until the tensor is deleted; an
-   * AutoCloseable is closed then, on the thread that calls the deleter. What it throws is logged.
+   * AutoCloseable is closed then, on the thread that calls the deleter. Its exceptions are logged.
    *
    * @param object the object, which may be null
    * @return the tensor

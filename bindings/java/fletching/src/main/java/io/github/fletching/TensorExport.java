@@ -75,7 +75,7 @@ final class TensorExport {
     }
   }
 
-  /** Memory that the host reads has the id 0 in DLPack, whatever it has in Arrow. */
+  /** Host-readable memory has the id 0 in DLPack, and any id in Arrow. */
   private static int toDlpackId(DeviceType type, long id) {
     if (ConsumerStream.isHostReadable(type)) {
       return 0;

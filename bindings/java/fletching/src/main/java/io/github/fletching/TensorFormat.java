@@ -15,7 +15,7 @@ final class TensorFormat {
   boolean isBinary; // `size` bytes, in one more dimension
   long size = 1; // of a list or of a binary value
   DataType type;
-  String lost; // what the storage does not tell, or null
+  String lost; // the part of the meaning that the storage lacks, or null
 
   private TensorFormat(String text) {
     this.text = text;
@@ -155,7 +155,7 @@ final class TensorFormat {
       return isThere;
     }
 
-    /** Reads an int32_t; false where there is none. */
+    /** Reads an int32_t; false for any other text. */
     boolean take() {
       boolean isNegative = skip('-');
       int start = at;

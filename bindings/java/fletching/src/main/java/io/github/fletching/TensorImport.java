@@ -95,7 +95,7 @@ final class TensorImport {
     }
     DeviceType type = layout.deviceType();
     DeviceStream there = stream.completed(deviceOfStreams(type, layout.deviceId()));
-    if (RuntimeKind.of(type) != null) { // memory without a runtime may be what a GPU writes to
+    if (RuntimeKind.of(type) != null) { // a GPU may write to memory without a runtime
       there.check(OPERATION, type);
     }
     Vendor vendor = Events.recording(OPERATION, type, there.deviceType());

@@ -7,8 +7,8 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 
 /**
- * How the elements of a foreign tensor lie in memory. A value is what has an address: of a complex
- * number that does not become its storage, both parts.
+ * How the elements of a foreign tensor lie in memory. A value has an address: of a complex number
+ * that does not become its storage, both parts.
  */
 final class TensorLayout {
   private static final int MOST_EXTENTS = Tensor.MOST_DIMENSIONS + 2; // with those in an element

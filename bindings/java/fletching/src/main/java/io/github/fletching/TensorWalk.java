@@ -15,7 +15,7 @@ final class TensorWalk {
   // The values.
   long buffer;
   long byteOffset; // from the buffer to the first element
-  long bytes; // of all elements; 0: there is none
+  long bytes; // of all elements; 0 without elements
   DataType dtype;
   boolean isPadded; // each value narrower than a byte has a byte
   private int ndim;
@@ -46,7 +46,7 @@ final class TensorWalk {
    * Finds the values. Reads no memory but validity bitmaps, and these only if they are readable. Of
    * a released struct it reads {@code release} alone.
    *
-   * @throws FletchingException EINVAL for malformed structs, ENOTSUP for what is no tensor
+   * @throws FletchingException EINVAL for malformed structs, ENOTSUP for types without a tensor
    */
   static TensorWalk describe(
       long schema, long array, DlpackExportOptions options, boolean isReadable) {

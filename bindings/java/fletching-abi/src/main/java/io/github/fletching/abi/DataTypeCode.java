@@ -64,7 +64,7 @@ public final class DataTypeCode {
   public static final DataTypeCode FLOAT8_E5M2FNUZ =
       new DataTypeCode(13, "float8_e5m2fnuz", "kDLFloat8_e5m2fnuz");
 
-  /** 8 bits of exponent and nothing else; finite and unsigned, a scale. */
+  /** 8 bits of exponent only; finite and unsigned, a scale. */
   public static final DataTypeCode FLOAT8_E8M0FNU =
       new DataTypeCode(14, "float8_e8m0fnu", "kDLFloat8_e8m0fnu");
 
