@@ -300,6 +300,14 @@ func TestNewTensorRefuses(t *testing.T) {
 	_, err = fletching.TensorOf([]int8{}, 1<<32, 1<<32)
 	expectError(t, err, syscall.EINVAL, "as many elements")
 	must(fletching.TensorOf([]int8{}, 1<<62, 0, 8)).Close()
+	single := must(fletching.TensorOf([]int32{7}))
+	if single.Data() == 0 || single.DataType() != (abi.DLDataType{Code: uint8(abi.DataTypeInt), Bits: 32, Lanes: 1}) {
+		t.Error("expected an int32, got", single.DataType(), single.Data())
+	}
+	single.Close()
+	if version := single.Version(); version != (abi.DLPackVersion{}) {
+		t.Error("expected no version of a closed tensor, got", version)
+	}
 	if (&fletching.Tensor{}).IsLegacy() || !(&fletching.Tensor{}).IsReleased() {
 		t.Error("expected a zero tensor to be a closed owner")
 	}
@@ -463,6 +471,20 @@ func TestTensorWaitsThroughAWaiter(t *testing.T) {
 	}
 }
 
+func TestTensorIsRefusedWhenAWaiterFails(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{}))
+	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
+	schema, _ := numbers(t)
+	defer schema.Close()
+	for _, ordering := range []fletching.Ordering{fletching.OrderHost, fletching.OrderStream} {
+		array := awaitedNumbers(abi.DeviceOneAPI, 1)
+		stream := &fletching.ConsumerStream{Ordering: ordering, Stream: fletching.NewStream(abi.DeviceOneAPI, 7)}
+		_, err := array.Tensor(schema, fletching.TensorOptions{Stream: stream})
+		expectError(t, err, syscall.ENOTSUP, "")
+		array.Close()
+	}
+}
+
 type countingWaiter struct{ synchronized, waits int }
 
 func (w *countingWaiter) Synchronize(context.Context, fletching.SyncEvent) error {
@@ -495,6 +517,10 @@ func TestExchange(t *testing.T) {
 	expectError(t, err, syscall.EIO, "BufferError: DLTensor.device: not supported: expected the CPU, got cuda")
 	_, err = exchange.WorkStream(abi.DeviceCUDA, 0)
 	expectError(t, err, syscall.ENOSYS, "the table lacks current_work_stream")
+	table.CurrentWorkStream = 1 // not called for a device without events
+	if stream := must(exchange.WorkStream(abi.DeviceCPU, 0)); stream.Ordering != fletching.OrderNothing {
+		t.Error("expected no order on the CPU, got", stream.Ordering)
+	}
 	newer.PrevApi = 0
 	_, err = fletching.FindExchange(unsafe.Pointer(newer))
 	expectError(t, err, syscall.ENOTSUP, "expected a table of major version 1")

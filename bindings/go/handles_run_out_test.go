@@ -59,6 +59,8 @@ func TestWithoutHandlesNothingIsMoved(t *testing.T) {
 		expectNoMemory(t, "attach", array.Attach(t))
 		_, err = (&ArrayBuilder{}).Build(t)
 		expectNoMemory(t, "array builder", err)
+		_, err = NewTensor(TensorData{Shape: []int64{0}, DeviceType: abi.DeviceCPU}, t)
+		expectNoMemory(t, "tensor", err)
 	})
 	if array.IsReleased() || schema.IsReleased() {
 		t.Error("an operation that failed has taken its argument")

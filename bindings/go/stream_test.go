@@ -265,6 +265,24 @@ func TestAFailedStreamFailsAgain(t *testing.T) {
 	callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
 }
 
+// Consumers in C do not look at the device type of each batch.
+func TestTheProducerRefusesABatchOfAnotherDevice(t *testing.T) {
+	raw := peer.New[abi.ArrowDeviceArrayStream](1)
+	defer peer.Free(raw)
+	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
+		yield(must(batch(1).BuildOn(abi.DeviceROCM, 0, 0, nil)), nil)
+	})
+	succeed(t, stream.Export(unsafe.Pointer(&raw[0])))
+	if !stream.IsReleased() {
+		t.Error("an exported stream is still open")
+	}
+	var out abi.ArrowDeviceArray
+	if code, _ := callbacks.CallArrowDeviceArrayStreamGetNext(&raw[0], &out); code != int32(syscall.EINVAL) || out.Array.Release != 0 {
+		t.Error(code, out)
+	}
+	callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
+}
+
 // Batches that are not taken over are closed.
 func TestABatchThatIsRefusedIsClosed(t *testing.T) {
 	var log log

@@ -30,6 +30,9 @@ func TestLoadThatFailsIsTriedAgain(t *testing.T) {
 		if err := loadValidation(); !errors.Is(err, syscall.ENOENT) {
 			t.Error(err)
 		}
+		if findings, err := newFindings(); !errors.Is(err, syscall.ENOENT) || findings.Take() != nil {
+			t.Error(err)
+		}
 	}
 }
 
