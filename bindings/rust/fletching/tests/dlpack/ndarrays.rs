@@ -101,10 +101,12 @@ fn view_rejects_other_tensors() {
 
 #[test]
 fn view_rejects_elements_without_an_address() {
-    let last = ptr::without_provenance(usize::MAX - 3);
-    let beyond = Foreign::new(INT32, last, &[2], &[1]).versioned();
-    let before = Foreign::new(INT32, ptr::without_provenance(4), &[3], &[-1]).versioned();
-    for tensor in [beyond, before] {
+    let at = |address| ptr::without_provenance(address);
+    let beyond = Foreign::new(INT32, at(usize::MAX - 3), &[2], &[1]).versioned();
+    // The end of an element is an address too.
+    let last = Foreign::new(INT32, at(usize::MAX - 7), &[2], &[1]).versioned();
+    let before = Foreign::new(INT32, at(4), &[3], &[-1]).versioned();
+    for tensor in [beyond, last, before] {
         let error = tensor.to_ndarray::<i32>(readable()).unwrap_err();
         assert_eq!(error.code(), EINVAL);
         mentions(&error, "within the address space");
