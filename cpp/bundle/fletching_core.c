@@ -735,7 +735,8 @@ struct runtime {
   // A default stream that is used later, maybe on another thread, is made to name the same one.
   bool (*resolve)(const struct runtime* self, struct FletchingStream* stream,
                   struct failure* failure);
-  void* (*current)(void);
+  // The context that is current on this thread, or NULL.
+  bool (*get_current)(void** context, struct failure* failure);
   const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
   // The reason why events cannot be recorded, or ""; the alternative to a wait, or NULL.
   const char* no_record;
@@ -1755,12 +1756,14 @@ static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* 
   return cuda_leave(&scope, failure) && is_found;
 }
 
-static void* cuda_current(void) {
-  struct failure ignored;
-  CUcontext context = NULL;
-  no_failure(&ignored);
-  if (!cuda_load(&ignored) || cuda.cuCtxGetCurrent(&context) != CUDA_SUCCESS) return NULL;
-  return context;
+static bool cuda_get_current(void** context, struct failure* failure) {
+  CUcontext current = NULL;
+  if (!cuda_load(failure) ||
+      !cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&current), failure)) {
+    return false;
+  }
+  *context = current;
+  return true;
 }
 
 static const struct runtime cuda_runtime = {
@@ -1778,7 +1781,7 @@ static const struct runtime cuda_runtime = {
     .run_at_origin = graph_run_at_origin,
     .finish = graph_finish,
     .resolve = cuda_resolve,
-    .current = cuda_current,
+    .get_current = cuda_get_current,
     .no_record = "",
 };
 
@@ -2187,7 +2190,7 @@ static const struct runtime hip_runtime = {
     .run_at_origin = graph_run_at_origin,
     .finish = graph_finish,
     .resolve = hip_resolve,
-    .current = NULL,
+    .get_current = NULL,
     .no_record = "",
 };
 
@@ -3050,8 +3053,12 @@ static struct device_label label_of(ArrowDeviceType type) {
 }
 
 void* FletchingCurrentContext(int32_t runtime) {
+  struct failure ignored;
+  void* context = NULL;
   const struct runtime* found = numbered_runtime(runtime);
-  return found != NULL && found->current != NULL ? found->current() : NULL;
+  no_failure(&ignored);
+  if (found != NULL && found->get_current != NULL) (void)found->get_current(&context, &ignored);
+  return context;
 }
 
 #endif  // FLETCHING_CORE_RUNTIMES_H
@@ -5100,10 +5107,14 @@ static bool order_behind(const struct FletchingEvent* event,
 
 // DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
 // counts for a default stream, if one is current.
-static int64_t device_of_streams(ArrowDeviceType type, int64_t device_id) {
+static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
+                                  struct failure* failure) {
   const struct runtime* runtime = runtime_of(type);
-  const bool is_none_current = runtime->current != NULL && runtime->current() == NULL;
-  return device_is_host_readable(type) && !is_none_current ? -1 : device_id;
+  void* context = NULL;
+  if (!device_is_host_readable(type)) return true;
+  if (runtime->get_current != NULL && !runtime->get_current(&context, failure)) return false;
+  if (runtime->get_current == NULL || context != NULL) *device_id = -1;
+  return true;
 }
 
 // Blocks until all work now on the stream is done. A GPU may write even to memory whose device type
@@ -5112,11 +5123,12 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
   struct FletchingRecordedEvent recorded;
-  const int64_t id = device_of_streams(type, device_id);
-  if (device_runtime(type) != FLETCHING_RUNTIME_NONE &&
-      !complete_stream(&stream, operation, type, id, failure)) {
+  if ((device_runtime(type) != FLETCHING_RUNTIME_NONE &&
+       !complete_stream(&stream, operation, type, -1, failure)) ||
+      !get_device_of_streams(type, &device_id, failure)) {
     return false;
   }
+  if (stream.device_id < 0) stream.device_id = device_id;
   const struct runtime* runtime = recorder_for(operation, type, stream.runtime, failure);
   if (runtime == NULL ||
       !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
@@ -5124,7 +5136,7 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
     return false;
   }
   // Of an event the host waits asleep, of a stream it may spin.
-  const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = id};
+  const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = device_id};
   const bool is_done = runtime->synchronize(runtime, &event, recorded.event, failure);
   end_recorded(&recorded);
   return is_done;
@@ -5136,11 +5148,13 @@ static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStre
   static const char operation[] = "from_dlpack";
   const ArrowDeviceType type = array->device_type;
   const int64_t device_id = array->device_id;
+  int64_t id = device_id;
   if (recorder_for(operation, type, device_runtime(type), failure) == NULL ||
-      !complete_stream(&stream, operation, type, device_of_streams(type, device_id), failure)) {
+      !complete_stream(&stream, operation, type, -1, failure) ||
+      !get_device_of_streams(type, &id, failure)) {
     return false;
   }
-  array->device_id = device_of_streams(type, device_id);
+  array->device_id = id;
   const bool is_recorded = export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
   array->device_id = device_id;
   return is_recorded;
@@ -7366,7 +7380,8 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   }
   stream->ordering = FLETCHING_ORDER_STREAM;
   stream->stream.handle = handle;
-  stream->stream.device_id = device_of_streams(type, device.device_id);
+  stream->stream.device_id = device.device_id;
+  if (result == 0) (void)get_device_of_streams(type, &stream->stream.device_id, &failure);
   return report(&failure, message);
 }
 

@@ -324,12 +324,14 @@ static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* 
   return cuda_leave(&scope, failure) && is_found;
 }
 
-static void* cuda_current(void) {
-  struct failure ignored;
-  CUcontext context = NULL;
-  no_failure(&ignored);
-  if (!cuda_load(&ignored) || cuda.cuCtxGetCurrent(&context) != CUDA_SUCCESS) return NULL;
-  return context;
+static bool cuda_get_current(void** context, struct failure* failure) {
+  CUcontext current = NULL;
+  if (!cuda_load(failure) ||
+      !cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&current), failure)) {
+    return false;
+  }
+  *context = current;
+  return true;
 }
 
 static const struct runtime cuda_runtime = {
@@ -347,7 +349,7 @@ static const struct runtime cuda_runtime = {
     .run_at_origin = graph_run_at_origin,
     .finish = graph_finish,
     .resolve = cuda_resolve,
-    .current = cuda_current,
+    .get_current = cuda_get_current,
     .no_record = "",
 };
 

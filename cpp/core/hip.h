@@ -194,7 +194,7 @@ static const struct runtime hip_runtime = {
     .run_at_origin = graph_run_at_origin,
     .finish = graph_finish,
     .resolve = hip_resolve,
-    .current = NULL,
+    .get_current = NULL,
     .no_record = "",
 };
 

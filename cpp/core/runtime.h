@@ -58,7 +58,8 @@ struct runtime {
   // A default stream that is used later, maybe on another thread, is made to name the same one.
   bool (*resolve)(const struct runtime* self, struct FletchingStream* stream,
                   struct failure* failure);
-  void* (*current)(void);
+  // The context that is current on this thread, or NULL.
+  bool (*get_current)(void** context, struct failure* failure);
   const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
   // The reason why events cannot be recorded, or ""; the alternative to a wait, or NULL.
   const char* no_record;

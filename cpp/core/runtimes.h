@@ -64,8 +64,12 @@ static struct device_label label_of(ArrowDeviceType type) {
 }
 
 void* FletchingCurrentContext(int32_t runtime) {
+  struct failure ignored;
+  void* context = NULL;
   const struct runtime* found = numbered_runtime(runtime);
-  return found != NULL && found->current != NULL ? found->current() : NULL;
+  no_failure(&ignored);
+  if (found != NULL && found->get_current != NULL) (void)found->get_current(&context, &ignored);
+  return context;
 }
 
 #endif  // FLETCHING_CORE_RUNTIMES_H

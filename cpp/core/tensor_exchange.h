@@ -143,7 +143,8 @@ int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
   }
   stream->ordering = FLETCHING_ORDER_STREAM;
   stream->stream.handle = handle;
-  stream->stream.device_id = device_of_streams(type, device.device_id);
+  stream->stream.device_id = device.device_id;
+  if (result == 0) (void)get_device_of_streams(type, &stream->stream.device_id, &failure);
   return report(&failure, message);
 }
 

@@ -87,10 +87,14 @@ static bool order_behind(const struct FletchingEvent* event,
 
 // DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
 // counts for a default stream, if one is current.
-static int64_t device_of_streams(ArrowDeviceType type, int64_t device_id) {
+static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
+                                  struct failure* failure) {
   const struct runtime* runtime = runtime_of(type);
-  const bool is_none_current = runtime->current != NULL && runtime->current() == NULL;
-  return device_is_host_readable(type) && !is_none_current ? -1 : device_id;
+  void* context = NULL;
+  if (!device_is_host_readable(type)) return true;
+  if (runtime->get_current != NULL && !runtime->get_current(&context, failure)) return false;
+  if (runtime->get_current == NULL || context != NULL) *device_id = -1;
+  return true;
 }
 
 // Blocks until all work now on the stream is done. A GPU may write even to memory whose device type
@@ -99,11 +103,12 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
   struct FletchingRecordedEvent recorded;
-  const int64_t id = device_of_streams(type, device_id);
-  if (device_runtime(type) != FLETCHING_RUNTIME_NONE &&
-      !complete_stream(&stream, operation, type, id, failure)) {
+  if ((device_runtime(type) != FLETCHING_RUNTIME_NONE &&
+       !complete_stream(&stream, operation, type, -1, failure)) ||
+      !get_device_of_streams(type, &device_id, failure)) {
     return false;
   }
+  if (stream.device_id < 0) stream.device_id = device_id;
   const struct runtime* runtime = recorder_for(operation, type, stream.runtime, failure);
   if (runtime == NULL ||
       !record_event(&recorded, runtime, &stream, FLETCHING_CAPTURE_REFUSE, failure)) {
@@ -111,7 +116,7 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
     return false;
   }
   // Of an event the host waits asleep, of a stream it may spin.
-  const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = id};
+  const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = device_id};
   const bool is_done = runtime->synchronize(runtime, &event, recorded.event, failure);
   end_recorded(&recorded);
   return is_done;
@@ -123,11 +128,13 @@ static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStre
   static const char operation[] = "from_dlpack";
   const ArrowDeviceType type = array->device_type;
   const int64_t device_id = array->device_id;
+  int64_t id = device_id;
   if (recorder_for(operation, type, device_runtime(type), failure) == NULL ||
-      !complete_stream(&stream, operation, type, device_of_streams(type, device_id), failure)) {
+      !complete_stream(&stream, operation, type, -1, failure) ||
+      !get_device_of_streams(type, &id, failure)) {
     return false;
   }
-  array->device_id = device_of_streams(type, device_id);
+  array->device_id = id;
   const bool is_recorded = export_event_with_hint(array, stream, FLETCHING_CAPTURE_REFUSE, failure);
   array->device_id = device_id;
   return is_recorded;

@@ -134,7 +134,7 @@ TEST(Schemas, MetadataNativeEndian) {
 TEST(Schemas, MetadataNotNulTerminated) {
   finds(schemas_with([](ArrowSchema& schema) {
           static char metadata[16];
-          std::strncpy(metadata, schema.metadata, sizeof metadata);
+          std::strncpy(metadata, schema.metadata, sizeof metadata - 1);
           schema.metadata = metadata;
         }),
         "metadata.not-utf8", "metadata's bytes");

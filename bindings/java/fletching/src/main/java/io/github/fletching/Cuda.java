@@ -55,9 +55,8 @@ final class Cuda extends CapturingVendor {
   boolean isNoneCurrent() {
     try (Cell out = new Cell()) {
       library.load();
-      return CudaTable.CU_CTX_GET_CURRENT.call(out.address) != 0 || C.getAddress(out.address) == 0;
-    } catch (FletchingException e) {
-      return true; // the next call reports it
+      check("cuCtxGetCurrent", CudaTable.CU_CTX_GET_CURRENT.call(out.address));
+      return C.getAddress(out.address) == 0;
     }
   }
 

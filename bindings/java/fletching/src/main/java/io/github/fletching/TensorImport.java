@@ -120,9 +120,11 @@ final class TensorImport {
    * counts for a default stream, if one is current.
    */
   static long deviceOfStreams(DeviceType type, int id) {
+    if (!ConsumerStream.isHostReadable(type)) {
+      return id;
+    }
     Vendor vendor = Vendor.of(type);
-    boolean isNoneCurrent = vendor != null && vendor.isNoneCurrent();
-    return ConsumerStream.isHostReadable(type) && !isNoneCurrent ? -1 : id;
+    return vendor != null && vendor.isNoneCurrent() ? id : -1;
   }
 
   // --- The structs
