@@ -46,12 +46,12 @@ func awaitedNumbers(deviceType abi.DeviceType, event uintptr) *fletching.DeviceA
 // elements reads the values of a tensor on the CPU, the last index varying fastest.
 func elements[T any](tensor *fletching.Tensor) (values []T) {
 	shape, strides := tensor.Shape(), tensor.Strides()
-	first := unsafe.Add(abi.Pointer(tensor.Data()), tensor.ByteOffset())
+	first := tensor.Data() + uintptr(tensor.ByteOffset()) // a number: Data may be outside of the allocation
 	var visit func(axis int, at int64)
 	visit = func(axis int, at int64) {
 		if axis == len(shape) {
 			var value T
-			values = append(values, *(*T)(unsafe.Add(first, at*int64(unsafe.Sizeof(value)))))
+			values = append(values, *(*T)(abi.Pointer(first + uintptr(at)*unsafe.Sizeof(value))))
 			return
 		}
 		for i := range shape[axis] {
