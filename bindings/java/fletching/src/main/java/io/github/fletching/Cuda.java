@@ -55,7 +55,7 @@ final class Cuda extends CapturingVendor {
   boolean isNoneCurrent() {
     try (Cell out = new Cell()) {
       library.load();
-      check("cuCtxGetCurrent", CudaTable.CU_CTX_GET_CURRENT.call(out.address));
+      check(CudaTable.CU_CTX_GET_CURRENT, out.address);
       return C.getAddress(out.address) == 0;
     }
   }

@@ -94,10 +94,7 @@ final class TensorImport {
       return;
     }
     DeviceType type = layout.deviceType();
-    DeviceStream there = stream.completed(deviceOfStreams(type, layout.deviceId()));
-    if (RuntimeKind.of(type) != null) { // a GPU may write to memory without a runtime
-      there.check(OPERATION, type);
-    }
+    DeviceStream there = completed(stream, type);
     Vendor vendor = Events.recording(OPERATION, type, there.deviceType());
     // The host waits asleep for an event. It may spin for a stream.
     try (Recorded recorded = vendor.record(there)) {
@@ -112,7 +109,15 @@ final class TensorImport {
     if (stream == null) {
       return;
     }
-    Events.export(array, stream.completed(deviceOfStreams(type, layout.deviceId())), OPERATION);
+    Events.recording(OPERATION, type, type); // an error where events cannot be recorded
+    Events.export(array, completed(stream, type), OPERATION);
+  }
+
+  private DeviceStream completed(DeviceStream stream, DeviceType type) {
+    if (RuntimeKind.of(type) != null) { // a GPU may write to memory without a runtime
+      stream.check(OPERATION, type);
+    }
+    return stream.completed(deviceOfStreams(type, layout.deviceId()));
   }
 
   /**
