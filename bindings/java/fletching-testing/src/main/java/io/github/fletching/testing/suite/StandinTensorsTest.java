@@ -33,6 +33,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Timeout(120)
 @ExtendWith(NothingLeft.class)
 class StandinTensorsTest {
+  private static final int EIO = 5;
   private static final int EBUSY = 16;
   private static final int ENOTSUP = 95;
   private static final DataType INT32 = DataType.of(DataTypeCode.INT, 32);
@@ -119,6 +120,19 @@ class StandinTensorsTest {
           }
           gpu.closeDevice(1);
         });
+  }
+
+  /** Then another device would be taken for the current one. */
+  @Test
+  void aQueryOfTheCurrentContextThatFailsIsAnError() {
+    Gpu gpu = Gpu.cuda("standin");
+    DlpackImportOptions options =
+        DlpackImportOptions.defaults().stream(ConsumerStream.of(DeviceType.CUDA_HOST, 1));
+    Tensor pinned =
+        new TensorBuilder(INT32, 2).data(0x1000).on(DeviceType.CUDA_HOST, 0).build(null);
+    gpu.setFault("cuCtxGetCurrent:1:" + gpu.error);
+    assertFails(EIO, () -> pinned.toDeviceArray(options), "cuCtxGetCurrent failed with");
+    gpu.resetFaults();
   }
 
   @Test
