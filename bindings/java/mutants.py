@@ -46,8 +46,8 @@ class Run:
 
 # Most tests that reach these files start a JVM, which has no mutant: for them the
 # tests run in the JVM of the mutant. VulkanEventsTest cannot: it needs one without libfletching.
-GATED = ("Opencl", "VulkanContext")
-WITH_GATE = "*.ConformanceTest,*.Pretended*Test,*.WaitersTest"
+GATED = ("Finding", "Opencl", "Validation", "VulkanContext")
+WITH_GATE = "*.ConformanceTest,*.Pretended*Test,*.ValidationTest,*.WaitersTest"
 CHILDREN = "*.VulkanEventsTest,*.StandinLibrariesTest,*LoadersTest"
 STORM = "*.*StormTest"  # takes long
 TESTS = "io.github.fletching.*Test"  # of the module, and those that both engines run

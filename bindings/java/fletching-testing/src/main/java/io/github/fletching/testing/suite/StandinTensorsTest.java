@@ -131,7 +131,10 @@ class StandinTensorsTest {
     Tensor pinned =
         new TensorBuilder(INT32, 2).data(0x1000).on(DeviceType.CUDA_HOST, 0).build(null);
     gpu.setFault("cuCtxGetCurrent:1:" + gpu.error);
-    assertFails(EIO, () -> pinned.toDeviceArray(options), "cuCtxGetCurrent failed with");
+    assertFails(
+        EIO,
+        () -> pinned.toDeviceArray(options),
+        "cuCtxGetCurrent failed with CUDA_ERROR_LAUNCH_FAILED (719): launch failed");
     gpu.resetFaults();
   }
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.github.fletching.testing.suite.OnCopy;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The memory of structs that are not used any more. */
+@OnCopy
+class SlotTest {
+  @Test
+  void memoryThatIsFreedIsNotCountedTwice() {
+    List<Schema> many = new ArrayList<>();
+    for (int i = 0; i < 2000; i++) { // more than are kept to be used again
+      many.add(new SchemaBuilder("i").build());
+    }
+    assertEquals(2000, Slot.countOpen());
+    many.forEach(Schema::close);
+    assertEquals(0, Slot.countOpen());
+  }
+}
