@@ -120,6 +120,7 @@ void NoteResult(Run* run, int code) {
   if (code == 0) return;
   pthread_mutex_lock(&run->lock);
   run->refused = 1;
+  pthread_cond_broadcast(&run->changed); /* the script may wait on another thread */
   pthread_mutex_unlock(&run->lock);
 }
 
