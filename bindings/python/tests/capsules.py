@@ -56,8 +56,16 @@ def rename(capsule: object, name: bytes) -> None:
     assert _set_name(capsule, name) == 0
 
 
-def tensor_in(capsule: object) -> abi.DLManagedTensorVersioned:
-    return abi.DLManagedTensorVersioned.from_address(address_in(capsule, b"dltensor_versioned"))
+class HeldTensor(abi.DLManagedTensorVersioned):
+    """A tensor with its capsule, which would delete it."""
+
+    capsule: object
+
+
+def tensor_in(capsule: object) -> HeldTensor:
+    tensor = HeldTensor.from_address(address_in(capsule, b"dltensor_versioned"))
+    tensor.capsule = capsule
+    return tensor
 
 
 class Given:

@@ -38,7 +38,7 @@ def test_the_second_tensor_is_as_the_first(kind: Any) -> None:
     assert (second.version.major, second.flags) == (1, abi.DLPACK_FLAG_BITMASK_READ_ONLY)
     assert ctypes.addressof(first) != ctypes.addressof(second)
     capsules.pop(0)
-    del array
+    del array, first, second, _
     assert "array" not in produced.releases
     given = TensorProducer(capsules.pop())
     assert numpy.from_dlpack(given).tolist() == [1, 2, 3]
