@@ -87,7 +87,8 @@ def test_an_unknown_device_passes() -> None:
     array = DeviceArray.from_arrow(source)
     assert (array.device_type, array.device_id, array.sync_event) == (9999, 7, 0)
     assert repr(array) == "<fletching.DeviceArray int32, length 3, unknown(9999):7, no event>"
-    out = struct_in(ArrowDeviceArray, array.__arrow_c_device_array__()[1])
+    _, held = array.__arrow_c_device_array__()
+    out = struct_in(ArrowDeviceArray, held)
     assert (out.device_type, out.device_id, list(out.reserved)) == (9999, 7, [0, 0, 0])
 
 
