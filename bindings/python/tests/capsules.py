@@ -57,7 +57,7 @@ def rename(capsule: object, name: bytes) -> None:
 
 
 class HeldTensor(abi.DLManagedTensorVersioned):
-    """A tensor with its capsule, which would delete it."""
+    """A tensor that keeps its capsule, whose end would delete it."""
 
     capsule: object
 

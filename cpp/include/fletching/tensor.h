@@ -154,7 +154,7 @@ FLETCHING_EXPORT int FletchingTensorAllocate(DLTensor* prototype, DLManagedTenso
                                              void (*set_error)(void* error_context,
                                                                const char* kind, const char* text));
 
-/** The table of major version 1, among `first` and its predecessors; NULL if they have others.
+/** The table of major version 1, among `first` and its predecessors; NULL if no table has it.
  * `first` is the pointer of a framework's capsule "dlpack_exchange_api". Tables live as long as the
  * process.
  */
@@ -170,7 +170,8 @@ FLETCHING_EXPORT int FletchingExchangeAllocate(const DLPackExchangeAPI* api,
 
 /** The stream on which the framework works now, for a tensor that the functions without
  * synchronization return; FLETCHING_ORDER_NOTHING on a device without events. Errors: ENOTSUP on
- * devices other than those of CUDA and ROCm, ENOSYS, and EIO. */
+ * devices other than those of CUDA and ROCm, ENOSYS, and EIO. For memory that the host reads, CUDA
+ * is asked for the current context: ENOENT if its library is not found. */
 FLETCHING_EXPORT int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
                                                  struct FletchingTensorStream* stream,
                                                  struct FletchingMessage* message);

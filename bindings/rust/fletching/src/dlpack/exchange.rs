@@ -32,7 +32,7 @@ use crate::error::Error;
 pub struct ExchangeApi(&'static DLPackExchangeAPI);
 
 impl ExchangeApi {
-    /// The table of major version 1, among `first` and its predecessors; `None` if they have others.
+    /// The table of major version 1, among `first` and its predecessors; `None` if no table has it.
     ///
     /// # Safety
     ///
@@ -81,13 +81,14 @@ impl ExchangeApi {
     /// The stream on which the framework works now, behind which the work on its tensors is ordered.
     /// It orders nothing on a device without streams.
     ///
-    /// Errors: ENOSYS when the table lacks the function, and EIO with its result; then a Python
-    /// exception is set.
+    /// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS when the table lacks the
+    /// function, and EIO with its result; then a Python exception is set. For memory that the host
+    /// reads, CUDA is asked for the current context: ENOENT if its library is not found.
     ///
     /// # Safety
     ///
-    /// The thread holds the GIL. The stream lives as long as the result is used. An export and an import use it during the
-    /// call only.
+    /// The thread holds the GIL. The stream lives as long as the result is used. An export and an
+    /// import use it during the call only.
     pub unsafe fn work_stream(&self, device: DLDevice) -> Result<ConsumerStream, Error> {
         let mut stream = std::mem::MaybeUninit::uninit();
         // SAFETY: see find; the core fills the struct unless it fails.

@@ -108,8 +108,12 @@ public final class DlpackExchange {
     Tensor call(long function, long prototype) {
       Slot slot = Slot.take(Kind.TENSOR); // before there is a tensor that would leak without it
       long handle = Handles.add(this);
-      int result = (int) C.call("iaaaa", function, prototype, slot.address, handle, SET);
-      Handles.remove(handle);
+      int result;
+      try {
+        result = (int) C.call("iaaaa", function, prototype, slot.address, handle, SET);
+      } finally {
+        Handles.remove(handle);
+      }
       if (result != 0) {
         Kind.TENSOR.markReleased(slot.address); // the pointer, if any, is not ours
       }
@@ -134,7 +138,8 @@ public final class DlpackExchange {
    * @param id which device of that type
    * @return the stream
    * @throws FletchingException ENOSYS if the table lacks the function, ENOTSUP on a device with
-   *     other streams than those of CUDA and ROCm, EIO if the function fails
+   *     other streams than those of CUDA and ROCm, EIO if the function fails. For memory that the
+   *     host reads, CUDA is asked for the current context: ENOENT if its library is not found
    */
   public ConsumerStream currentWorkStream(DeviceType type, int id) {
     long function = function(Fields.EXCHANGE_API_CURRENT_WORK_STREAM);

@@ -107,7 +107,7 @@ final class Json {
     return list(next) && take(']') ? Arrays.copyOf(sizes, count[0]) : null;
   }
 
-  /** A number that is not negative; -1 for anything else, and above int64_t. */
+  /** A number that is not negative; -1 for any other text, and beyond int64_t. */
   private long size() {
     if (!TensorFormat.isDigit(peek())) {
       return -1;

@@ -25,7 +25,6 @@ public final class TensorBuilder {
   private DeviceType deviceType = DeviceType.CPU;
   private int deviceId;
   private long flags;
-  private long flagsOfData; // of a buffer that is read-only
 
   /**
    * A tensor on the CPU in row-major order, without data.
@@ -48,7 +47,6 @@ public final class TensorBuilder {
   public TensorBuilder data(long address) {
     data = address;
     kept = null;
-    flagsOfData = 0;
     return this;
   }
 
@@ -65,7 +63,6 @@ public final class TensorBuilder {
   public TensorBuilder data(ByteBuffer direct) {
     data = ArrayBuilder.addressOf("data", direct);
     kept = direct;
-    flagsOfData = direct.isReadOnly() ? DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY : 0;
     return this;
   }
 
@@ -135,7 +132,9 @@ public final class TensorBuilder {
               DlpackConstants.DLPACK_MINOR_VERSION,
               Long.toUnsignedString(flags)));
     }
-    return build(Kind.TENSOR, flags | flagsOfData, object, "to_dlpack");
+    boolean isReadOnly = kept != null && kept.isReadOnly();
+    long readOnly = isReadOnly ? DlpackConstants.DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+    return build(Kind.TENSOR, flags | readOnly, object, "to_dlpack");
   }
 
   /**

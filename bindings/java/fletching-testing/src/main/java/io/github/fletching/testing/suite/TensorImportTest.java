@@ -381,7 +381,7 @@ class TensorImportTest {
           ENOTSUP, narrow.flags(flags), PLAIN.asStorage(), flags == 4 ? "padded" : "packed");
     }
     try (ImportedTensor whole = int32(2).flags(4).take().toDeviceArray()) {
-      assertArrayEquals(new int[] {0, 1}, valuesOf(whole)); // not of whole bytes
+      assertArrayEquals(new int[] {0, 1}, valuesOf(whole)); // wide values have no padding
     }
   }
 
