@@ -99,9 +99,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="compare the published texts in FOLDER with spec/texts/ (repeatable)",
     )
-    command.add_argument(
-        "--skeleton", action="store_true", help="with --texts: print the missing entries"
-    )
     command.set_defaults(run=_check_spec)
 
     command = add("layout", help="print sizes, alignments and offsets")
@@ -176,11 +173,9 @@ def _check_spec(root: Path, options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return FOUND
     if options.texts:
-        report = texts.check_texts(book, options.texts, spec)
-        print(texts.as_skeleton(report) if options.skeleton else texts.as_text(report), end="")
+        report = texts.check_texts(book, options.texts)
+        print(texts.as_text(report), end="")
         return FOUND if report.wrong else FINE
-    if options.skeleton:
-        raise UsageError("--skeleton: expected --texts FOLDER too")
     callbacks = sum(len(struct.callbacks) for struct in spec.structs)
     fields = sum(len(struct.fields) for struct in spec.structs)
     print(

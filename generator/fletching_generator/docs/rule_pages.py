@@ -7,24 +7,34 @@ from collections import Counter
 
 from ..render import Filters, Output
 from ..rules.rulebook import Family, Rulebook, rule_errata
-from ..rules.sentences import NORMATIVE
 from ..spec.model import Spec
 from .pages import cell, clause, homes, owner
 
 _FOLDER = "docs/reference/rules"
+_LAYER = "checked at run time by the [validation layer](../../c.md#validate-a-stream)"
 _CHECKS = {
-    "validator": "can be checked at run time",
-    "compile": "checked when it is compiled",
-    "test": "checked by tests",
+    "validator": _LAYER,
+    "compile": "checked at compile time",
+    "test": "checked by the tests that `make rule-cases` prints",
     "static": "checked by reading the code",
     "not_checkable": "cannot be checked",
 }
-_GENERATED = {"validator": "checked by the generated checks of the dictionary"}
+# The checkers of families that the layer does not cover.
+_CHECKERS = {
+    "cuda-array-interface": "checked at run time by each import of a dictionary",
+    "pycapsule": "checked at run time by the Python package",
+}
+_COLUMNS = {
+    "validator": "run time",
+    "compile": "compile time",
+    "test": "tests",
+    "static": "reading",
+    "not_checkable": "not checkable",
+}
 
 
 def outputs(spec: Spec, book: Rulebook) -> list[Output]:
     pages, found = [_index(book)], _homes(spec)
-    dictionary = spec.cuda_array_interface.id
     for family in book.families:
         context = {
             "book": book,
@@ -32,7 +42,7 @@ def outputs(spec: Spec, book: Rulebook) -> list[Output]:
             "errata": {rule.id: rule_errata(spec, rule) for rule in family.rules},
             "homes": found,
             "sources": book.sources,
-            "checks": _CHECKS | (_GENERATED if family.id == dictionary else {}),
+            "checks": _CHECKS | {"validator": _CHECKERS.get(family.id, _LAYER)},
         }
         path = f"{_FOLDER}/{family.id}.md"
         pages.append(Output(path, "rules/family.md", f"spec/rules/{family.id}.yaml", context))
@@ -56,9 +66,8 @@ def _errata(spec: Spec, book: Rulebook) -> Output:
 def _index(book: Rulebook) -> Output:
     context = {
         "book": book,
-        "checks": _CHECKS,
+        "checks": _COLUMNS,
         "counts": {family.id: _counts(family) for family in book.families},
-        "words": NORMATIVE,
     }
     return Output(f"{_FOLDER}/README.md", "rules/index.md", "spec/", context)
 
@@ -69,7 +78,7 @@ def _counts(family: Family) -> Counter[str]:
 
 
 def _homes(spec: Spec) -> dict[str, str]:
-    """The page, and where there is one the heading, of what rules are about."""
+    """The page and the heading of each name that a rule can be about."""
     dictionary = spec.cuda_array_interface
     found = {dictionary.attribute: f"../{dictionary.id}.md#keys"}
     for interface in spec.interfaces:

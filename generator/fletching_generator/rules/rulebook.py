@@ -34,7 +34,7 @@ class Rule:
     stricter: str | None = None  # why it is an error although the text says "should" or "may"
     lenient: str | None = None  # why it is a warning although the text says "must"
     errata: tuple[str, ...] = ()  # ("reserved-not-zeroed",)
-    source: str | None = None  # where it is published, when no sentence of a text maps to it
+    source: str | None = None  # where it is published, if no section of a text has it
 
     @property
     def group(self) -> str:
@@ -56,13 +56,13 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """What became of a sentence."""
+class TextSection:
+    """A section of a text, and the rules that come from it."""
 
-    section: str  # "ArrowDeviceArray.reserved"
-    hash: str  # "4c2bcc5bb5ab2f0f": of the words, see sentences.py
-    rules: tuple[str, ...]  # ("device-array.reserved-zero",); empty when it is not a rule
-    not_a_rule: str | None  # "rationale"
+    name: str  # "ArrowDeviceArray.reserved"; "" for the part of a header outside of declarations
+    anchor: str  # "c.ArrowDeviceArray.reserved"; "" for a page without anchors
+    hash: str  # "4c2bcc5bb5ab2f0f", see sections.py
+    rules: tuple[str, ...]  # ("device-array.reserved-zero",); empty if the section demands nothing
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,16 @@ class Text:
     """A published text. The words themselves are not in the repository."""
 
     id: str  # "arrow-device": the file name without its ending
-    file: str  # "CDeviceDataInterface.rst": how the folder of texts calls it
+    file: str  # "CDeviceDataInterface.rst": its name in the folder of `check-spec --texts`
     title: str  # "The Arrow C Device data interface"
-    version: str  # "21.0.0", or a commit
-    project: str  # "apache/arrow"
-    path: str  # "docs/source/format/CDeviceDataInterface.rst": where it is read
-    format: str  # "rst": see sentences.py
-    headings: tuple[str, ...]  # of a plain text
-    functions: tuple[str, ...]  # of Python source: whose docstrings are read
-    shares: tuple[str, ...]  # texts in which the same sentence is already dealt with
-    superseded: str | None  # why an older text is here
-    statements: tuple[Statement, ...]
+    version: str  # "25.0.1"
+    url: str  # "https://arrow.apache.org/docs/format/CDeviceDataInterface.html"
+    format: str  # "rst", see sections.py
+    functions: tuple[str, ...]  # of Python source: the functions whose docstrings count
+    sections: tuple[TextSection, ...]
+
+    def link(self, section: TextSection) -> str:
+        return f"{self.url}#{section.anchor}" if section.anchor else self.url
 
 
 @dataclass(frozen=True)
@@ -96,15 +95,13 @@ class Rulebook:
         return next(text for text in self.texts if text.id == name)
 
     @cached_property
-    def sources(self) -> dict[str, dict[str, list[str]]]:
-        """The sections of a rule: by its id, then by the id of their text."""
-        found: dict[str, dict[str, list[str]]] = {rule.id: {} for rule in self.rules}
+    def sources(self) -> dict[str, list[tuple[Text, TextSection]]]:
+        """The published sections of each rule, by its id."""
+        found: dict[str, list[tuple[Text, TextSection]]] = {rule.id: [] for rule in self.rules}
         for text in self.texts:
-            for statement in text.statements:
-                for rule in statement.rules:
-                    sections = found.setdefault(rule, {}).setdefault(text.id, [])
-                    if statement.section not in sections:
-                        sections.append(statement.section)
+            for section in text.sections:
+                for rule in section.rules:
+                    found.setdefault(rule, []).append((text, section))
         return found
 
 
@@ -142,30 +139,18 @@ def _family(name: str, content: dict[str, Any]) -> Family:
 
 
 def _text(name: str, content: dict[str, Any]) -> Text:
-    statements = (
-        Statement(s["section"], s["hash"], tuple(s.get("rules", ())), s.get("not_a_rule"))
-        for s in content["sentences"]
+    sections = (
+        TextSection(s["name"], s.get("anchor", ""), s["hash"], tuple(s["rules"]))
+        for s in content["sections"]
     )
-    return Text(
-        id=name,
-        file=content["file"],
-        title=content["title"],
-        version=content["version"],
-        project=content["project"],
-        path=content["path"],
-        format=content["format"],
-        headings=tuple(content.get("headings", ())),
-        functions=tuple(content.get("functions", ())),
-        shares=tuple(content.get("shares", ())),
-        superseded=content.get("superseded"),
-        statements=tuple(statements),
-    )
+    functions = tuple(content.get("functions", ()))
+    return Text(**{**content, "id": name, "functions": functions, "sections": tuple(sections)})
 
 
 def _check_families(
     book: Rulebook, spec: Spec, documents: dict[str, Document]
 ) -> Iterator[Mistake]:
-    reached = {rule for text in book.texts for s in text.statements for rule in s.rules}
+    reached = {rule for text in book.texts for s in text.sections for rule in s.rules}
     seen: dict[str, str] = {}
     for family in book.families:
         document = documents[family.id]
@@ -184,8 +169,8 @@ def _check_families(
                 hint = f"use one of {', '.join(family.groups)}"
                 yield document.mistake([*keys, "id"], problem, hint)
             if rule.id not in reached and not rule.errata and rule.source is None:
-                problem = f"no sentence maps to rule '{rule.id}'"
-                hint = "map a sentence to it in spec/texts/, link an erratum, or add its 'source'"
+                problem = f"no section of spec/texts/ has rule '{rule.id}'"
+                hint = "add the rule to its section, link an erratum, or add its 'source'"
                 yield document.mistake(keys, problem, hint)
             yield from _check_rule(rule, spec, keys, document)
 
@@ -260,29 +245,18 @@ def _check_texts(book: Rulebook, documents: dict[str, Document]) -> Iterator[Mis
             problem = f"'{text.file}' is already the file of '{files[text.file]}'"
             yield document.mistake(["file"], problem, "one file, one text")
         files[text.file] = text.id
-        for index, name in enumerate(text.shares):
-            if name not in documents or name == text.id:
-                problem = f"no other text is called '{name}'"
-                hint = "use the name of a file in spec/texts/"
-                yield document.mistake(["shares", index], problem, hint)
-        yield from _check_statements(text, rules, document)
+        yield from _check_sections(text, rules, document)
 
 
-def _check_statements(text: Text, rules: set[str], document: Document) -> Iterator[Mistake]:
-    seen: set[tuple[str, str]] = set()
-    for index, statement in enumerate(text.statements):
-        keys: KeyPath = ["sentences", index]
-        place = (statement.section, statement.hash)
-        if place in seen:
-            problem = f"{statement.hash} is a duplicate in section '{statement.section}'"
-            yield document.mistake([*keys, "hash"], problem, "put both into one entry")
-        seen.add(place)
-        if bool(statement.rules) == (statement.not_a_rule is not None):
-            problem = "expected either rules or a reason"
-            yield document.mistake(
-                keys, problem, "write 'rules: [...]' or 'not_a_rule: reason', not both"
-            )
-        for number, rule in enumerate(statement.rules):
+def _check_sections(text: Text, rules: set[str], document: Document) -> Iterator[Mistake]:
+    seen: set[str] = set()
+    for index, section in enumerate(text.sections):
+        keys: KeyPath = ["sections", index]
+        if section.name in seen:
+            problem = f"'{section.name}' is a duplicate"
+            yield document.mistake([*keys, "name"], problem, "put both into one entry")
+        seen.add(section.name)
+        for number, rule in enumerate(section.rules):
             if rule not in rules:
                 problem = f"unknown rule '{rule}'"
                 hint = "use an id of spec/rules/, or add the rule there"

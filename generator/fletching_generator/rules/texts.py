@@ -1,4 +1,4 @@
-"""Holds published texts against spec/texts/: has every sentence that demands something an entry?"""
+"""Compares published texts with spec/texts/ and finds the sections that have changed."""
 
 from __future__ import annotations
 
@@ -6,46 +6,40 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
-from ..spec.model import Spec
-from .mapping import Mapped, misfits
-from .rulebook import Rulebook, Statement, Text
-from .sentences import Sentence, read_sentences
+from .rulebook import Rulebook, Text, TextSection
+from .sections import Section, read_sections
 
 
 @dataclass(frozen=True)
 class TextResult:
-    """One text, as it was found in a folder."""
+    """The comparison of one text."""
 
     text: Text
-    normative: int  # sentences that demand something
-    mapped: int  # of these: became rules
-    not_a_rule: int  # of these: became none, with a reason
-    further: int  # entries for sentences that state something without such a word
-    unmapped: tuple[Sentence, ...]  # of these: without an entry
-    stale: tuple[Statement, ...]  # entries whose sentence the text does not have
-    sentences: tuple[Mapped, ...]  # all that became rules
+    sections: int  # in the published text
+    new: tuple[Section, ...]  # without an entry
+    changed: tuple[tuple[Section, TextSection], ...]  # with another hash than the entry
+    gone: tuple[TextSection, ...]  # entries without a section
+
+    @property
+    def wrong(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
 
 
 @dataclass(frozen=True)
 class TextReport:
     results: tuple[TextResult, ...]
-    not_given: tuple[Text, ...]  # no folder has them
-    unknown: tuple[str, ...]  # files that spec/texts/ does not name
-    misfits: tuple[str, ...]  # rules that do not fit their sentences
+    not_given: tuple[Text, ...]  # in none of the folders
 
     @property
     def wrong(self) -> bool:
-        return bool(self.misfits) or any(r.unmapped or r.stale for r in self.results)
+        return any(result.wrong for result in self.results)
 
 
-def check_texts(book: Rulebook, folders: list[Path], spec: Spec | None = None) -> TextReport:
-    """Raises UsageError without a text to check, and for an unreadable text.
-
-    Without a spec the subjects of the rules are not checked.
-    """
+def check_texts(book: Rulebook, folders: list[Path]) -> TextReport:
+    """Raises UsageError if the folders have no text of spec/texts/, or one that is unreadable."""
     for folder in folders:
         if not folder.is_dir():
-            raise UsageError(f"{folder} is not a directory; expected one with the texts")
+            raise UsageError(f"{folder} is not a directory: expected a folder with texts")
     given: dict[str, Path] = {}
     for text in book.texts:
         paths = [folder / text.file for folder in folders if (folder / text.file).is_file()]
@@ -53,55 +47,29 @@ def check_texts(book: Rulebook, folders: list[Path], spec: Spec | None = None) -
             given[text.id] = paths[0]
     if not given:
         names = ", ".join(text.file for text in book.texts)
-        raise UsageError(f"no text found; the folder has to hold some of {names}")
-    files = {text.file for text in book.texts}
-    results = tuple(
-        compare(book, book.text(name), read_text(book.text(name), path))
-        for name, path in given.items()
-    )
+        raise UsageError(f"no text found: expected a folder with at least one of {names}")
     return TextReport(
-        results=results,
-        not_given=tuple(text for text in book.texts if text.id not in given),
-        unknown=tuple(sorted(p.name for f in folders for p in f.iterdir() if p.name not in files)),
-        misfits=tuple(misfits(book, spec, [m for r in results for m in r.sentences])),
+        tuple(compare(t, _read(t, given[t.id])) for t in book.texts if t.id in given),
+        tuple(text for text in book.texts if text.id not in given),
     )
 
 
-def compare(book: Rulebook, text: Text, sentences: list[Sentence]) -> TextResult:
-    """Holds the sentences of a text against its entries and those that it shares."""
-    entries = _entries(book, text)
-    own = {(s.section, s.hash) for s in text.statements}
-    found = [s for s in sentences if s.normative]
-    dealt = {s: entries.get((s.section, s.hash)) for s in found}
-    present = {(s.section, s.hash): s for s in sentences}
-    became = [(s, entries[place]) for place, s in present.items() if place in entries]
+def compare(text: Text, sections: list[Section]) -> TextResult:
+    entries = {entry.name: entry for entry in text.sections}
+    known = [(s, entries[s.name]) for s in sections if s.name in entries]
+    present = {section.name for section in sections}
     return TextResult(
         text=text,
-        normative=len(found),
-        mapped=sum(s is not None and bool(s.rules) for s in dealt.values()),
-        not_a_rule=sum(s is not None and not s.rules for s in dealt.values()),
-        further=sum(place in present and not present[place].normative for place in own),
-        unmapped=tuple(s for s in found if dealt[s] is None),
-        stale=tuple(s for s in text.statements if (s.section, s.hash) not in present),
-        sentences=tuple(Mapped(text, s, entry) for s, entry in became if entry.rules),
+        sections=len(sections),
+        new=tuple(section for section in sections if section.name not in entries),
+        changed=tuple((s, entry) for s, entry in known if s.hash != entry.hash),
+        gone=tuple(entry for entry in text.sections if entry.name not in present),
     )
 
 
-def _entries(book: Rulebook, text: Text) -> dict[tuple[str, str], Statement]:
-    """The entries of a text, by section and hash, and those that the texts it shares agree on."""
-    shared: dict[tuple[str, str], list[Statement]] = {}
-    for name in text.shares:
-        for statement in book.text(name).statements:
-            shared.setdefault((statement.section, statement.hash), []).append(statement)
-    agreed = {place: found[0] for place, found in shared.items() if len(set(found)) == 1}
-    return agreed | {(s.section, s.hash): s for s in text.statements}
-
-
-def read_text(text: Text, path: Path) -> list[Sentence]:
-    """The sentences of a file. Raises UsageError when it cannot be read."""
+def _read(text: Text, path: Path) -> list[Section]:
     try:
-        words = path.read_text(encoding="utf-8")
-        return read_sentences(words, text.format, text.headings, text.functions)
+        return read_sections(path.read_text(encoding="utf-8"), text.format, text.functions)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
     except SyntaxError as error:
@@ -109,35 +77,36 @@ def read_text(text: Text, path: Path) -> list[Sentence]:
 
 
 def as_text(report: TextReport) -> str:
-    """A line for each text, then the faults."""
-    known = [result.text for result in report.results] + list(report.not_given)
-    width = max(len(text.file) for text in known)
-    lines = [f"{'text':{width}}  normative  mapped  not a rule  unmapped  stale  further"]
-    for r in sorted(report.results, key=lambda result: result.text.file):
-        lines.append(
-            f"{r.text.file:{width}}  {r.normative:9}  {r.mapped:6}  {r.not_a_rule:10}  "
-            f"{len(r.unmapped):8}  {len(r.stale):5}  {r.further:7}"
-        )
+    """A line for each text, then a line for each difference with its fix."""
+    width = max(len(text.file) for text in [*(r.text for r in report.results), *report.not_given])
+    lines = [f"{'text':{width}}  sections  new  changed  gone"]
+    lines.extend(
+        f"{r.text.file:{width}}  {r.sections:8}"
+        f"  {len(r.new):3}  {len(r.changed):7}  {len(r.gone):4}"
+        for r in report.results
+    )
     lines.extend(f"{text.file:{width}}  not given" for text in report.not_given)
-    lines.extend(f"{name:{width}}  not a text of spec/texts/" for name in report.unknown)
-    for r in report.results:
-        for s in r.unmapped:
-            place = f"{r.text.file}:{s.line}: [{s.section}] {s.hash}"
-            lines.append(f"{place} is unmapped; add it to spec/texts/{r.text.id}.yaml: {s.text}")
-        for statement in r.stale:
-            entry = f"spec/texts/{r.text.id}.yaml: [{statement.section}] {statement.hash}"
-            lines.append(f"{entry} is stale: {r.text.file} has no such sentence there")
-    lines.extend(report.misfits)
+    for result in report.results:
+        lines.extend(_differences(result))
     return "\n".join(lines) + "\n"
 
 
-def as_skeleton(report: TextReport) -> str:
-    """The entries that are missing, ready to be filled in, each below its sentence."""
-    lines: list[str] = []
-    for result in report.results:
-        if result.unmapped:
-            lines.append(f"# spec/texts/{result.text.id}.yaml")
-        for s in result.unmapped:
-            lines.append(f"  # {result.text.file}:{s.line}: {s.text}")
-            lines.append(f'  - {{section: "{s.section}", hash: "{s.hash}", rules: []}}')
-    return "\n".join(lines) + ("\n" if lines else "")
+def _differences(result: TextResult) -> list[str]:
+    file, entries = result.text.file, f"spec/texts/{result.text.id}.yaml"
+    new = [
+        f"{file}:{s.line}: section '{s.name}' is new; hint: read it and add to {entries}: "
+        f'- {{name: "{s.name}", anchor: "", hash: "{s.hash}", rules: []}}'
+        for s in result.new
+    ]
+    changed = [
+        f"{file}:{s.line}: section '{s.name}' has changed; hint: review "
+        f"{', '.join(entry.rules) or 'whether it needs a rule'}, "
+        f'then write hash: "{s.hash}" in {entries}'
+        for s, entry in result.changed
+    ]
+    gone = [
+        f"{entries}: section '{entry.name}' is not in {file}; hint: remove the entry, and map "
+        f"{', '.join(entry.rules) or 'no rule'} elsewhere"
+        for entry in result.gone
+    ]
+    return [*new, *changed, *gone]
