@@ -276,7 +276,7 @@ SPOILED = {
         "devices.yaml",
         "doc: Memory of an OpenCL device.",
         "doc: Memory: of an OpenCL device.",
-        r"\(syntax\): not YAML: mapping values are not allowed in this context; hint: fix the",
+        r"\(syntax\): not YAML: mapping values are not allowed here; hint: fix the",
     ),
     "duplicate key": (
         "devices.yaml",
