@@ -7,8 +7,8 @@
 //
 // It does: back-pressure, the end, on_error for an invalid request, cancel, a handler that refuses,
 // a second extraction, and a release that waits for open tasks.
-// It does not: several threads on a side, extraction out of order, a window above kSlots, metadata,
-// checks of the other side's arguments, a release while request or cancel runs.
+// It does not: several threads on a side, extraction out of order, a window of kSlots or more,
+// metadata, checks of the other side's arguments, a release while request or cancel runs.
 #ifndef FLETCHING_BENCHMARKS_ASYNC_RING_HPP
 #define FLETCHING_BENCHMARKS_ASYNC_RING_HPP
 
@@ -149,9 +149,8 @@ class Consumer {
   /// Waits for the next batch; false at the end.
   bool next(ArrowDeviceArray* out) {
     came_.wait_while(taken_);
-    // The end counts as one more, and is last.
-    if (over_.load(std::memory_order_acquire) && came_.get() - taken_ == 1) return false;
     ArrowAsyncTask task = tasks_[taken_++ % kSlots];
+    if (task.extract_data == nullptr) return false;  // the end
     *out = {};
     const int code = task.extract_data(&task, out);
     if (++read_ >= window_ / 2) {
@@ -179,7 +178,7 @@ class Consumer {
 
   int finish(int code) {
     code_ = code;
-    over_.store(true, std::memory_order_release);
+    tasks_[came_.get() % kSlots] = {};
     came_.add(1);
     return 0;
   }
@@ -191,7 +190,6 @@ class Consumer {
   std::uint32_t taken_ = 0;
   std::array<ArrowAsyncTask, kSlots> tasks_;
   int code_ = 0;
-  std::atomic<bool> over_{false};
   Count came_;  // the producer's thread adds
 };
 
