@@ -9,7 +9,6 @@ from ...render import Filters, Output
 from ...spec.layout import struct_layouts
 from ...spec.model import Contract, Device, Enumerator, Field, Interface, Spec, Struct
 from ...spelling import contract_facts, field_facts, fill, literal, pascal, struct_facts
-from . import cuda_array_interface
 from .spelling import WIDTH, call, items
 
 
@@ -34,7 +33,7 @@ def outputs(spec: Spec) -> list[Output]:
         "spec/errno.yaml",
         {"classes": spec.errno.of("python"), "other": spec.errno.other},
     )
-    return [abi, version, numbers, *cuda_array_interface.outputs(spec)]
+    return [abi, version, numbers]
 
 
 # --- Types -------------------------------------------------------------------------------------
@@ -201,7 +200,6 @@ def data_type_code_row(code: Enumerator) -> str:
 
 
 FILTERS: Filters = {
-    **cuda_array_interface.FILTERS,
     "data_type_code_row": data_type_code_row,
     "annotation": annotation,
     "argument_types": argument_types,
