@@ -24,6 +24,7 @@ TYPED = (
     *(
         "tests/abi_header",
         "tests/corpus",
+        "tests/cuda_array_interface",
         "tests/faults",
         "tests/gpu",
         "tests/mutants",

@@ -169,8 +169,9 @@ class Model:
         return array.descr is WRONG
 
     def descr_size(self, array: Array) -> bool:
-        both = isinstance(array.descr, int) and array.type is not None
-        return both and array.type.item_bytes != array.descr
+        if not isinstance(array.descr, int) or array.type is None:
+            return False
+        return array.type.item_bytes != array.descr
 
     def mask_object(self, array: Array) -> bool:
         return array.mask is WRONG
@@ -202,7 +203,7 @@ class Model:
         newest = self.spec.version
         if not is_a(interface, dict):
             return Array(readable=False, judged_as=newest)
-        items = list(dict.items(interface))  # type: ignore[arg-type]
+        items: Any = list(dict.items(interface))  # type: ignore[arg-type]
         entries = {text(key): value for key, value in items if text(key) in self.keys}
 
         def value(name: str, read: Any) -> Any:
@@ -254,13 +255,13 @@ class Model:
 
     def fields(self, value: object) -> Any:
         """The bytes that the fields of a description take, or WRONG."""
-        todo = [(value, 1, 0)]  # lists, their repetitions, their depth
+        todo: list[tuple[Any, int, int]] = [(value, 1, 0)]  # lists, their repetitions, their depth
         total = count = 0
         while todo:
             fields, times, depth = todo.pop()
             if not is_a(fields, list):
                 return WRONG
-            for field in list.copy(fields):  # type: ignore[arg-type]
+            for field in list.copy(fields):
                 count += 1
                 parts = self.field(field)
                 if parts is WRONG:
