@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For producers: an array with all its children, made from buffers and from the object that owns
-// them, in one allocation.
+// For producers: builds an array with all its children in one allocation, from buffers and the
+// object that owns them.
 #ifndef FLETCHING_ARRAY_BUILDER_HPP
 #define FLETCHING_ARRAY_BUILDER_HPP
 
@@ -24,13 +24,13 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What a builder makes room for.
+/// The capacity of an ArrayBuilder.
 struct ArrayCapacity {
   int64_t arrays = 0;   ///< Children and dictionaries at every depth; the array itself not counted.
   int64_t buffers = 0;  ///< Buffers of all arrays, its own included.
 };
 
-/// What an array says about its values.
+/// The length, null count and offset of an array.
 struct ArrayValues {
   int64_t length = 0;
   int64_t null_count = 0;  ///< -1: not counted
@@ -49,17 +49,17 @@ constexpr bool is_plausible(const ArrayValues& values) noexcept {
          values.null_count <= values.length;
 }
 
-/// The offsets of an array without values: one, of 32 or 64 bits.
+/// The offsets of an array without values: a single zero, of 32 or 64 bits.
 inline constexpr int64_t kZeroOffset = 0;
 
-/// Whether NULL stands for offsets that have one entry. Consumers refuse NULL there. For a type
-/// without offsets the buffer has 0 bytes, so that any address fits.
+/// Whether the offsets of an empty array are NULL. Consumers reject NULL there and expect one
+/// offset. For a type without offsets the buffer has 0 bytes, so any address is valid.
 constexpr bool lacks_offsets(const ArrayValues& values, int64_t n_buffers,
                              const void* const* buffers) noexcept {
   return (values.length | values.offset) == 0 && n_buffers > 1 && buffers[1] == nullptr;
 }
 
-// It has one return, so that nothing is copied on the way.
+// Single return, for copy elision.
 inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, const void** buffers,
                                       BlockHead* block, ArrowDeviceType device_type,
                                       int64_t device_id, void* sync_event) noexcept {
@@ -81,7 +81,7 @@ inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, con
   return result;
 }
 
-/// What follows the last field, where there is something.
+/// Zeroes the padding after the last field, if any.
 inline void zero_padding(ArrowArray* array) noexcept {
   constexpr size_t kEnd = offsetof(ArrowArray, private_data) + sizeof array->private_data;
   if constexpr (kEnd < sizeof(ArrowArray)) {
@@ -94,7 +94,7 @@ inline void zero_padding(ArrowArray* array) noexcept {
 /// The device_id of the CPU in Arrow (docs/reference/errata.md, cpu-device-id).
 inline constexpr int64_t kCpuDeviceId = -1;
 
-/// The structs that ArrayBuilder::add_children added: a range. None when the request was refused.
+/// The range of structs added by ArrayBuilder::add_children. Empty if the request was rejected.
 class AddedChildren {
  public:
   [[nodiscard]] ArrowArray* begin() const noexcept { return first_; }
@@ -102,8 +102,8 @@ class AddedChildren {
   [[nodiscard]] size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
-  /// Child `index`, from 0. For a child that does not exist a spare struct: the builder refuses
-  /// every request for it, and `finish` returns the error.
+  /// Child `index`, from 0. Out of range: a spare struct, for which the builder rejects every
+  /// request; `finish` returns the error.
   [[nodiscard]] ArrowArray& operator[](size_t index) const noexcept {
     return index < size_ ? first_[index] : *spare_;
   }
@@ -129,19 +129,18 @@ class AddedChildren {
 ///     }
 ///     return builder->finish(ARROW_DEVICE_CUDA, device_id, &builder->object().event);
 ///
-/// Ownership: there is one allocation, the block. It holds `object`, the structs of the children
-/// and the lists of buffers and children, and it lives until the last of the structs is released:
-/// the array, or a child or dictionary that was moved out of it. Then `object` is destroyed, on the
-/// thread that released last. The buffers and the event belong to `object` or to another owner:
-/// they have to live as long as `object` does. A builder that is destroyed unfinished destroys the
-/// block.
+/// Ownership: the builder makes one allocation, the block, which contains `object`, the structs of
+/// the children, and the lists of buffers and children. It lives until the last struct is released:
+/// the array, or a child or dictionary that was moved out of it. The thread that releases last
+/// destroys `object`. The buffers and the event belong to `object` or to another owner, and must
+/// outlive `object`. Destroying an unfinished builder destroys the block.
 ///
-/// Errors: a request that cannot be met changes nothing, and neither does any request after it;
-/// `finish` returns the error, EINVAL with the reason. So no request needs a check of its own.
-/// `build_array_for` (fletching/array_capacity.hpp) takes the capacity from a schema.
+/// Errors: a request that cannot be met changes nothing, and later requests have no effect.
+/// `finish` returns EINVAL with the reason of the first error, so the requests need no error
+/// checks. `build_array_for` (fletching/array_capacity.hpp) computes the capacity from a schema.
 ///
-/// Threads: a builder is used by one thread at a time; what it has built may be released by any
-/// thread, children that were moved out by several at once.
+/// Threads: use a builder from one thread at a time. Any thread may release the array, and several
+/// threads may release children that were moved out concurrently.
 ///
 /// Source: Arrow C data interface, "Release callback semantics for producers", "Moving child
 /// arrays".
@@ -154,8 +153,8 @@ class ArrayBuilder {
   };
 
  public:
-  /// Consumes `object` on success; on an error it is still the caller's. Errors: EINVAL for a
-  /// negative capacity; ENOMEM, also for 2^22 arrays and more.
+  /// Consumes `object` on success; on error the caller still owns it. Errors: EINVAL for a negative
+  /// capacity; ENOMEM, also for 2^22 arrays or more.
   static Result<ArrayBuilder> make(ArrayCapacity capacity, Object&& object) noexcept {
     if (capacity.arrays < 0 || capacity.buffers < 0) {
       return detail::builder_error(detail::BuilderError::kCapacity);
@@ -168,14 +167,14 @@ class ArrayBuilder {
     return Result<ArrayBuilder>(std::in_place, Key(), block, capacity);
   }
 
-  /// What `make` calls.
+  /// For `make` only.
   ArrayBuilder(Key /*key*/, Block* block, ArrayCapacity capacity) noexcept
       : block_(block),
         next_buffer_(block->extra()),
         buffers_left_(capacity.buffers),
         arrays_left_(capacity.arrays) {
     root().release = nullptr;
-    // It looks as if everything had been set, so that no request has to ask for it.
+    // The spare looks completely set, so every request rejects it without an extra check.
     ArrowArray& none = spare();
     detail::join_block(&none, block_);
     none.children = block_->pointers();
@@ -197,18 +196,20 @@ class ArrayBuilder {
     if (block_ != nullptr) detail::destroy_block(block_);
   }
 
-  /// The owning object, at the address where it stays: an event in it has the stable address that
-  /// the interface asks for. Until finish.
+  /// The owning object at its final address. An event inside it thus has the stable address that
+  /// the interface requires. Valid until finish.
   [[nodiscard]] Object& object() noexcept { return block_->object; }
 
-  /// The array itself. It moves away in finish.
+  /// The array itself. `finish` moves it out.
   [[nodiscard]] ArrowArray& root() noexcept { return *block_->structs(); }
 
-  /// Says what is in `array`, which is the root or was added here; once for each. The list of
-  /// buffers is copied: addresses where the data is, on the device as a rule, or NULL.
+  /// Sets the values and buffers of `array`, which is the root or was added by this builder. Call
+  /// it once per array. The list of buffers is copied. Its entries are addresses, usually on the
+  /// device, or NULL.
   ///
-  /// On the CPU, NULL in buffers[1] of an array without values becomes the address of one zero
-  /// offset. Elsewhere it stays NULL: for strings, binary values and lists pass offsets.
+  /// On the CPU, a NULL buffers[1] of an array without values is replaced by the address of one
+  /// zero offset. On other devices it stays NULL: pass offsets for strings, binary values and
+  /// lists.
   void set(ArrowArray& array, ArrayValues values, std::span<const void* const> buffers) noexcept {
     using enum detail::BuilderError;
     const auto n_buffers = static_cast<int64_t>(buffers.size());
@@ -242,8 +243,9 @@ class ArrayBuilder {
     set(array, values, std::span(buffers.begin(), buffers.size()));
   }
 
-  /// Adds `count` children to `parent`, which is the root or was added here and has been set. They
-  /// lie side by side, and each has to be set. None when the request is refused.
+  /// Adds `count` children to `parent`, which is the root or was added by this builder, and has
+  /// been set. The children are contiguous, and each must be set. Returns an empty range if the
+  /// request is rejected.
   AddedChildren add_children(ArrowArray& parent, int64_t count) noexcept {
     using enum detail::BuilderError;
     if (!may_add(parent, count)) return none();
@@ -261,8 +263,9 @@ class ArrayBuilder {
     return {first, count, &spare()};
   }
 
-  /// Adds a dictionary to `array`, which is the root or was added here and has been set, to be set
-  /// too. When the request fails, a struct that cannot be set.
+  /// Adds a dictionary to `array`, which is the root or was added by this builder, and has been
+  /// set. The dictionary must be set too. If the request is rejected, returns a struct that cannot
+  /// be set.
   ArrowArray& add_dictionary(ArrowArray& array) noexcept {
     using enum detail::BuilderError;
     if (!may_add(array, 1)) return spare();
@@ -274,17 +277,17 @@ class ArrayBuilder {
   }
 
   /// The array. Afterwards the builder may only be destroyed. Errors: EINVAL for the first request
-  /// that could not be met, or when an array was not set; then the builder is unchanged.
+  /// that could not be met, or if an array was not set; the builder is then unchanged.
   Result<Array> finish() noexcept {
     if (!is_complete()) return detail::builder_error(what_is_wrong());
     return hand_over();
   }
 
-  /// The array as a device array; `reserved` is zero. `sync_event`, where there is one, is of the
-  /// type that the device type has (docs/synchronization.md): the address of the handle as a rule,
-  /// which has to be the same until `object` is destroyed.
+  /// The array as a device array, with `reserved` zeroed. A non-NULL `sync_event` must have the
+  /// type that the device type requires (docs/synchronization.md): usually the address of the
+  /// handle, which must stay valid until `object` is destroyed.
   ///
-  /// Errors: EINVAL also for an event on a device type that has none.
+  /// Errors: as above; EINVAL also for an event on a device type without events.
   Result<DeviceArray> finish(ArrowDeviceType device_type, int64_t device_id,
                              void* sync_event = nullptr) noexcept {
     if (!is_complete()) return detail::builder_error(what_is_wrong());
@@ -299,7 +302,7 @@ class ArrayBuilder {
   Result<DeviceArray> finish_cpu() noexcept { return finish(ARROW_DEVICE_CPU, kCpuDeviceId); }
 
  private:
-  // The first one counts. No later request finds room.
+  // Keeps the first error. Later requests find no buffers left and are rejected too.
   FLETCHING_DETAIL_COLD void refuse(detail::BuilderError why, int64_t expected = 0,
                                     int64_t got = 0) noexcept {
     if (fault_.what == detail::BuilderError::kNone) fault_ = {why, expected, got};
@@ -325,7 +328,7 @@ class ArrayBuilder {
 
   [[nodiscard]] AddedChildren none() noexcept { return {nullptr, 0, &spare()}; }
 
-  /// Stands for a struct that does not exist: the index after the last one.
+  /// The spare struct, returned for a child or dictionary that does not exist.
   [[nodiscard]] ArrowArray& spare() noexcept { return block_->structs()[block_->n_structs - 1]; }
 
   [[nodiscard]] bool is_complete() const noexcept {
@@ -337,7 +340,7 @@ class ArrayBuilder {
     return {detail::BuilderError::kNotSet};
   }
 
-  // Memory of the host, which another device cannot read.
+  // The zero offset is in host memory, which another device cannot read.
   FLETCHING_DETAIL_COLD void remove_zero_offsets() noexcept {
     const void** const end = next_buffer_;
     for (const void** buffer = block_->extra(); buffer != end; ++buffer) {
@@ -347,7 +350,7 @@ class ArrayBuilder {
 
   [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - 1 - arrays_left_; }
 
-  // These have one return, so that nothing is copied on the way.
+  // Single return, for copy elision.
   Result<Array> hand_over() noexcept {
     Result<Array> result(std::in_place);
     move_root_to(result->get());
@@ -379,21 +382,21 @@ class ArrayBuilder {
   detail::BuilderFault fault_;
 };
 
-/// A builder for an array whose data `object` owns, of whatever type: see ArrayBuilder.
+/// Returns a builder for an array of any type whose data `object` owns: see ArrayBuilder.
 template <class Object>
 Result<ArrayBuilder<Object>> build_array(ArrayCapacity capacity, Object&& object) noexcept {
   static_assert(!std::is_reference_v<Object>, "the builder owns the object: std::move it in");
   return ArrayBuilder<Object>::make(capacity, std::forward<Object>(object));
 }
 
-/// A device array without children, in one allocation: the short way where ArrayBuilder has nothing
-/// to build. The list of `buffers` is copied; they and the event belong to `object`, which is
-/// destroyed when the array is released. `object` moves, so neither the buffers nor the event may
-/// be inside it, as the bytes of a short std::string or a std::array are: for these use build_array
-/// and the address that ArrayBuilder::object has.
+/// Makes a device array without children in one allocation, without an ArrayBuilder. The list of
+/// `buffers` is copied. The buffers and the event belong to `object`, which is destroyed when the
+/// array is released. `object` moves, so neither the buffers nor the event may be inside it, like
+/// the bytes of a short std::string or a std::array: use build_array and ArrayBuilder::object for
+/// these.
 ///
-/// Errors: EINVAL for numbers that no array has, and for an event on a device type that has none;
-/// ENOMEM. Then `object` is still the caller's.
+/// Errors: EINVAL for an invalid length, null count or offset, and for an event on a device type
+/// without events; ENOMEM. On error the caller still owns `object`.
 template <class Object>
 Result<DeviceArray> make_device_array(ArrayValues values,
                                       std::initializer_list<const void*> buffers, Object&& object,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The capacity of an array builder, counted from a schema.
+// Computes the capacity of an array builder from a schema.
 #ifndef FLETCHING_ARRAY_CAPACITY_HPP
 #define FLETCHING_ARRAY_CAPACITY_HPP
 
@@ -19,13 +19,13 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What an array of `schema` needs: a struct for each child and dictionary, and the buffers of
-/// every type. A column of views ("vu", "vz") is counted with its validity, its views and the sizes
-/// of its variadic buffers; `variadic_buffers` is the number of variadic buffers of all columns
-/// together, which no schema shows.
+/// Returns the capacity for an array of `schema`: one struct per child and dictionary, and the
+/// buffers of every type. A column of views ("vu", "vz") counts its validity, its views and the
+/// sizes of its variadic buffers. `variadic_buffers` is the total number of variadic buffers in all
+/// columns, which a schema does not contain.
 ///
-/// Errors: EINVAL for a schema that is released or has released or NULL children, for a format that
-/// is not published, and for a negative `variadic_buffers`; ENOMEM.
+/// Errors: EINVAL if the schema or one of its children is released, a child is NULL, a format is
+/// not defined by the specification, or `variadic_buffers` is negative; ENOMEM.
 ///
 /// Source: Arrow C data interface, "Data type description"; columnar format, "Buffer listing for
 /// each layout".
@@ -56,10 +56,10 @@ inline Result<ArrayCapacity> capacity_for(const ArrowSchema& schema,
   });
 }
 
-/// A builder for an array of `schema`, whose data `object` owns: see ArrayBuilder and capacity_for.
-/// The schema is not kept, and what is built is not compared with it: see check_array.
+/// Returns a builder for an array of `schema` whose data `object` owns: see ArrayBuilder and
+/// capacity_for. The schema is not kept, and the array is not compared with it: see check_array.
 ///
-/// Errors: those of capacity_for and of ArrayBuilder::make; `object` is still the caller's then.
+/// Errors: those of capacity_for and ArrayBuilder::make. On error the caller still owns `object`.
 template <class Object>
 Result<ArrayBuilder<Object>> build_array_for(const ArrowSchema& schema, Object&& object,
                                              int64_t variadic_buffers = 0) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An async stream as a device stream whose get_next waits, and a device stream as an async one.
+// Adapters from an async stream to a blocking device stream and back.
 #ifndef FLETCHING_ASYNC_ADAPTERS_HPP
 #define FLETCHING_ASYNC_ADAPTERS_HPP
 
@@ -28,7 +28,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// The notifications of an async stream so far, for a thread that waits for them.
+/// Collects the notifications of an async stream for a thread that waits for them.
 class AsyncMailbox final : public AsyncListener {
  public:
   void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
@@ -49,7 +49,7 @@ class AsyncMailbox final : public AsyncListener {
     });
   }
 
-  /// Waits for the schema, and moves it out. Error: the stream's.
+  /// Waits for the schema and moves it out. Errors: those of the stream.
   Result<Schema> wait_for_schema() noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_ || !schema_.is_released(); });
@@ -57,7 +57,7 @@ class AsyncMailbox final : public AsyncListener {
     return std::move(schema_);
   }
 
-  /// Waits for the end. Error: the stream's.
+  /// Waits for the end of the stream. Errors: those of the stream.
   Status wait_for_end() noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_; });
@@ -86,14 +86,14 @@ class AsyncMailbox final : public AsyncListener {
 
 }  // namespace detail
 
-/// Reads an async stream on a thread that waits: at most `window` batches are requested and not
+/// Reads an async stream with blocking calls. At most `window` batches are requested and not yet
 /// read.
 ///
-/// Threads: the producer calls the handler on its own; the thread that opens and reads the stream
-/// must not be the one that runs the producer's executor, for it would wait for itself.
+/// Threads: the producer calls the handler on its own threads. Do not open or read the stream on
+/// the thread that runs the producer's executor: it would deadlock.
 class AsyncReader {
  public:
-  /// Errors: EINVAL for a window that is not positive; ENOMEM.
+  /// Errors: EINVAL if the window is not positive; ENOMEM.
   static Result<AsyncReader> create(std::int64_t window = 16) noexcept {
     if (window <= 0) return detail::not_positive("AsyncReader.create: window", window);
     return detail::guarded([&]() -> Result<AsyncReader> {
@@ -106,14 +106,14 @@ class AsyncReader {
     });
   }
 
-  /// The handler for the producer, as AsyncConsumer::handler.
+  /// Returns the handler for the producer: see AsyncConsumer::handler.
   ArrowAsyncDeviceStreamHandler* handler() noexcept { return consumer_.handler(); }
 
-  /// Waits for the schema and returns the stream, once; the reader is consumed. To release the
-  /// stream before its end cancels.
+  /// Waits for the schema and returns the stream. Call it once: the reader is consumed. Releasing
+  /// the stream before its end cancels the async stream.
   ///
-  /// Errors: the producer's; EINVAL for an invalid schema or device type; ENOMEM. The async stream
-  /// is cancelled then.
+  /// Errors: those of the producer; EINVAL for an invalid schema or device type; ENOMEM. On error
+  /// the async stream is canceled.
   Result<DeviceArrayStream> open(Options options = {}) && noexcept {
     Result<Schema> schema = mailbox_->wait_for_schema();
     if (!schema.ok()) return std::move(schema).error();
@@ -122,7 +122,7 @@ class AsyncReader {
                               std::move(options));
   }
 
-  /// The next batch, as the stream reads it; empty at the end. Not to be called after an error.
+  /// The next batch, called by the device stream; empty at the end. Do not call it after an error.
   std::optional<Result<DeviceArray>> operator()() noexcept {
     if (std::optional<Result<AsyncBatch>> batch = consumer_.wait_and_take(refill())) {
       if (!batch->ok()) return std::move(*batch).error();
@@ -140,8 +140,8 @@ class AsyncReader {
         consumer_(std::move(consumer)),
         portion_(std::max<std::int64_t>(1, window / 2)) {}
 
-  /// How many batches to request with the one that is read now: as many as were read, in portions
-  /// of half a window.
+  /// The number of batches to request together with the current read. Requests are batched: half a
+  /// window at a time.
   std::int64_t refill() noexcept {
     if (++read_ < portion_) return 0;
     read_ = 0;
@@ -156,7 +156,7 @@ class AsyncReader {
 
 namespace detail {
 
-/// Reads a device stream as a consumer asks for it.
+/// Reads a device stream on the demand of an async consumer.
 class DeviceStreamSource final : public AsyncSource {
  public:
   explicit DeviceStreamSource(StreamReader<ArrowDeviceArrayStream> reader) noexcept
@@ -164,7 +164,7 @@ class DeviceStreamSource final : public AsyncSource {
 
   void begin(AsyncProducer producer, Schema schema) noexcept {
     producer_.emplace(std::move(producer));
-    (void)producer_->schema(std::move(schema));  // fails only when the consumer has cancelled
+    (void)producer_->schema(std::move(schema));  // fails only if the consumer has canceled
   }
 
   void on_demand(std::int64_t) noexcept override {
@@ -174,8 +174,8 @@ class DeviceStreamSource final : public AsyncSource {
     // The stream is over: release the reader before the handler.
     if (!batch || !batch->ok()) reader_.release();
     if (batch && !batch->ok()) return producer.fail(std::move(*batch).error());
-    // ECANCELED, when the stream is over meanwhile, is not a failure of the source; `fail` knows
-    // that.
+    // `fail` ignores ECANCELED: that the stream has ended in the meantime is not an error of the
+    // source.
     Status given = batch ? producer.push(**std::move(batch)) : producer.end();
     if (!given.ok()) producer.fail(std::move(given).error());
   }
@@ -189,13 +189,14 @@ class DeviceStreamSource final : public AsyncSource {
 
 }  // namespace detail
 
-/// Sends a device stream to the handler of an async consumer, batch by batch as it asks for them.
+/// Sends a device stream to the handler of an async consumer, batch by batch on demand.
 ///
-/// Threads: the schema is read here, on the calling thread; get_next, get_last_error and release of
-/// `stream` run on the executor, one at a time, and may block it. Pass a WorkerThread for a thread
-/// of its own, or a RunQueue for one of the caller's; both must outlive the handler's release.
+/// Threads: reads the schema on the calling thread. get_next, get_last_error and release of
+/// `stream` run on the executor, one at a time, and may block it. Pass a WorkerThread for a
+/// dedicated thread, or a RunQueue for an existing one. The executor must outlive the handler's
+/// release.
 ///
-/// Errors: those of get_schema and of AsyncProducer::start. The handler is untouched then, and
+/// Errors: those of get_schema and AsyncProducer::start; then the handler is not called, and
 /// `stream` is released. Errors of get_next are passed to on_error.
 inline Status send_async(DeviceArrayStream stream, ArrowAsyncDeviceStreamHandler* handler,
                          Executor& executor, Options options = {}) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The notifications of an async stream to the application.
+// Notifications of an async stream to the application.
 #ifndef FLETCHING_ASYNC_LISTENER_HPP
 #define FLETCHING_ASYNC_LISTENER_HPP
 
@@ -15,12 +15,12 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The states of an async consumer, from docs/reference/async.md.
+/// The states of an async consumer; see docs/reference/async.md.
 enum class AsyncConsumerState : std::uint8_t {
   kCreated,         // on_schema was not called yet
-  kCancelledEarly,  // cancelled before on_schema
+  kCancelledEarly,  // canceled before on_schema
   kStreaming,       // tasks may arrive
-  kCancelled,       // cancelled; tasks that were requested may still arrive
+  kCancelled,       // canceled; requested tasks may still arrive
   kEnded,           // on_end was called; queued tasks may still be taken
   kBroken,          // an extraction has failed; on_error and release may follow
   kFailed,          // on_error was called; release may follow
@@ -31,12 +31,12 @@ enum class AsyncConsumerState : std::uint8_t {
 
 namespace detail {
 
-/// The application is not notified yet how the stream ended.
+/// Whether the application has not been notified of the end yet.
 constexpr bool is_live(AsyncConsumerState state) noexcept {
   return state == AsyncConsumerState::kCreated || state == AsyncConsumerState::kStreaming;
 }
 
-/// It is not notified any more, though the producer may still call.
+/// Whether the application gets no more notifications, though the producer may still call.
 constexpr bool is_silent(AsyncConsumerState state) noexcept {
   return state == AsyncConsumerState::kCancelledEarly || state == AsyncConsumerState::kCancelled ||
          state == AsyncConsumerState::kBroken;
@@ -44,7 +44,7 @@ constexpr bool is_silent(AsyncConsumerState state) noexcept {
 
 }  // namespace detail
 
-/// What is known of a stream from its first call on.
+/// Properties of a stream, known from on_schema on.
 struct AsyncStreamInfo {
   /// The device type of every batch.
   ArrowDeviceType device_type = 0;
@@ -52,47 +52,47 @@ struct AsyncStreamInfo {
   std::unique_ptr<const std::string> metadata;
 };
 
-/// One batch of an async stream. `array` is released when there was none to take.
+/// One batch of an async stream. `array` is released if there was no batch to take.
 struct AsyncBatch {
   DeviceArray array;
   /// A copy of the task's metadata, encoded as ArrowSchema.metadata; NULL: none.
   std::unique_ptr<const std::string> metadata;
 };
 
-/// The notifications of a stream: the schema, tasks, and one end, which is `on_end`, `on_error`,
-/// the error of `take`, or its own `cancel`, whichever comes first.
+/// Notifications of a stream: the schema, the tasks, and one end. The end is `on_end`, `on_error`,
+/// an error of `take`, or `cancel`, whichever comes first.
 ///
-/// Each method is called inside a handler call, on the producer's thread and without a lock. It
+/// Every method is called inside a handler call, on the producer's thread, with no lock held. It
 /// should return soon, and may call `request`, `take`, `drop` and `cancel`.
 class AsyncListener {
  public:
   virtual ~AsyncListener() = default;
 
-  /// May refuse the schema, which is looked at and left alone: the error is the result of the
-  /// handler call, ends the stream and is passed to on_error.
+  /// May reject the schema, which it must not modify. The error is returned from the handler call,
+  /// ends the stream and is passed to on_error.
   virtual Status accept_schema([[maybe_unused]] const ArrowSchema& schema) noexcept { return {}; }
 
-  /// May refuse a task in the same way. `metadata` as in AsyncBatch, empty: none; valid during the
-  /// call.
+  /// May reject a task in the same way. `metadata` is encoded as in AsyncBatch, empty if there is
+  /// none, and valid during the call.
   virtual Status accept_task([[maybe_unused]] std::string_view metadata) noexcept { return {}; }
 
-  /// The stream has begun; the schema is the application's.
+  /// The stream has begun. The application owns the schema.
   virtual void on_schema(Schema schema, AsyncStreamInfo info) noexcept = 0;
 
-  /// One more task is queued: `take` it or `drop` it, here or later, on any thread.
+  /// A task was queued: call `take` or `drop`, here or later, on any thread.
   virtual void on_task() noexcept = 0;
 
-  /// No more tasks. Those that are queued can still be taken.
+  /// No more tasks follow. Queued tasks can still be taken.
   virtual void on_end() noexcept = 0;
 
-  /// The stream has failed; queued tasks were dropped. A code of the producer that is not an errno
-  /// value reads EIO, with "(code -5)" at the end of the text. `metadata` as in accept_task.
+  /// The stream has failed; queued tasks were dropped. A producer code that is not an errno value
+  /// becomes EIO, with "(code -5)" at the end of the text. `metadata` as in accept_task.
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
-  /// Release of the handler is about to wait for a `take`, `drop`, `request` or `cancel` that runs
-  /// on another thread. It waits for `request` and `cancel` first, and calls this method again when
-  /// a `take` or `drop` still runs then. A producer that holds a lock around release which that
-  /// call needs deadlocks (erratum async-release-waits).
+  /// The handler's release is about to wait for a `take`, `drop`, `request` or `cancel` that runs
+  /// on another thread. It waits for `request` and `cancel` first, and calls this method again if a
+  /// `take` or `drop` still runs then. A producer deadlocks if its release holds a lock that the
+  /// call needs (erratum async-release-waits).
   virtual void on_release_waits() noexcept {}
 };
 

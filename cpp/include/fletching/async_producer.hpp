@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The producer's side of the async C device stream interface: accepts schema, batches, end or
+// The producer side of the async C device stream interface: accepts the schema, batches, and end or
 // failure from a source on any thread, and calls a consumer's handler, one call at a time.
 #ifndef FLETCHING_ASYNC_PRODUCER_HPP
 #define FLETCHING_ASYNC_PRODUCER_HPP
@@ -20,22 +20,23 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The source's handle of an async stream: what is pushed here is delivered to the handler as the
-/// consumer asks for it.
+/// The source's handle to an async stream. Batches pushed here are delivered to the handler when
+/// the consumer requests them.
 ///
-/// Threads: every method may be called on any thread, at the same time as others, and from inside
-/// handler calls; none of them calls the handler. Batches are delivered in the order of the pushes.
-/// A moved-from handle returns EINVAL.
+/// Threads: every method may be called on any thread, concurrently and from inside handler calls.
+/// None of them calls the handler. Batches are delivered in push order. A moved-from handle returns
+/// EINVAL.
 ///
-/// Lifetime: the stream lives on until the handler's release has returned. A handle that is
-/// destroyed before `end` or `fail` fails the stream with ECANCELED.
+/// Lifetime: the stream lives until the handler's release has returned. Destroying the handle
+/// before `end` or `fail` fails the stream with ECANCELED.
 class AsyncProducer {
  public:
-  /// Begins a stream: sets handler->producer, complete; no handler is called before `schema`.
+  /// Starts a stream: sets all fields of handler->producer. Calls no handler callback before
+  /// `schema`.
   ///
-  /// The handler belongs to the consumer and is called by this stream alone, until its release. The
-  /// executor outlives that. Errors: EINVAL for a callback that is NULL, a device type of 0 or
-  /// additional metadata that cannot be read; ENOMEM. The handler is untouched then.
+  /// The handler belongs to the consumer; only this stream calls it, until its release. The
+  /// executor must outlive that release. Errors: EINVAL for a NULL callback, a device type of 0 or
+  /// malformed additional metadata; ENOMEM. On error the handler is unchanged.
   static Result<AsyncProducer> start(ArrowAsyncDeviceStreamHandler* handler, Executor& executor,
                                      AsyncProducerOptions options = {}) noexcept {
     if (const char* missing = missing_callback(handler)) {
@@ -68,20 +69,21 @@ class AsyncProducer {
   AsyncProducer& operator=(const AsyncProducer&) = delete;
   ~AsyncProducer() { abandon(); }
 
-  // These methods consume their argument in every case: what is not delivered is released here. The
-  // error ECANCELED means that the stream is over (cancelled, refused or failed).
+  // These methods consume their argument in every case; batches that are not delivered are
+  // released. ECANCELED means that the stream is over (canceled, rejected or failed).
 
-  /// The schema of the stream, once, before anything else. Error: EINVAL for a released one, after
-  /// which another may be set, and when it was set already.
+  /// Sets the schema of the stream, once, before any batch. Errors: EINVAL for a released schema,
+  /// after which another may be set, and if a schema is already set.
   Status schema(Schema schema) noexcept {
     return core_ == nullptr ? moved_from() : core_->set_schema(std::move(schema));
   }
 
-  /// The next batch; `metadata` is passed with its task, encoded as ArrowSchema.metadata, empty:
-  /// none.
+  /// Pushes the next batch. `metadata` is passed with its task, encoded as ArrowSchema.metadata;
+  /// empty: none.
+  ///
   /// Errors: EINVAL before the schema, after the end, for a released batch, for another device type
-  /// than the stream's, for other children than its schema's and for metadata that cannot be read;
-  /// ENOMEM, after which the source may try again or fail the stream.
+  /// than the stream's, for children that do not match the schema, and for malformed metadata;
+  /// ENOMEM, after which the source may retry or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
     Status given = detail::guarded([&]() -> Status {
       return core_ == nullptr ? moved_from() : core_->push(batch, std::move(metadata));
@@ -90,11 +92,11 @@ class AsyncProducer {
     return given;
   }
 
-  /// As `push`, of a batch that is made when the consumer extracts it, on the consumer's thread:
-  /// `Status make(ArrowDeviceArray* out)` fills a zeroed struct, once, cheaply and without blocking
-  /// (The ArrowAsyncTask structure). It is destroyed unused when the batch is dropped. Its error
-  /// is what extract_data returns, and ends the stream with on_error; so does a batch that `push`
-  /// would refuse.
+  /// Pushes a batch that is made when the consumer extracts it, on the consumer's thread: `Status
+  /// make(ArrowDeviceArray* out)` fills a zeroed struct. It is called once, and must be cheap and
+  /// not block (The ArrowAsyncTask structure). It is destroyed without a call if the batch is
+  /// dropped. Its error is returned from extract_data and ends the stream with on_error, as does a
+  /// batch that `push` would reject.
   template <class Make>
   Status push_made(Make make, std::string metadata = {}) noexcept {
     return detail::guarded([&]() -> Status {
@@ -110,25 +112,25 @@ class AsyncProducer {
     });
   }
 
-  /// No more batches. The end is delivered after all of them, without demand. Error: EINVAL
-  /// before the schema or for the second time.
+  /// Ends the stream: no more batches follow. The end is delivered after all batches and needs no
+  /// demand. Errors: EINVAL before the schema or if called twice.
   Status end() noexcept { return core_ == nullptr ? moved_from() : core_->end(); }
 
-  /// The source has failed. Batches that are not delivered are released, and on_error follows with
-  /// the error's code and text and `metadata`, without it when it cannot be read. Does nothing once
-  /// the stream is over or has an end.
+  /// Fails the stream: releases undelivered batches, then calls on_error with the error's code and
+  /// text and `metadata`, which is left out if malformed. Has no effect once the stream is over or
+  /// `end` was called.
   void fail(Error error, std::string metadata = {}) noexcept {
     if (core_ == nullptr) return;
     if (!detail::check_metadata(metadata).ok()) metadata.clear();
     core_->fail(std::move(error), std::move(metadata));
   }
 
-  /// The number of requested batches that are not pushed yet; 0 once the stream is over.
+  /// The number of requested batches that are not pushed yet; 0 after the stream has ended.
   [[nodiscard]] std::int64_t demand() const noexcept {
     return core_ == nullptr ? 0 : core_->unmet_demand();
   }
 
-  /// The state of the stream, which may change at any time.
+  /// The current state of the stream. It may change at any time.
   [[nodiscard]] AsyncProducerState state() const noexcept {
     return core_ == nullptr ? AsyncProducerState::kReleased : core_->state();
   }

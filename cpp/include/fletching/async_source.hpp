@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The notifications to the source of an async stream, and the options of the stream.
+// Notifications to the source of an async stream, and the options of the stream.
 #ifndef FLETCHING_ASYNC_SOURCE_HPP
 #define FLETCHING_ASYNC_SOURCE_HPP
 
@@ -13,7 +13,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The states of an async producer, from docs/reference/async.md.
+/// The states of an async producer; see docs/reference/async.md.
 enum class AsyncProducerState : std::uint8_t {
   kCreated,       // the schema is not known yet
   kSchema,        // on_schema is due
@@ -21,7 +21,7 @@ enum class AsyncProducerState : std::uint8_t {
   kStreaming,     // no handler call is running
   kInTask,        // on_next_task with a task is running
   kInEnd,         // on_next_task with NULL is running
-  kStopping,      // a handler call is running, and the stream was cancelled
+  kStopping,      // a handler call is running, and the stream was canceled
   kErrorInCall,   // a handler call is running, and an error was noted
   kErrorPending,  // on_error is due
   kInError,       // on_error is running
@@ -35,37 +35,37 @@ enum class AsyncProducerState : std::uint8_t {
 
 namespace detail {
 
-/// schema, in_schema, streaming, in_task: the source may push.
+/// Whether the source may push.
 constexpr bool accepts_batches(AsyncProducerState state) noexcept {
   using State = AsyncProducerState;
   return state == State::kSchema || state == State::kInSchema || state == State::kStreaming ||
          state == State::kInTask;
 }
 
-/// Those and created: what happens now can end the stream.
+/// Whether the stream can still be ended.
 constexpr bool is_open(AsyncProducerState state) noexcept {
   return state == AsyncProducerState::kCreated || accepts_batches(state);
 }
 
 }  // namespace detail
 
-/// Notifications to a source while its stream runs. Each call is made on the executor, never at the
-/// same time as another one or as a handler call, and without a lock.
+/// Notifications to a source while its stream runs. Every call runs on the executor, with no lock
+/// held, and never concurrently with another one or with a handler call.
 class AsyncSource {
  public:
   virtual ~AsyncSource() = default;
 
-  /// The consumer has room for `n` batches more than were pushed, n > 0. Called once on_schema has
-  /// returned, and again after each request and each delivery while there is demand. A push from
-  /// inside takes no lock.
+  /// The consumer has requested `n` batches more than were pushed, n > 0. Called after on_schema
+  /// has returned, and again after each request and each delivery while there is demand. A push
+  /// from inside this call takes no lock.
   virtual void on_demand([[maybe_unused]] std::int64_t n) noexcept {}
 
-  /// The stream is over before its end: cancelled, refused or failed. What is pushed from now on is
-  /// released at once; what was pushed and not delivered is released before the handler.
+  /// The stream is over early: canceled, rejected or failed. Later pushes are released at once.
+  /// Undelivered batches are released before the handler.
   virtual void on_stop() noexcept {}
 
-  /// The handler was released. The last call; the source is destroyed afterwards unless others own
-  /// it.
+  /// The handler was released. This is the last call; the source is destroyed afterwards unless it
+  /// has other owners.
   virtual void on_release() noexcept {}
 };
 

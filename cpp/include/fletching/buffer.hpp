@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values and the validity of an array as types of C++, where the host can read them.
+// Typed C++ views of an array's values and validity in memory that the host can read.
 #ifndef FLETCHING_BUFFER_HPP
 #define FLETCHING_BUFFER_HPP
 
@@ -45,7 +45,7 @@ FLETCHING_DETAIL_COLD inline Error not_for_the_host(ArrowDeviceType type) noexce
   });
 }
 
-/// Buffer `index` of an array that the host can read. Errors: see buffer().
+/// Buffer `index` of a host-readable array. Errors: see buffer().
 template <class Raw>
 Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept {
   return guarded([&]() -> Result<const void*> {
@@ -69,20 +69,21 @@ Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept
 
 }  // namespace detail
 
-/// `count` values of type T from the array's offset on, in its buffer `index`: the values of a
-/// fixed-width type are in buffer 1, `length` of them; the offsets of strings, binary values and
-/// lists too, `length + 1` of them (of a length that is not 0). No struct contains how large a
-/// buffer is: that it holds offset + count values of T is the caller's to know, from the schema.
-/// Not for booleans, which are bits, nor for the bytes of strings, to which the offset of the array
-/// does not apply: read these through the struct, at `buffers[2]`, between two offsets.
+/// Returns `count` values of type T from buffer `index`, starting at the array's offset.
+/// Fixed-width values are in buffer 1, `length` of them. Offsets of strings, binary values and
+/// lists are also in buffer 1, `length + 1` of them (if the length is not 0). The structs do not
+/// contain buffer sizes: the caller must know from the schema that the buffer holds offset + count
+/// values of T. Not for booleans, which are bits, nor for the bytes of strings, to which the
+/// array's offset does not apply: read these through the struct, at `buffers[2]`, between two
+/// offsets.
 ///
-/// Offsets of parents are not added. It does not wait: a device array that has an event is read
-/// after SyncEvent::synchronize.
+/// Does not add the offsets of parents. Does not wait: call SyncEvent::synchronize first for a
+/// device array with an event.
 ///
-/// Ownership: the memory stays the producer's, until release; it is not written to. Errors: ENOTSUP
-/// for a device type whose memory the host cannot read (docs/reference/devices.md); EINVAL for a
-/// released array, a buffer that the array does not have, a buffer that is NULL when count is not
-/// 0, one that is not aligned for T, and for counts and offsets out of range; ENOMEM.
+/// Ownership: the memory belongs to the producer and is valid until release; it is read-only.
+/// Errors: ENOTSUP for a device type whose memory the host cannot read (docs/reference/devices.md);
+/// EINVAL for a released array, a buffer index out of range, a NULL buffer if count is not 0, a
+/// buffer that is not aligned for T, and for counts and offsets out of range; ENOMEM.
 ///
 /// Source: Arrow C data interface, "ArrowArray.offset", "ArrowArray.buffers".
 template <class T, RawArray Raw>
@@ -111,13 +112,13 @@ Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index, int64_
   });
 }
 
-/// The same with the array's length as count.
+/// The same with the array's length as `count`.
 template <class T, RawArray Raw>
 Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index) noexcept {
   return buffer<T>(array, index, array.length());
 }
 
-/// Which values of an array are not null. It refers to the array's memory.
+/// The validity of an array's values, as a view of the array's memory.
 class Validity {
  public:
   Validity() noexcept = default;
@@ -127,7 +128,7 @@ class Validity {
 
   [[nodiscard]] int64_t size() const noexcept { return size_; }
 
-  /// Whether value `index`, from 0 to size() - 1, is not null.
+  /// Whether value `index` is valid (not null), 0 <= index < size().
   [[nodiscard]] bool operator[](int64_t index) const noexcept {
     const auto bit = static_cast<std::uint64_t>(offset_ + index);
     return bits_ == nullptr || (bits_[bit / 8] >> (bit % 8) & 1) != 0;
@@ -139,9 +140,9 @@ class Validity {
   int64_t size_ = 0;
 };
 
-/// The validity of an array whose type has a bitmap: every type but null, unions and run-end
-/// encoded ones. Without a bitmap, or with a null_count of 0, all values are valid. Ownership,
-/// waiting and errors as of buffer(); EINVAL too when there are nulls and no bitmap.
+/// Returns the validity of an array whose type has a bitmap: every type but null, union and run-end
+/// encoded. Without a bitmap, or with a null_count of 0, all values are valid. Ownership, waiting
+/// and errors as for buffer(); EINVAL also if the array has nulls and no bitmap.
 template <RawArray Raw>
 Result<Validity> validity(const Owner<Raw>& array) noexcept {
   return detail::guarded([&]() -> Result<Validity> {

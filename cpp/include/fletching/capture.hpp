@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens on a stream that is being captured into a CUDA or HIP graph.
+// Behavior on a stream that is being captured into a CUDA or HIP graph.
 #ifndef FLETCHING_CAPTURE_HPP
 #define FLETCHING_CAPTURE_HPP
 
@@ -10,16 +10,16 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What an operation does on a stream that is being captured into a CUDA or HIP graph. On any other
-/// stream, and with any other runtime, it makes no difference.
+/// The behavior of an operation on a stream that is being captured into a CUDA or HIP graph. It has
+/// no effect on other streams and with other runtimes.
 enum class OnCapture : std::uint8_t {
-  /// EBUSY, before a call that would invalidate the capture.
+  /// Returns EBUSY before any call that would invalidate the capture.
   kRefuse,
   /// The graph records the event, or waits for it, each time it is launched. The graph does not
-  /// keep the event: the array must not be released before the graph and everything instantiated
-  /// from it are destroyed. Before the first launch an event that the graph records counts as done:
-  /// do not hand the array on before. ENOTSUP for a runtime without such events: CUDA has them from
-  /// 11.1 on, ROCm from 7.0 on.
+  /// keep the event alive: do not release the array before the graph and everything instantiated
+  /// from it are destroyed. Until the first launch, an event that the graph records counts as
+  /// completed: do not pass the array on before. ENOTSUP for a runtime without external events:
+  /// CUDA supports them from 11.1, ROCm from 7.0.
   kExternalEvent,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares an array with its schema: everything that the structs show, without reading a buffer.
+// Compares an array with its schema by the fields of the structs, without reading a buffer.
 #ifndef FLETCHING_CHECK_ARRAY_HPP
 #define FLETCHING_CHECK_ARRAY_HPP
 
@@ -25,25 +25,25 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// One fault of an array, or of the schema that it is compared with.
+/// One mismatch in an array, or one error in its schema.
 struct ArrayFinding {
-  /// The id of the broken rule in docs/reference/rules; "limit.depth" and "limit.structs" for what
-  /// this library does not read (256 levels, 2^22 structs).
+  /// The id of the violated rule in docs/reference/rules, or "limit.depth" and "limit.structs" for
+  /// arrays beyond this library's limits (256 levels, 2^22 structs).
   std::string_view rule;
   std::string path;     ///< "array.children[2].dictionary", "schema.children[0]"
   std::string message;  ///< "n_buffers is wrong: expected 2, got 3"
 };
 
-/// What check_array found. Empty for an array that fits its schema.
+/// The result of check_array. Empty for an array that matches its schema.
 struct ArrayFindings {
   using is_tested = void;  // `if (check_array(...))` would read as "there are findings"
   std::vector<ArrayFinding> list;
-  bool more = false;  ///< the check stopped at the maximum: there may be more findings
+  bool more = false;  ///< the check stopped at the maximum; there may be more findings
 
   [[nodiscard]] bool empty() const noexcept { return list.empty() && !more; }
 
-  /// Success, or EINVAL with the text of every finding: "array.children[1]: n_buffers is wrong:
-  /// expected 2, got 3 (rule array.n-buffers-of-type); ...". ENOMEM.
+  /// Returns success, or EINVAL with the text of every finding: "array.children[1]: n_buffers is
+  /// wrong: expected 2, got 3 (rule array.n-buffers-of-type); ...". ENOMEM.
   [[nodiscard]] Status status() const noexcept {
     if (empty()) return {};
     return detail::error_with(EINVAL, [&] {
@@ -59,7 +59,7 @@ struct ArrayFindings {
 
 namespace detail {
 
-/// The walk of check_array. May throw when memory runs out, once there is something to report.
+/// The traversal of check_array. Allocates, and may throw, only to report a finding.
 class ArrayCheck {
  public:
   explicit ArrayCheck(size_t most) noexcept : most_(most) {}
@@ -111,7 +111,7 @@ class ArrayCheck {
       findings_.more = true;
       return false;
     }
-    // Only an entry of a list of children is NULL here.
+    // Only an entry of a list of children can be NULL here.
     if (schema == nullptr) {
       in_schema("schema.children-count", at, "is NULL");
     } else if (schema->release == nullptr) {
@@ -149,7 +149,7 @@ class ArrayCheck {
     return true;
   }
 
-  /// offset + length, or none when they are not sound.
+  /// offset + length; empty if either is negative or the sum overflows.
   Size check_values(const ArrowArray& array, const TreePlace& at) {
     const Size values = add(size_of(array.offset), size_of(array.length));
     if (array.length < 0) {
@@ -172,7 +172,8 @@ class ArrayCheck {
     return values;
   }
 
-  /// Types and places without nulls. A null_count of -1 stays unchecked: it would take the bitmap.
+  /// Reports nulls where the type or the parent allows none. A null_count of -1 is not checked:
+  /// that would require the bitmap.
   void check_nulls(const Format& format, const ArrowArray& array, const TreePlace& at) {
     using enum TypeId;
     if (array.null_count <= 0 || array.null_count > array.length) return;
@@ -224,7 +225,8 @@ class ArrayCheck {
       if (array.buffers[i] == nullptr && !may_be_null(array, width)) null_buffer(array, i, at);
     }
     if (!representable) too_large(array, at);
-    // The variadic buffers may be empty, the list of their sizes only without them.
+    // A variadic buffer may be NULL if empty. The buffer of their sizes may be NULL only without
+    // variadic buffers.
     if (n > fixed + 1 && array.buffers[n - 1] == nullptr) null_buffer(array, n - 1, at);
   }
 
@@ -311,35 +313,34 @@ class ArrayCheck {
 
 }  // namespace detail
 
-/// The most findings that check_array reports.
+/// The maximum number of findings that check_array reports.
 inline constexpr size_t kMostFindings = 64;
 
-/// Compares `array` with `schema`, both as a foreign producer may have left them:
+/// Compares `array` with `schema`. Both may come from an untrusted producer. Checks that:
 ///
-/// - schema and array are there and not released, at every level: a child that was moved out is a
+/// - schema and array are non-NULL and not released at every level; a child that was moved out is a
 ///   finding;
-/// - the format is a published one, with the children that it asks for;
-/// - n_buffers, n_children and the dictionary are those of the type; lists are not NULL;
-/// - length, offset and null_count are in range, and buffers of that size are possible;
+/// - the format is defined by the specification and has the required children;
+/// - n_buffers, n_children and dictionary match the type, and lists are not NULL;
+/// - length, offset and null_count are in range, and buffers of that size can exist;
 /// - null_count is 0 or -1 for unions, run-end encoded arrays, run ends, and the entries and keys
-/// of
-///   a map;
-/// - no buffer is NULL but an empty one, or the validity bitmap of an array with a null_count of 0
-///   or -1 (docs/reference/errata.md, null-bitmap-not-counted);
-/// - the children of a struct, a sparse union, a fixed-size list and a run-end encoded array are
-///   long enough for their parent.
+///   of a map;
+/// - only empty buffers and the validity bitmap of an array with a null_count of 0 or -1 are NULL
+///   (docs/reference/errata.md, null-bitmap-not-counted);
+/// - children of structs, sparse unions, fixed-size lists and run-end encoded arrays are long
+///   enough for their parent.
 ///
-/// It reads the structs and the lists of pointers only, never a buffer, so it may be used for every
-/// device and before the event has passed; offsets, run ends, indices, type ids and views are not
-/// checked. It can't find counts that are larger than the lists behind them where the schema agrees
-/// with the count. Nothing below a fault is looked at. The cost is linear in the number of structs;
-/// nothing is allocated unless there is a finding.
+/// Reads only the structs and their pointer lists, never a buffer, so it works for every device and
+/// before the event has completed. Offsets, run ends, indices, type ids and views are not checked.
+/// It cannot detect a list that is shorter than its count if the schema agrees with the count. It
+/// does not descend below an error. Runs in time linear in the number of structs, and allocates
+/// only if there is a finding.
 ///
-/// Ownership: of neither; the findings refer to neither. Errors: ENOMEM. Threads: any; neither
-/// struct may change meanwhile. Source: Arrow C data interface, "Structure definitions"; columnar
-/// format.
+/// Ownership: none is transferred, and the findings do not refer to the structs. Errors: ENOMEM.
+/// Threads: any, if neither struct changes during the call. Source: Arrow C data interface,
+/// "Structure definitions"; columnar format.
 ///
-/// A result with findings is ok() too: ask the findings, with empty() or status().
+/// The Result is ok() even with findings: check them with empty() or status().
 template <RawArray Raw>
 Result<ArrayFindings> check_array(const ArrowSchema& schema, const Raw& array,
                                   size_t most = kMostFindings) noexcept {
@@ -350,7 +351,7 @@ Result<ArrayFindings> check_array(const ArrowSchema& schema, const Raw& array,
   });
 }
 
-/// The same for callers who need no list: EINVAL with the first finding. ENOMEM.
+/// The same without a list of findings: returns EINVAL with the first finding. ENOMEM.
 template <RawArray Raw>
 Status verify_array(const ArrowSchema& schema, const Raw& array) noexcept {
   const Result<ArrayFindings> found = check_array(schema, array, 1);
@@ -359,7 +360,7 @@ Status verify_array(const ArrowSchema& schema, const Raw& array) noexcept {
 
 namespace detail {
 
-/// A schema that type_difference may read.
+/// Checks that type_difference can read a schema.
 inline Status check_sound(const char* operation, const ArrowSchema& schema) {
   return walk(operation, &schema, [](const ArrowSchema& node) -> const char* {
     if (node.release == nullptr) return "is released";
@@ -369,12 +370,12 @@ inline Status check_sound(const char* operation, const ArrowSchema& schema) {
 
 }  // namespace detail
 
-/// Compares the types of two schemas: what the formats mean ("d:10,2" is "d:10,2,128"), numbers of
-/// children and dictionaries, at every level. Names, metadata and flags may differ.
+/// Compares the types of two schemas at every level: the meaning of the formats ("d:10,2" equals
+/// "d:10,2,128"), the number of children, and dictionaries. Names, metadata and flags may differ.
 ///
-/// Errors: EINVAL for the first difference, `field "a.items": expected format "g", got "l"` (a
-/// field without a name is written as its index), and for a schema that is released or malformed at
-/// any level; ENOMEM.
+/// Errors: EINVAL with the first difference, `field "a.items": expected format "g", got "l"` (a
+/// field without a name is shown by index), and for a schema that is released or malformed at any
+/// level; ENOMEM.
 inline Status verify_same_types(const ArrowSchema& expected, const ArrowSchema& actual) noexcept {
   return detail::guarded([&]() -> Status {
     Status sound = detail::check_sound("verify_same_types", expected);
@@ -388,7 +389,7 @@ inline Status verify_same_types(const ArrowSchema& expected, const ArrowSchema& 
 
 namespace detail {
 
-/// Whether a stream has handed out a schema of the same types as before.
+/// Checks that a stream returned a schema of the same types as its first schema.
 inline Status check_same_schema(const ArrowSchema& first, const ArrowSchema& later,
                                 std::string_view rule) noexcept {
   return verify_same_types(first, later).transform_error([&](const Error& error) {
@@ -399,8 +400,8 @@ inline Status check_same_schema(const ArrowSchema& first, const ArrowSchema& lat
   });
 }
 
-/// Whether a batch fits the schema of its stream. Errors: EINVAL with the rule and the text of
-/// every finding; ENOMEM.
+/// Checks that a batch matches the schema of its stream. Errors: EINVAL with the rule and the text
+/// of every finding; ENOMEM.
 template <RawArray Raw>
 Status check_schema(const Schema& schema, const Raw& batch, std::string_view rule) noexcept {
   const Result<ArrayFindings> found = check_array(*schema, batch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the content of an array's buffers with its schema.
+// Compares the contents of an array's buffers with its schema.
 #ifndef FLETCHING_CHECK_DATA_HPP
 #define FLETCHING_CHECK_DATA_HPP
 
@@ -27,8 +27,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Whether the buffers of a device type are addresses that the host reads: main memory, pinned
-/// memory and managed memory.
+/// Whether the host can read the buffers of a device type: main memory, pinned memory and managed
+/// memory.
 constexpr bool is_host_readable(DeviceType type) noexcept {
   const DeviceInfo* known = type.info();
   return known != nullptr &&
@@ -37,7 +37,7 @@ constexpr bool is_host_readable(DeviceType type) noexcept {
 
 namespace detail {
 
-/// Reads an item of a buffer of any alignment.
+/// Reads an item of a possibly unaligned buffer.
 template <class Item>
 Item item_at(const void* buffer, int64_t index) noexcept {
   Item item;
@@ -45,7 +45,7 @@ Item item_at(const void* buffer, int64_t index) noexcept {
   return item;
 }
 
-/// The validity bitmap of an array, from its first value. NULL: every value is valid.
+/// The validity bitmap of an array, from its first value on. NULL: every value is valid.
 struct Validity {
   const void* bits = nullptr;
   int64_t offset = 0;
@@ -68,7 +68,7 @@ struct Validity {
   }
 };
 
-/// A view in its parts (Columnar format, "Variable-size Binary View Layout").
+/// The fields of a view (Columnar format, "Variable-size Binary View Layout").
 struct View {
   static constexpr std::int32_t kMostInline = 12;
   static constexpr std::size_t kPrefix = 4;
@@ -86,13 +86,13 @@ struct View {
     return item_at<std::int32_t>(bytes.data(), 3);
   }
   [[nodiscard]] std::string_view prefix() const noexcept { return {bytes.data() + 4, kPrefix}; }
-  /// The data and the padding of a short view.
+  /// The data and padding of a short view.
   [[nodiscard]] std::string_view inlined() const noexcept {
     return std::string_view(bytes.data(), bytes.size()).substr(4);
   }
 };
 
-/// The index of the first byte that is not UTF-8, or npos.
+/// The index of the first byte that is not valid UTF-8, or npos.
 inline std::size_t first_not_utf8(std::string_view text) noexcept {
   constexpr std::uint64_t kHighBits = 0x8080808080808080U;
   for (std::size_t at = 0; at < text.size();) {
@@ -105,14 +105,13 @@ inline std::size_t first_not_utf8(std::string_view text) noexcept {
   return std::string_view::npos;
 }
 
-/// Whether the bytes from an address on lie within the address space.
+/// Whether `bytes` bytes from `buffer` on fit into the address space.
 inline bool fits_memory(const void* buffer, std::uint64_t bytes) noexcept {
   return bytes <= UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(buffer);
 }
 
-/// The walk of check_data through arrays that check_array found nothing wrong with. Each check ends
-/// at its first finding in an array. May throw when memory runs out, once there is something to
-/// report.
+/// The traversal of check_data, for arrays without findings of check_array. Each check stops at its
+/// first finding in an array. Allocates, and may throw, only to report a finding.
 class DataCheck {
  public:
   explicit DataCheck(size_t most) noexcept : most_(most) {}
@@ -149,7 +148,7 @@ class DataCheck {
     return std::string(what) + "[" + std::to_string(index) + "]";
   }
 
-  /// "offsets[3] is too large: expected at most 7, got 9"
+  /// Example: "offsets[3] is too large: expected at most 7, got 9".
   template <class Number>
   FLETCHING_DETAIL_COLD void report_item(std::string_view rule, const TreePlace& at,
                                          const char* what, int64_t index, const char* problem,
@@ -159,9 +158,9 @@ class DataCheck {
                std::to_string(got));
   }
 
-  // --- Every layout ---
+  // --- All layouts ---
 
-  /// Whether the buffers whose size the structs show lie within the address space.
+  /// Whether the buffers of known size fit into the address space.
   bool fit_memory(const Format& format, const ArrowArray& array, const TreePlace& at) {
     for (int64_t i = 0; i < format.n_buffers; ++i) {
       const BufferWidth width = buffer_width(format, i);
@@ -186,7 +185,7 @@ class DataCheck {
     return {has_bitmap ? array.buffers[0] : nullptr, array.offset};
   }
 
-  /// The null_count of a null array may be anything, as libraries disagree (tests/corpus).
+  /// Accepts any null_count of a null array, because implementations disagree (tests/corpus).
   void check_nulls(const Format& format, const ArrowArray& array, const TreePlace& at) {
     const bool is_null = format.id == TypeId::kNull;
     const int64_t nulls = is_null ? array.length : validity_of(format, array).nulls(array.length);
@@ -199,7 +198,7 @@ class DataCheck {
     }
   }
 
-  /// As check_array does for a positive null_count.
+  /// The same rules as check_array for a positive null_count.
   void check_place_of_nulls(int64_t nulls, const TreePlace& at) {
     const auto refuse = [&](std::string_view rule, const char* what) {
       report(rule, at,
@@ -213,7 +212,7 @@ class DataCheck {
     }
   }
 
-  /// Of an array with values.
+  /// For arrays with a positive length.
   void check_content(const ArrowSchema& schema, const Format& format, const ArrowArray& array,
                      const TreePlace& at) {
     using enum TypeId;
@@ -309,7 +308,7 @@ class DataCheck {
     return false;
   }
 
-  /// Null slots too.
+  /// Checks null slots too.
   template <class Offset>
   void check_list_view(const ArrowArray& array, const TreePlace& at) {
     const int64_t most = array.children[0]->length;
@@ -464,7 +463,7 @@ class DataCheck {
     check_run_ends<std::int64_t>(array, at);
   }
 
-  /// at.least_length: offset + length of the parent.
+  /// at.least_length is the parent's offset + length.
   template <class End>
   void check_run_ends(const ArrowArray& array, const TreePlace& at) {
     End before = 0;
@@ -525,29 +524,29 @@ class DataCheck {
 
 }  // namespace detail
 
-/// Compares the content of `array` with `schema`. First come the checks of check_array; a finding
-/// ends the comparison. Then:
+/// Compares the contents of `array` with `schema`. Runs check_array first and stops if it has
+/// findings. Then checks that:
 ///
-/// - null_count is the number of nulls in the validity bitmap;
-/// - offsets are not negative, in order, and within the child;
-/// - offsets and sizes of list views are within the child, null slots included;
+/// - null_count equals the number of nulls in the validity bitmap;
+/// - offsets are non-negative, in ascending order, and within the child;
+/// - offsets and sizes of list views are within the child, including null slots;
 /// - strings are UTF-8;
-/// - views: length, padding, prefix, and the place in a variadic buffer;
-/// - run ends are positive, ascending, and reach the end of the array;
-/// - type ids are those of the format; offsets of a dense union are within the child and in order;
+/// - views have a valid length, padding and prefix, and lie within a variadic buffer;
+/// - run ends are positive and ascending, and reach the end of the array;
+/// - type ids are in the format; offsets of a dense union are within the child and in order;
 /// - indices are within the dictionary;
 /// - run ends, and the entries and keys of a map, have no nulls.
 ///
-/// Each check reports its first finding in an array. Values of null slots are not looked at, except
-/// where the columnar format says so. A child is checked from its offset to its length, whatever
-/// its parent refers to.
+/// Each check reports its first finding in an array. Values of null slots are skipped, except where
+/// the columnar format requires them to be valid. A child is checked from its offset for its whole
+/// length, whether or not the parent refers to all of it.
 ///
-/// Reads buffers in host memory only (is_host_readable); for other devices it is check_array. Wait
-/// for the event before the call. The structs show the size of variadic buffers only: a buffer that
-/// is shorter than length, offset and offsets imply is read past its end. The cost is linear in the
-/// data.
+/// Reads buffers in host memory only (is_host_readable); for other devices it is equivalent to
+/// check_array. Wait for the event first. The structs contain the sizes of variadic buffers only:
+/// any other buffer that is shorter than length, offset and offsets imply is read past its end.
+/// Runs in time linear in the size of the data.
 ///
-/// Ownership, errors and threads: as check_array; nobody may write to the buffers meanwhile.
+/// Ownership, errors and threads: see check_array. The buffers must not be written during the call.
 template <RawArray Raw>
 Result<ArrayFindings> check_data(const ArrowSchema& schema, const Raw& array,
                                  size_t most = kMostFindings) noexcept {
@@ -563,7 +562,7 @@ Result<ArrayFindings> check_data(const ArrowSchema& schema, const Raw& array,
   });
 }
 
-/// The same for callers who need no list: EINVAL with the first finding. ENOMEM.
+/// The same without a list of findings: returns EINVAL with the first finding. ENOMEM.
 template <RawArray Raw>
 Status verify_data(const ArrowSchema& schema, const Raw& array) noexcept {
   const Result<ArrayFindings> found = check_data(schema, array, 1);

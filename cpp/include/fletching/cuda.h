@@ -18,7 +18,7 @@ extern "C" {
 FLETCHING_EXPORT int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
                                                struct FletchingMessage* message);
 
-/** Destroys the stream. The work that is on it continues. */
+/** Destroys the stream. Its pending work continues. */
 FLETCHING_EXPORT int FletchingCudaStreamDestroy(struct FletchingStream stream,
                                                 struct FletchingMessage* message);
 
@@ -28,15 +28,14 @@ FLETCHING_EXPORT int FletchingCudaStreamDestroy(struct FletchingStream stream,
 FLETCHING_EXPORT int FletchingStreamResolve(struct FletchingStream* stream,
                                             struct FletchingMessage* message);
 
-/** Counts an exchange that a child of fork inherited, in FletchingReleaseCounts.inherited_events.
- */
+/** Counts an exchange inherited by a child of fork, in FletchingReleaseCounts.inherited_events. */
 FLETCHING_EXPORT void FletchingCountInherited(void);
 
 /** The location of memory, as the driver reports it. */
 struct FletchingCudaMemory {
   ArrowDeviceType device_type; /* ARROW_DEVICE_CUDA, _CUDA_HOST or _CUDA_MANAGED */
   int64_t device_id;
-  uint64_t address; /* as that device uses it */
+  uint64_t address; /* as used on that device */
 };
 
 /** Queries the driver for the memory at `address`, in any context. Registered host memory keeps its

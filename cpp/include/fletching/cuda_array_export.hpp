@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array as what __cuda_array_interface__ says, version 3, without a copy.
+// Exports a device array to __cuda_array_interface__ version 3, without a copy.
 #ifndef FLETCHING_CUDA_ARRAY_EXPORT_HPP
 #define FLETCHING_CUDA_ARRAY_EXPORT_HPP
 
@@ -28,13 +28,13 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// How an array is described.
+/// Options of to_cuda_array.
 struct CudaArrayExportOptions {
-  /// The memory is read-only. Some consumers refuse it then.
+  /// Mark the memory as read-only. Some consumers reject read-only memory.
   bool read_only = true;
-  /// Describe types that NumPy has not as what stores them.
+  /// Describe types that NumPy lacks as their storage type.
   bool as_storage = false;
-  /// Describe the validity bitmap as a mask of bits, "<t1", instead of refusing nulls.
+  /// Describe the validity bitmap as a bit mask, "<t1", instead of rejecting nulls.
   bool mask = false;
 };
 
@@ -61,7 +61,7 @@ constexpr std::string_view unit_text(TimeUnit unit) noexcept {
   return "";
 }
 
-/// The letter of a type in a type string; 0 for a type of DLPack that NumPy has not.
+/// The letter of a type in a type string; 0 for a DLPack type that NumPy lacks.
 constexpr char kind_of(DLDataType type) noexcept {
   switch (type.code) {
     case kDLInt:
@@ -79,8 +79,8 @@ constexpr char kind_of(DLDataType type) noexcept {
   }
 }
 
-/// The type string of a tensor's values, times among them, which DLPack has not. Errors: ENOTSUP
-/// for a type that NumPy has not.
+/// The type string of a tensor's values, including times, which DLPack lacks. Errors: ENOTSUP for a
+/// type that NumPy lacks.
 inline Result<std::string> typestr_of(const FletchingTensorView& view) {
   cuda_array_interface::Typestr parts{kNativeOrder, kind_of(view.dtype), view.dtype.bits / 8U, 1,
                                       ""};
@@ -100,7 +100,7 @@ inline Result<std::string> typestr_of(const FletchingTensorView& view) {
   return cuda_array_interface::format_typestr(parts);
 }
 
-/// A description and what its pointers point to, at stable addresses.
+/// A description and the memory that its pointers refer to, at stable addresses.
 struct CudaArrayState {
   DeviceArray array;
   std::optional<NamedStream> stream;
@@ -121,8 +121,9 @@ struct CudaArrayState {
     }));
   }
 
-  /// A consumer may have enqueued more work on the memory, or made the stream wait for such work,
-  /// or captures it now. Then a stream of our own is destroyed with the array.
+  /// A consumer may have enqueued more work on the memory, made the stream wait for such work, or
+  /// started to capture the stream. So the array, and a stream that the library created, are
+  /// released after the stream.
   void release() {
     if (!stream) return;
     if (stream->is_inherited()) return FletchingCountInherited();
@@ -132,7 +133,7 @@ struct CudaArrayState {
   }
 };
 
-/// The core's description of the values.
+/// Describes the values with the core.
 inline Result<FletchingTensorView> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
                                                const CudaArrayExportOptions& options) {
   FletchingTensorView view;
@@ -146,7 +147,7 @@ inline Result<FletchingTensorView> cuda_values(const ArrowSchema& schema, const 
   return view;
 }
 
-/// The validity bitmap as a mask, where there is one.
+/// Describes the validity bitmap, if any, as a mask.
 inline Status describe_mask(const ArrowArray& array, CudaArrayState& out) {
   const void* bitmap = array.n_buffers > 0 ? array.buffers[0] : nullptr;
   if (bitmap == nullptr || array.null_count == 0 || array.length == 0) return {};
@@ -177,8 +178,8 @@ inline Status describe_mask(const ArrowArray& array, CudaArrayState& out) {
   return {};
 }
 
-/// Orders the exported stream behind the event: the given one, or one of our own when there is
-/// something to wait for.
+/// Makes the exported stream wait for the event: the given stream, or a new stream if the array has
+/// an event.
 inline Status order_stream(const DeviceArray& array, std::optional<Stream> given,
                            CudaArrayState& out) {
   const SyncEvent event(array);
@@ -204,7 +205,7 @@ inline Status order_stream(const DeviceArray& array, std::optional<Stream> given
   return {};
 }
 
-/// The memory has addresses, because the device is one of CUDA.
+/// A CUDA device, so the memory has addresses.
 inline Status describe_values(const FletchingTensorView& view, CudaArrayState& out) {
   const std::int64_t item = view.dtype.bits / 8;
   out.shape.assign(view.shape, view.shape + view.ndim);
@@ -264,22 +265,22 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
 
 }  // namespace detail
 
-/// What an object with __cuda_array_interface__ has to hold: the description, the array that it
+/// The state behind an object with __cuda_array_interface__: the description, the array that it
 /// describes, and the stream that it names.
 ///
-/// Ownership: owns the array, and the stream unless it was given. When it is destroyed the array is
-/// released as soon as the stream has passed that point, because a consumer may have enqueued work
-/// on the memory; a stream of its own is destroyed. So the stream lives as long as the object
-/// (CUDA Array Interface, "Lifetime management").
+/// Ownership: owns the array, and the stream unless the caller passed one. The destructor releases
+/// the array when the current work on the stream is done, because a consumer may have enqueued work
+/// on the memory, and destroys an owned stream. The stream thus lives as long as the object (CUDA
+/// Array Interface, "Lifetime management").
 ///
-/// When the stream is being captured into a graph at that time, the array is released when the
-/// capture has ended and the stream has passed; a given stream has to live until then
-/// (pending_releases). What the graph needs of the memory is the consumer's to keep alive. The
-/// object may be destroyed on any thread, also when its stream is the per-thread default stream; in
-/// a child of fork no stream is waited for or destroyed.
+/// If the stream is being captured into a graph at that time, the array is released after the
+/// capture has ended and the work on the stream is done; a stream passed by the caller must live
+/// until then (pending_releases). The consumer must keep the memory that the graph uses alive. The
+/// object may be destroyed on any thread, even if its stream is the per-thread default stream. In a
+/// child of fork, no stream is waited for or destroyed.
 class CudaArray {
  public:
-  /// The description. Its pointers are valid as long as this object, moved or not.
+  /// The description. Its pointers are valid for the lifetime of this object, also after a move.
   [[nodiscard]] const cuda_array_interface::Interface& array_interface() const noexcept {
     return state_->array_interface;
   }
@@ -291,25 +292,24 @@ class CudaArray {
   std::unique_ptr<detail::CudaArrayState> state_;
 };
 
-/// `array`, whose type is `schema`, as a description for __cuda_array_interface__.
+/// Describes `array` of type `schema` for __cuda_array_interface__.
 ///
-/// Types as in DLPack (docs/dlpack.md), and timestamps without a time zone and durations as "M8"
-/// and "m8". Device types: CUDA, pinned and managed memory. The pointer points to the first
-/// element, and is 0 when there is none; strides are in bytes, and omitted where the elements are
-/// side by side.
+/// Types: as in DLPack (docs/dlpack.md), and timestamps without a time zone and durations as "M8"
+/// and "m8". Device types: CUDA, pinned and managed memory. The pointer is the address of the first
+/// element, or 0 without elements. Strides are in bytes, and omitted for contiguous elements.
 ///
-/// Stream: `stream` is made to wait for the array's sync_event and is named in the description; it
-/// has to live as long as the CudaArray. Without one, an array with an event gets a stream of its
-/// own that waits for it, and an array without an event names none. Neither blocks. A producer
-/// whose work on the array is on several streams lets one wait for all first (join_cuda_streams).
+/// Stream: makes `stream` wait for the array's sync_event and names it in the description; `stream`
+/// must outlive the CudaArray. Without `stream`, an array with an event gets a new stream that
+/// waits for the event, and an array without an event names no stream. The call does not block. A
+/// producer with work on several streams must join them into one first (join_cuda_streams).
 ///
-/// Mask: with options.mask and a validity bitmap that begins at a whole byte, the bitmap, where a
-/// set bit is a valid element. It names the same stream as the array, whose event covers it.
+/// Mask: with options.mask, exports a validity bitmap that begins at a whole byte; a set bit is a
+/// valid element. The mask names the same stream as the array, whose event covers it.
 ///
-/// Ownership: on success the array has moved into the result. On failure it is still the caller's.
+/// Ownership: on success the array is moved into the result. On error the caller still owns it.
 ///
-/// Errors: ENOTSUP, EINVAL, ENOMEM as of to_dlpack; EINVAL for a stream of another runtime; of the
-/// stream as of SyncEvent. Threads: any.
+/// Errors: ENOTSUP, EINVAL and ENOMEM as for to_dlpack; EINVAL for a stream of another runtime;
+/// stream errors as for SyncEvent. Threads: any.
 inline Result<CudaArray> to_cuda_array(const ArrowSchema& schema, DeviceArray& array,
                                        std::optional<Stream> stream = {},
                                        const CudaArrayExportOptions& options = {}) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What __cuda_array_interface__ says as a device array, without a copy.
+// Imports __cuda_array_interface__ as a device array, without a copy.
 #ifndef FLETCHING_CUDA_ARRAY_IMPORT_HPP
 #define FLETCHING_CUDA_ARRAY_IMPORT_HPP
 
@@ -29,35 +29,34 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// A mask as Arrow has it: a bit for each element, from the lowest bit of the first byte up, set
-/// for a valid one; where the array is.
+/// A mask in Arrow's format: one bit per element, starting at the lowest bit of the first byte, set
+/// for a valid element. Must be on the array's device.
 struct ValidityBitmap {
   const void* bits = nullptr;
   std::shared_ptr<void> owner;  ///< keeps the bits until the array is released
 };
 
-/// How a description is imported.
+/// Options of from_cuda_array.
 struct CudaArrayImportOptions {
   Dimensions dimensions = Dimensions::kFixedShapeTensor;
-  /// Import types that are not Arrow's as what stores them.
+  /// Import types that Arrow lacks as their storage type.
   bool as_storage = false;
-  /// False: assume that the stream of the description is done. The caller keeps the exchange free
-  /// of data races then.
+  /// False: do not wait for the stream of the description. The caller must then prevent data races.
   bool synchronize = true;
-  /// The stream on which the array is going to be used, when that is known: before the owner is let
-  /// go, the stream of the description is made to wait for it. For consumers whose work may still
-  /// be running when they release the array, and who cannot do it themselves (join_cuda_streams).
+  /// The stream on which the array will be used, if known. The stream of the description waits for
+  /// it before the owner is destroyed. For consumers that may release the array while their work is
+  /// still running, and cannot join the streams themselves (join_cuda_streams).
   std::optional<Stream> consumer_stream = std::nullopt;
-  /// Makes bits of a mask of bytes, which takes a kernel, or of a mask on another device, on the
-  /// mask's stream, else on the description's; without either, the bits are complete on return.
-  /// Without it such a mask is refused.
+  /// Converts a mask of bytes, which needs a kernel, or a mask on another device to a bitmap, on
+  /// the mask's stream or else the description's. Without a stream, the bits must be complete on
+  /// return. If not set, such masks are rejected.
   std::function<Result<ValidityBitmap>(const cuda_array_interface::Interface& mask)> pack_mask =
       nullptr;
 };
 
 namespace detail {
 
-/// Where memory is, according to the driver.
+/// A memory location as reported by the driver.
 using CudaPlace = FletchingCudaMemory;
 
 inline Result<CudaPlace> find_cuda_memory(std::uint64_t pointer) {
@@ -71,7 +70,7 @@ inline std::string show(const CudaPlace& place) {
   return device_name(place.device_type) + " " + std::to_string(place.device_id);
 }
 
-/// An array has one device for all its buffers.
+/// All buffers of an array must be on the same device.
 inline Status check_same_device(const CudaPlace& bits, const CudaPlace& values) {
   if (bits.device_type == values.device_type && bits.device_id == values.device_id) return {};
   return Error{ENOTSUP, "mask: on another device than the values: expected " + show(values) +
@@ -88,7 +87,7 @@ inline Status check_description(const cuda_array_interface::Interface& says) {
   return {};
 }
 
-/// The format of a time, empty when Arrow has none.
+/// The Arrow format of a time type; empty if Arrow has none.
 inline std::string_view time_format(const cuda_array_interface::Typestr& type) noexcept {
   struct Row {
     std::string_view unit, time, duration;
@@ -102,7 +101,7 @@ inline std::string_view time_format(const cuda_array_interface::Typestr& type) n
   return "";
 }
 
-/// A type string, as DLPack has it and, for a time, as Arrow has it.
+/// A type string as a DLPack type and, for a time, as an Arrow format.
 struct CudaType {
   DLDataType dlpack{};
   std::string_view time;  ///< the format; empty for a number
@@ -150,7 +149,7 @@ inline Result<CudaType> type_of_typestr(std::string_view text) {
   return found;
 }
 
-/// The streams that a description and its mask name, each once.
+/// The distinct streams of a description and its mask.
 struct StreamHandles {
   std::array<void*, 2> handles{};
   std::size_t count = 0;
@@ -165,7 +164,7 @@ struct StreamHandles {
   }
 };
 
-/// What lives until the imported array is released.
+/// The objects that live until the imported array is released.
 template <class Object>
 struct CudaMemory {
   Object object;
@@ -184,7 +183,7 @@ struct CudaMemory {
   CudaMemory& operator=(const CudaMemory&) = delete;
   CudaMemory& operator=(CudaMemory&&) = delete;
 
-  /// For the release. Errors: as of SyncEvent. May throw.
+  /// Stores the streams for the release. Errors: as for SyncEvent. May throw.
   Status name_streams(const StreamHandles& of_producer, const FletchingStream& ours) {
     for (std::size_t i = 0; i < of_producer.count; ++i) {
       Result<NamedStream> named = NamedStream::make(cuda_stream(of_producer[i], ours.device_id));
@@ -197,8 +196,8 @@ struct CudaMemory {
     return {};
   }
 
-  /// The producer's streams wait for ours, or, when that cannot be had, the host does. While ours
-  /// is captured the memory is kept.
+  /// Makes the producer's streams wait for the consumer's. If that fails, the host waits. While the
+  /// consumer's stream is being captured, the memory is kept.
   ~CudaMemory() {
     if (!consumer) return;
     if (consumer->is_inherited()) {
@@ -220,9 +219,9 @@ struct CudaMemory {
     return code;
   }
 
-  /// Returns false without memory for the object.
+  /// Returns false if out of memory.
   bool keep_until_passed(const FletchingStream& ours) noexcept {
-    consumer.reset();  // what is kept is destroyed when nothing is left to wait for
+    consumer.reset();  // the kept memory is destroyed after the stream, with no more waits
     Result<DeviceArray> memory =
         make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, ours.device_id);
     if (!memory) return false;
@@ -232,7 +231,7 @@ struct CudaMemory {
   }
 };
 
-/// The core's error with the key of the dictionary in the place of DLPack's field.
+/// Replaces the DLPack field in an error of the core by the key of the dictionary.
 inline Error in_words_of(const cuda_array_interface::Interface& says, const Error& error) {
   constexpr std::string_view kType = "DLTensor.dtype: no Arrow type for ";
   constexpr std::string_view kStruct = "DLTensor.";
@@ -245,7 +244,7 @@ inline Error in_words_of(const cuda_array_interface::Interface& says, const Erro
   return {error.code(), std::move(text)};
 }
 
-/// How the described memory can be imported, as far as it is where the description says.
+/// Returns the layout for importing the described memory, assuming the location in the description.
 inline Result<FletchingTensorLayout> layout_of(const cuda_array_interface::Interface& says,
                                                const CudaArrayImportOptions& options) {
   Result<CudaType> type = type_of_typestr(says.typestr);
@@ -283,7 +282,7 @@ inline Result<FletchingTensorLayout> layout_of(const cuda_array_interface::Inter
   return layout;
 }
 
-/// The array and its schema. `memory` lives until they are released.
+/// Creates the array and its schema. They keep `memory` alive until released.
 template <class Memory>
 Result<ImportedTensor> wrap_tensor(const FletchingTensorLayout& layout, const CudaPlace& place,
                                    const CudaArrayImportOptions& options, Memory memory) {
@@ -300,7 +299,7 @@ Result<ImportedTensor> wrap_tensor(const FletchingTensorLayout& layout, const Cu
   return out;
 }
 
-/// What pack_mask makes of the mask.
+/// Calls pack_mask and validates the result.
 inline Result<ValidityBitmap> packed_mask(const cuda_array_interface::Interface& mask,
                                           const CudaPlace& values,
                                           const CudaArrayImportOptions& options) {
@@ -313,7 +312,7 @@ inline Result<ValidityBitmap> packed_mask(const cuda_array_interface::Interface&
   return packed;
 }
 
-/// The mask of an array with elements as a bitmap. `values` is where these are.
+/// Returns the mask of a non-empty array as a bitmap. `values` is the location of the elements.
 inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& says,
                                         const CudaPlace& values,
                                         const CudaArrayImportOptions& options) {
@@ -351,7 +350,7 @@ inline StreamHandles streams_of(const cuda_array_interface::Interface& says,
   return streams;
 }
 
-/// One event for the array and its mask, which may be on two streams.
+/// Exports one event for the array and its mask, which may be on two streams.
 inline Status add_event(const StreamHandles& streams, DeviceArray& array) {
   if (streams.count == 0) return {};
   if (streams.count == 2) {
@@ -409,27 +408,28 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 
 }  // namespace detail
 
-/// What an object's __cuda_array_interface__ says, as a schema and a device array.
+/// Imports an object's __cuda_array_interface__ as a schema and a device array.
 ///
-/// Shapes, strides and types as of from_dlpack; type strings of times too. The device, and whether
-/// the memory is pinned or managed, is what the driver returns (cuPointerGetAttribute), as is the
-/// pointer that the array gets; without elements it is device 0. A stream in the description
-/// becomes the array's sync_event; no stream, no event. Nothing blocks.
+/// Shapes, strides and types are those of from_dlpack, plus type strings of times. The driver
+/// determines the device, the device type (device, pinned or managed memory) and the array's
+/// pointer (cuPointerGetAttribute). An array without elements is on device 0. A stream in the
+/// description becomes the array's sync_event; without a stream, the array has no event. Does not
+/// block.
 ///
-/// Mask: one bit for each element of an array of one dimension becomes the validity bitmap without
-/// a copy; null_count is -1. Anything else is converted by options.pack_mask, or is refused, bits
-/// on another device than the values among it, because an array has one device. A mask is an object
-/// with a description of its own, and its stream means the same as the array's: the event
-/// covers both streams, and both wait for consumer_stream at the release.
+/// Mask: one bit per element of a one-dimensional array becomes the validity bitmap without a copy;
+/// null_count is -1. Any other mask is converted by options.pack_mask or rejected, including bits
+/// on another device than the values, because an array has one device. A mask has its own
+/// description, and its stream is treated like the array's: the event covers both streams, and both
+/// wait for consumer_stream at the release.
 ///
-/// Ownership: `owner` keeps the memory and the streams alive: the object that returned the
-/// description. It is consumed in any case, and destroyed when the array and every child moved out
-/// of it are released, or at once on failure. Its type has to be movable without an exception: it
-/// moves into the array. `says` is read here and not kept. The streams that it names have to live
-/// until then where consumer_stream is set, else until this returns.
+/// Ownership: `owner` is the object that returned the description. It keeps the memory and the
+/// streams alive. It is consumed in every case, and destroyed when the array and every child moved
+/// out of it are released, or at once on error. Its type must be nothrow movable, because it moves
+/// into the array. `says` is read during the call and not kept. The streams that it names must live
+/// until the owner is destroyed if consumer_stream is set, otherwise until this function returns.
 ///
-/// Errors: EINVAL for a description that breaks a rule, which the text names; ENOTSUP for types,
-/// strides and masks that Arrow has not; otherwise as of SyncEvent. Threads: any.
+/// Errors: EINVAL for a description that violates a rule, with the rule in the text; ENOTSUP for
+/// types, strides and masks that Arrow lacks; otherwise as for SyncEvent. Threads: any.
 template <class Object>
 Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& says, Object owner,
                                        const CudaArrayImportOptions& options = {}) noexcept {
@@ -439,7 +439,7 @@ Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& sa
   if constexpr (std::is_nothrow_move_constructible_v<Object>) {
     return detail::guarded([&] { return detail::import_cuda_array(says, owner, options); });
   } else {
-    return Error{EINVAL, ""};  // so that the compiler says no more than the line above
+    return Error{EINVAL, ""};  // keeps the static_assert above the only compiler error
   }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA Array Interface: what a dictionary says as a struct (cuda_array_description.hpp), its
-// keys and type strings as constants (cuda_array_tables.hpp, generated), and checks of it, here.
-// Nothing here touches device memory or needs a GPU. What no dictionary shows, who synchronizes and
-// who keeps what alive, is among the rules in docs/reference/rules/cuda-array-interface.md.
+// Checks of CUDA Array Interface descriptions. The structs are in cuda_array_description.hpp, the
+// keys and type strings in cuda_array_tables.hpp (generated). The checks do not access device
+// memory or need a GPU. Synchronization and lifetime, which a description does not show, are
+// covered by the rules in docs/reference/rules/cuda-array-interface.md.
 //
-// Only std::bad_alloc is thrown, by what returns a string or a vector.
+// Functions that return a string or a vector may throw std::bad_alloc, and nothing else throws.
 
 #ifndef FLETCHING_CUDA_ARRAY_INTERFACE_HPP
 #define FLETCHING_CUDA_ARRAY_INTERFACE_HPP
@@ -26,18 +26,18 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {
 
-/// A rule that a description breaks.
+/// A rule violation in a description.
 struct Violation {
-  std::string_view rule;  ///< its id, "cuda-array-interface.stream-zero"
-  std::string key;        ///< where: "stream", or "mask.stream" in what the mask says
+  std::string_view rule;  ///< the rule's id, "cuda-array-interface.stream-zero"
+  std::string key;        ///< the key: "stream", or "mask.stream" for the mask's key
   Severity severity;
-  std::string found;      ///< what was found, for a message
-  std::string_view hint;  ///< what to do about it
+  std::string found;      ///< the actual value, for a message
+  std::string_view hint;  ///< a suggested fix
 };
 
 namespace detail {
 
-/// A number of bytes or elements; none when 64 bits do not hold it.
+/// A number of bytes or elements; empty on 64-bit overflow.
 using Amount = std::optional<std::uint64_t>;
 
 constexpr Amount add(Amount a, Amount b) noexcept {
@@ -51,7 +51,7 @@ constexpr Amount multiply(Amount a, Amount b) noexcept {
   return *a * *b;
 }
 
-/// How many elements a shape without negative sizes has.
+/// The number of elements of a shape without negative sizes.
 constexpr Amount product(std::span<const std::int64_t> shape) noexcept {
   Amount elements = 1;
   for (const std::int64_t size : shape) {
@@ -71,17 +71,17 @@ constexpr std::int64_t key_since(std::string_view name) noexcept {
   return kVersion + 1;
 }
 
-/// An array on its way through the rules.
+/// An array during a check.
 struct Array {
   const Interface& says;
-  int depth;  // how many masks it is below the array that is checked
+  int depth;  // number of enclosing masks: 0 for the checked array
   std::optional<Typestr> type = parse_typestr(says.typestr);
 
   [[nodiscard]] bool version_known() const noexcept {
     return says.version >= 0 && says.version <= kVersion;
   }
 
-  /// The version to whose rules the array is held.
+  /// The version whose rules apply to the array.
   [[nodiscard]] std::int64_t judged_as() const noexcept {
     return version_known() ? says.version : kVersion;
   }
@@ -95,7 +95,7 @@ struct Array {
   }
 };
 
-using Found = std::optional<std::string>;  // what is there instead; none when the rule is kept
+using Found = std::optional<std::string>;  // the violating value; empty if the rule holds
 
 inline std::string quote(std::string_view text) {
   std::string quoted = "'";
@@ -192,7 +192,7 @@ inline Found strides_length(const Array& array) {
          " dimensions";
 }
 
-/// What a walk through the fields of an element finds.
+/// The result of a walk through the fields of an element.
 struct Fields {
   Amount bytes = 0;
   std::size_t count = 0;
@@ -269,7 +269,7 @@ inline Found stream_handle(const Array& array) {
   return std::to_string(stream);
 }
 
-/// What breaks the rule behind a check; none when it is kept.
+/// Returns the value that violates the rule of a check; empty if the rule holds.
 inline Found find(Check check, const Array& array) {
   switch (check) {
     case Check::kShapeSizes:
@@ -310,8 +310,8 @@ inline Found find(Check check, const Array& array) {
 
 }  // namespace detail
 
-/// What is wrong with a description; empty when nothing is. It is held to the version that it
-/// gives, or to the newest one when that is not known. `rules` narrows down what is checked.
+/// Returns the violations of a description; empty if it is valid. Applies the rules of the
+/// description's version, or of the newest version if that is unknown. `rules` limits the checks.
 inline std::vector<Violation> check(const Interface& description,
                                     std::span<const Rule> rules = kRules) {
   std::vector<Violation> violations;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA streams that wait for each other, as the CUDA Array Interface asks for.
+// CUDA streams that wait for each other, as required by the CUDA Array Interface.
 #ifndef FLETCHING_CUDA_STREAMS_HPP
 #define FLETCHING_CUDA_STREAMS_HPP
 
@@ -22,18 +22,19 @@ inline FletchingStream cuda_stream(const Stream& stream, std::int64_t device_id)
   return core_stream(stream, ARROW_DEVICE_CUDA, device_id);
 }
 
-/// A stream that was named by one thread and is used when something is destroyed, on whatever
-/// thread, with whatever device current, and in whatever process that is.
+/// A stream with its context resolved on creation. It may be used later by a destructor on any
+/// thread, with any current device, and in any process.
 class NamedStream {
  public:
-  /// Errors: as of SyncEvent. May throw.
+  /// Errors: as for SyncEvent. May throw.
   static Result<NamedStream> make(FletchingStream stream) {
     Status resolved = in_core(&FletchingStreamResolve, &stream);
     if (!resolved) return std::move(resolved).error();
     return NamedStream(stream);
   }
 
-  /// In a child of fork it is the parent's, and nothing of the driver is called.
+  /// Whether this is a child of fork. The stream then belongs to the parent, and the driver must
+  /// not be called.
   [[nodiscard]] bool is_inherited() const noexcept { return process_ != process_id(); }
 
   [[nodiscard]] const FletchingStream& get() const noexcept { return stream_; }
@@ -45,7 +46,7 @@ class NamedStream {
   std::int64_t process_ = process_id();
 };
 
-/// Destroys a stream of our own, but not the parent's in a child of fork.
+/// Owns a stream and destroys it, except in a child of fork, where it belongs to the parent.
 class OwnedStream {
  public:
   explicit OwnedStream(const FletchingStream& stream) noexcept : stream_(stream) {}
@@ -66,14 +67,12 @@ class OwnedStream {
 
 }  // namespace detail
 
-/// Lets `into` wait for everything that is on `streams` now: who waits for `into` from then on has
-/// waited for all of them. Returns while they are still pending.
+/// Makes later work on `into` wait for the current work on all `streams`. Does not block.
 ///
-/// The streams are of one device or of several; a default stream that names no device is of
-/// `device_id`.
+/// The streams may be on different devices. A default stream without a device is on `device_id`.
 ///
-/// Errors: EINVAL for a stream of another runtime; as of SyncEvent. Some of the streams may be
-/// joined then. Threads: any.
+/// Errors: EINVAL for a stream of another runtime; otherwise as for SyncEvent. On error some of the
+/// streams may already be joined. Threads: any.
 inline Status join_cuda_streams(Stream into, std::span<const Stream> streams,
                                 std::int64_t device_id) noexcept {
   return detail::guarded([&]() -> Status {

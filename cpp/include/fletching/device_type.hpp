@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The type of a device as an open number with a name.
+// A device type as an open number with a name.
 #ifndef FLETCHING_DEVICE_TYPE_HPP
 #define FLETCHING_DEVICE_TYPE_HPP
 
@@ -12,32 +12,31 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// A device type of the C Device Data Interface: any number that ArrowDeviceArray::device_type can
-/// hold. Unknown numbers are valid; they print as "unknown(9999)".
+/// A device type of the C Device Data Interface: any value of ArrowDeviceArray::device_type.
+/// Unknown values are valid; their name is "unknown(9999)".
 class DeviceType {
  public:
-  /// 0, which no device has.
+  /// 0, which is not the type of any device.
   constexpr DeviceType() noexcept = default;
-  /// Accepts every number, for example ARROW_DEVICE_CUDA.
+  /// Accepts any number, for example ARROW_DEVICE_CUDA.
   constexpr DeviceType(ArrowDeviceType value) noexcept : value_(value) {}
 
   [[nodiscard]] constexpr ArrowDeviceType value() const noexcept { return value_; }
 
-  /// What the table has about it; nullptr for a number that it does not know.
+  /// The table entry of the type; nullptr for an unknown type.
   [[nodiscard]] constexpr const DeviceInfo* info() const noexcept { return find_device(value_); }
   [[nodiscard]] constexpr bool is_known() const noexcept { return info() != nullptr; }
 
-  /// "cuda_host"; "unknown(9999)" for a number that is not known.
+  /// "cuda_host"; "unknown(9999)" for an unknown type.
   [[nodiscard]] std::string name() const { return device_name(value_); }
 
-  /// What a non-NULL sync_event of this type is. Of a number that is not known only its producer
-  /// knows it.
+  /// The type of a non-NULL sync_event. For unknown device types the producer defines it.
   [[nodiscard]] constexpr EventPointer event_pointer() const noexcept {
     const DeviceInfo* known = info();
     return known != nullptr ? known->event_pointer : EventPointer::kProducerDefined;
   }
 
-  /// Whose events it uses; Runtime::kNone for none, or one that is not known.
+  /// The runtime of its events; Runtime::kNone if it has none or is unknown.
   [[nodiscard]] constexpr Runtime runtime() const noexcept {
     const DeviceInfo* known = info();
     return known != nullptr ? known->runtime : Runtime::kNone;

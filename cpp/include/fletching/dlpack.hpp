@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack to and from device arrays.
+// DLPack import and export of device arrays.
 #ifndef FLETCHING_DLPACK_HPP
 #define FLETCHING_DLPACK_HPP
 

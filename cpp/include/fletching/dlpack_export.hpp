@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array as a DLPack tensor, without a copy.
+// Exports a device array as a DLPack tensor, without a copy.
 #ifndef FLETCHING_DLPACK_EXPORT_HPP
 #define FLETCHING_DLPACK_EXPORT_HPP
 
@@ -19,29 +19,29 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Where the pointer of an exported tensor points to, on devices whose memory has addresses.
-/// Elsewhere it is the buffer's handle, and byte_offset is the offset of the first element.
+/// The pointer of an exported tensor, on devices whose memory has addresses. On other devices it is
+/// the buffer's handle, and byte_offset is the offset of the first element.
 enum class DataPointer : std::uint8_t {
-  /// To the first element, with a byte_offset of 0: there are consumers that ignore byte_offset.
+  /// The first element, with a byte_offset of 0, because some consumers ignore byte_offset.
   kFirstElement,
-  /// To a multiple of 256, as DLTensor.data demands, with byte_offset as the offset of the first
-  /// element. The pointer itself may lie before the buffer.
+  /// A multiple of 256, as DLTensor.data requires, with byte_offset as the offset of the first
+  /// element. The pointer may be in front of the buffer.
   kAligned,
 };
 
-/// How a tensor is exported.
+/// Options of to_dlpack.
 struct DlpackExportOptions {
-  /// The memory is read-only. The default: Arrow's buffers are shared and do not change.
-  /// False when the array is the caller's alone.
+  /// Mark the memory as read-only. The default, because Arrow buffers are shared and immutable.
+  /// Pass false if the caller is the array's only user.
   bool read_only = true;
-  /// The array is a copy that the caller made for this consumer, and lets alone from now on.
+  /// The array is a copy that the caller made for this consumer and will not use again.
   bool copied = false;
-  /// Export types that are not DLPack's as what stores them.
+  /// Export types that DLPack lacks as their storage type.
   bool as_storage = false;
   Nulls nulls = Nulls::kRefuse;
   DataPointer pointer = DataPointer::kFirstElement;
-  /// The consumer has been ordered behind sync_event, or receives it in another way. DLPack's
-  /// structs have no place for an event.
+  /// The consumer already waits for sync_event, or receives the event in another way. DLPack's
+  /// structs have no field for an event.
   bool event_handled = false;
 };
 
@@ -56,7 +56,7 @@ constexpr std::uint32_t core_options(const DlpackExportOptions& options) noexcep
          (options.event_handled ? FLETCHING_TENSOR_EVENT_HANDLED : 0U);
 }
 
-/// `function` is the core's for this struct.
+/// `function` is the core's function for this struct.
 template <class Managed, class Function>
 Result<TensorOwner<Managed>> export_tensor(Function function, const ArrowSchema& schema,
                                            DeviceArray& array, const ConsumerStream* stream,
@@ -72,7 +72,7 @@ Result<TensorOwner<Managed>> export_tensor(Function function, const ArrowSchema&
   });
 }
 
-/// What a compiler says of a call with others, in one line.
+/// Shortens the compiler's output for wrong argument types to one line.
 template <class Schema, class Array>
 Result<DlpackTensor> refuse_arguments() noexcept {
   static_assert(
@@ -88,25 +88,25 @@ Result<DlpackTensor> refuse_arguments() noexcept {
 
 }  // namespace detail
 
-/// `array`, whose type is `schema`, as a tensor.
+/// Exports `array` of type `schema` as a tensor, without a copy.
 ///
-/// Shape: the array's length, then one dimension for each fixed-size list around the values, or the
-/// dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. Nothing is
-/// copied; a tensor without elements has a NULL pointer.
+/// Shape: the array's length, followed by one dimension per fixed-size list around the values, or
+/// the dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. The pointer of
+/// a tensor without elements is NULL.
 ///
-/// Ownership: on success the array has moved into the tensor, whose deleter releases it, from
-/// whatever thread. On failure it is still the caller's. The schema stays the caller's.
+/// Ownership: on success the array is moved into the tensor, whose deleter releases it, on any
+/// thread. On error the caller still owns it. The caller keeps the schema.
 ///
-/// Errors: ENOTSUP for a type or nulls that DLPack has not (docs/dlpack.md), EINVAL for a
-/// malformed schema or array, for one of which a part is released, and for an event that the caller
-/// waits for, ERANGE for a device id, ENOMEM.
+/// Errors: ENOTSUP for types or nulls that DLPack lacks (docs/dlpack.md); EINVAL for a malformed or
+/// partly released schema or array, and for an event, unless options.event_handled is set; ERANGE
+/// for a device id; ENOMEM.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const DlpackExportOptions& options = {}) noexcept {
   return detail::export_tensor<DLManagedTensorVersioned>(&FletchingTensorExport, schema, array,
                                                          nullptr, options);
 }
 
-/// Not to be called: it is chosen, and does not compile, when the schema or the array does not fit.
+/// Overload for wrong argument types: does not compile.
 template <class Schema, class Array>
   requires(!std::is_convertible_v<Schema, const ArrowSchema&> ||
            !std::is_convertible_v<Array, DeviceArray&>)
@@ -115,35 +115,35 @@ Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
   return detail::refuse_arguments<Schema, Array>();
 }
 
-/// The same as the struct from before DLPack 1.0. It cannot say that memory is read-only or a copy:
-/// EINVAL unless options.read_only is false.
+/// The same for the struct from before DLPack 1.0. It has no read-only or copied flag: EINVAL
+/// unless options.read_only is false.
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const DlpackExportOptions& options) noexcept {
   return detail::export_tensor<DLManagedTensor>(&FletchingLegacyTensorExport, schema, array,
                                                 nullptr, options);
 }
 
-/// The same as the functions without a stream, after `stream` has been ordered
-/// behind the array's sync_event: the consumer's stream, which waits while this returns, or the
-/// host, which waits here. The event lives on in the tensor.
+/// The same as the functions without a stream, but first orders the consumer after the array's
+/// sync_event: makes its stream wait, without blocking, or blocks the host. The event lives until
+/// the tensor is deleted.
 ///
-/// Nulls: after the host has waited, the validity bitmaps of memory that it can read are read, so
-/// that an array whose null_count is -1 is exported when all bits are set.
+/// Nulls: after a host wait, host-readable validity bitmaps are read, so that an array with a
+/// null_count of -1 is exported if all bits are set.
 ///
-/// Lifetime of the stream: it is used during the call only, and may be destroyed afterwards. The
-/// consumer, whose stream it is, keeps it as long as it has work for it.
+/// Lifetime of the stream: used during the call only. The consumer, which owns the stream, keeps it
+/// alive while it has work for it.
 ///
-/// Errors: EINVAL for a stream of another runtime than the event's; also those of SyncEvent, for an
-/// event that cannot be waited for among them: of Vulkan, or of a device type without a
-/// waiter. Then wait, and call the function without a stream with event_handled. After an error the
-/// array is still the caller's.
+/// Errors: EINVAL for a stream of another runtime than the event's; those of SyncEvent, including
+/// those for an event that cannot be waited on: of Vulkan, or of a device type without a waiter. In
+/// that case, wait and call the function without a stream, with event_handled. On error the caller
+/// still owns the array.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const ConsumerStream& stream,
                                       const DlpackExportOptions& options = {}) noexcept {
   return detail::export_tensor<DLManagedTensorVersioned>(&FletchingTensorExport, schema, array,
                                                          &stream, options);
 }
-/// Not to be called: chosen, and not compiled, when the schema or the array does not fit.
+/// Overload for wrong argument types: does not compile.
 template <class Schema, class Array>
   requires(!std::is_convertible_v<Schema, const ArrowSchema&> ||
            !std::is_convertible_v<Array, DeviceArray&>)
@@ -152,7 +152,7 @@ Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
                                const DlpackExportOptions& /*options*/ = {}) noexcept {
   return detail::refuse_arguments<Schema, Array>();
 }
-/// The same when the third argument is neither a stream nor options.
+/// The same for a third argument that is neither a stream nor options.
 template <class Stream>
   requires(!std::is_convertible_v<Stream, const ConsumerStream&> &&
            !std::is_convertible_v<Stream, const DlpackExportOptions&>)

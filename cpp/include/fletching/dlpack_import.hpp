@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A DLPack tensor as a device array, without a copy unless the caller asks for one.
+// Imports a DLPack tensor as a device array. Copies only on request.
 #ifndef FLETCHING_DLPACK_IMPORT_HPP
 #define FLETCHING_DLPACK_IMPORT_HPP
 
@@ -17,27 +17,27 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What happens with a tensor whose elements do not lie as an Arrow array's do.
+/// How to import a tensor whose strides do not match an Arrow array's layout.
 enum class Strided : std::uint8_t {
   kRefuse,
-  kCopy,  ///< gather them in new memory of the CPU, if the host can read the tensor; else refuse
+  kCopy,  ///< copy the elements to new CPU memory if the host can read the tensor; else refuse
 };
 
-/// How a tensor is imported.
+/// Options of from_dlpack.
 struct DlpackImportOptions {
   Dimensions dimensions = Dimensions::kFixedShapeTensor;
   Strided strided = Strided::kRefuse;
-  /// Import types that are not Arrow's as what stores them.
+  /// Import types that Arrow lacks as their storage type.
   bool as_storage = false;
 };
 
-/// A tensor as Arrow has it.
+/// An imported tensor.
 struct ImportedTensor {
   Schema schema;      ///< of the array; it has no name
   DeviceArray array;  ///< without sync_event
   /// The memory is read-only. Always true for a struct without the flag.
   bool read_only = true;
-  /// The memory is a copy for this import only, made by the producer or here.
+  /// The memory is a copy made for this import, by the producer or by this library.
   bool copied = false;
 };
 
@@ -51,7 +51,7 @@ constexpr std::uint32_t core_options(const DlpackImportOptions& options) noexcep
 
 inline constexpr ArrowDeviceType kNoDevice = -1;
 
-/// `function` is the core's for this struct.
+/// `function` is the core's function for this struct.
 template <class Managed, class Function>
 Result<ImportedTensor> import_tensor(Function function, TensorOwner<Managed> tensor,
                                      const ConsumerStream* stream,
@@ -59,7 +59,7 @@ Result<ImportedTensor> import_tensor(Function function, TensorOwner<Managed> ten
   return guarded([&]() -> Result<ImportedTensor> {
     ImportedTensor out;
     std::uint64_t flags = 0;
-    // The device is not read here: the version may be another one.
+    // Do not read the tensor's device: the struct may have another major version.
     FletchingTensorStream order{};
     if (stream != nullptr) order = core_order(*stream, kNoDevice, -1);
     Status status = in_core(function, tensor.detach(), stream != nullptr ? &order : nullptr,
@@ -82,45 +82,43 @@ inline Result<ImportedTensor> import_tensor(LegacyDlpackTensor tensor, const Con
 
 }  // namespace detail
 
-/// `tensor` as a schema and a device array.
+/// Imports `tensor` as a schema and a device array.
 ///
-/// Shape: the first dimension is the array's length; the others become arrow.fixed_shape_tensor or
-/// fixed-size lists, as the options say. A tensor without dimensions is an array of length 1.
-/// byte_offset is added to the pointer, or to ArrowArray.offset where the memory has no addresses.
-/// NULL strides mean compact ones, whatever the version. The array has no sync_event: order
-/// it behind the producer's work first.
+/// Shape: the first dimension is the array's length. The others become arrow.fixed_shape_tensor or
+/// fixed-size lists, see options.dimensions. A tensor without dimensions becomes an array of length
+/// 1. byte_offset is added to the pointer, or to ArrowArray.offset if the memory has no addresses.
+/// NULL strides mean contiguous elements in every version. The array has no sync_event: wait for
+/// the producer's work first.
 ///
-/// Ownership: the tensor is consumed in any case. Its deleter is called when the array and every
-/// child moved out of it are released, from whatever thread; at once when the import fails or
-/// copies. A NULL deleter is not called.
+/// Ownership: the tensor is consumed in every case. Its deleter runs when the array and every child
+/// moved out of it are released, on any thread; or at once if the import fails or copies. A NULL
+/// deleter is not called.
 ///
-/// Errors: ENOTSUP for types, device layouts and strides that Arrow has not
-/// (docs/dlpack.md)
-/// and for another major version, of which nothing but the deleter is used; EINVAL for a malformed
-/// tensor, and for NULL; ENOMEM.
+/// Errors: ENOTSUP for types, device layouts and strides that Arrow lacks (docs/dlpack.md), and for
+/// another major version, of which only the deleter is used; EINVAL for a malformed or NULL tensor;
+/// ENOMEM.
 inline Result<ImportedTensor> from_dlpack(DlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
   return detail::import_tensor(std::move(tensor), nullptr, options);
 }
 
-/// The same for the struct from before DLPack 1.0, whose memory counts as read-only.
+/// The same for the struct from before DLPack 1.0. Its memory is treated as read-only.
 inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
   return detail::import_tensor(std::move(tensor), nullptr, options);
 }
 
-/// The same as from_dlpack without a stream, for a tensor whose producer was
-/// called with `stream`: the array gets a sync_event that happens when everything is done that is
-/// on that stream now. So the consumers of the array may use any stream. With Ordering::kNone or
-/// kHost no work is pending, and the array has no event. Nor does a copy (Strided::kCopy), before
-/// which the host waits for the stream.
+/// The same for a tensor whose producer was called with `stream`: the array gets a sync_event for
+/// the current work on that stream, so its consumers may use any stream. With Ordering::kNone or
+/// kHost no work is pending, and the array has no event. A copy (Strided::kCopy) has no event
+/// either: the host waits for the stream before it copies.
 ///
-/// Lifetime of the stream: as of to_dlpack, it is used during the call only. DLPack has no
-/// counterpart to the event when the array is released: where work may still read it then, use
-/// release_after.
+/// Lifetime of the stream: as for to_dlpack, used during the call only. When the array is released,
+/// DLPack cannot pass an event back to the producer: use release_after if work may still read the
+/// array.
 ///
-/// Errors: EINVAL for a stream of another runtime than the tensor's; also those of
-/// export_with_event, ENOTSUP for devices without streams among them. The tensor is released then.
+/// Errors: EINVAL for a stream of another runtime than the tensor's; those of export_with_event,
+/// including ENOTSUP for devices without streams. On error the tensor is released.
 template <class Tensor>
 Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
                                    const DlpackImportOptions& options = {}) noexcept {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream argument of __dlpack__: what the integer means on which device. Array API,
-// "__dlpack__".
+// The stream argument of __dlpack__ and its meaning for each device. Array API, "__dlpack__".
 #ifndef FLETCHING_DLPACK_STREAM_HPP
 #define FLETCHING_DLPACK_STREAM_HPP
 
@@ -17,23 +16,23 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What has to be ordered after the producer's work.
+/// The side that must be ordered after the producer's work.
 enum class Ordering : std::uint8_t {
-  kNone = FLETCHING_ORDER_NOTHING,   ///< nothing: the consumer synchronizes itself, or has waited
-  kHost = FLETCHING_ORDER_HOST,      ///< the host: the work has to be done on return
+  kNone = FLETCHING_ORDER_NOTHING,   ///< none: the consumer synchronizes itself, or has waited
+  kHost = FLETCHING_ORDER_HOST,      ///< the host: the work must be done on return
   kStream = FLETCHING_ORDER_STREAM,  ///< a stream of the device
 };
 
-/// A stream argument, read.
+/// A parsed stream argument.
 struct ConsumerStream {
-  Ordering ordering{};  ///< has to be set: 0 is EINVAL
-  /// The stream of Ordering::kStream, of CUDA or HIP.
+  Ordering ordering{};  ///< must be set: 0 is EINVAL
+  /// The CUDA or HIP stream of Ordering::kStream.
   Stream stream{0, nullptr};
 };
 
 namespace detail {
 
-/// The stream for data of this device.
+/// Returns the core's form of `order` for data on this device.
 constexpr FletchingTensorStream core_order(const ConsumerStream& order, DeviceType type,
                                            std::int64_t device_id) noexcept {
   return {core_stream(order.stream, type, device_id), static_cast<std::int32_t>(order.ordering)};
@@ -50,13 +49,13 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
 
 }  // namespace detail
 
-/// The stream argument of __dlpack__ for data on `device`; an empty optional means None.
+/// Parses the stream argument of __dlpack__ for data on `device`; an empty optional means None.
 ///
-/// CUDA: None or 1 is the legacy default stream, 2 the per-thread one, -1 none, 0 is refused. ROCm:
-/// None or 0 is the default stream, -1 none, 1 and 2 are refused. Every other number from there on
-/// is a handle. With None and memory that the host reads too, pinned or managed, it is the host
-/// that is ordered, which includes the default stream. Elsewhere only None is accepted, and it is
-/// the host that is ordered too. Errors are EINVAL.
+/// CUDA: None and 1 are the legacy default stream, 2 is the per-thread default stream, -1 means no
+/// synchronization, and 0 is rejected. ROCm: None and 0 are the default stream, -1 means no
+/// synchronization, and 1 and 2 are rejected. Every larger number is a handle. None with pinned or
+/// managed memory, which the host can read too, orders the host, which includes the default stream.
+/// Other devices accept only None, which orders the host. Errors: EINVAL.
 inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
                                                  std::optional<std::int64_t> stream) noexcept {
   return detail::guarded([&] { return detail::read_stream(device, stream); });

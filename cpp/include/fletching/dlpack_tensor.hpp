@@ -10,16 +10,16 @@
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
-/// Owns a DLPack tensor: the destructor calls its deleter once, unless that is NULL.
+/// Owns a DLPack tensor. The destructor calls its deleter once, unless the deleter is NULL.
 ///
-/// Threads: one thread at a time; the deleter may run on any thread.
+/// Threads: one thread at a time. The deleter may run on any thread.
 template <class Managed>
 class TensorOwner {
  public:
   using raw_type = Managed;
 
   TensorOwner() noexcept = default;
-  /// Takes over `tensor`, which may be NULL.
+  /// Takes ownership of `tensor`, which may be NULL.
   explicit TensorOwner(Managed* tensor) noexcept : tensor_(tensor) {}
 
   TensorOwner(TensorOwner&& other) noexcept : tensor_(other.detach()) {}
@@ -31,14 +31,14 @@ class TensorOwner {
   TensorOwner& operator=(const TensorOwner&) = delete;
   ~TensorOwner() { release(); }
 
-  /// Calls the deleter, unless the owner is empty. Afterwards it is empty.
+  /// Calls the deleter, unless the owner is empty. The owner is empty afterwards.
   void release() noexcept {
     Managed* const last = detach();
     if (last != nullptr && last->deleter != nullptr) last->deleter(last);
   }
 
-  /// Gives the tensor up: the caller, such as a capsule, calls the deleter. Afterwards the owner is
-  /// empty. NULL for an empty owner.
+  /// Transfers ownership to the caller, for example a capsule, which must call the deleter. Returns
+  /// NULL if the owner is empty. The owner is empty afterwards.
   [[nodiscard]] Managed* detach() noexcept { return std::exchange(tensor_, nullptr); }
 
   void swap(TensorOwner& other) noexcept { std::swap(tensor_, other.tensor_); }

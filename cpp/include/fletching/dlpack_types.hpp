@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack: devices, and the choices of an export and an import. docs/dlpack.md has the table of
-// types.
+// DLPack devices, and the options for export and import. The type table is in docs/dlpack.md.
 #ifndef FLETCHING_DLPACK_TYPES_HPP
 #define FLETCHING_DLPACK_TYPES_HPP
 
@@ -18,34 +17,33 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The most dimensions that a tensor may have here, a bound of ours; NumPy and PyTorch have the
-/// same.
+/// The maximum number of dimensions, a limit of this library; NumPy and PyTorch have the same.
 inline constexpr std::size_t kDlpackDimensions = FLETCHING_TENSOR_DIMENSIONS;
 
-/// What to do about nulls, which DLPack has none of.
+/// How to handle nulls, which DLPack does not support.
 enum class Nulls : std::uint8_t {
-  kRefuse,  ///< an error when there are any, or when the device hides whether there are
-  kIgnore,  ///< export the memory in their place as it is
+  kRefuse,  ///< an error if there are nulls, or if the device hides whether there are any
+  kIgnore,  ///< export the memory of null slots as it is
 };
 
-/// What a tensor of several dimensions becomes.
+/// The Arrow type for a tensor with several dimensions.
 enum class Dimensions : std::uint8_t {
   kFixedShapeTensor,  ///< arrow.fixed_shape_tensor: any order of the inner dimensions
-  kFixedSizeLists,    ///< fixed-size lists within each other: the last dimension varies fastest
+  kFixedSizeLists,    ///< nested fixed-size lists: the last dimension varies fastest
 };
 
 namespace detail {
 
-/// Whether this process can read the memory, once no work on it is pending.
+/// Whether this process can read the memory once no work on it is pending.
 constexpr bool is_host_readable(ArrowDeviceType type) noexcept {
   return is_accessible(type, ARROW_DEVICE_CPU);
 }
 
 }  // namespace detail
 
-/// The DLPack device of an Arrow device. The id of memory that the host reads, the CPU's, pinned
-/// and managed, is 0 in DLPack whatever it is in Arrow (DLDevice.device_id); device types that are
-/// not known pass through. ERANGE when an id does not fit into DLPack's 32 bits.
+/// Returns the DLPack device of an Arrow device. For host-readable memory (CPU, pinned and managed)
+/// the DLPack id is 0, whatever the Arrow id (DLDevice.device_id). Unknown device types keep their
+/// number. ERANGE for an id that does not fit into 32 bits.
 inline Result<DLDevice> to_dlpack_device(ArrowDeviceType type, std::int64_t device_id) noexcept {
   return detail::guarded([&]() -> Result<DLDevice> {
     const auto dlpack_type = static_cast<DLDeviceType>(type);
@@ -59,7 +57,7 @@ inline Result<DLDevice> to_dlpack_device(ArrowDeviceType type, std::int64_t devi
   });
 }
 
-/// The Arrow device id of a DLPack device: -1 for the CPU, otherwise the same number.
+/// Returns the Arrow device id of a DLPack device: -1 for the CPU, otherwise the same number.
 constexpr std::int64_t to_arrow_device_id(DLDevice device) noexcept {
   return device.device_type == kDLCPU ? -1 : device.device_id;
 }

@@ -12,7 +12,7 @@
  *   ENOENT   the library of the runtime was not found
  *   ENOSYS   the library lacks a function of this operation
  *   ENOTSUP  the runtime does not support the operation
- *   EINVAL   an argument is NULL, the array is released, or a handle is no event or stream
+ *   EINVAL   an argument is NULL, the array is released, or a handle is not an event or stream
  *   EBUSY    the stream is being captured into a CUDA or HIP graph; the capture continues
  *   EIO      another error of the runtime, whose name is in the message
  *   ENOMEM, and the error numbers of waiters.
@@ -49,14 +49,14 @@ struct FletchingStream {
   /** CUstream, cudaStream_t, hipStream_t, cl_command_queue, or the stream of a waiter. CUDA and HIP
    * have default streams: NULL and 1 are the legacy stream, 2 is the per-thread stream. */
   void* handle;
-  /** Which device a default stream of CUDA or HIP is of; the driver knows it of the others. -1:
-   * that of the array, or the current one where the array is of no runtime. */
+  /** The device of a CUDA or HIP default stream; the driver knows the device of other streams. -1:
+   * the array's device, or the current device if the array's device type has no runtime. */
   int64_t device_id;
-  /** CUDA: the CUcontext that counts as the current one; NULL for the thread's. Where that is of
-   * another device, a default stream is that of the device's primary context, which has to be
+  /** CUDA: the CUcontext to use as the current one; NULL for the thread's. If it belongs to another
+   * device, a default stream is in the primary context of the stream's device, which must be
    * active. */
   void* context;
-  /** FLETCHING_RUNTIME_...; NONE: that of the array's device type. */
+  /** FLETCHING_RUNTIME_...; NONE: the runtime of the array's device type. */
   int32_t runtime;
 };
 
@@ -70,25 +70,25 @@ static inline struct FletchingStream FletchingStreamOfArray(void* handle) {
   return stream;
 }
 
-/** An event, as a device array has it. It belongs to the producer. */
+/** The event of a device array. It belongs to the producer. */
 struct FletchingEvent {
-  /** The field of ArrowDeviceArray: the address of a handle, or an object. NULL means ready. */
+  /** ArrowDeviceArray.sync_event: the address of a handle, or an object. NULL means ready. */
   void* sync_event;
   int64_t device_id;
-  /** CUDA: the context for a thread that has none; NULL for the device's primary one. */
+  /** CUDA: the context for a thread without one; NULL for the device's primary context. */
   void* context;
   ArrowDeviceType device_type;
 };
 
-/** What to do on a stream that is being captured into a CUDA or HIP graph. */
+/** The behavior on a stream that is being captured into a CUDA or HIP graph. */
 #define FLETCHING_CAPTURE_REFUSE 0 /* EBUSY, before a call that would end the capture */
 /** The graph waits for the event, or records it, each time it is launched. It does not keep the
- * event: the array must not be released before the graph and everything made of it are destroyed.
+ * event alive: do not release the array before the graph and everything made from it are destroyed.
  * ENOTSUP before CUDA 11.1 and ROCm 7.0. */
 #define FLETCHING_CAPTURE_EXTERNAL_EVENT 1
-/** Of ReleaseAfter, for an array that the graph does not read: it is kept until the capture has
- * ended and the stream has passed. The stream must live until then. A launch of the graph may come
- * later: an array that it reads must live longer than the graph. */
+/** For ReleaseAfter and arrays that the graph does not read: keeps the array until the capture has
+ * ended and the current work on the stream is done. The stream must live until then. An array that
+ * the graph reads must outlive the graph, because the graph may be launched later. */
 #define FLETCHING_CAPTURE_KEEP 2
 
 /* --- Waits ---
@@ -96,7 +96,7 @@ struct FletchingEvent {
  * A NULL event is ready. An event that the library cannot wait on is an error, and never skipped.
  * After an error, do not read the buffers. The caller keeps the array. */
 
-/** Blocks the calling thread until the event has happened. Then the host may read host-accessible
+/** Blocks the calling thread until the event has completed. Then the host may read host-accessible
  * buffers. */
 FLETCHING_EXPORT int FletchingDeviceArraySynchronize(const struct ArrowDeviceArray* array,
                                                      struct FletchingMessage* message);
@@ -107,7 +107,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
                                                 struct FletchingStream stream, int on_capture,
                                                 struct FletchingMessage* message);
 
-/** Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block. */
+/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
 
@@ -127,16 +127,16 @@ struct FletchingVulkanWaitContext {
   void* device;         /* the VkDevice with which the producer created the event */
   void* producer_queue; /* the VkQueue on which the producer sets it. Only WaitOn needs it */
   void* queue;          /* the VkQueue to which the caller submits. Only WaitOn needs it */
-  uint32_t set_stages;  /* the VkPipelineStageFlags with which the producer sets it, and with which
-                           vkCmdWaitEvents has to wait; 0 for all commands. Only WaitOn needs it */
-  /* The vkGetDeviceProcAddr of the device, cast to this type; NULL for the functions of the loader,
+  uint32_t set_stages;  /* the VkPipelineStageFlags with which the producer sets it, required by
+                           vkCmdWaitEvents; 0 for all commands. Only WaitOn needs it */
+  /* The device's vkGetDeviceProcAddr, cast to this type; NULL for the functions of the loader,
      libvulkan.so.1. */
   void (*get_device_proc_addr)(void); /* NOLINT(modernize-redundant-void-arg): it means more in C */
 };
 
-/** Blocks the calling thread until the event has happened. Vulkan has no host wait for a VkEvent:
- * this polls with sleeps of up to one millisecond. The event must not be a device-only event. Also
- * EINVAL for a context without a device, and for an event of another runtime. */
+/** Blocks the calling thread until the event has completed. Vulkan has no host wait for a VkEvent:
+ * this polls with sleeps of up to one millisecond. The event must not be a device-only event.
+ * EINVAL also for a context without a device, and for an event of another runtime. */
 FLETCHING_EXPORT int FletchingDeviceArraySynchronizeVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     struct FletchingMessage* message);
@@ -150,7 +150,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOnVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     void* command_buffer, struct FletchingMessage* message);
 
-/** Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block. */
+/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     int* ready, struct FletchingMessage* message);
@@ -169,7 +169,7 @@ FLETCHING_EXPORT int FletchingEventReadyVulkan(const struct FletchingEvent* even
 
 /* --- Exports --- */
 
-/** Sets a sync_event that happens when the current work on the stream is done. CUDA, HIP, OpenCL.
+/** Sets a sync_event that completes when the current work on the stream is done. CUDA, HIP, OpenCL.
  *
  * The array must be live, with device type and device id, and without an event. The event has no
  * timing, and a host wait for it sleeps. Its address does not change. The release of the array, or
@@ -185,7 +185,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray
                                                          int on_capture,
                                                          struct FletchingMessage* message);
 
-/** An event on a stream, for bindings that tie it to their arrays themselves. */
+/** A recorded event, for bindings that attach it to their arrays themselves. */
 struct FletchingRecordedEvent;
 
 /** Records the current work on the stream. The caller owns *recorded; NULL after an error. */
@@ -228,11 +228,11 @@ FLETCHING_EXPORT int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* a
 
 /** Counts of the arrays that ReleaseAfter took, and of inherited events. */
 struct FletchingReleaseCounts {
-  int64_t pending;          /* arrays whose stream has not reached their point yet */
-  int64_t refused;          /* of these, those that the driver last said nothing about */
+  int64_t pending;          /* arrays whose stream has not finished the work yet */
+  int64_t refused;          /* of these, arrays for which the last driver query failed */
   int64_t running;          /* arrays whose release callback is due, or has not returned */
   int64_t leaked;           /* arrays that could neither be deferred nor waited for */
-  int64_t inherited_events; /* left alone by a release in a child of fork */
+  int64_t inherited_events; /* events not destroyed by a release in a child of fork */
 };
 
 /** Returns the counts of this process. `last_refusal` may be NULL; it receives the driver's last
@@ -243,10 +243,10 @@ FLETCHING_EXPORT void FletchingPendingReleases(struct FletchingReleaseCounts* co
 /** An array whose release is due. */
 struct FletchingRelease;
 
-/** Lets `start` say where release callbacks run: it is called on a thread of the core, must not
- * block, and lets FletchingReleaseRun be called once, soon, on another thread. It returns 0, or
- * another number when it cannot: then a thread of the core runs it. NULL: as it was at first. Set
- * it before the first release. */
+/** Sets a function that chooses the thread of release callbacks. It is called on a thread of the
+ * core and must not block. It must arrange for one call of FletchingReleaseRun, soon, on another
+ * thread, and return 0. If it returns another number, a thread of the core runs the callback. NULL
+ * restores the default. Set it before the first release. */
 FLETCHING_EXPORT void FletchingSetReleaseStarter(int (*start)(struct FletchingRelease* release));
 
 /** Destroys the event and calls the release callback of the array. */
@@ -270,18 +270,18 @@ FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
 
 /* --- Waiters --- */
 
-/** Registers how to wait on the events of a device type, for every call of this core. *waiter is
- * copied; its context has to outlive every call. One that was there is replaced; calls that have
- * begun finish with it. EINVAL for a device type whose events the core waits on itself, and for a
- * waiter without any function. */
+/** Registers a waiter for the events of a device type, for all calls of this core. *waiter is
+ * copied; its context must outlive every call. A previous waiter is replaced; calls in progress
+ * finish with it. EINVAL for a device type whose events the core waits on itself, and for a waiter
+ * without functions. */
 FLETCHING_EXPORT int FletchingRegisterWaiter(ArrowDeviceType device_type,
                                              const struct FletchingWaiter* waiter,
                                              struct FletchingMessage* message);
 
-/** Removes the waiter of a device type. 1 when there was one, else 0. */
+/** Removes the waiter of a device type. Returns 1 if there was one, else 0. */
 FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 
-/** Whether a waiter is registered for the device type: 1 or 0. */
+/** Returns 1 if a waiter is registered for the device type, else 0. */
 FLETCHING_EXPORT int FletchingHasWaiter(ArrowDeviceType device_type);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owners of the interface's structs: moved, never copied, released once. Children are moved out of
-// them, and objects are tied to their release.
+// Move-only owners of the C interface structs. Each releases its struct once. Children can be moved
+// out, and objects can be attached to the release.
 #ifndef FLETCHING_OWNER_HPP
 #define FLETCHING_OWNER_HPP
 
@@ -25,7 +25,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// The part of a struct that has the release callback.
+/// The part of a struct that contains the release callback.
 constexpr ArrowArray& base(ArrowDeviceArray& raw) noexcept { return raw.array; }
 constexpr const ArrowArray& base(const ArrowDeviceArray& raw) noexcept { return raw.array; }
 template <class Raw>
@@ -36,7 +36,7 @@ constexpr Raw& base(Raw& raw) noexcept {
 template <class Raw>
 using BaseOf = std::remove_cvref_t<decltype(base(std::declval<Raw&>()))>;
 
-/// Zeroes every byte, padding too. In two pieces, because a compiler zeroes what is longer than 64
+/// Zeroes every byte, including padding. Split into two calls because compilers zero more than 64
 /// bytes with a string instruction, which is slow to start.
 template <class Raw>
 void zero(Raw* raw) noexcept {
@@ -59,21 +59,21 @@ concept NestedStruct = std::same_as<Raw, ArrowSchema> || RawArray<Raw>;
 /// Owns one struct of the C interfaces: ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowArrayStream
 /// or ArrowDeviceArrayStream.
 ///
-/// Ownership: the holder of the struct calls its release callback, once; the destructor does it. A
-/// move is what the C Data Interface calls a move: a bitwise copy, after which the source is
-/// released. Address: the struct is inside the owner and moves with it. What its pointers point to,
-/// the event included, stays where it is.
+/// Ownership: the destructor calls the release callback. A move is a move in the sense of the C
+/// Data Interface: a bitwise copy, after which the source is released. The struct is stored inside
+/// the owner and moves with it. The memory that its pointers refer to, including the event, does
+/// not move.
 ///
-/// What the accessors return belongs to the producer and is valid until release. Of a released
-/// struct no field may be read: they return what an empty one has, and what returns a Result
-/// returns EINVAL.
+/// Accessors return data that belongs to the producer and is valid until release. If the struct is
+/// released, they return zero or empty values (-1 for device_id), and functions that return a
+/// Result return EINVAL.
 ///
-/// The release callback is called once, also when it does not set `release` to NULL. The struct
-/// that it gets is the owned one when the owner is destroyed; else the owner is marked as released
-/// first, and the struct is moved to the stack. So a callback finds the struct through its
-/// argument, and never through an address that it has kept: structs move.
+/// The release callback is called once, even if it does not set `release` to NULL. The destructor
+/// passes it the struct inside the owner. All other functions mark the owner as released first and
+/// pass a copy on the stack. A callback must therefore use the address of its argument, never a
+/// stored address.
 ///
-/// Threads: one thread at a time, as with any object; release may run on any thread.
+/// Threads: one thread at a time. Any thread may release.
 ///
 /// Source: Arrow C data interface, "Memory management"; C device data interface, "Memory
 /// management".
@@ -88,12 +88,11 @@ class Owner {
   /// A released struct, all zero.
   Owner() noexcept { detail::zero(&raw_); }
 
-  /// Moves *source in; afterwards *source is released. From a released source the owner is
-  /// released.
+  /// Moves *source in; *source is released afterwards. A released source makes a released owner.
   explicit Owner(Raw* source) noexcept : raw_(*source) { detail::base(*source).release = nullptr; }
 
   Owner(Owner&& other) noexcept : Owner(&other.raw_) {}
-  /// Releases what was owned, after `other` has moved in: `other` may be part of what is released.
+  /// Releases the previous struct after `other` has moved in, because it may contain `other`.
   Owner& operator=(Owner&& other) noexcept {
     if (this == &other) return *this;
     base_type last = detail::base(raw_);
@@ -104,7 +103,8 @@ class Owner {
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
   ~Owner() {
-    // In place, unlike release(): a destructor has nothing to do afterwards, and a copy costs.
+    // In place, unlike release(): the destructor does not use the owner afterwards, so it saves a
+    // copy.
     if (!is_released()) detail::base(raw_).release(&detail::base(raw_));
   }
 
@@ -117,7 +117,7 @@ class Owner {
   [[nodiscard]] bool is_released() const noexcept { return detail::base(raw_).release == nullptr; }
   explicit operator bool() const noexcept { return !is_released(); }
 
-  /// The struct, still owned here. Valid until the owner is moved or destroyed.
+  /// The struct, still owned by this object. Valid until the owner is moved or destroyed.
   [[nodiscard]] Raw* get() noexcept { return &raw_; }
   [[nodiscard]] const Raw* get() const noexcept { return &raw_; }
   Raw& operator*() noexcept { return raw_; }
@@ -125,7 +125,7 @@ class Owner {
   Raw* operator->() noexcept { return &raw_; }
   const Raw* operator->() const noexcept { return &raw_; }
 
-  /// A slot for a producer to fill: what was owned is released, and every byte is zero.
+  /// Releases the previous struct and returns a zeroed one for a producer to fill.
   [[nodiscard]] Raw* out() noexcept {
     base_type last = detail::base(raw_);
     detail::zero(&raw_);
@@ -134,8 +134,8 @@ class Owner {
     return &raw_;
   }
 
-  /// Moves the struct to *target, which is overwritten and is the caller's to release. Afterwards
-  /// the owner is released, unless `target` is get(): then nothing happens.
+  /// Moves the struct to *target, overwriting it; the caller must release *target. Afterwards the
+  /// owner is released. Has no effect if `target` is get().
   void move_to(Raw* target) noexcept {
     if (target == &raw_) return;
     std::memcpy(target, &raw_, sizeof raw_);
@@ -151,14 +151,15 @@ class Owner {
     return text(raw_.format);
   }
 
-  /// The name; empty for NULL, which means the same. Bytes: a producer may not have kept to UTF-8.
+  /// The name; empty for NULL, which is equivalent. The producer may have written bytes that are
+  /// not UTF-8.
   [[nodiscard]] std::string_view name() const noexcept
     requires std::same_as<Raw, ArrowSchema>
   {
     return text(raw_.name);
   }
 
-  /// The metadata, checked. Errors: EINVAL when the schema is released; see MetadataView::read.
+  /// The validated metadata. Errors: EINVAL if the schema is released; see MetadataView::read.
   [[nodiscard]] Result<MetadataView> metadata() const noexcept
     requires std::same_as<Raw, ArrowSchema>
   {
@@ -176,7 +177,7 @@ class Owner {
     return is_released() ? 0 : detail::base(raw_).length;
   }
 
-  /// The number of nulls, -1 when the producer has not counted.
+  /// The number of nulls; -1 if the producer has not counted them.
   [[nodiscard]] int64_t null_count() const noexcept
     requires RawArray<Raw>
   {
@@ -195,11 +196,11 @@ class Owner {
     return is_released() ? -1 : raw_.device_id;
   }
 
-  // --- What is below ---
+  // --- Children and dictionary ---
 
-  /// The children. A child that was moved out is still listed, as a released struct. Empty too for
-  /// a list that is NULL, and for a count that is negative or above 2^22. The structs stay with the
-  /// parent: only the parent calls their release.
+  /// The children. A child that was moved out is still listed, as a released struct. Empty if the
+  /// list is NULL, or if the count is negative or above 2^22. The parent owns the structs: only the
+  /// parent releases them.
   [[nodiscard]] std::span<const base_type* const> children() const noexcept
     requires NestedStruct<Raw>
   {
@@ -207,20 +208,20 @@ class Owner {
     return detail::children_of(detail::base(raw_));
   }
 
-  /// Moves child `index` (from 0) out: it is the caller's, and the parent lists it as released. The
-  /// texts ask that the parent is released soon afterwards.
+  /// Moves child `index` (from 0) out to the caller. The parent still lists it, as released. The
+  /// Arrow specification asks the caller to release the parent soon afterwards.
   ///
-  /// A child of a device array is a device array on the same device, and has the parent's event.
-  /// The event lives until the parent and every child that was taken here are released, also when
-  /// it is the parent's release that destroys it: then the call changes release and private_data of
-  /// both, and allocates.
+  /// A child of a device array is a device array on the same device, with the parent's event. The
+  /// event lives until the parent and every child taken by this function are released, even if the
+  /// parent's release destroys it: in that case the call allocates, and replaces release and
+  /// private_data of both structs.
   ///
-  /// Errors: EINVAL, when there is no such child, or it was moved out before; ENOMEM. Then nothing
-  /// has changed.
+  /// Errors: EINVAL if the child does not exist or was moved out before; ENOMEM. On error the array
+  /// is unchanged.
   Result<Owner> take_child(int64_t index) noexcept
     requires NestedStruct<Raw>;
 
-  /// The same for the dictionary.
+  /// Moves the dictionary out, like take_child.
   Result<Owner> take_dictionary() noexcept
     requires NestedStruct<Raw>;
 
@@ -240,7 +241,7 @@ using DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
 
 namespace detail {
 
-/// Owners that own owners are released without recursion: see destroy_node.
+/// Releases owners inside other owners without recursion: see destroy_node.
 template <class Raw>
 void let_go(Owner<Raw>& owner, ReleaseStack& stack) noexcept {
   release_onto(&base(*owner.get()), stack);
@@ -289,15 +290,14 @@ Result<Owner<Raw>> Owner<Raw>::take_dictionary() noexcept
   });
 }
 
-/// Ties an object to the release of a schema, array or device array of any producer: release
-/// runs first the callback that was there, then the destructor of `object`, on the thread that
-/// calls it. For what the producer does not know of and the data needs: a stream, a mapping, a
-/// lock.
+/// Attaches an object to a schema, array or device array of any producer: release first runs the
+/// original callback, then destroys `object`, on the thread that releases. Use it for a dependency
+/// of the data that the producer does not manage: a stream, a mapping, a lock.
 ///
-/// Ownership: `object` is moved (or copied) into one allocation of ours, which release frees. A
-/// child that is moved out does not prolong its life; see Shared for that.
+/// Ownership: `object` is moved (or copied) into one heap allocation, which release frees. A child
+/// that is moved out does not keep it alive; use Shared for that.
 ///
-/// Errors: EINVAL when `target` is released; ENOMEM. Then nothing has changed.
+/// Errors: EINVAL if `target` is released; ENOMEM. On error `target` is unchanged.
 template <class Raw, class Object>
   requires NestedStruct<Raw>
 Status attach(Owner<Raw>& target, Object&& object) noexcept {

@@ -23,44 +23,42 @@ struct WaitContext;  // fletching/vulkan_event.hpp
 }  // namespace vulkan
 
 /// A view of the sync_event of a device array (C Device Data Interface, "Synchronization Event
-/// Types"): three operations to wait on it, whatever the device.
+/// Types"), with three operations to wait on it on any device.
 ///
-/// Ownership: none. The event belongs to the producer, and lives until the array is released; it
-/// stays where it is when the array is moved.
+/// Ownership: none. The event belongs to the producer and lives until the array is released. It
+/// keeps its address when the array is moved.
 ///
-/// What the operations do: the runtime that the device type belongs to (tables.hpp) is called, from
-/// its library, which the first call loads. CUDA, HIP and OpenCL have all three. Vulkan needs a
-/// vulkan::WaitContext. Every other device type needs a waiter (register_waiter). A NULL event is
-/// nothing to wait for, on any device. An event that there is no way to wait on is an error, never
-/// skipped.
+/// Each operation calls the runtime of the device type (tables.hpp). The first call loads the
+/// runtime's library. CUDA, HIP and OpenCL support all three operations. Vulkan needs a
+/// vulkan::WaitContext. Every other device type needs a waiter (register_waiter). A NULL event
+/// needs no wait, on any device. An event that cannot be waited on is an error, never skipped.
 ///
-/// Errors: ENOENT when the library of the runtime is not found, ENOSYS when it lacks a function,
-/// ENOTSUP when the runtime does not support the request, EINVAL for the event of an array that
-/// was released before, for what cannot be an event or does not fit, EIO for what else the runtime
-/// reports, whose own name of it is in the text; what a waiter returns. After an error nothing is
-/// known of the buffers: do not read them.
+/// Errors: ENOENT if the runtime's library is not found; ENOSYS if the library lacks a function;
+/// ENOTSUP if the runtime does not support the request; EINVAL if the array is released, or if the
+/// event is invalid or does not match the stream; EIO for other errors of the runtime, whose name
+/// for the error is in the text; the errors of a waiter. After an error the buffers' contents are
+/// unspecified: do not read them.
 ///
-/// CUDA contexts: a wait on a stream happens in the stream's own context, everything else in the
-/// current one. When there is none, it is the primary context of the device, if that is active
-/// already. None is created, and afterwards the calling thread has the one that it had before. With
-/// HIP the same holds for the thread's device.
+/// CUDA contexts: a wait on a stream runs in the context of the stream, everything else in the
+/// current context. Without a current context, it runs in the primary context of the device if that
+/// is active. No context is created, and the calling thread's context is restored. The same holds
+/// for the current HIP device.
 ///
-/// CUDA and HIP graphs: while another thread captures, in whatever mode, or the calling thread
-/// does, on another stream, the operations neither fail nor disturb the capture. HIP before
-/// ROCm 7.2 may refuse to say whether an event has happened while any thread captures in global
-/// mode, and invalidate that capture. An event that was itself recorded into a capture by its
-/// producer, other than as an external one, cannot be waited on: the driver says so, and
-/// invalidates the capture.
+/// CUDA and HIP graphs: the operations neither fail nor disturb a capture in any mode, by another
+/// thread or by the calling thread on another stream. HIP before ROCm 7.2 may refuse to query an
+/// event while any thread captures in global mode, and invalidates that capture. An event that the
+/// producer recorded into a capture, other than as an external event, cannot be waited on: the
+/// driver returns an error and invalidates the capture.
 ///
-/// Threads: any thread, several at once.
+/// Threads: any, concurrently.
 class SyncEvent {
  public:
-  /// NULL.
+  /// A NULL event.
   SyncEvent() noexcept = default;
   SyncEvent(DeviceType device_type, int64_t device_id, void* sync_event) noexcept
       : event_{sync_event, device_id, nullptr, device_type.value()} {}
-  /// Of a released array no field is read, and every operation returns EINVAL: its event no longer
-  /// exists.
+  /// Reads no field of a released array. Every operation then returns EINVAL, because the event no
+  /// longer exists.
   explicit SyncEvent(const ArrowDeviceArray& array) noexcept
       : array_is_released_(array.array.release == nullptr) {
     if (!array_is_released_)
@@ -70,28 +68,26 @@ class SyncEvent {
 
   [[nodiscard]] DeviceType device_type() const noexcept { return event_.device_type; }
   [[nodiscard]] int64_t device_id() const noexcept { return event_.device_id; }
-  /// sync_event as the struct has it; what it is, device_type().event_pointer() says.
+  /// The sync_event field; device_type().event_pointer() describes its type.
   [[nodiscard]] void* get() const noexcept { return event_.sync_event; }
-  /// Whether there is nothing to wait for. False for the event of a released array.
+  /// Whether the event is NULL, so that no wait is needed. False if the array is released.
   [[nodiscard]] bool is_null() const noexcept {
     return !array_is_released_ && event_.sync_event == nullptr;
   }
 
-  /// Blocks the calling thread until the event has happened: then the host may read what it can
-  /// read of the buffers.
+  /// Blocks the calling thread until the event has completed. The host may then read the buffers
+  /// that are host-accessible.
   [[nodiscard]] Status synchronize() const noexcept {
     if (is_null()) return {};
     return guarded([&] { return detail::in_core(&FletchingEventSynchronize, &event_); });
   }
 
-  /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
-  /// still pending: then kernels on that stream may read the buffers.
+  /// Makes later work on the stream wait for the event, and returns while the event is still
+  /// pending. Kernels launched on that stream may then read the buffers.
   ///
-  /// A stream of another runtime than the event is refused with EINVAL. An OpenCL queue must be of
-  /// the event's cl_context.
-  ///
-  /// A stream that is being captured into a CUDA or HIP graph is refused with EBUSY, and the
-  /// capture continues, unless `on_capture` says otherwise.
+  /// Errors: EINVAL if the stream belongs to another runtime than the event; an OpenCL queue must
+  /// be of the event's cl_context. EBUSY for a stream that is being captured into a CUDA or HIP
+  /// graph, unless `on_capture` allows it; the capture continues.
   [[nodiscard]] Status wait_on(Stream stream,
                                OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
@@ -107,23 +103,23 @@ class SyncEvent {
     });
   }
 
-  /// Whether the event has happened. Does not block.
+  /// Whether the event has completed. Does not block.
   [[nodiscard]] Result<bool> ready() const noexcept {
     if (is_null()) return true;
     return ask([&](int* ready) { return detail::in_core(&FletchingEventReady, &event_, ready); });
   }
 
-  /// The same for Vulkan. There is no host wait for a VkEvent: it is asked again and again, with
-  /// sleeps of up to a millisecond in between.
-  /// This one and the next two are defined in fletching/vulkan_event.hpp.
+  /// The same for Vulkan. A VkEvent has no host wait, so it is polled, with sleeps of up to a
+  /// millisecond. This and the next two functions are defined in fletching/vulkan_event.hpp.
   [[nodiscard]] Status synchronize(const vulkan::WaitContext& context) const noexcept;
 
   /// The same for Vulkan, into a command buffer that is being recorded, outside of a render pass.
-  /// It has to be submitted to the producer's queue: a VkEvent orders no others.
+  /// Submit the command buffer to the producer's queue: a VkEvent does not order work on other
+  /// queues.
   [[nodiscard]] Status wait_on(const vulkan::WaitContext& context,
                                void* command_buffer) const noexcept;
 
-  /// The same for Vulkan. The event must not be one that only the device can use.
+  /// The same for Vulkan. The event must not be device-only.
   [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept;
 
  private:
