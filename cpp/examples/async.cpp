@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches pushed by an async producer on a thread of its own, and read by a thread that waits.
+// Pushes batches with an async producer on a worker thread, and reads them with blocking calls.
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -24,8 +24,8 @@ int main() try {  // value() throws if there is an error
   const std::unique_ptr<WorkerThread> worker = WorkerThread::start().value();
   AsyncReader consumer = AsyncReader::create(/*window=*/4).value();
 
-  // The producer's side: it has the consumer's handler, and pushes as it likes. What the consumer
-  // has not asked for yet waits.
+  // The producer pushes freely to the consumer's handler. Batches are queued until the consumer
+  // requests them.
   AsyncProducer producer = AsyncProducer::start(consumer.handler(), *worker).value();
   producer.schema(make_schema({.format = "g"}).value()).value();
   for (const int length : {1, 2, 3}) {

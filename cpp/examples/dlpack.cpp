@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array as a DLPack tensor, as __dlpack__ would hand it out, and a tensor as an array.
+// Exports an array as a DLPack tensor, as for __dlpack__, and imports a tensor as an array.
 #include <cstdint>
 #include <iostream>
 #include <utility>

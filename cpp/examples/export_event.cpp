@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports an array that a CUDA stream is still writing to: sync_event happens when it is done.
-// import_event.cpp is the other side.
+// Exports an array that a CUDA stream is still writing to: sync_event completes when the stream is
+// done. The consumer is in import_event.cpp.
 #include <cuda.h>
 
 #include <memory>

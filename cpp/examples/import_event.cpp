@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Imports an array that is still being written to, and makes your stream wait for it. The host
-// does not wait before it needs the result.
+// waits only when it needs the result.
 #include <cuda.h>
 
 #include <cstdint>

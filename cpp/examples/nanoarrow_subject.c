@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nanoarrow's C library as a subject of the conformance suite (tests/conformance/README.md). It
-// reads schemas and arrays with its views, copies a schema, and collects a stream.
+// reads schemas and arrays with nanoarrow's views, copies a schema, and collects a stream.
 #include <errno.h>
 #include <nanoarrow/nanoarrow.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int schema(void* context, struct ArrowSchema* in, struct ArrowSchema* out
   return finish(code, &error, message);
 }
 
-/* Reads an array on the CPU to the last value. */
+/* Reads all values of an array on the CPU. */
 static int read_array(const struct ArrowSchema* schema, const struct ArrowArray* array,
                       struct ArrowError* error) {
   struct ArrowArrayView view;
@@ -58,7 +58,7 @@ static int array(void* context, struct ArrowSchema* in_schema, struct ArrowDevic
   return 0;
 }
 
-/* The arrays of a stream, in memory that grows. */
+/* The arrays of a stream, in a growing list. */
 struct Arrays {
   struct ArrowArray* list;
   int64_t count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A record batch of three columns over a table of ours; a consumer keeps one of the columns.
+// Exports a table as a record batch with three columns. A consumer keeps one of the columns.
 #include <cstdint>
 #include <iostream>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of batches, made of a callable and read one by one. Between the two it is a C struct.
+// Makes a stream of batches from a callable, and reads it. The two sides share only the C struct.
 #include <cstdint>
 #include <iostream>
 #include <optional>

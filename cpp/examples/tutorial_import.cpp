@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The consumer of docs/tutorial.md: imports a batch, lets its own queue wait for it, and reads it.
+// The consumer of docs/tutorial.md: imports a batch, makes its queue wait for it, and reads it.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line puts the validation layer around a stream. This stream returns a code that is no errno.
+// Wraps a stream in the validation layer. The stream returns a code that is not an errno value.
 #include "fletching/validate.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A C project that vendors fletching_core.{c,h} beside nanoarrow: an array whose data is still
-// being written by an OpenCL queue is exported with an event, and the consumer waits for it.
+// A C project that vendors fletching_core.{c,h} and nanoarrow. It exports an array that an OpenCL
+// queue is still writing to, with an event, and the consumer waits for the event.
 //
 //   cc vendored.c fletching_core.c nanoarrow.c -lOpenCL -pthread -ldl
 #define CL_TARGET_OPENCL_VERSION 120
@@ -11,7 +11,7 @@
 #include "fletching_core.h"
 #include "nanoarrow/nanoarrow.h"
 
-// The producer: three values, which the queue copies to the device behind what it does already.
+// The producer: the queue copies three values to the device after its current work.
 static int export_values(cl_context context, cl_command_queue queue, const int32_t* values,
                          struct ArrowDeviceArray* out, struct FletchingMessage* message) {
   static cl_mem memory;  // of the device: it lives as long as the program here

@@ -80,7 +80,7 @@ class AsyncConsumer {
   ///
   /// Errors: those of extract_data; EINVAL with the rule for a batch that is released, on another
   /// device type than the stream, or of another schema: the batch is released and the stream is
-  /// canceled. Both end the stream. ENOMEM and EINVAL for a negative `more` take no task.
+  /// canceled. Either error ends the stream. ENOMEM and EINVAL for a negative `more` take no task.
   std::optional<Result<AsyncBatch>> take(std::int64_t more = 0) noexcept {
     return take(detail::AsyncConsumerCore::When::kNow, more);
   }

@@ -52,7 +52,7 @@ struct AsyncStreamInfo {
   std::unique_ptr<const std::string> metadata;
 };
 
-/// One batch of an async stream. `array` is released if there was no batch to take.
+/// One batch of an async stream. `array` is released if no batch was available.
 struct AsyncBatch {
   DeviceArray array;
   /// A copy of the task's metadata, encoded as ArrowSchema.metadata; NULL: none.

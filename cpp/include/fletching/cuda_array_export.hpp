@@ -121,9 +121,9 @@ struct CudaArrayState {
     }));
   }
 
-  /// A consumer may have enqueued more work on the memory, made the stream wait for such work, or
-  /// started to capture the stream. So the array, and a stream that the library created, are
-  /// released after the stream.
+  /// Defers the release of the array until the work on the stream is done: a consumer may have
+  /// enqueued more work on the memory, made the stream wait for such work, or started to capture
+  /// the stream. A stream that the library created is destroyed with the array.
   void release() {
     if (!stream) return;
     if (stream->is_inherited()) return FletchingCountInherited();

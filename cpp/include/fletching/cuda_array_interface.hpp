@@ -5,7 +5,8 @@
 // memory or need a GPU. Synchronization and lifetime, which a description does not show, are
 // covered by the rules in docs/reference/rules/cuda-array-interface.md.
 //
-// Functions that return a string or a vector may throw std::bad_alloc, and nothing else throws.
+// Functions that return a string or a vector may throw std::bad_alloc. No other exceptions are
+// thrown.
 
 #ifndef FLETCHING_CUDA_ARRAY_INTERFACE_HPP
 #define FLETCHING_CUDA_ARRAY_INTERFACE_HPP

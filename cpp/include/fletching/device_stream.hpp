@@ -19,8 +19,8 @@ class Stream {
   /// waiter for another device type. `type` is any device type of that runtime.
   ///
   /// CUDA and HIP have default streams per device: NULL and 1 are the legacy stream, 2 is the
-  /// calling thread's per-thread stream. They belong to the array's device, whatever the current
-  /// device, unless on_device sets another. NULL is the legacy stream even if
+  /// calling thread's per-thread stream. They belong to the array's device, regardless of the
+  /// current device, unless on_device sets another. NULL is the legacy stream even if
   /// CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OpenCL has no default queue.
   constexpr Stream(DeviceType type, void* handle) noexcept : type_(type), handle_(handle) {}
 

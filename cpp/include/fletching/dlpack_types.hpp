@@ -42,8 +42,8 @@ constexpr bool is_host_readable(ArrowDeviceType type) noexcept {
 }  // namespace detail
 
 /// Returns the DLPack device of an Arrow device. For host-readable memory (CPU, pinned and managed)
-/// the DLPack id is 0, whatever the Arrow id (DLDevice.device_id). Unknown device types keep their
-/// number. ERANGE for an id that does not fit into 32 bits.
+/// the DLPack id is 0, regardless of the Arrow id (DLDevice.device_id). Unknown device types keep
+/// their number. ERANGE for an id that does not fit into 32 bits.
 inline Result<DLDevice> to_dlpack_device(ArrowDeviceType type, std::int64_t device_id) noexcept {
   return detail::guarded([&]() -> Result<DLDevice> {
     const auto dlpack_type = static_cast<DLDeviceType>(type);

@@ -278,7 +278,7 @@ FLETCHING_EXPORT int FletchingRegisterWaiter(ArrowDeviceType device_type,
                                              const struct FletchingWaiter* waiter,
                                              struct FletchingMessage* message);
 
-/** Removes the waiter of a device type. Returns 1 if there was one, else 0. */
+/** Removes the waiter of a device type. Returns 1 if one was registered, else 0. */
 FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 
 /** Returns 1 if a waiter is registered for the device type, else 0. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the calls of an async stream are made: a queue of jobs, run on a thread of the caller's or
-// on a worker thread.
+// Executors for the calls of an async stream: a queue of jobs, run on a thread of the caller or on
+// a worker thread.
 #ifndef FLETCHING_EXECUTOR_HPP
 #define FLETCHING_EXECUTOR_HPP
 
@@ -16,14 +16,14 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Work that is done in pieces. Its owner submits it and keeps it until `run` has returned false.
+/// Work that is done in steps. Its owner submits it and keeps it until `run` has returned false.
 class Job {
  public:
-  /// Does the next piece: for an async producer, at most one handler call.
+  /// Runs the next step: for an async producer, at most one handler call.
   ///
-  /// True: there is more; run it again, on any thread, now or after other jobs, and so that what
-  /// this run has written is seen there. False: nothing is left, and the job may be destroyed
-  /// already.
+  /// Returns true if there is more work: run it again, on any thread, now or after other jobs, such
+  /// that the writes of this run are visible to the next. Returns false if the job is done; it may
+  /// already be destroyed.
   virtual bool run() noexcept = 0;
 
   Job(const Job&) = delete;
@@ -38,15 +38,14 @@ class Job {
   Job* next_ = nullptr;
 };
 
-/// Runs jobs. Derive from it to use the threads of a pool or an event loop:
+/// Runs jobs. Derive from it to use a thread pool or an event loop:
 ///
 ///     void submit(Job& job) noexcept override { post([&job] { while (job.run()) {} }); }
 class Executor {
  public:
-  /// Sees to it that `job` is run, after this call has returned. Must not run it from inside: the
-  /// caller may be inside a function that must not call a handler. It must not fail either: a
-  /// producer whose job is lost never finishes. Called on any thread, never for a job that is still
-  /// to be run.
+  /// Arranges for `job` to run after this call has returned. Must not run it inside the call: the
+  /// caller may be inside a function that must not call a handler. Must not fail: a producer whose
+  /// job is lost never finishes. Called on any thread, never for a job that is already queued.
   virtual void submit(Job& job) noexcept = 0;
 
   Executor(const Executor&) = delete;
@@ -57,20 +56,21 @@ class Executor {
   ~Executor() = default;
 };
 
-/// A queue of jobs that a thread of the caller runs. It allocates nothing, so `submit` cannot fail.
+/// A queue of jobs that a thread of the caller runs. It allocates no memory, so `submit` cannot
+/// fail.
 ///
-/// It outlives every stream that uses it: keep it until the handlers are released.
+/// It must outlive every stream that uses it: keep it until the handlers are released.
 class RunQueue final : public Executor {
  public:
   void submit(Job& job) noexcept override {
     const std::lock_guard lock(mutex_);
     append(job);
-    // Under the lock, because the job may be what the owner of this queue waits for.
+    // Under the lock, because the owner may destroy this queue once the job has run.
     if (sleeping_) wake_.notify_one();
   }
 
-  /// Runs jobs on the calling thread until none is left, and does not wait for more. False when
-  /// there was nothing to do. One thread at a time.
+  /// Runs jobs on the calling thread until the queue is empty, without waiting for more. Returns
+  /// false if the queue was empty. One thread at a time.
   bool run_ready() noexcept {
     bool any = false;
     while (first_.load(std::memory_order_acquire) != nullptr) {
@@ -80,13 +80,13 @@ class RunQueue final : public Executor {
     return any;
   }
 
-  /// Runs jobs on the calling thread and sleeps while there is none, until `stop`; what was
-  /// submitted before the stop is still run. One thread at a time.
+  /// Runs jobs on the calling thread, and sleeps while the queue is empty, until `stop`. Jobs
+  /// submitted before the stop still run. One thread at a time.
   void run() noexcept {
     while (Job* job = wait()) run_job(*job);
   }
 
-  /// Makes `run` return, now or as soon as it begins. From any thread.
+  /// Makes `run` return, now or when it is next called. Threads: any.
   void stop() noexcept {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -94,7 +94,7 @@ class RunQueue final : public Executor {
   }
 
  private:
-  // A job runs at most this often before the next one.
+  // The maximum number of consecutive runs of one job.
   static constexpr int kMaxRuns = 64;
 
   void run_job(Job& job) noexcept {
@@ -144,13 +144,13 @@ class RunQueue final : public Executor {
   bool stopped_ = false;
 };
 
-/// A thread that runs the jobs of any number of streams, and sleeps between them.
+/// A thread that runs the jobs of any number of streams, and sleeps while idle.
 ///
-/// It outlives every stream that uses it. The destructor finishes what was submitted and joins the
-/// thread; it must not run on that thread.
+/// It must outlive every stream that uses it. The destructor finishes the submitted jobs and joins
+/// the thread. Do not destroy it on that thread.
 class WorkerThread final : public Executor {
  public:
-  /// Starts the thread. Errors: ENOMEM, or what the system says when it has no thread left.
+  /// Starts the thread. Errors: ENOMEM, or the error of the system if it cannot create a thread.
   static Result<std::unique_ptr<WorkerThread>> start() noexcept {
     return detail::guarded([]() -> Result<std::unique_ptr<WorkerThread>> {
       // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
@@ -165,7 +165,7 @@ class WorkerThread final : public Executor {
 
   void submit(Job& job) noexcept override { queue_.submit(job); }
 
-  /// The thread; to find out on which thread a call runs.
+  /// The id of the thread, to find out on which thread a call runs.
   [[nodiscard]] std::thread::id id() const noexcept { return thread_.get_id(); }
 
  private:

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who can see the functions of the C library: everybody who links libfletching; of the core, when
- * it is compiled into a program or library, only that one. A user of libfletching on Windows
- * defines FLETCHING_SHARED. */
+ * Visibility of the C functions. libfletching exports them. A program or library that compiles the
+ * core keeps them private. Users of libfletching on Windows define FLETCHING_SHARED. */
 #ifndef FLETCHING_EXPORT_H
 #define FLETCHING_EXPORT_H
 

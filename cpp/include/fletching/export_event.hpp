@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Export of a device array whose data is not ready yet: with an event on a stream.
+// Exports a device array with an event on a stream, before its data is ready.
 #ifndef FLETCHING_EXPORT_EVENT_HPP
 #define FLETCHING_EXPORT_EVENT_HPP
 
@@ -28,27 +28,27 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
 
 }  // namespace detail
 
-/// Sets a sync_event that happens when everything is done that is on the stream now: the work that
-/// fills the buffers has to be there already, and nothing on it may write to them later.
+/// Sets a sync_event that completes when the current work on the stream is done. The work that
+/// fills the buffers must already be on the stream, and later work on it must not write to them.
 ///
-/// The event is created in the stream's context, without timing, and recorded. It lives, at the
-/// same address, until the array is released and the last child that was moved out of it too; the
-/// last of these releases destroys it, on whatever thread.
+/// The event is created in the stream's context, without timing, and recorded. It keeps its address
+/// and lives until the array and every child moved out of it are released. The last release
+/// destroys it, on its thread.
 ///
-/// The context has to outlive the array. One that was destroyed, or a primary context that was
-/// reset, has destroyed the event; then the release does not destroy it again, as far as the driver
-/// reports this: reliably with a primary context and CUDA 12.0 or later. In a child of fork the
-/// event is left alone as well, with a warning on stderr, see pending_releases().
+/// The context must outlive the array. Destroying the context, or resetting a primary context,
+/// destroys the event too. The release then skips the event, as far as the driver reports the loss:
+/// reliably for a primary context and CUDA 12.0 or later. A child of fork also skips the event,
+/// with a warning on stderr; see pending_releases().
 ///
-/// `array`: alive, with its device type and device id set, and without an event. `stream`: of
-/// the runtime of the array; OnCapture describes captures into a graph, and SyncEvent the case in
-/// which no CUDA context is current.
+/// `array` must be live, with device type and device id set, and without an event. `stream` must
+/// belong to the array's runtime. OnCapture describes captures into a graph, and SyncEvent the case
+/// without a current CUDA context.
 ///
-/// Errors: as of SyncEvent. ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-/// EBUSY for a stream that is being captured; EINVAL for a stream of another runtime than the
-/// array's, for an array that is released or has an event, and for a malformed array: a NULL child,
-/// n_children that is negative, above 2^22 or without a list, more than 256 levels. The array is
-/// then as it was. Threads: any; one at a time for an array.
+/// Errors: as for SyncEvent. ENOTSUP for device types without CUDA, HIP or OpenCL events; EBUSY for
+/// a stream that is being captured; EINVAL for a stream of another runtime than the array's, for an
+/// array that is released or has an event, and for a malformed array: a NULL child, n_children that
+/// is negative, above 2^22 or without a list, more than 256 levels. On error the array is
+/// unchanged. Threads: any; one at a time per array.
 [[nodiscard]] inline Status export_with_event(DeviceArray& array, Stream stream,
                                               OnCapture on_capture = OnCapture::kRefuse) noexcept {
   return detail::guarded([&]() -> Status {
@@ -63,7 +63,7 @@ inline Error export_error(const char* operation, DeviceType type, const Error& e
       Status fits = detail::check_runtime(kOperation, stream, type);
       if (!fits) return fits;
     }
-    // Everything that can fail is done before the array is changed.
+    // Do everything that can fail before changing the array.
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     auto* const block = new detail::SharedObject<detail::RecordedEvent>;
     const detail::EventShare share{detail::Share(block)};

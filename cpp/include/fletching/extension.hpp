@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extension types: the two keys of ArrowSchema.metadata that make one. C Data Interface, "Extension
-// types"; "Canonical Extension Types".
+// Extension types: their two keys in ArrowSchema.metadata. C Data Interface, "Extension types";
+// "Canonical Extension Types".
 #ifndef FLETCHING_EXTENSION_HPP
 #define FLETCHING_EXTENSION_HPP
 
@@ -19,18 +19,18 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 inline constexpr std::string_view kExtensionNameKey = "ARROW:extension:name";
 inline constexpr std::string_view kExtensionMetadataKey = "ARROW:extension:metadata";
 
-/// Booleans of one byte each. Its storage is int8, and its metadata empty.
+/// Booleans of one byte each. The storage is int8, and the metadata is empty.
 inline constexpr std::string_view kBool8 = "arrow.bool8";
-/// Tensors of one shape. Its storage is a fixed-size list of all their elements.
+/// Tensors of one shape. The storage is a fixed-size list of all elements.
 inline constexpr std::string_view kFixedShapeTensorName = "arrow.fixed_shape_tensor";
 /// A type of another system. Its parameters are `type_name` and `vendor_name`: "bfloat16" and
-/// "DLPack" of DLPack's type, whose storage docs/dlpack.md has.
+/// "DLPack" for a DLPack type, whose storage is in docs/dlpack.md.
 inline constexpr std::string_view kOpaque = "arrow.opaque";
 
-/// What makes a field one of an extension type. Points into ArrowSchema.metadata.
+/// The extension type of a field. Points into ArrowSchema.metadata.
 struct Extension {
-  std::string_view name;      ///< empty: it is of none
-  std::string_view metadata;  ///< the parameters, as the extension serializes them
+  std::string_view name;      ///< empty: not an extension type
+  std::string_view metadata;  ///< the serialized parameters
 };
 
 namespace detail {
@@ -44,9 +44,9 @@ inline Result<Extension> read_extension(const char* metadata) {
 
 }  // namespace detail
 
-/// The extension type of a field: two texts that point into schema.metadata, empty when there is
-/// none. Negative counts in the metadata are the error EINVAL; nothing says how long the whole is,
-/// so that wrong positive ones cannot be noticed. EINVAL too for a schema that is released.
+/// Returns the extension type of a field, as views of schema.metadata; empty if it has none.
+/// Errors: EINVAL for negative counts in the metadata and for a released schema. Positive counts
+/// that are too large cannot be detected, because the metadata has no total length.
 inline Result<Extension> find_extension(const ArrowSchema& schema) noexcept {
   if (schema.release == nullptr) {
     return detail::plain_error(EINVAL,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every public C++ header but fletching/sycl.hpp and fletching/metal.hpp, which need the headers of
-// SYCL and of Metal.
+// All public C++ headers except fletching/sycl.hpp and fletching/metal.hpp, which need the SYCL and
+// Metal headers.
 #ifndef FLETCHING_FLETCHING_HPP
 #define FLETCHING_FLETCHING_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The format strings of ArrowSchema: what type a text means, and what an array of that type
-// has to have. C Data Interface, "Data type description - format strings".
+// Parser for the format strings of ArrowSchema: the type, and the buffers and children of its
+// arrays. C Data Interface, "Data type description - format strings".
 #ifndef FLETCHING_FORMAT_HPP
 #define FLETCHING_FORMAT_HPP
 
@@ -20,8 +20,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What a format string means. The storage of an extension type, the indices of a
-/// dictionary-encoded one.
+/// The type of a format string. For an extension type this is the storage type, for a
+/// dictionary-encoded type the index type.
 enum class TypeId : std::uint8_t {
   kNull,
   kBool,
@@ -65,40 +65,40 @@ enum class TypeId : std::uint8_t {
   kRunEndEncoded,
 };
 
-/// What a time, a timestamp or a duration counts.
+/// The unit of a time, a timestamp or a duration.
 enum class TimeUnit : std::uint8_t { kNone, kSecond, kMilli, kMicro, kNano };
 
-/// A format string in its parts. Its texts point into the format string and live as long as it.
+/// A parsed format string. Its text members point into the format string.
 struct Format {
-  /// n_children of a type with as many children as it likes: a struct.
+  /// n_children of a type with any number of children: a struct.
   static constexpr std::int32_t kAnyNumber = -1;
 
   TypeId id = TypeId::kNull;
   TimeUnit unit = TimeUnit::kNone;
-  /// How many bits of buffers[1] belong to one value: 1 of a boolean, 64 of an int64. 0 of a type
-  /// that has its values elsewhere, or none.
+  /// The width of a value in buffers[1], in bits: 1 for a boolean, 64 for an int64. 0 for a type
+  /// whose values are not in buffers[1], or that has none.
   std::int64_t bit_width = 0;
   std::int32_t precision = 0;   ///< digits of a decimal, at least 1
-  std::int32_t scale = 0;       ///< digits behind the point of a decimal; may be negative
+  std::int32_t scale = 0;       ///< digits after the decimal point; may be negative
   std::int32_t size = 0;        ///< bytes of a fixed-size binary, elements of a fixed-size list
   std::string_view timezone;    ///< of a timestamp; empty: none
-  std::string_view type_ids;    ///< of a union, "0,5,7": one number from 0 to 127 for each child
-  std::int32_t n_buffers = 0;   ///< what ArrowArray::n_buffers has to be; see is_view
-  std::int32_t n_children = 0;  ///< what n_children has to be, or kAnyNumber
+  std::string_view type_ids;    ///< of a union, "0,5,7": a number from 0 to 127 per child
+  std::int32_t n_buffers = 0;   ///< the required ArrowArray::n_buffers; see is_view
+  std::int32_t n_children = 0;  ///< the required n_children, or kAnyNumber
 
-  /// Whether any number of buffers may follow: those that a view type's long values lie in. One
-  /// more than n_buffers is last then, the sizes of these.
+  /// Whether an array has variadic buffers for long values after the first n_buffers. The buffer of
+  /// their sizes follows them.
   [[nodiscard]] constexpr bool is_view() const noexcept {
     return id == TypeId::kBinaryView || id == TypeId::kStringView;
   }
   [[nodiscard]] constexpr bool is_union() const noexcept {
     return id == TypeId::kDenseUnion || id == TypeId::kSparseUnion;
   }
-  /// Whether its arrays have neither a validity bitmap nor nulls: unions and run-end encoded types.
+  /// Whether arrays have neither a validity bitmap nor nulls: unions and run-end encoded types.
   [[nodiscard]] constexpr bool has_no_nulls() const noexcept {
     return is_union() || id == TypeId::kRunEndEncoded;
   }
-  /// Whether it is an integer of 8 to 64 bits, which is what dictionary indices have to be.
+  /// Whether the type is an integer of 8 to 64 bits, as required for dictionary indices.
   [[nodiscard]] constexpr bool is_integer() const noexcept {
     return id >= TypeId::kInt8 && id <= TypeId::kUInt64;
   }
@@ -158,7 +158,7 @@ inline constexpr std::array<PlainFormat, 39> kPlainFormats{{
     {"+r", TypeId::kRunEndEncoded, 0, 0, 2},
 }};
 
-/// A decimal's widths and the digits that each can hold.
+/// The widths of decimals and the maximum precision of each.
 inline constexpr std::array<std::pair<std::int32_t, std::int32_t>, 4> kDecimals{
     {{32, 9}, {64, 18}, {128, 38}, {256, 76}}};
 
@@ -176,7 +176,7 @@ inline Error bad_format(std::string_view text, std::string_view why) {
   return {EINVAL, "ArrowSchema.format: " + std::string(why) + ", got " + quote(text)};
 }
 
-/// Removes an int32 from the front of `text`, and the comma after it when there is one.
+/// Removes an int32 and a following comma, if any, from the front of `text`.
 inline bool take_int32(std::string_view& text, std::int32_t& out) noexcept {
   const char* begin = text.data();
   const char* end = begin + text.size();
@@ -283,15 +283,15 @@ inline Result<Format> parse_known_format(std::string_view text) {
 
 }  // namespace detail
 
-/// Reads a format string.
+/// Parses a format string. The result points into `text`.
 ///
-/// The result points into `text`. Anything that is not exactly a published format string is the
-/// error EINVAL: unknown letters, missing or further parameters, numbers out of range.
+/// Errors: EINVAL for any text that is not exactly a format string of the specification: unknown
+/// letters, missing or extra parameters, numbers out of range.
 inline Result<Format> parse_format(std::string_view text) noexcept {
   return detail::guarded([&] { return detail::parse_known_format(text); });
 }
 
-/// The same for ArrowSchema::format as a producer left it: NULL is EINVAL too.
+/// The same for ArrowSchema::format of any producer. EINVAL also for NULL.
 inline Result<Format> parse_format(const char* text) noexcept {
   return detail::guarded([&]() -> Result<Format> {
     if (text == nullptr) {

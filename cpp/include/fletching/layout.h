@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a program and the library that it has loaded mean the same structs. C99 and C++. */
+ * Checks that a program and the loaded library use the same struct layouts. C99 and C++. */
 #ifndef FLETCHING_LAYOUT_H
 #define FLETCHING_LAYOUT_H
 
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* One step of a hash (FNV-1a with the whole number in place of a byte). */
+/* One step of a hash (FNV-1a on a whole number instead of a byte). */
 #define FLETCHING_LAYOUT_STEP(hash, number) \
   (((hash) ^ (uint64_t)(number)) * UINT64_C(1099511628211))
 #define FLETCHING_LAYOUT_STEP_2(hash, a, b) FLETCHING_LAYOUT_STEP(FLETCHING_LAYOUT_STEP(hash, a), b)
@@ -58,7 +58,7 @@ extern "C" {
       sizeof(struct FletchingTensorLayout), offsetof(struct FletchingTensorLayout, order),    \
       sizeof(DLManagedTensorVersioned), offsetof(DLManagedTensorVersioned, dl_tensor))
 
-/** A hash of the sizes and offsets of the structs, as this compilation has them. */
+/** A hash of the sizes and offsets of the structs in this compilation. */
 #define FLETCHING_LAYOUT                                                              \
   FLETCHING_LAYOUT_STEP_4(                                                            \
       FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_TENSORS, sizeof(struct ArrowSchema),   \
@@ -69,9 +69,9 @@ extern "C" {
       sizeof(struct ArrowDeviceArrayStream),                                          \
       offsetof(struct ArrowDeviceArrayStream, private_data))
 
-/** For a program that loads the library, before its first other call: FletchingCheckLayout(
- * FLETCHING_LAYOUT, &message). EINVAL when the library has other structs, because it was built from
- * other headers, or by a compiler with other rules. */
+/** Compares the program's struct layouts with the library's. A program that loads the library calls
+ * FletchingCheckLayout(FLETCHING_LAYOUT, &message) before any other function. EINVAL if the layouts
+ * differ, because the library was built from other headers or with another ABI. */
 FLETCHING_EXPORT int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message);
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The key-value metadata of ArrowSchema.metadata, of the async interface too: read in place, and
-// encoded.
+// Reading and encoding of the key-value metadata of ArrowSchema.metadata and the async interface.
 #ifndef FLETCHING_METADATA_HPP
 #define FLETCHING_METADATA_HPP
 
@@ -20,7 +19,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// One pair of a metadata block. The bytes are any bytes, and no NUL follows them.
+/// One pair of a metadata block. It may contain any bytes and is not NUL-terminated.
 struct KeyValue {
   std::string_view key;
   std::string_view value;
@@ -28,17 +27,17 @@ struct KeyValue {
   bool operator==(const KeyValue&) const = default;
 };
 
-/// A metadata block that has been checked, as a range of KeyValue in the order of the block; a key
-/// may occur more than once.
+/// A validated metadata block, as a range of KeyValue in block order. A key may occur more than
+/// once.
 ///
-/// Ownership: a view. The block keeps its owner and has to live, unchanged, as long as the view and
-/// what was read through it: for a schema until its release, for the async interface until the
+/// Ownership: a view. The block keeps its owner. It must stay alive and unchanged while the view or
+/// any text from it is used: for a schema until its release, for the async interface until the
 /// callback that passed it returns.
 ///
 /// Source: Arrow C data interface, "ArrowSchema.metadata".
 class MetadataView {
  public:
-  /// For a block of unknown size.
+  /// The limit for a block of unknown size.
   static constexpr size_t kNoLimit = (std::numeric_limits<ptrdiff_t>::max)();
 
   class Iterator {
@@ -77,14 +76,14 @@ class MetadataView {
   /// No pairs.
   MetadataView() noexcept = default;
 
-  /// Checks the block once, from the first byte to the last; afterwards every pair can be read.
+  /// Validates the whole block once; afterwards every pair can be read.
   ///
-  /// `block` may be NULL, which is no pairs. `limit` is the number of bytes that may be read there.
-  /// The encoding says its own size, so a caller who knows no other needs none; but then a block
-  /// with wrong lengths is read beyond its end, which cannot be detected.
+  /// `block` may be NULL, which means no pairs. `limit` is the number of readable bytes at `block`.
+  /// The encoding determines the size of the block, so the limit is optional. Without a limit, a
+  /// block with wrong lengths is read past its end, which cannot be detected.
   ///
-  /// Errors: EINVAL for a negative count or length, and for a block that does not end within
-  /// `limit`; the text says which and at which byte.
+  /// Errors: EINVAL for a negative count or length, and for a block that exceeds `limit`, with the
+  /// byte position in the text.
   static Result<MetadataView> read(const char* block, size_t limit = kNoLimit) noexcept {
     return detail::guarded([&]() -> Result<MetadataView> {
       if (block == nullptr) return MetadataView();
@@ -107,10 +106,10 @@ class MetadataView {
   [[nodiscard]] size_t size() const noexcept { return static_cast<size_t>(count_); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
-  /// The encoded block: to copy it, copy these bytes. Empty for NULL.
+  /// The bytes of the encoded block, for a copy. Empty for NULL.
   [[nodiscard]] std::string_view block() const noexcept { return {block_, byte_size_}; }
 
-  /// The value of the first pair with this key.
+  /// Returns the value of the first pair with this key.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view key) const noexcept {
     for (const KeyValue pair : *this) {
       if (pair.key == key) return pair.value;
@@ -122,7 +121,7 @@ class MetadataView {
   MetadataView(const char* block, int32_t count, size_t byte_size) noexcept
       : block_(block), byte_size_(byte_size), count_(count) {}
 
-  // A block has no alignment, and the byte order of the machine.
+  // A block is unaligned, in the machine's byte order.
   static int32_t int32_at(const char* bytes) noexcept {
     int32_t value = 0;
     std::memcpy(&value, bytes, sizeof value);
@@ -174,7 +173,7 @@ class MetadataView {
 
 namespace detail {
 
-/// How many bytes the encoded pairs have. Errors: see encode_metadata. May throw.
+/// The size of the encoded pairs in bytes. Errors: see encode_metadata. May throw.
 template <class Pairs>
 Result<size_t> encoded_size(const Pairs& pairs) {
   constexpr size_t kMost = (std::numeric_limits<int32_t>::max)();
@@ -198,7 +197,7 @@ Result<size_t> encoded_size(const Pairs& pairs) {
   return size;
 }
 
-/// Encodes the pairs to `out`, which has room for them, and returns the end.
+/// Encodes the pairs to `out`, which must be large enough, and returns the end.
 template <class Pairs>
 char* encode_to(char* out, const Pairs& pairs) noexcept {
   const auto put_int32 = [](char* at, size_t number) {
@@ -222,10 +221,10 @@ char* encode_to(char* out, const Pairs& pairs) noexcept {
 }  // namespace detail
 
 /// Encodes pairs of texts: KeyValue, std::pair, the elements of a std::map. The result may be
-/// copied to any address and passed as `metadata`; it may contain NULs, and no pairs are the four
-/// bytes of a 0, where a schema without metadata has NULL.
+/// copied to any address and passed as `metadata`. It may contain NULs. An empty range is encoded
+/// as four zero bytes, although a schema without metadata has NULL.
 ///
-/// Errors: EINVAL for more than 2^31-1 pairs, and for a longer text; ENOMEM.
+/// Errors: EINVAL for more than 2^31-1 pairs or bytes of a text; ENOMEM.
 template <class Pairs>
   requires requires(const Pairs& pairs) { std::begin(pairs) != std::end(pairs); }
 Result<std::string> encode_metadata(const Pairs& pairs) noexcept {

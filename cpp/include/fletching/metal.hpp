@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to wait on the events of Metal, for Objective-C++ on macOS.
+// The waiter for Metal events, for Objective-C++ on macOS.
 #ifndef FLETCHING_METAL_HPP
 #define FLETCHING_METAL_HPP
 
@@ -18,8 +18,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The value that an MTLEvent is waited for. The interface does not carry it, so the application
-/// has to provide it. It has to outlive every wait.
+/// Provides the value to wait for on an MTLEvent. The interface does not carry it, so the
+/// application must provide it. Must outlive every wait.
 struct MetalValue {
   std::uint64_t (*of)(void* user, id<MTLEvent> event);
   void* user;
@@ -27,7 +27,7 @@ struct MetalValue {
 
 namespace detail {
 
-/// `stream` is an id<MTLCommandBuffer>, without a transfer of ownership.
+/// `stream` is an id<MTLCommandBuffer>; ownership is not transferred.
 inline int metal_wait_on(void* context, void* sync_event, int64_t /*device_id*/, void* stream,
                          FletchingMessage* message) {
   if (stream == nullptr) {
@@ -43,9 +43,9 @@ inline int metal_wait_on(void* context, void* sync_event, int64_t /*device_id*/,
 
 }  // namespace detail
 
-/// Registers the waiter for ARROW_DEVICE_METAL, whose sync_event is the MTLEvent. `stream` of
-/// SyncEvent::wait_on is then an id<MTLCommandBuffer>. An MTLEvent has no host wait and cannot be
-/// asked: synchronize and ready are errors. Threads: any.
+/// Registers the waiter for ARROW_DEVICE_METAL, whose sync_event is the MTLEvent.
+/// SyncEvent::wait_on takes an id<MTLCommandBuffer> as its `stream`. An MTLEvent supports neither a
+/// host wait nor a query: synchronize and ready are errors. Threads: any.
 inline Status register_metal_waiter(const MetalValue* value) noexcept {
   if (value == nullptr || value->of == nullptr) {
     return Error{EINVAL,

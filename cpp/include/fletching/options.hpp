@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library does about foreign data that breaks a rule and can still be used: it warns, or
-// refuses.
+// Options for foreign data that violates a rule but is still usable: warn or reject.
 #ifndef FLETCHING_OPTIONS_HPP
 #define FLETCHING_OPTIONS_HPP
 
@@ -15,32 +14,32 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// A rule that a foreign producer or consumer did not keep.
+/// A rule violation by a foreign producer or consumer.
 struct Warning {
-  std::string_view rule;     ///< its id in docs/reference/rules, "device-array.reserved-zero"
+  std::string_view rule;     ///< the id in docs/reference/rules, "device-array.reserved-zero"
   std::string_view message;  ///< UTF-8, one sentence; valid during the call
 };
 
-/// How strict to be. Passed by value to everything that reads foreign structs.
+/// The strictness. Passed by value to every reader of foreign structs.
 struct Options {
-  /// What would be a warning is an error, EINVAL.
+  /// Turns warnings into errors (EINVAL).
   bool strict = false;
 
-  /// Called for each warning, on the thread that reads, before the data is handed on. What it
-  /// throws becomes the error of the call that it warns about. Without it warnings are dropped.
+  /// Called for each warning, on the reading thread, before the data is returned. An exception
+  /// becomes the error of that call. If not set, warnings are dropped.
   std::function<void(const Warning&)> on_warning = nullptr;
 };
 
 namespace detail {
 
-/// The error of a rule that was not kept.
+/// The error for a rule violation.
 inline Error broken_rule(std::string_view rule, std::string_view text) {
   std::string message(text);
   message.append(" (rule ").append(rule).append(")");
   return {EINVAL, std::move(message)};
 }
 
-/// Warns, or in strict mode refuses. `text` makes the message, only when it is used.
+/// Warns, or returns an error in strict mode. `text` is called only if its result is used.
 template <class Text>
 Status warn(const Options& options, std::string_view rule, const Text& text) noexcept {
   return guarded([&]() -> Status {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Release of a device array that work on a stream still reads.
+// Releases a device array after the work on a stream that still reads it.
 #ifndef FLETCHING_RELEASE_AFTER_HPP
 #define FLETCHING_RELEASE_AFTER_HPP
 
@@ -16,7 +16,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// As release_after, with a choice for a stream that is captured.
+/// The same as release_after, with a choice for a captured stream.
 inline Status defer_release(DeviceArray& array, const FletchingStream& stream, int on_capture) {
   ArrowDeviceArray taken;
   array.move_to(&taken);
@@ -25,39 +25,38 @@ inline Status defer_release(DeviceArray& array, const FletchingStream& stream, i
 
 }  // namespace detail
 
-/// Releases the array when everything is done that is on the stream now. For a consumer whose own
-/// kernels still read the buffers: release alone would free the memory under them.
+/// Releases the array when the current work on the stream is done. For a consumer whose kernels
+/// still read the buffers: releasing the array directly would free the memory under them.
 ///
-/// It takes the array in every case, and never releases it early:
+/// Takes the array in every case, and never releases it early:
 ///
-/// - It returns at once, and the release callback is called later, on a thread of this library,
-///   never within a callback of a driver. Threads are started as they are needed, and sleep while
-///   there is nothing to do: up to 64 callbacks may block without delaying the others. A callback
-///   runs with the stream's context current, and in the relaxed mode of stream captures
-///   (cuThreadExchangeStreamCaptureMode), so that it may free memory while another thread captures.
-///   A child that was moved out before is not waited for.
-/// - Where the release cannot be deferred (no thread, no memory, no event), this waits for the
-///   stream, and releases the array.
-/// - Where it cannot wait either, the array is leaked and counted, and the error says why.
-/// - An array on a device without a runtime, such as the CPU, with a stream that is NULL, is
-///   released at once.
+/// - Normally it returns at once. The release callback runs later, on a thread of this library,
+///   never inside a driver callback. Threads are started on demand and sleep when idle: up to 64
+///   callbacks may block without delaying the others. A callback runs with the stream's context
+///   current and in the relaxed capture mode (cuThreadExchangeStreamCaptureMode), so it may free
+///   memory while another thread captures. A child that was moved out before is not included.
+/// - If the release cannot be deferred (no thread, memory or event), it waits for the stream and
+///   releases the array.
+/// - If it cannot wait either, it leaks and counts the array, and returns the reason.
+/// - It releases an array at once if its device type has no runtime, such as the CPU, and the
+///   stream is NULL.
 ///
-/// An event whose state the driver does not report, for example while it refuses every call, does
-/// not count for passed, however often it is asked: the array is released when the driver answers,
-/// and never when it never does. See pending_releases(). When the driver says that the device or
-/// the context is lost, nothing reads the array any more, and it is released.
+/// An event whose state the driver does not report, for example because it rejects every call,
+/// never counts as completed. The driver is queried again, and the array stays pending until it
+/// answers; see pending_releases(). If the driver reports that the device or context is lost,
+/// no work can read the array, and it is released.
 ///
-/// When the process exits, what is still pending is neither waited for nor released. A release that
-/// has begun by then may run while the process exits. The library that this is compiled into stays
-/// loaded from the first call on.
+/// When the process exits, pending arrays are neither waited for nor released. A release that has
+/// begun may still run during the exit. The library that contains this code stays loaded after the
+/// first call.
 ///
-/// `array`: alive. `stream`: of the runtime of the array. One that is being captured into a graph
-/// is always refused: the buffers are read whenever the graph is launched, so that the array is
-/// leaked. Keep it until the graph is destroyed instead.
+/// `array` must be live. `stream` must belong to the array's runtime. A stream that is being
+/// captured into a graph is always rejected, and the array is leaked, because every launch of the
+/// graph reads the buffers. Keep the array until the graph is destroyed instead.
 ///
-/// Errors: EINVAL when the array is released. Else the array is leaked, and the error is one of
-/// SyncEvent; ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EBUSY for a stream
-/// that is being captured; ECHILD in a child of fork. Threads: any; one at a time for an array.
+/// Errors: EINVAL if the array is released. All other errors leak the array: those of SyncEvent;
+/// ENOTSUP for device types without CUDA, HIP or OpenCL streams; EBUSY for a stream that is being
+/// captured; ECHILD in a child of fork. Threads: any; one at a time per array.
 [[nodiscard]] inline Status release_after(DeviceArray& array, Stream stream) noexcept {
   return detail::guarded([&] {
     const FletchingStream on = detail::core_stream(stream, array->device_type, array->device_id);
@@ -65,17 +64,18 @@ inline Status defer_release(DeviceArray& array, const FletchingStream& stream, i
   });
 }
 
-/// Counts of the arrays that release_after has consumed, and of events in a child of fork.
+/// Counts of the arrays that release_after took, and of events in a child of fork.
 struct PendingReleases {
-  std::int64_t pending = 0;           ///< arrays whose stream has not reached their point yet
-  std::int64_t refused = 0;           ///< of these, those that the driver last said nothing about
+  std::int64_t pending = 0;           ///< arrays whose stream has not finished the work yet
+  std::int64_t refused = 0;           ///< of these, arrays for which the last driver query failed
   std::int64_t running = 0;           ///< arrays whose callback is due, or has not returned
   std::int64_t leaked = 0;            ///< arrays that could neither be deferred nor waited for
-  std::string last_refusal;           ///< the driver's newest error; "" when there was none
-  std::int64_t inherited_events = 0;  ///< left alone by a release in a child of fork
+  std::string last_refusal;           ///< the driver's latest error; "" if there was none
+  std::int64_t inherited_events = 0;  ///< events not destroyed by a release in a child of fork
 };
 
-/// As of now, in this process. Does not start a thread. Errors: ENOMEM. Threads: any.
+/// Returns the current counts of this process. Does not start a thread. Errors: ENOMEM. Threads:
+/// any.
 [[nodiscard]] inline Result<PendingReleases> pending_releases() noexcept {
   return detail::guarded([]() -> Result<PendingReleases> {
     FletchingReleaseCounts counts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a function returns that can fail: a value, or an errno value with a message.
+// Result of a function that can fail: a value, or an errno value with a message.
 #ifndef FLETCHING_RESULT_HPP
 #define FLETCHING_RESULT_HPP
 
@@ -26,15 +26,15 @@
 
 #include "fletching/version.h"
 
-// An error is rare, and the code for its message is long: it is kept out of line.
+// Errors are rare and the code for their messages is large, so it is kept out of line.
 #if defined(__GNUC__)
 #define FLETCHING_DETAIL_COLD [[gnu::cold, gnu::noinline]]
 #else
 #define FLETCHING_DETAIL_COLD
 #endif
 
-// A function with a static variable: each shared library has its own. Without this the dynamic
-// linker merges them over the whole process, RTLD_LOCAL or not.
+// For functions with a static variable: gives each shared library its own copy. Otherwise the
+// dynamic linker merges them across the process, regardless of RTLD_LOCAL.
 #if defined(__GNUC__) && !defined(_WIN32)
 #define FLETCHING_DETAIL_LOCAL [[gnu::visibility("hidden")]]
 #else
@@ -43,16 +43,16 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Why something did not work.
+/// An errno value with a message.
 class Error {
  public:
-  /// `code` is an errno value; what is not positive becomes EIO, because 0 would read as success.
+  /// `code` is an errno value. Values below 1 become EIO, because 0 would mean success.
   Error(int code, std::string message) noexcept
       : code_(code > 0 ? code : EIO), message_(std::move(message)) {}
 
   [[nodiscard]] int code() const noexcept { return code_; }
 
-  /// UTF-8, one sentence that names what was wrong and how to fix it. May be empty.
+  /// UTF-8, one sentence that names the problem and the fix. May be empty.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
   bool operator==(const Error&) const = default;
@@ -73,7 +73,7 @@ namespace detail {
 #endif
 }
 
-/// Types whose values are tested with `if` too: bool, std::optional, and any type with a member
+/// Types whose values are themselves tested with `if`: bool, std::optional, and types with a member
 /// `is_tested`.
 template <class T>
 inline constexpr bool kIsTested = std::is_same_v<T, bool> || requires { typename T::is_tested; };
@@ -92,7 +92,7 @@ inline constexpr bool kIsResult = false;
 template <class T>
 inline constexpr bool kIsResult<Result<T>> = true;
 
-/// A U of which a Result<T> is made as of a value.
+/// A U that converts to the value of a Result<T>.
 template <class U, class T>
 concept MakesValue = std::is_constructible_v<T, U> && !kIsResult<std::remove_cvref_t<U>> &&
                      !std::is_same_v<std::remove_cvref_t<U>, std::in_place_t> &&
@@ -221,28 +221,27 @@ class ResultOperations {
 
 /// A value of type T, or an Error. T may be void.
 ///
-/// The members are those of C++23's std::expected, except that value() throws std::system_error
-/// and that an Error converts without std::unexpected.
+/// The members are those of C++23's std::expected, except that value() throws std::system_error and
+/// an Error converts without std::unexpected.
 ///
-/// `if (result)` means result.has_value(). For a temporary Result of a bool, an optional or
-/// ArrayFindings it does not compile, because it reads as a question about the value:
+/// `if (result)` means result.has_value(). It does not compile for a temporary Result of a bool, an
+/// optional or ArrayFindings, because it would look like a test of the value:
 ///
 ///     const Result<bool> ready = event.ready();
 ///     if (!ready) return ready.error();
 ///     if (*ready) read(buffers);
 ///
-/// Functions of this library that return a Result do not throw: memory that runs out is the error
-/// ENOMEM.
+/// Functions of this library that return a Result do not throw. Out of memory is the error ENOMEM.
 template <class T>
 class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
-  // A union, because std::variant compiles four times as long, in every translation unit.
+  // A union, because std::variant compiles four times slower, in every translation unit.
   static constexpr bool kMoves = std::is_nothrow_move_constructible_v<T>;
 
  public:
   using value_type = T;
   using error_type = Error;
 
-  /// The value T().
+  /// Constructs the value T().
   Result() noexcept(std::is_nothrow_default_constructible_v<T>)
     requires std::default_initializable<T>
       : value_(), ok_(true) {}
@@ -250,7 +249,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   explicit(!std::is_convertible_v<U, T>)
       Result(U&& content) noexcept(std::is_nothrow_constructible_v<T, U>)
       : value_(std::forward<U>(content)), ok_(true) {}
-  /// The value or the error of a Result of another type.
+  /// Converts the value or copies the error of a Result of another type.
   template <class U>
     requires(std::is_constructible_v<T, U> && !std::is_same_v<T, U> && !std::is_same_v<T, bool>)
   explicit(!std::is_convertible_v<U, T>) Result(Result<U> other) : ok_(other.has_value()) {
@@ -262,7 +261,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   }
   Result(Error error) noexcept : error_(std::move(error)), ok_(false) {}
 
-  /// A value made in place: T(arguments...).
+  /// Constructs the value in place: T(arguments...).
   template <class... Arguments>
   explicit Result(std::in_place_t /*tag*/, Arguments&&... arguments) noexcept(
       std::is_nothrow_constructible_v<T, Arguments...>)
@@ -280,7 +279,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
   {
     return *this = Result(other);
   }
-  /// What was there is destroyed last: `other` may be part of it.
+  /// Destroys the previous content last, because it may contain `other`.
   Result& operator=(Result&& other) noexcept {
     static_assert(kMoves, "an assignment that fails halfway would leave neither value nor error");
     if (this == &other) return *this;
@@ -302,7 +301,7 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
     return value_;
   }
 
-  /// Whether there is a value.
+  /// Whether the result has a value.
   [[nodiscard]] bool has_value() const noexcept { return ok_; }
   [[nodiscard]] bool ok() const noexcept { return ok_; }
   explicit operator bool() const& noexcept { return ok_; }
@@ -310,14 +309,14 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
     requires(detail::kIsTested<T>)
   = delete;
 
-  /// The value. Throws std::system_error with the error's code and text if there is none; without
-  /// exceptions, prints the text and aborts. Do not call it where an exception may not pass, such
-  /// as in a C callback.
+  /// The value. Without a value, throws std::system_error with the error's code and text; without
+  /// exceptions, prints the text and aborts. Do not call it where an exception must not propagate,
+  /// such as in a C callback.
   T& value() & { return checked(), **this; }
   const T& value() const& { return checked(), **this; }
   T&& value() && { return checked(), *std::move(*this); }
 
-  /// The value, or `other` if there is none. Does not throw unless T's constructors do.
+  /// The value, or `other` without a value. Does not throw unless T's constructors do.
   template <class U>
   T value_or(U&& other) const& {
     return ok_ ? **this : static_cast<T>(std::forward<U>(other));
@@ -327,14 +326,14 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
     return ok_ ? *std::move(*this) : static_cast<T>(std::forward<U>(other));
   }
 
-  /// The value. Undefined behavior if there is none.
+  /// The value. Undefined behavior without a value.
   T& operator*() & noexcept { return known(), value_; }
   const T& operator*() const& noexcept { return known(), value_; }
   T&& operator*() && noexcept { return known(), std::move(value_); }
   T* operator->() noexcept { return &**this; }
   const T* operator->() const noexcept { return &**this; }
 
-  /// The error. Undefined behavior if there is none.
+  /// The error. Undefined behavior without an error.
   [[nodiscard]] Error& error() & noexcept { return error_; }
   [[nodiscard]] const Error& error() const& noexcept { return error_; }
   [[nodiscard]] Error&& error() && noexcept { return std::move(error_); }
@@ -344,14 +343,14 @@ class [[nodiscard]] Result : public detail::ResultOperations<Result<T>> {
     if (!ok_) detail::raise(error_);
   }
 
-  // Lets a compiler leave out the check that the caller has made.
+  // Lets the compiler omit a check that the caller has already made.
   void known() const noexcept {
 #if defined(__GNUC__)
     if (!ok_) __builtin_unreachable();
 #endif
   }
 
-  // Of two that hold the same: ok_ says what.
+  // Constructs the content from `other`, whose ok_ is the same.
   template <class Other>
   void fill(Other&& other) noexcept(kMoves && std::is_rvalue_reference_v<Other&&>) {
     if (ok_) {
@@ -401,8 +400,8 @@ class [[nodiscard]] Result<void> : public detail::ResultOperations<Result<void>>
   Result<Nothing> content_;
 };
 
-/// Equal values, or equal errors. No friends: these would be candidates, and their constraints
-/// checked, where iterators of results are compared.
+/// Equal values, or equal errors. Not friends: friends would be candidates, with their constraints
+/// checked, wherever iterators of results are compared.
 template <class T, class U>
   requires requires(const T& a, const U& b) { a == b; }
 bool operator==(const Result<T>& a, const Result<U>& b) {
@@ -440,7 +439,7 @@ FLETCHING_DETAIL_COLD inline Error exception_error(int code, const char* text) n
 }
 #endif
 
-/// The running exception as an Error: README.md, "Errors", has the table.
+/// The current exception as an Error; see the table in README.md, "Errors".
 FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -467,8 +466,9 @@ FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
 #endif
 }
 
-/// Runs `body`; what it throws becomes what `failed` returns. The one place that catches: without
-/// exceptions an allocation that fails ends the program (README.md, "Without exceptions").
+/// Runs `body`, and returns `failed()` if it throws. The only place that catches exceptions:
+/// without exceptions, a failed allocation terminates the program (README.md, "Without
+/// exceptions").
 template <class Body, class Failed>
 std::invoke_result_t<Body> attempt(Body&& body, [[maybe_unused]] Failed failed) noexcept {
 #if defined(__cpp_exceptions)
@@ -482,19 +482,19 @@ std::invoke_result_t<Body> attempt(Body&& body, [[maybe_unused]] Failed failed) 
 #endif
 }
 
-/// An Error whose text is left out when there is no memory for it.
+/// Returns an Error, without its text if out of memory.
 inline Error plain_error(int code, std::string_view text) noexcept {
   return attempt([&] { return Error{code, std::string(text)}; },
                  [&] { return Error{code, std::string()}; });
 }
 
-/// Runs `body`, which returns a Result, and makes an Error of what it throws.
+/// Runs `body`, which returns a Result, and converts exceptions to an Error.
 template <class Body>
 std::invoke_result_t<Body> guarded(Body&& body) noexcept {
   return attempt(std::forward<Body>(body), &current_error);
 }
 
-/// An Error with the text that `text()` puts together, or ENOMEM when there is no memory for it.
+/// Returns an Error with the result of `text()` as its text, or ENOMEM if out of memory.
 template <class Text>
 FLETCHING_DETAIL_COLD Error error_with(int code, Text&& text) noexcept {
   return attempt([&] { return Error{code, std::forward<Text>(text)()}; }, &current_error);

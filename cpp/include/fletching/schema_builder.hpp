@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For producers: a schema with all its children, in one allocation.
+// For producers: builds a schema with all its children in one allocation.
 #ifndef FLETCHING_SCHEMA_BUILDER_HPP
 #define FLETCHING_SCHEMA_BUILDER_HPP
 
@@ -25,16 +25,16 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What a schema is made from. The texts are views of the caller's memory.
+/// A description of a schema. The texts are views of the caller's memory.
 struct SchemaNode {
-  // "= {}" spares those who leave a member out of a designated initializer a warning of gcc.
+  // The "= {}" avoids a gcc warning for members that a designated initializer omits.
   // NOLINTBEGIN(readability-redundant-member-init)
   std::string_view format;              ///< "i", "+s", ...: UTF-8, not empty
   std::string_view name = {};           ///< UTF-8
   std::vector<KeyValue> metadata = {};  ///< empty becomes NULL
   int64_t flags = ARROW_FLAG_NULLABLE;
   std::vector<SchemaNode> children = {};
-  std::vector<SchemaNode> dictionary = {};  ///< none, or one: the type of the values
+  std::vector<SchemaNode> dictionary = {};  ///< empty, or one node: the type of the values
   // NOLINTEND(readability-redundant-member-init)
 };
 
@@ -43,13 +43,13 @@ namespace detail {
 struct NoObject {};
 using SchemaBlock = Block<ArrowSchema, char, NoObject>;
 
-/// What the block of a schema has to hold below and for the root.
+/// The size of the block of a schema.
 struct SchemaSize {
   int64_t structs = 0;
-  Size text = 0;  // none: more than memory can hold
+  Size text = 0;  // empty: overflow
 };
 
-/// Refuses a text that no C string can hold.
+/// Rejects a text that a C string cannot represent.
 inline Status check_text(std::string_view text, const char* what) {
   const auto refused = [&](const char* why) { return Error(EINVAL, std::string(what) + why); };
   if (text.find('\0') != std::string_view::npos)
@@ -73,8 +73,8 @@ inline bool is_run_end(std::string_view format) {
          (type->id == TypeId::kInt16 || type->id == TypeId::kInt32 || type->id == TypeId::kInt64);
 }
 
-/// Refuses a map, run ends and indices that no consumer could read. Arrow C data interface, "Data
-/// type description".
+/// Rejects maps, run ends and indices that no consumer can read. Arrow C data interface, "Data type
+/// description".
 inline Status check_below(const SchemaNode& node) {
   const std::vector<SchemaNode>& children = node.children;
   if (!node.dictionary.empty() && !is_integer(node.format)) {
@@ -92,7 +92,7 @@ inline Status check_below(const SchemaNode& node) {
   return {};
 }
 
-/// Adds what `node` needs to *size. The error starts with the path below `node`.
+/// Adds the size of `node` to *size. The error starts with the path below `node`.
 inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
   if (depth == kMaxDepth)
     return Error(EINVAL,
@@ -129,7 +129,7 @@ inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
   return node.dictionary.empty() ? Status() : below(node.dictionary.front(), "dictionary");
 }
 
-/// Writes schemas into a block that was measured for them.
+/// Writes schemas into a block of sufficient size.
 class SchemaWriter {
  public:
   explicit SchemaWriter(SchemaBlock* block) noexcept
@@ -138,7 +138,7 @@ class SchemaWriter {
   void write(const SchemaNode& node, ArrowSchema* out) noexcept {
     std::memset(out, 0, sizeof *out);
     out->format = put_text(node.format);
-    out->name = put_text(node.name);  // "" too: there are consumers that refuse NULL
+    out->name = put_text(node.name);  // "" too: some consumers reject NULL
     out->metadata = node.metadata.empty() ? nullptr : put_metadata(node.metadata);
     out->flags = node.flags;
     out->n_children = static_cast<int64_t>(node.children.size());
@@ -175,18 +175,19 @@ class SchemaWriter {
 
 }  // namespace detail
 
-/// A schema with the contents of `node`:
+/// Makes a schema from `node`:
 ///
 ///     auto schema = make_schema({.format = "+s", .children = {{.format = "i", .name = "key"},
 ///                                                             {.format = "g", .name = "value"}}});
 ///
-/// Ownership: the caller's. All of it, the copies of the texts included, is one allocation, which
-/// lives until the schema and every child that was moved out of it are released, on any thread.
+/// Ownership: the caller owns the schema. It is one allocation, including copies of the texts,
+/// which lives until the schema and every child that was moved out of it are released, on any
+/// thread.
 ///
-/// Errors: EINVAL for a format that is empty, for a format or name that is not UTF-8 or has a NUL
-/// in it, for metadata that cannot be encoded, and for maps, run ends and dictionary indices
-/// without the children or the format that they have to have, more than 256 levels and more than
-/// 2^22 structs; the text says in which child. ENOMEM. What other formats mean is not looked at.
+/// Errors: EINVAL for an empty format, for a format or name that is not UTF-8 or contains a NUL,
+/// for metadata that cannot be encoded, for maps, run ends and dictionary indices with wrong
+/// children or format, for more than 256 levels and for more than 2^22 structs. The text contains
+/// the path of the child. ENOMEM. Other formats are not validated.
 ///
 /// Source: Arrow C data interface, "The ArrowSchema structure".
 inline Result<Schema> make_schema(const SchemaNode& node) noexcept {

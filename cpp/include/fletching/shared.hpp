@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A schema or an array with several users: views of its columns, or of all of it, each a struct of
-// its own that keeps what it shows alive.
+// A schema or an array with several users. Views of its columns, or of all of it, are separate
+// structs that keep it alive.
 #ifndef FLETCHING_SHARED_HPP
 #define FLETCHING_SHARED_HPP
 
@@ -20,20 +20,20 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
+/// Shares a schema, an array, or a device array with its event, without copying texts or buffers.
 ///
-/// Ownership: the struct is moved in and stays as it is. It is released when the last Shared, the
-/// last view, and the last child that was moved out of a view are released, on the thread where
-/// that happens. A view is a struct like any other: its consumer may move it, release it, and move
-/// children out; other views do not notice.
+/// Ownership: the struct is moved in and does not change. It is released when the last Shared, the
+/// last view, and the last child moved out of a view are released, on the thread of that release. A
+/// view is a normal struct: its consumer may move it, release it, and move children out, without an
+/// effect on other views.
 ///
-/// Threads: a Shared may be copied, and views be made, by several threads at once.
+/// Threads: several threads may copy a Shared and make views at once.
 template <class Raw>
   requires NestedStruct<Raw>
 class Shared {
  public:
-  /// Moves `source` in. One allocation. Errors: EINVAL when it is released, ENOMEM; then it is
-  /// still the caller's.
+  /// Moves `source` in. One allocation. Errors: EINVAL if it is released; ENOMEM. On error the
+  /// caller still owns it.
   static Result<Shared> make(Owner<Raw>&& source) noexcept {
     return detail::guarded([&]() -> Result<Shared> {
       if (source.is_released())
@@ -43,21 +43,21 @@ class Shared {
     });
   }
 
-  /// The struct, to be read. Valid as long as this Shared.
+  /// The struct, for reading. Valid for the lifetime of this Shared.
   const Owner<Raw>& operator*() const noexcept {
     return static_cast<const Held*>(parent_.block())->object;
   }
   const Owner<Raw>* operator->() const noexcept { return &**this; }
 
-  /// Whether no other Shared, view or child of a view keeps the struct.
+  /// Whether no other Shared, view or child of a view keeps the struct alive.
   [[nodiscard]] bool is_unique() const noexcept { return parent_.is_only(); }
 
-  /// Child `index` (from 0) as a struct of its own; of a device array with its device and event.
-  /// One allocation; no data is copied.
+  /// Returns child `index` (from 0) as a separate struct, with the device and event of a device
+  /// array. One allocation; no data is copied.
   ///
-  /// Errors: EINVAL when there is no such child, when it or one below it was moved out before, or
-  /// is malformed: NULL, a schema without a format, n_children negative, above 2^22 or without a
-  /// list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM.
+  /// Errors: EINVAL if the child does not exist, if it or a descendant was moved out, or if it is
+  /// malformed: NULL, a schema without a format, n_children negative, above 2^22 or without a list,
+  /// more than 256 levels, more than 2^22 structs; ENOMEM.
   [[nodiscard]] Result<Owner<Raw>> column(int64_t index) const noexcept {
     return detail::guarded([&]() -> Result<Owner<Raw>> {
       const auto children = (**this).children();
@@ -70,7 +70,8 @@ class Shared {
     });
   }
 
-  /// All of it, as a struct of its own. One allocation; no data is copied. Errors: as column.
+  /// Returns the whole struct as a separate struct. One allocation; no data is copied. Errors: as
+  /// column.
   [[nodiscard]] Result<Owner<Raw>> view() const noexcept {
     return detail::guarded([&] { return view_of(&detail::base(*(**this).get())); });
   }
@@ -82,7 +83,7 @@ class Shared {
 
   explicit Shared(detail::Share parent) noexcept : parent_(std::move(parent)) {}
 
-  // Counts the structs from here downwards, each of which can be copied.
+  // Counts the structs from `shown` downwards, and checks that each can be copied.
   static Result<int64_t> count(const Base* shown) {
     int64_t structs = 0;
     Status walked = detail::walk("view", shown, [&](const Base& node) -> const char* {
@@ -97,8 +98,7 @@ class Shared {
     return structs;
   }
 
-  // Copies the structs that were counted from `from` downwards to `to`; those below are from the
-  // block.
+  // Copies the structs from `from` downwards to `to`. Children are stored in the block.
   static void copy(const Base& from, Base* to, Block* block, int64_t* used) noexcept {
     *to = from;
     detail::join_block(to, block);
@@ -148,7 +148,7 @@ using SharedSchema = Shared<ArrowSchema>;
 using SharedArray = Shared<ArrowArray>;
 using SharedDeviceArray = Shared<ArrowDeviceArray>;
 
-/// Shares `source`: see Shared.
+/// Shares `source`; see Shared.
 template <class Raw>
 Result<Shared<Raw>> share(Owner<Raw>&& source) noexcept {
   return Shared<Raw>::make(std::move(source));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams of arrays and of device arrays, read as a range of results.
+// Reads streams of arrays and of device arrays as a range of results.
 #ifndef FLETCHING_STREAM_HPP
 #define FLETCHING_STREAM_HPP
 
@@ -24,7 +24,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// What differs between the two interfaces.
+/// The differences between the two interfaces.
 template <class Raw>
 struct StreamTraits;
 
@@ -50,8 +50,8 @@ struct StreamTraits<ArrowDeviceArrayStream> {
   }
 };
 
-/// Whether every device that can access memory of the type `promised` can access memory of the type
-/// `given` too.
+/// Whether every device that can access memory of type `promised` can also access memory of type
+/// `given`.
 constexpr bool stands_in_for(ArrowDeviceType given, ArrowDeviceType promised) noexcept {
   bool known = false;
   for (const DeviceAccess& access : kDeviceAccess) {
@@ -62,7 +62,7 @@ constexpr bool stands_in_for(ArrowDeviceType given, ArrowDeviceType promised) no
   return known;
 }
 
-/// Whether a batch may be in a stream of a device type.
+/// Checks that a batch may be in a stream of a device type.
 inline Status check_batch(const ArrowArray& /*batch*/, ArrowDeviceType /*promised*/,
                           const Options& /*options*/) noexcept {
   return {};
@@ -100,10 +100,10 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 
 }  // namespace detail
 
-/// Reads a stream: `Raw` is ArrowArrayStream or ArrowDeviceArrayStream, a batch an Array or a
+/// Reads a stream. `Raw` is ArrowArrayStream or ArrowDeviceArrayStream; a batch is an Array or a
 /// DeviceArray.
 ///
-/// It is a std::ranges::input_range of Result<batch_type>&, for one iteration:
+/// A std::ranges::input_range of Result<batch_type>&, for one iteration:
 ///
 ///     for (Result<DeviceArray>& batch : reader) {
 ///       if (!batch) return batch.error();
@@ -117,28 +117,29 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 ///       use(**std::move(batch));
 ///     }
 ///
-/// Both end at the end of the stream, or after the one element that is an error. After an error the
-/// stream is dead: schema() returns that error, and nothing is called. An error of schema() is the
-/// next element too, so that neither loop ends as if the stream had.
+/// Both loops end at the end of the stream, or after one element with an error. After an error,
+/// schema() returns that error, and the stream is not called again. An error of schema() is also
+/// the next element, so that it does not look like the end of the stream.
 ///
-/// Ownership: the reader owns the stream and releases it; schemas and batches are the caller's and
-/// outlive it. Moving the reader makes iterators invalid.
+/// Ownership: the reader owns the stream and releases it. The caller owns schemas and batches,
+/// which may outlive the reader. Moving the reader invalidates its iterators.
 ///
-/// Errors: the errno value that the stream returned, with the text of get_last_error; for a value
-/// that is not positive EIO, and the text ends with "(code N)". In the text a byte that is not
-/// UTF-8 or printable reads "\xNN", and what is longer than 4096 bytes is cut. EINVAL, with the id
-/// of the rule, for a stream that breaks one: a callback that is NULL, a batch on a device from
-/// which the stream's device type cannot be served (device-stream-result.accessible). ENOMEM. In
-/// strict mode the first schema is kept: a batch that does not fit it (check_array) and a later
-/// schema of other types (verify_same_types) are EINVAL too.
+/// Errors: the errno value that the stream returned, with the text of get_last_error. A value that
+/// is not positive becomes EIO, and the text ends with "(code N)". Bytes that are not UTF-8 or
+/// printable are escaped as "\xNN", and the text is truncated to 4096 bytes. EINVAL, with the
+/// rule's id, for a stream that violates a rule: a NULL callback, or a batch on a device type that
+/// the stream's device type does not allow (device-stream-result.accessible). ENOMEM. In strict
+/// mode the first schema is kept: a batch that does not match it (check_array) and a later schema
+/// of other types (verify_same_types) are EINVAL too.
 ///
-/// Warnings: see Options; `device-stream.one-device-type` for a batch of another device type whose
-/// memory that every device can access that can access the stream's, `device-array.reserved-zero`.
+/// Warnings (see Options): `device-stream.one-device-type` for a batch of another device type, if
+/// every device that can access the stream's memory can access the batch;
+/// `device-array.reserved-zero`.
 ///
-/// Threads: one at a time, as the stream itself is not thread-safe. What may run elsewhere is the
-/// release of schemas and batches.
+/// Threads: one at a time, because streams are not thread-safe. Schemas and batches may be released
+/// on other threads.
 ///
-/// Texts: C stream interface, C device stream interface.
+/// Source: C stream interface, C device stream interface.
 template <class Raw>
 class StreamReader {
  public:
@@ -146,17 +147,16 @@ class StreamReader {
 
   class Iterator;
 
-  /// Reads `stream`; a read of a released one is an error.
+  /// Reads `stream`. Reading a released stream is an error.
   explicit StreamReader(Owner<Raw> stream, Options options = {}) noexcept
       : stream_(std::move(stream)), options_(std::move(options)) {}
 
-  /// The device type of the stream, 0 when it is released; ARROW_DEVICE_CPU for an
-  /// ArrowArrayStream.
+  /// The device type of the stream; 0 if it is released. ARROW_DEVICE_CPU for an ArrowArrayStream.
   [[nodiscard]] ArrowDeviceType device_type() const noexcept {
     return detail::StreamTraits<Raw>::device_type(stream_);
   }
 
-  /// The schema of every batch. May be called at any time and repeatedly.
+  /// Returns the schema of all batches. May be called at any time and repeatedly.
   Result<Schema> schema() noexcept {
     return unless_dead<Schema>([&]() -> Result<Schema> {
       Status same = pull_expected();
@@ -171,8 +171,8 @@ class StreamReader {
     });
   }
 
-  /// The next batch, or the error of the stream, once; empty after the error, and from the end of
-  /// the stream on. A batch is never released.
+  /// Returns the next batch, or the stream's error once. Empty after the error and at the end of
+  /// the stream. A returned batch is never released.
   std::optional<Result<batch_type>> next() noexcept {
     if (ended_) return std::nullopt;
     std::optional<Result<batch_type>> batch(unless_dead<batch_type>([&] { return pull_batch(); }));
@@ -181,10 +181,10 @@ class StreamReader {
     return batch;
   }
 
-  /// Releases the stream before its time. Batches stay valid; the next read is an error.
+  /// Releases the stream early. Batches stay valid. Later reads are errors.
   void release() noexcept { stream_.release(); }
 
-  /// Reads the next batch; the range continues where reading has stopped.
+  /// Reads the next batch. The range continues after the last batch that was read.
   Iterator begin() noexcept {
     current_ = next();
     return Iterator(this);
@@ -242,7 +242,7 @@ class StreamReader {
     if (callback == nullptr) return null_callback(name);
     const int code = callback(stream_.get(), out);
     if (code == 0) return {};
-    // Of a call that failed nothing is ours to release.
+    // A failed call does not transfer ownership of *out.
     std::memset(out, 0, sizeof *out);
     // A callback that has released its stream leaves no text.
     return detail::foreign_error(code, stream_.is_released() ? nullptr : last_error());
@@ -261,12 +261,12 @@ class StreamReader {
   Owner<Raw> stream_;
   Options options_;
   std::optional<Error> failure_;
-  Schema expected_;     // of every batch; in strict mode, once a schema or a batch was read
-  bool ended_ = false;  // next() has nothing more to return
-  std::optional<Result<batch_type>> current_;  // what the iterator shows; empty at the end
+  Schema expected_;     // of every batch; in strict mode, after the first read
+  bool ended_ = false;  // next() always returns empty
+  std::optional<Result<batch_type>> current_;  // the iterator's element; empty at the end
 };
 
-/// Iterates over the batches; the current one is in the reader.
+/// Iterates over the batches. The reader stores the current one.
 template <class Raw>
 class StreamReader<Raw>::Iterator {
  public:
@@ -276,7 +276,7 @@ class StreamReader<Raw>::Iterator {
 
   Iterator() noexcept = default;
 
-  /// The batch or the error; the batch may be moved out.
+  /// The batch or the error. The batch may be moved out.
   value_type& operator*() const noexcept { return *operator->(); }
   value_type* operator->() const noexcept {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the end is not to be dereferenced

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of arrays as a device stream on the CPU, and back.
+// Adapters from a stream of arrays to a device stream on the CPU and back.
 #ifndef FLETCHING_STREAM_ADAPTERS_HPP
 #define FLETCHING_STREAM_ADAPTERS_HPP
 
@@ -19,7 +19,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The array as a device array: on the CPU, device id -1, without an event. Consumes its argument.
+/// Converts an array to a device array on the CPU, with device id -1 and no event. Consumes its
+/// argument.
 inline DeviceArray to_device_array(Array array) noexcept {
   DeviceArray device;
   ArrowDeviceArray* raw = device.out();
@@ -29,11 +30,12 @@ inline DeviceArray to_device_array(Array array) noexcept {
   return device;
 }
 
-/// The array without its device, for a reader on the CPU. Blocks until its event has happened.
+/// Converts a device array to an array, for a reader on the CPU. Blocks until its event has
+/// completed.
 ///
-/// Errors: EINVAL when the array is released or the CPU cannot read memory of its device type;
-/// those of SyncEvent::synchronize, for example when there is no way to wait. Then the array is
-/// released.
+/// Errors: EINVAL if the array is released, or if the CPU cannot read memory of its device type;
+/// those of SyncEvent::synchronize, for example if the event cannot be waited on. On error the
+/// array is released.
 inline Result<Array> to_array(DeviceArray device) noexcept {
   return detail::guarded([&]() -> Result<Array> {
     if (device.is_released())
@@ -76,10 +78,10 @@ struct HostSource {
 
 }  // namespace detail
 
-/// The stream as a device stream on the CPU. Consumes its argument; nothing is copied, errors keep
-/// their errno value and their text.
+/// Converts a stream to a device stream on the CPU, without a copy. Consumes its argument. Errors
+/// of the stream keep their errno value and text.
 ///
-/// Errors: EINVAL when `stream` is released; ENOMEM. Then the stream is released.
+/// Errors: EINVAL if `stream` is released; ENOMEM. On error the stream is released.
 inline Result<DeviceArrayStream> to_device_stream(ArrayStream stream) noexcept {
   return detail::guarded([&]() -> Result<DeviceArrayStream> {
     if (stream.is_released()) return Error(EINVAL, "stream: released: expected a live stream");
@@ -88,11 +90,11 @@ inline Result<DeviceArrayStream> to_device_stream(ArrayStream stream) noexcept {
   });
 }
 
-/// The device stream as a plain one, for a reader on the CPU: nothing is copied, get_next
-/// blocks until the event of the batch has happened. Consumes its argument.
+/// Converts a device stream to a plain stream, for a reader on the CPU, without a copy. get_next
+/// blocks until the event of the batch has completed. Consumes its argument.
 ///
-/// Errors: EINVAL when `stream` is released or the CPU cannot read memory of its device type;
-/// ENOMEM. Then the stream is released. Errors of to_array are those of get_next.
+/// Errors: EINVAL if `stream` is released, or if the CPU cannot read memory of its device type;
+/// ENOMEM. On error the stream is released. get_next also returns the errors of to_array.
 inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream,
                                            Options options = {}) noexcept {
   return detail::guarded([&]() -> Result<ArrayStream> {

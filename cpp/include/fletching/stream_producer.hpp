@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams of arrays and of device arrays, made of a range or of a callable; and one kind of stream
-// made of the other.
+// Makes streams of arrays and of device arrays from a range or a callable.
 #ifndef FLETCHING_STREAM_PRODUCER_HPP
 #define FLETCHING_STREAM_PRODUCER_HPP
 
@@ -30,12 +29,12 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// The result of one step of a stream: a batch, an error, or nothing at the end.
+/// The result of one step of a stream: a batch or an error; empty at the end.
 template <class Batch>
 using Next = std::optional<Result<Batch>>;
 
-/// The callbacks of a stream over a `Source`, which has Result<Schema> schema() and Next<Batch>
-/// next(). Both may throw.
+/// The callbacks of a stream over a `Source` with Result<Schema> schema() and Next<Batch> next().
+/// Both may throw.
 template <class Raw, class Source>
 class StreamExport {
   using Batch = typename StreamTraits<Raw>::Batch;
@@ -92,7 +91,7 @@ class StreamExport {
     return code;
   }
 
-  /// As get_next returns it: the end is a released array, and so nothing else may be one.
+  /// Converts a step to the result of get_next, which returns a released array only at the end.
   Result<Batch> checked(Next<Batch> given) {
     if (!given) return Batch();
     if (!given->ok()) return *std::move(given);
@@ -107,7 +106,7 @@ class StreamExport {
     return *std::move(given);
   }
 
-  /// The value to *out, or the error to get_last_error.
+  /// Moves the value to *out, or stores the error for get_last_error.
   template <class T>
   int hand_out(Result<T> result, typename T::raw_type* out) noexcept {
     if (result.ok()) {
@@ -123,7 +122,7 @@ class StreamExport {
     return error.code();
   }
 
-  /// A stream that has failed returns the same error and message again.
+  /// A failed stream returns the same error and message again.
   void remember(int code) noexcept {
     failed_ = code;
     failure_text_ = last_error_ != nullptr ? std::move(text_) : std::string();
@@ -140,8 +139,8 @@ class StreamExport {
   bool ended_ = false;
   int failed_ = 0;
   std::string failure_text_;
-  std::string text_;                  // of a get_schema that failed
-  const char* last_error_ = nullptr;  // of the last call; NULL when it did not fail
+  std::string text_;                  // of a failed get_schema
+  const char* last_error_ = nullptr;  // of the last call; NULL if it succeeded
 };
 
 template <class Raw, class Source>
@@ -159,16 +158,16 @@ Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Opt
   return stream;
 }
 
-/// Whether each step may be written as `T`: a batch, or a Result of one.
+/// Whether `T` is a batch or a Result of one.
 template <class T, class Batch>
 concept BatchOrResult = std::convertible_to<T, Result<Batch>>;
 
-/// A callable without arguments that returns a batch, or an error, or nothing.
+/// A callable without arguments that returns a batch, an error or an empty optional.
 template <class F, class Batch>
 concept BatchCallable =
     std::invocable<F&> && std::convertible_to<std::invoke_result_t<F&>, Next<Batch>>;
 
-/// A range of batches, or of results, that can be moved out.
+/// A range of movable batches or results.
 template <class R, class Batch>
 concept BatchRange =
     std::ranges::input_range<R> && BatchOrResult<std::ranges::range_rvalue_reference_t<R>, Batch>;
@@ -181,7 +180,7 @@ struct CallableSource {
   Result<Schema> schema() noexcept { return shared.view(); }
   Next<Batch> next() {
     if constexpr (BatchOrResult<std::invoke_result_t<F&>, Batch>) {
-      // It has no other way to say that this is the end.
+      // A released batch is the only way for this callable to signal the end.
       Result<Batch> batch = std::invoke(callable);
       if (batch.ok() && batch->is_released()) return std::nullopt;
       return batch;
@@ -191,7 +190,7 @@ struct CallableSource {
   }
 };
 
-/// A range that brings the schema of its batches, such as a StreamReader.
+/// A range with a schema for its batches, such as a StreamReader.
 template <class R>
 concept HasSchema = requires(R& range) {
   { range.schema() } -> std::same_as<Result<Schema>>;
@@ -201,7 +200,7 @@ template <class Batch, class R>
 struct RangeSource {
   SharedSchema shared;
   R range;
-  std::optional<std::ranges::iterator_t<R>> place{};  // none before the first batch
+  std::optional<std::ranges::iterator_t<R>> place{};  // empty before the first batch
 
   Result<Schema> schema() noexcept { return shared.view(); }
   Next<Batch> next() {
@@ -240,8 +239,8 @@ struct Element<R> {
 template <class T>
 using ElementOf = typename Element<T>::type;
 
-/// Whether a stream can be made of `Content`, the type of a forwarding reference. Where it cannot,
-/// one line of the compiler's output says what is missing.
+/// Whether a stream can be made from `Content`, the type of a forwarding reference. If not, a
+/// static_assert names the missing requirement.
 template <class Content, class Batch>
 consteval bool is_stream_content() {
   using Stored = std::remove_cvref_t<Content>;
@@ -255,7 +254,7 @@ consteval bool is_stream_content() {
   static_assert(!kIsRange || BatchRange<Stored, Batch>,
                 "stream content: the elements are of another type, or const: expected a range of "
                 "DeviceArray (Array for an array stream), or of a Result of it");
-  // A std::vector claims that it can be copied, whatever is in it.
+  // std::vector is copy-constructible according to its traits, even if its elements are not.
   constexpr bool kIsMoved = std::is_same_v<Content, Stored>;
   constexpr bool kCopiesBatches = kIsRange && !kIsMoved && !std::ranges::view<Stored> &&
                                   !std::copy_constructible<ElementOf<Stored>>;
@@ -294,31 +293,30 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 
 }  // namespace detail
 
-/// A device stream of `schema`, on devices of `device_type`, whose batches `content` returns:
+/// Makes a device stream of `schema`, on devices of `device_type`, from the batches in `content`:
 ///
-/// - a range of DeviceArray or Result<DeviceArray>: its elements, moved out one by one. A range
-///   that is not a view is owned by the stream, so move it in. A StreamReader is such a range; its
-///   types are compared with `schema` (verify_same_types) before the first batch.
-/// - a callable that returns std::optional<Result<DeviceArray>>: what it returns, until that is
-///   empty, which is the end; after that it is not called again. Of a callable that returns
-///   DeviceArray or Result<DeviceArray>, which cannot be empty, the end is a released array.
+/// - a range of DeviceArray or Result<DeviceArray>. Its elements are moved out one by one. Move the
+///   range in unless it is a view: the stream owns it. A StreamReader is such a range; its types
+///   are compared with `schema` (verify_same_types) before the first batch.
+/// - a callable that returns std::optional<Result<DeviceArray>>. An empty optional is the end of
+///   the stream, after which the callable is not called again. A callable may also return
+///   DeviceArray or Result<DeviceArray>, with a released array as the end.
 ///
-/// `content` is used by one thread at a time, the one that calls get_next, and only when it does.
+/// Only get_next uses `content`, on the thread that calls it, one thread at a time.
 ///
-/// Errors of `content`, and what it throws, are what get_next returns and get_last_error says: the
-/// errno value (from a std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO
-/// for what has none) and the text, as UTF-8. After an error get_next returns it again and again.
-/// So does a batch on a device whose memory the devices of `device_type` cannot access; see
-/// StreamReader and Options. A released array that is not the end is the error EINVAL.
+/// Errors and exceptions of `content` are returned by get_next, with the errno value (that of a
+/// std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO for other exceptions),
+/// and by get_last_error, with the text as UTF-8. After an error get_next returns the same error
+/// again. A batch on a device that the devices of `device_type` cannot access is an error too; see
+/// StreamReader and Options. A released array that is not the end is EINVAL.
 ///
-/// Ownership: `schema` and `content` are moved in (or copied), also when the function fails. The
-/// stream owns both and destroys them when it is released. Batches and schemas that it returned
-/// live on.
+/// Ownership: `schema` and `content` are moved in (or copied), also on error. The stream owns both
+/// and destroys them when it is released. Returned batches and schemas outlive the stream.
 ///
-/// Errors of this function: EINVAL when `schema` is released or `device_type` is 0; ENOMEM; what a
-/// copy of `content` throws. A `content` that does not fit is an error of the compiler.
+/// Errors of this function: EINVAL if `schema` is released or `device_type` is 0; ENOMEM;
+/// exceptions of a copy of `content`. An unsuitable `content` does not compile.
 ///
-/// Text: C device stream interface.
+/// Source: C device stream interface.
 template <class Content>
 Result<DeviceArrayStream> make_device_stream(Schema schema, ArrowDeviceType device_type,
                                              Content&& content, Options options = {}) noexcept {
@@ -328,7 +326,7 @@ Result<DeviceArrayStream> make_device_stream(Schema schema, ArrowDeviceType devi
   }
 }
 
-/// The same on the CPU, of Array or Result<Array>. Text: C stream interface.
+/// The same on the CPU, with Array or Result<Array>. Source: C stream interface.
 template <class Content>
 Result<ArrayStream> make_array_stream(Schema schema, Content&& content) noexcept {
   if constexpr (detail::is_stream_content<Content, Array>()) {

@@ -11,21 +11,20 @@
 extern "C" {
 #endif
 
-/* The same four functions for each of the five structs that have a release callback. The caller
- * that holds a struct whose `release` is not NULL owns what it points to, and releases it once (C
- * Data Interface, "Memory management"). Children are released by their parent, unless they were
- * moved out.
+/* The same four functions for each of the five structs with a release callback. The holder of a
+ * struct whose `release` is not NULL owns the memory behind it, and releases it once (C Data
+ * Interface, "Memory management"). A parent releases its children, unless they were moved out.
  *
- * ...Init: writes zero to every byte. The struct is then released, as a slot that a producer fills
- * must be. The old content is neither released nor read.
+ * ...Init: zeroes every byte. The struct is then released, as required for a slot that a producer
+ * fills. The old content is neither released nor read.
  *
- * ...Move: copies *source, bit by bit, to *target, and marks *source as released; its other bytes
- * stay. *target is overwritten and not released first. Moving a struct to itself does nothing.
- * What its pointers point to, the sync event included, stays at its address. To move a child out
- * of its parent, *source is the child.
+ * ...Move: copies *source to *target bit by bit, and marks *source as released; its other bytes are
+ * unchanged. *target is overwritten and not released first. Moving a struct to itself does nothing.
+ * The memory behind its pointers, including the sync event, keeps its address. To move a child out
+ * of its parent, pass the child as *source.
  *
  * ...Release: marks the struct as released, moves it to the stack and calls the release callback
- * there. So the callback may free the memory of the struct, and may forget to mark it. NULL and a
+ * there. The callback may thus free the memory of the struct, and may omit to mark it. NULL and a
  * released struct are ignored.
  *
  * ...IsReleased: returns 1 for a released struct and for NULL, else 0. */
@@ -59,7 +58,7 @@ FLETCHING_EXPORT void FletchingDeviceArrayStreamRelease(struct ArrowDeviceArrayS
 FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
     const struct ArrowDeviceArrayStream* stream);
 
-/* The version of the library that is loaded: "0.1.0". Lives as long as the library. */
+/* The version of the loaded library: "0.1.0". Valid while it is loaded. */
 FLETCHING_EXPORT const char* FletchingVersion(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to wait on the events of SYCL. Compiles with the SYCL library whose events are to be waited
-// on: a sycl::event has the ABI of the library that made it.
+// The waiter for SYCL events. Compile it with the SYCL library that creates the events: the ABI of
+// sycl::event depends on the library.
 #ifndef FLETCHING_SYCL_HPP
 #define FLETCHING_SYCL_HPP
 
@@ -19,7 +19,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// Runs one operation; what SYCL throws becomes a text.
+/// Runs one operation, and converts exceptions of SYCL to a message.
 template <class Body>
 int sycl_operation(FletchingMessage* message, Body body) noexcept {
   try {
@@ -54,7 +54,7 @@ inline int sycl_wait_on(void* /*context*/, void* event, int64_t /*device_id*/, v
 #ifdef SYCL_EXT_ONEAPI_ENQUEUE_BARRIER
     queue.ext_oneapi_submit_barrier({*static_cast<sycl::event*>(event)});
 #else
-    // Without the extension only a queue that keeps its order has a place to wait at.
+    // Without the extension, only an in-order queue can wait.
     if (!queue.is_in_order()) {
       write_message(message, "wait_on: queue is out of order, and this SYCL has no barrier for it: expected a queue in order; hint: use depends_on instead");
       return ENOTSUP;
@@ -80,8 +80,8 @@ inline int sycl_ready(void* /*context*/, void* event, int64_t /*device_id*/, int
 
 }  // namespace detail
 
-/// Registers the waiter for ARROW_DEVICE_ONEAPI, whose sync_event is a sycl::event*. `stream` of
-/// SyncEvent::wait_on is then a sycl::queue*. Threads: any.
+/// Registers the waiter for ARROW_DEVICE_ONEAPI, whose sync_event is a sycl::event*.
+/// SyncEvent::wait_on takes a sycl::queue* as its `stream`. Threads: any.
 inline Status register_sycl_waiter() noexcept {
   return register_waiter(ARROW_DEVICE_ONEAPI, {&detail::sycl_synchronize, &detail::sycl_wait_on,
                                                &detail::sycl_ready, nullptr});

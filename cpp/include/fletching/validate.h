@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The validation layer of libfletching: wraps a struct, a stream or the handler of an async stream
-// and reports each call that breaks a rule of the Arrow C interfaces or of DLPack. C99 and C++.
-// Only libfletching has these functions.
+// and reports each call that violates a rule of the Arrow C interfaces or of DLPack. C99 and C++.
+// Only libfletching contains these functions.
 //
 // Threads: a wrapped stream reports overlapping calls, a wrapped handler overlapping handler calls.
 // Any thread may call the other functions.
@@ -21,18 +21,18 @@
 extern "C" {
 #endif
 
-/** A broken rule. Every text is valid during the report only. */
+/** A rule violation. The texts are valid during the report only. */
 struct FletchingFinding {
   const char* rule;     /* the id in docs/reference/rules: "stream.callbacks-set" */
   const char* severity; /* "error" or "warning" */
-  const char* party;    /* who broke it: "producer", "consumer"; "both" if not known */
+  const char* party;    /* the violating side: "producer", "consumer"; "both" if not known */
   const char* path;     /* "get_next[2].array.children[1]" */
   const char* message;  /* "expected X, got Y" */
   const char* history;  /* the last calls on the object with their results, one per line */
 };
 
-/** Receives a finding, on the thread of the call that broke the rule. Must not call into the
- * stream. Two threads may report at once. */
+/** Receives a finding, on the thread of the violating call. Must not call into the stream. Two
+ * threads may report at once. */
 typedef void (*FletchingFindingReport)(void* context, const struct FletchingFinding* finding);
 
 #define FLETCHING_VALIDATE_PROTOCOL 0 /* the order of the calls; reads no data, walks no tree */
@@ -40,35 +40,35 @@ typedef void (*FletchingFindingReport)(void* context, const struct FletchingFind
  * schema. */
 #define FLETCHING_VALIDATE_SHAPE 1
 /* Also reads the buffers of each batch in CPU, pinned or managed memory, never other device memory.
- * Waits on the host for the event of the batch first; a failed wait is the finding "limit.event",
- * and the buffers are not read. A buffer that is shorter than the structs and the offsets imply is
- * read past its end. */
+ * Waits on the host for the event of the batch first. If the wait fails, reports the finding
+ * "limit.event" and does not read the buffers. A buffer that is shorter than the structs and the
+ * offsets imply is read past its end. */
 #define FLETCHING_VALIDATE_DATA 2
 
-/* Stress: valid behaviour that most libraries do not have, so that a peer that relies on the usual
- * one shows a fault. A peer that breaks a rule can crash. */
+/* Stress: valid but unusual behavior, to reveal peers that rely on the usual behavior. A peer that
+ * violates a rule can crash. */
 /* Overwrites memory at the end of its lifetime: the members of a schema or array that the consumer
- * releases, and the copies of error texts and metadata that it gets. An error text or the metadata
- * of a producer that changes too early is a finding. */
+ * releases, and the copies of error texts and metadata that it receives. A producer's error text or
+ * metadata that changes too early is a finding. */
 #define FLETCHING_STRESS_POISON 1u
-/* The struct of a stream is at another address in every call. The producer fills schemas and arrays
- * at an address from which they are moved; a later write there is a finding, but for the array of
- * an async task. */
+/* Moves the struct of a stream to another address for every call. The producer fills schemas and
+ * arrays at an address from which they are moved. A later write to that address is a finding,
+ * except for the array of an async task. */
 #define FLETCHING_STRESS_MOVE 2u
-/* private_data of schemas, arrays, streams, handlers and tasks is not an address. */
+/* Replaces private_data of schemas, arrays, streams, handlers and tasks by a non-address. */
 #define FLETCHING_STRESS_PRIVATE_DATA 4u
-/* Another thread runs the producer's release of a schema, array or stream, while the caller waits.
- */
+/* Runs the producer's release of a schema, array or stream on another thread while the caller
+ * waits. */
 #define FLETCHING_STRESS_THREAD 8u
-/* The producer's release of a schema or array runs when the next call on the stream, other than
- * get_last_error, has returned, or after the release of the stream. */
+/* Delays the producer's release of a schema or array until the next call on the stream, other than
+ * get_last_error, has returned, or until after the release of the stream. */
 #define FLETCHING_STRESS_DELAY 16u
-/* Reports when the program exits what FletchingValidateLive would report. `report` and `context`
- * must live until then. */
+/* Reports the findings of FletchingValidateLive when the program exits. `report` and `context` must
+ * live until then. */
 #define FLETCHING_STRESS_REPORT_AT_EXIT 32u
 
-/** How to validate. Zero the struct before you fill it, so that members of later versions are zero.
- */
+/** Options of the validation layer. Zero the struct before you fill it, so that members of later
+ * versions are zero. */
 struct FletchingValidateOptions {
   size_t size;   /* sizeof(struct FletchingValidateOptions) */
   int32_t level; /* FLETCHING_VALIDATE_... */
@@ -76,18 +76,19 @@ struct FletchingValidateOptions {
   FletchingFindingReport report;
   /* Passed to `report`. Must outlive the stream, its schemas and its batches. */
   void* context;
-  uint32_t stress; /* FLETCHING_STRESS_...; a size that ends before it is accepted */
+  uint32_t stress; /* FLETCHING_STRESS_...; a `size` that ends before this member is accepted */
 };
 
-/** Takes the stream and writes a stream that validates every call to the same place.
+/** Takes the stream, and writes a stream that validates every call to the same address.
  *
  * `options` may be NULL: level PROTOCOL, findings on stderr. The layer keeps the records of the
- * newest 4,096 released streams, schemas and batches, so that a call on one of them is a finding
- * and not a crash. Without memory for a record, a batch passes unwatched. A call that runs beside
- * another one is refused: EINVAL, or NULL from get_last_error; such a release leaks the stream.
+ * 4,096 most recently released streams, schemas and batches, so that a call on one of them is a
+ * finding and not a crash. If a record cannot be allocated, the batch passes unvalidated. A
+ * concurrent call is rejected: EINVAL, or NULL from get_last_error; a concurrent release leaks the
+ * stream.
  *
- * EINVAL for NULL, a released stream and an unknown size, level or stress; ENOMEM. An error leaves
- * the stream unchanged. */
+ * EINVAL for NULL, a released stream and an unknown size, level or stress; ENOMEM. On error the
+ * stream is unchanged. */
 FLETCHING_EXPORT int FletchingValidateStream(struct ArrowArrayStream* stream,
                                              const struct FletchingValidateOptions* options,
                                              struct FletchingMessage* message);
@@ -95,34 +96,34 @@ FLETCHING_EXPORT int FletchingValidateDeviceStream(struct ArrowDeviceArrayStream
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);
 
-/** Takes the handler that a consumer has made, and writes a handler for the producer to the same
- * place. It validates every call of the producer. The consumer finds in `producer` an object that
- * validates its calls: request, cancel, and extract_data of every task.
+/** Takes a consumer's handler, and writes a handler for the producer to the same address. It
+ * validates every call of the producer. Its `producer` member is an object that validates the
+ * consumer's calls: request, cancel, and extract_data of every task.
  *
- * Lifetime: the consumer's handler stays where it is until the producer has called release of the
- * new one, which calls release of the consumer's. The layer writes its member `producer`, no other.
- * The caller releases the new handler if no producer takes it. Its memory belongs to the layer, as
- * does that of the producer object: both stay valid until 4,096 later streams, schemas, tasks and
- * batches are released, so that a late call is a finding and not a crash.
+ * Lifetime: the consumer's handler keeps its address until the producer releases the new handler,
+ * which releases the consumer's. The layer writes only its member `producer`. The caller releases
+ * the new handler if no producer takes it. The layer owns the memory of the new handler and the
+ * producer object: both stay valid until 4,096 later streams, schemas, tasks and batches are
+ * released, so that a late call is a finding and not a crash.
  *
- * A call after release is refused (EINVAL), and so is a handler call beside another one; a release
- * beside another call takes effect when that call returns.
+ * A call after release and a concurrent handler call are rejected (EINVAL). A release during
+ * another call takes effect when that call returns.
  *
- * The layer cannot know whether an error came before a cancel: it reports an on_error after cancel
+ * The layer cannot know whether an error preceded a cancel: it reports an on_error after cancel
  * unless a request or extraction has failed.
  *
- * EINVAL for NULL and an unknown size, level or stress; ENOMEM. An error leaves the handler
- * unchanged. A missing callback is a finding; it is answered with ENOSYS. */
+ * EINVAL for NULL and an unknown size, level or stress; ENOMEM. On error the handler is unchanged.
+ * A missing callback is a finding; calls to it return ENOSYS. */
 FLETCHING_EXPORT int FletchingValidateAsyncHandler(struct ArrowAsyncDeviceStreamHandler** handler,
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);
 
-/** Puts the layer around a schema or an array, in place: it validates the call of release. A level
- * above PROTOCOL checks the members first, and compares the array with `schema`, which may be NULL.
- * Of the stress options MOVE and DELAY have no effect.
+/** Wraps a schema or an array in place: validates the call of release. A level above PROTOCOL
+ * checks the members first, and compares the array with `schema`, which may be NULL. The stress
+ * options MOVE and DELAY have no effect.
  *
- * EINVAL for NULL, a released struct and an unknown size, level or stress; ENOMEM. An error leaves
- * the struct unchanged. */
+ * EINVAL for NULL, a released struct and an unknown size, level or stress; ENOMEM. On error the
+ * struct is unchanged. */
 FLETCHING_EXPORT int FletchingValidateSchema(struct ArrowSchema* schema,
                                              const struct FletchingValidateOptions* options,
                                              struct FletchingMessage* message);
@@ -136,14 +137,12 @@ FLETCHING_EXPORT int FletchingValidateDeviceArray(const struct ArrowSchema* sche
                                                   struct FletchingMessage* message);
 
 /** Takes *tensor, and replaces it by a tensor that validates the call of its deleter. A level above
- * PROTOCOL checks the members first; the data is never read. The new struct, its shape and its
- * strides belong to the layer, which keeps them as it keeps records: a second call of the deleter
- * is a finding and not a crash. Only the stress options POISON, THREAD and REPORT_AT_EXIT have an
- * effect.
+ * PROTOCOL checks the members first; the data is never read. The layer owns the new struct, its
+ * shape and its strides, and keeps them like records: a second call of the deleter is a finding and
+ * not a crash. Only the stress options POISON, THREAD and REPORT_AT_EXIT have an effect.
  *
  * EINVAL for NULL, a negative ndim, a NULL shape of a tensor with dimensions, and an unknown size,
- * level or stress; ENOTSUP for another major version; ENOMEM. An error leaves the tensor unchanged.
- */
+ * level or stress; ENOTSUP for another major version; ENOMEM. On error the tensor is unchanged. */
 FLETCHING_EXPORT int FletchingValidateTensor(DLManagedTensorVersioned** tensor,
                                              const struct FletchingValidateOptions* options,
                                              struct FletchingMessage* message);
@@ -151,17 +150,16 @@ FLETCHING_EXPORT int FletchingValidateLegacyTensor(DLManagedTensor** tensor,
                                                    const struct FletchingValidateOptions* options,
                                                    struct FletchingMessage* message);
 
-/** Reports every validated schema, batch, array and tensor that is not released yet, every handler
- * of an async stream that is not released, and every task that is not extracted, to the report of
- * its stream or struct. Returns how many there are, or -1 without memory. Call it when the consumer
- * is done. */
+/** Reports every validated schema, batch, array, tensor and async handler that is not released, and
+ * every task that is not extracted, to the report of its stream or struct. Returns their number, or
+ * -1 if out of memory. Call it when the consumer is done. */
 FLETCHING_EXPORT int64_t FletchingValidateLive(void);
 
-/** Compares an array with its schema, as level SHAPE does with every batch: reads the structs,
- * never a buffer. At level DATA as that level does. Writes the number of findings to *findings,
- * which may be NULL; at most 64 are reported, and one more for a failed wait.
+/** Compares an array with its schema, like level SHAPE for every batch: reads the structs, never a
+ * buffer. Level DATA reads the buffers too. Writes the number of findings to *findings, which may
+ * be NULL; reports at most 64, and one more for a failed wait.
  *
- * EINVAL for NULL, an unknown size, level or stress; ENOMEM. A finding is no error. */
+ * EINVAL for NULL, an unknown size, level or stress; ENOMEM. A finding is not an error. */
 FLETCHING_EXPORT int FletchingCheckArray(const struct ArrowSchema* schema,
                                          const struct ArrowArray* array,
                                          const struct FletchingValidateOptions* options,

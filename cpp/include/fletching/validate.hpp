@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The validation layer for owners of schemas, arrays, streams and tensors. Link libfletching: only
-// it has the layer.
+// The validation layer for owners of schemas, arrays, streams and tensors. Requires linking
+// libfletching.
 #ifndef FLETCHING_VALIDATE_HPP
 #define FLETCHING_VALIDATE_HPP
 
@@ -18,7 +18,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// How to validate.
+/// Options of the validation layer.
 struct ValidateOptions {
   std::int32_t level = FLETCHING_VALIDATE_PROTOCOL;
   std::uint32_t stress = 0;  ///< FLETCHING_STRESS_...
@@ -62,15 +62,15 @@ Result<TensorOwner<Managed>> validated_tensor(TensorOwner<Managed> tensor, Repor
 
 }  // namespace detail
 
-/// A function that takes findings.
+/// A function that receives findings.
 template <class Report>
 concept FindingReport = std::invocable<Report&, const FletchingFinding&>;
 
 /// Returns an owner that validates every call on its struct, and passes each finding to `report`.
 ///
-/// `report` must not throw, and must outlive the owner, and the schemas and batches of a stream;
-/// two threads may call it at once. An error releases the struct: EINVAL for an empty owner and an
-/// unknown level or stress; ENOMEM.
+/// `report` must not throw. It must outlive the owner, and the schemas and batches of a stream. Two
+/// threads may call it at once. Errors: EINVAL for an empty owner and an unknown level or stress;
+/// ENOMEM. On error the struct is released.
 Result<ArrayStream> validate(ArrayStream stream, FindingReport auto& report,
                              const ValidateOptions& options = {}) noexcept {
   return detail::validated(std::move(stream), report, options, &FletchingValidateStream);
@@ -84,7 +84,7 @@ Result<Schema> validate(Schema schema, FindingReport auto& report,
   return detail::validated(std::move(schema), report, options, &FletchingValidateSchema);
 }
 
-/// The same, after a comparison with the schema at a level above PROTOCOL.
+/// The same for an array. A level above PROTOCOL compares it with the schema first.
 Result<Array> validate(Array array, const ArrowSchema& schema, FindingReport auto& report,
                        const ValidateOptions& options = {}) noexcept {
   const auto wrap = [&](ArrowArray* raw, const auto* given, FletchingMessage* message) {
@@ -101,7 +101,7 @@ Result<DeviceArray> validate(DeviceArray array, const ArrowSchema& schema,
   return detail::validated(std::move(array), report, options, wrap);
 }
 
-/// The same for a tensor. Also ENOTSUP for another major version.
+/// The same for a tensor. ENOTSUP also for another major version.
 Result<DlpackTensor> validate(DlpackTensor tensor, FindingReport auto& report,
                               const ValidateOptions& options = {}) noexcept {
   return detail::validated_tensor(std::move(tensor), report, options, &FletchingValidateTensor);

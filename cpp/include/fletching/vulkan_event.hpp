@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits on an event of Vulkan: what Vulkan needs to know, and the operations of SyncEvent that take
-// it.
+// Waits on Vulkan events: the context for a wait, and the operations of SyncEvent that take it.
 #ifndef FLETCHING_VULKAN_EVENT_HPP
 #define FLETCHING_VULKAN_EVENT_HPP
 
@@ -13,16 +12,17 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::vulkan {
 
-/// What the interface does not pass, and the producer has to pass separately.
+/// The Vulkan objects for a wait. The interface does not carry them; the producer passes them
+/// separately.
 struct WaitContext {
-  /// The VkDevice that the producer created the event with.
+  /// The VkDevice with which the producer created the event.
   void* device = nullptr;
   /// The VkQueue on which the producer sets the event. Only wait_on needs it.
   void* producer_queue = nullptr;
   /// The VkQueue to which the consumer submits the command buffer. Only wait_on needs it.
   void* queue = nullptr;
-  /// The stages with which the producer sets the event, a VkPipelineStageFlags: vkCmdWaitEvents has
-  /// to be passed the same ones.
+  /// The VkPipelineStageFlags with which the producer sets the event. vkCmdWaitEvents requires the
+  /// same.
   std::uint32_t set_stages = 0x10000;  // VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
   /// The vkGetDeviceProcAddr of the VkDevice, cast to this type; nullptr for the loader's.
   void (*get_device_proc_addr)() = nullptr;

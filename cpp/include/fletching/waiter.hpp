@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The waiters that the process has registered, by device type.
+// The registry of waiters, by device type.
 #ifndef FLETCHING_WAITER_HPP
 #define FLETCHING_WAITER_HPP
 
@@ -11,18 +11,18 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Registers how to wait on the events of a device type, for the program or shared library that
-/// the core is linked into. A waiter that was there is replaced; calls that have begun finish with
-/// it, so that its context has to live on.
+/// Registers a waiter for the events of a device type, for the program or shared library that
+/// contains the core. A previous waiter is replaced. Calls in progress finish with the previous
+/// waiter, so its context must stay alive.
 ///
 /// Errors: EINVAL for a device type that Fletching waits on itself (CUDA, HIP, OpenCL), and for a
-/// waiter without any function. Threads: any.
+/// waiter without functions. Threads: any.
 inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) noexcept {
   return detail::guarded(
       [&] { return detail::in_core(&FletchingRegisterWaiter, type.value(), &waiter); });
 }
 
-/// Removes the waiter of a device type. False when there was none. Threads: any.
+/// Removes the waiter of a device type. Returns false if none was registered. Threads: any.
 inline bool unregister_waiter(DeviceType type) noexcept {
   return FletchingUnregisterWaiter(type.value()) != 0;
 }
