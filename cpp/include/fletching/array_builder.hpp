@@ -27,7 +27,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// The capacity of an ArrayBuilder.
 struct ArrayCapacity {
   int64_t arrays = 0;   ///< Children and dictionaries at every depth; the array itself not counted.
-  int64_t buffers = 0;  ///< Buffers of all arrays, its own included.
+  int64_t buffers = 0;  ///< Buffers of all arrays, including the array itself.
 };
 
 /// The length, null count and offset of an array.

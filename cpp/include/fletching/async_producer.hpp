@@ -88,7 +88,7 @@ class AsyncProducer {
     Status given = detail::guarded([&]() -> Status {
       return core_ == nullptr ? moved_from() : core_->push(batch, std::move(metadata));
     });
-    if (!batch.is_released()) batch.release();  // refused, or no memory for the task
+    if (!batch.is_released()) batch.release();  // rejected, or out of memory
     return given;
   }
 

@@ -221,7 +221,7 @@ struct CudaMemory {
 
   /// Returns false if out of memory.
   bool keep_until_passed(const FletchingStream& ours) noexcept {
-    consumer.reset();  // the kept memory is destroyed after the stream, with no more waits
+    consumer.reset();  // the memory is destroyed after the stream's work: no wait needed
     Result<DeviceArray> memory =
         make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, ours.device_id);
     if (!memory) return false;

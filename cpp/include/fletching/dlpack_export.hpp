@@ -130,8 +130,7 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 /// Nulls: after a host wait, host-readable validity bitmaps are read, so that an array with a
 /// null_count of -1 is exported if all bits are set.
 ///
-/// Lifetime of the stream: used during the call only. The consumer, which owns the stream, keeps it
-/// alive while it has work for it.
+/// Lifetime of the stream: used during the call only. The consumer owns it.
 ///
 /// Errors: EINVAL for a stream of another runtime than the event's; those of SyncEvent, including
 /// those for an event that cannot be waited on: of Vulkan, or of a device type without a waiter. In

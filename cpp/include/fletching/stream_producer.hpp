@@ -305,10 +305,10 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// Only get_next uses `content`, on the thread that calls it, one thread at a time.
 ///
 /// Errors and exceptions of `content` are returned by get_next, with the errno value (that of a
-/// std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO for other exceptions),
-/// and by get_last_error, with the text as UTF-8. After an error get_next returns the same error
-/// again. A batch on a device that the devices of `device_type` cannot access is an error too; see
-/// StreamReader and Options. A released array that is not the end is EINVAL.
+/// std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO for exceptions without
+/// one), and by get_last_error, with the text as UTF-8. After an error get_next returns the same
+/// error again. A batch on a device that the devices of `device_type` cannot access is an error
+/// too; see StreamReader and Options. A released array that is not the end is EINVAL.
 ///
 /// Ownership: `schema` and `content` are moved in (or copied), also on error. The stream owns both
 /// and destroys them when it is released. Returned batches and schemas outlive the stream.
