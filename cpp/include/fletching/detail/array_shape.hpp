@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a type requires of the buffers and children of its arrays, as far as the structs show.
-// Columnar format, "Buffer listing for each layout" and the sections of the layouts.
+// Minimum buffer widths and child lengths for each type, as far as the structs show them. Columnar
+// format, "Buffer listing for each layout" and the sections of the layouts.
 #ifndef FLETCHING_DETAIL_ARRAY_SHAPE_HPP
 #define FLETCHING_DETAIL_ARRAY_SHAPE_HPP
 
@@ -13,7 +13,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A place in the two trees, and what its parent asks of the array there.
+/// Position of a node in the schema and array trees, with its parent's requirements.
 struct TreePlace {
   static constexpr int64_t kRoot = -2;
   static constexpr int64_t kDictionary = -1;
@@ -35,14 +35,14 @@ struct TreePlace {
   }
 };
 
-/// A buffer of a type: how many bits each value has in it, 0 when the structs do not show it.
+/// Width of one value in a buffer. `bits` is 0 if the structs do not determine it.
 struct BufferWidth {
   int64_t bits = 0;
   int64_t extra_values = 0;  // more than offset + length
   bool is_validity = false;
 };
 
-/// Of buffer `index`, which is less than format.n_buffers.
+/// Returns the width of buffer `index`, which must be less than format.n_buffers.
 constexpr BufferWidth buffer_width(const Format& format, int64_t index) noexcept {
   using enum TypeId;
   if (format.is_union()) return {index == 0 ? 8 : 32};
@@ -69,8 +69,8 @@ constexpr BufferWidth buffer_width(const Format& format, int64_t index) noexcept
   }
 }
 
-/// What the children of an array with `values` = offset + length have to have at least. The other
-/// types say it in their buffers.
+/// Returns the minimum length of the children of an array with `values` = offset + length. For
+/// other types the buffers determine it.
 constexpr Size least_child_length(const Format& format, Size values) noexcept {
   switch (format.id) {
     case TypeId::kStruct:

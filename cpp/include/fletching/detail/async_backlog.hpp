@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches of an async stream that are pushed and not delivered, its demand, and its error.
+// Pushed but undelivered batches of an async stream, its demand, and its error.
 #ifndef FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 #define FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 
@@ -18,17 +18,18 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Batches of the source and demand of the consumer.
+/// Batches from the source and demand from the consumer.
 ///
-/// Source and consumer change it with the stream's lock. The stream's job, of which one runs at a
-/// time, delivers from lists of its own, and takes the lock to exchange them; a batch that the
-/// source pushes on the job's thread, inside on_demand, is added to them without it. While the job
-/// is not scheduled they belong to the thread that has the lock. Any thread may read the counts.
+/// Source and consumer modify it under the stream's lock. The stream has one job at a time, which
+/// delivers from separate lists and takes the lock to exchange them. A batch that the source pushes
+/// on the job's thread, inside on_demand, is added to these lists without the lock. While the job
+/// is not scheduled, the lists belong to the thread that holds the lock. Any thread may read the
+/// counts.
 class AsyncBacklog {
  public:
-  // For the source, until the end. With the lock.
+  // For the source, until the end. Requires the lock.
 
-  /// Throws std::bad_alloc, and then nothing has changed.
+  /// Throws std::bad_alloc and leaves the backlog unchanged.
   void add(AsyncProducerCore& core, DeviceArray& array, TaskMetadata metadata) {
     add(node_for(core, spare_, array, std::move(metadata)));
   }
@@ -38,7 +39,7 @@ class AsyncBacklog {
   }
   void end() noexcept { has_end_.store(true, std::memory_order_release); }
 
-  // For the consumer. With the lock.
+  // For the consumer. Requires the lock.
 
   void add_demand(std::int64_t n) noexcept {
     const std::uint64_t sent = sent_count_.load(std::memory_order_relaxed);
@@ -49,28 +50,28 @@ class AsyncBacklog {
   // For any thread.
 
   [[nodiscard]] bool has_end() const noexcept { return has_end_.load(std::memory_order_acquire); }
-  /// Requested batches that are not pushed yet; 0 after the end.
+  /// Requested batches that are not pushed yet. Returns 0 after the end.
   [[nodiscard]] std::int64_t unmet() const noexcept {
     return has_end() ? 0 : (std::max<std::int64_t>)(difference(asked(), given()), 0);
   }
 
   // For the job.
 
-  /// Whether a batch that is added here follows all batches that were pushed before.
+  /// Whether a batch added by add_here() follows all batches that were pushed earlier.
   [[nodiscard]] bool is_in_order() const noexcept {
     return given_.load(std::memory_order_acquire) == seen_;
   }
-  /// As `add`.
+  /// Like add(), for the job's lists.
   void add_here(AsyncProducerCore& core, DeviceArray& array, TaskMetadata metadata) {
     next_.push(node_for(core, sent_, array, std::move(metadata)));
     increase(given_here_);
   }
 
-  /// Whether the source is not notified of unmet demand yet.
+  /// Whether the source has not been notified of unmet demand.
   [[nodiscard]] bool has_news() const noexcept {
     return (notified_asked_ != asked() || notified_sent_ != sent_count_) && unmet() > 0;
   }
-  /// The demand for on_demand. Marks it as notified.
+  /// Returns the demand for on_demand and marks it as notified.
   std::int64_t notify() noexcept {
     notified_asked_ = asked();
     notified_sent_ = sent_count_;
@@ -81,13 +82,13 @@ class AsyncBacklog {
     increase(sent_count_);
     return next_.pop();
   }
-  /// on_next_task has returned.
+  /// Keeps the node after on_next_task has returned.
   void sent(AsyncTaskNode* node) noexcept {
     sent_.push(node);
     trim(sent_);
   }
 
-  // For the job, with the lock; while it is not scheduled, for any thread with the lock.
+  // For the job, with the lock. For any thread with the lock while the job is not scheduled.
 
   void exchange() noexcept {
     if (!ready_.empty()) {
@@ -97,17 +98,17 @@ class AsyncBacklog {
     }
     trim(spare_);
   }
-  /// Whether a task can be sent, from next_ or ready_.
+  /// Whether a task from next_ or ready_ can be sent.
   [[nodiscard]] bool any_task_is_due() const noexcept {
     return may_send() && !(next_.empty() && ready_.empty());
   }
   [[nodiscard]] bool end_is_due() const noexcept {
     return has_end() && next_.empty() && ready_.empty();
   }
-  /// Batches that were not sent.
+  /// Removes the batches that were not sent.
   AsyncTaskList pop_next() noexcept { return std::move(next_); }
   AsyncTaskList pop_ready() noexcept { return std::move(ready_); }
-  /// The stream is over: how many tasks are open. Each of them reports when it is closed.
+  /// Counts the open tasks at the end of the stream. Each of them then reports when it is closed.
   [[nodiscard]] std::int64_t count_open() noexcept {
     spare_.append(sent_);
     std::int64_t open = 0;
@@ -118,7 +119,7 @@ class AsyncBacklog {
   }
 
  private:
-  static constexpr std::int64_t kSpare = 64;  // nodes that are kept in the long run
+  static constexpr std::int64_t kSpare = 64;  // limit of retained nodes
 
   [[nodiscard]] std::uint64_t asked() const noexcept {
     return asked_.load(std::memory_order_acquire);
@@ -126,7 +127,7 @@ class AsyncBacklog {
   [[nodiscard]] std::uint64_t given() const noexcept {
     return given_.load(std::memory_order_acquire) + given_here_.load(std::memory_order_acquire);
   }
-  /// Of a count that one thread at a time writes.
+  /// Only one thread at a time writes `count`.
   static void increase(std::atomic<std::uint64_t>& count) noexcept {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
@@ -137,7 +138,7 @@ class AsyncBacklog {
     return difference(asked(), sent_count_.load(std::memory_order_relaxed)) > 0;
   }
 
-  /// One of `used`, or a new one. Tasks are mostly extracted in order; one that is kept for long
+  /// Returns a node from `used`, or a new one. Tasks are mostly extracted in order; an open task
   /// moves to the back.
   static AsyncTaskNode* node_for(AsyncProducerCore& core, AsyncTaskList& used, DeviceArray& array,
                                  TaskMetadata&& metadata) {
@@ -152,7 +153,7 @@ class AsyncBacklog {
         return node;
       }
     }
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): said above
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): see add()
     return new AsyncTaskNode(core, array, std::move(metadata));
   }
 
@@ -160,14 +161,14 @@ class AsyncBacklog {
     while (used.size() > kSpare && used.first()->is_closed()) delete used.pop();
   }
 
-  // Written with the lock.
-  AsyncTaskList ready_;  // pushed, and not seen by the job
+  // Written under the lock.
+  AsyncTaskList ready_;  // pushed, not yet seen by the job
   AsyncTaskList spare_;  // sent, open or closed
-  // Counts of batches since the beginning. They may wrap, so that only differences mean anything.
+  // Counts of batches since the beginning. They may wrap: only differences are meaningful.
   std::atomic<std::uint64_t> asked_{0};
   std::atomic<std::uint64_t> given_{0};
   std::atomic<bool> has_end_{false};
-  // The job's.
+  // Used by the job.
   AsyncTaskList next_;      // to send
   AsyncTaskList sent_;      // open or closed
   std::uint64_t seen_ = 0;  // of given_
@@ -180,7 +181,7 @@ class AsyncBacklog {
 /// The arguments of on_error.
 struct AsyncFailure {
   Error error{EIO, {}};
-  std::string metadata;  // encoded; empty: none
+  std::string metadata;  // encoded; empty: no metadata
 
   [[nodiscard]] const char* text() const noexcept {
     return error.message().empty() ? "producer: failed without a message" : error.message().c_str();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which calls of an async stream are running on the consumer's side.
+// Calls of an async stream that are running on the consumer's side.
 #ifndef FLETCHING_DETAIL_ASYNC_CALLS_HPP
 #define FLETCHING_DETAIL_ASYNC_CALLS_HPP
 
@@ -17,27 +17,28 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 struct TakenTask;
 
-/// Counts the calls that go out to the producer, from any thread, and knows whether a handler call
-/// is running. Release has to wait for the ones, and must not end in the midst of the other.
+/// Counts the calls to the producer, from any thread, and tracks whether a handler call is running.
+/// Release must wait for the calls to the producer and must not finish during the handler call.
 ///
-/// A call costs one atomic addition: it is counted when it begins, with the lock that its caller
-/// has in any case, and when it ends. The ends before release begins to wait are one sum, which it
-/// reads and marks in one step; each later one finds the mark, and takes the lock to be counted. So
-/// a thread that finds no call out, with the lock, is right, and an end without the mark touches
-/// nothing of the stream afterwards.
+/// A call costs one atomic addition when it ends. It is counted at its beginning under the lock,
+/// which its caller holds anyway. Calls that end before release begins to wait are counted in one
+/// sum, which release reads and marks in one step. Each later call finds the mark and takes the
+/// lock to be counted. So a thread that holds the lock and finds no running call is right, and a
+/// call that ends without finding the mark does not touch the stream afterwards.
 class AsyncCalls {
  public:
-  /// `mutex` is the stream's.
+  /// `mutex` is the stream's mutex.
   explicit AsyncCalls(std::mutex& mutex) noexcept : mutex_(mutex) {}
   AsyncCalls(const AsyncCalls&) = delete;
   AsyncCalls& operator=(const AsyncCalls&) = delete;
   ~AsyncCalls() = default;
 
-  /// What a call is made to, and how it is counted: calls to the producer itself in the upper half.
+  /// Target of a call and its weight in the counts: calls to the producer itself use the upper
+  /// half.
   enum class To : std::uint64_t { kTask = 2, kProducer = std::uint64_t{1} << 32 };
 
-  /// A call of the other side that is running. It begins with the lock and ends without; release
-  /// waits for those of other threads, and the stream lives until the end of all.
+  /// A running call to the other side. It begins with the lock and ends without it. Release waits
+  /// for the calls of other threads, and the stream outlives all calls.
   class Out {
    public:
     explicit Out(AsyncCalls& calls, To to = To::kTask, TakenTask* taken = nullptr) noexcept
@@ -62,10 +63,10 @@ class AsyncCalls {
     FLETCHING_DETAIL_LOCAL static inline thread_local const Out* innermost_ = nullptr;
   };
 
-  /// Whether this thread is inside a call that is made for this stream.
+  /// Whether this thread is inside a call made for this stream.
   [[nodiscard]] bool inside() const noexcept { return here() != 0; }
 
-  /// The tasks that this thread has taken from this stream, and may not have extracted yet.
+  /// Visits the tasks that this thread has taken from this stream and may not have extracted yet.
   template <class Visit>
   void for_taken_here(const Visit& visit) const noexcept {
     for (const Out* out = Out::innermost_; out != nullptr; out = out->outer_) {
@@ -73,53 +74,53 @@ class AsyncCalls {
     }
   }
 
-  // Release, with the lock.
+  // For release, with the lock.
 
-  /// Whether a call is out on any thread.
+  /// Whether a call is running on any thread.
   [[nodiscard]] bool any() const noexcept { return out() != 0; }
 
-  /// Marks the ends. True when another thread's call to the producer is out.
+  /// Sets the mark. Returns true if another thread is calling the producer.
   bool begin_wait() noexcept {
     ended_unmarked_ = ended_.fetch_or(kMark, std::memory_order_acq_rel);
     marked_ = true;
     return any_to_producer(here());
   }
 
-  /// Until the last call of another thread to the producer has ended. Takes the lock itself.
+  /// Waits until no other thread is calling the producer. Takes the lock itself.
   void wait_for_producer() noexcept {
     std::unique_lock lock(mutex_);
     ended_changed_.wait(lock, [this, mine = here()] { return !any_to_producer(mine); });
   }
 
-  /// Until the last call has ended.
+  /// Waits until the last call has ended.
   void wait(std::unique_lock<std::mutex>& lock) noexcept {
     ended_changed_.wait(lock, [this] { return !any(); });
   }
 
-  /// The stream is destroyed when the calls that are out have ended. The ends are marked.
+  /// Keeps the stream until the running calls have ended. Requires the mark.
   void keep(std::shared_ptr<void> stream) noexcept {
     if (any()) kept_ = std::move(stream);
   }
 
-  // Handler calls, without the lock.
+  // For handler calls, without the lock.
 
-  /// A handler call begins. False when another one is running, which breaks the rules.
+  /// Begins a handler call. Returns false if another one is running, which violates the protocol.
   bool enter() noexcept {
     int idle = kIdle;
     return handler_.compare_exchange_strong(idle, kCalling);
   }
 
-  /// The handler call ends. True when release was called meanwhile, and left its last step to it.
+  /// Ends the handler call. Returns true if release ran meanwhile and left its last step to it.
   bool leave() noexcept { return handler_.exchange(kIdle) == kReleasedMeanwhile; }
 
-  /// Release ends. True when a handler call is running, to which its last step is left.
+  /// Ends release. Returns true if a handler call is running, which then performs the last step.
   bool leave_to_handler() noexcept {
     int calling = kCalling;
     return handler_.compare_exchange_strong(calling, kReleasedMeanwhile);
   }
 
  private:
-  /// The calls of this thread, as they are counted.
+  /// Returns the count of this thread's running calls.
   [[nodiscard]] std::uint64_t here() const noexcept {
     std::uint64_t sum = 0;
     for (const Out* out = Out::innermost_; out != nullptr; out = out->outer_) {
@@ -138,7 +139,7 @@ class AsyncCalls {
     return out() - mine >= static_cast<std::uint64_t>(To::kProducer);
   }
 
-  /// After its last step, which is to unlock, release may free the stream.
+  /// The unlock is the last step: release may free the stream after it.
   void end_marked(std::uint64_t to) noexcept {
     std::shared_ptr<void> last;
     const std::lock_guard lock(mutex_);
@@ -155,9 +156,9 @@ class AsyncCalls {
   std::mutex& mutex_;
   std::condition_variable ended_changed_;
   std::atomic<int> handler_{kIdle};
-  std::atomic<std::uint64_t> ended_{0};  // and kMark once release was called
+  std::atomic<std::uint64_t> ended_{0};  // includes kMark once release was called
 
-  // With the lock.
+  // Protected by the lock.
   std::uint64_t begun_ = 0;
   std::uint64_t ended_unmarked_ = 0;
   std::uint64_t ended_marked_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The implementation of AsyncConsumer: the state table of docs/reference/async.md. Nothing here is
-// part of the interface.
+// Implementation of AsyncConsumer: the state table of docs/reference/async.md. Not part of the
+// interface.
 #ifndef FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP
 #define FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP
 
@@ -29,8 +29,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The stream itself. The handler keeps it alive until its release has returned, and calls of the
-/// other side until they have returned.
+/// The stream. The handler keeps it alive until its release has returned, and calls to the other
+/// side keep it alive until they have returned.
 class AsyncConsumerCore final : public AsyncConsumerQueue {
  public:
   AsyncConsumerCore(std::shared_ptr<AsyncListener> listener, bool strict) noexcept
@@ -56,7 +56,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return &core->handler_;
   }
 
-  // The application's side.
+  // Application side.
   Status request(std::int64_t n) noexcept {
     if (n <= 0) return not_positive("request: n", n);
     std::unique_lock lock(mutex_);
@@ -78,7 +78,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
       if (when == When::kWait) waiting = wait_for_task();
       std::unique_lock lock(mutex_);
       if (may_take()) return take_queued(lock, more);
-      // Another taker may have been faster.
+      // Another thread may have taken the task.
       if (when == When::kNow || !is_live(state_)) return take_kept(lock);
     }
   }
@@ -98,7 +98,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
   }
 
  private:
-  /// The time of a handler call.
+  /// Scope of a handler call.
   struct In {
     explicit In(AsyncConsumerCore& called) noexcept : core(called), alone(called.calls_.enter()) {}
     ~In() {
@@ -115,7 +115,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return *static_cast<AsyncConsumerCore*>(self->private_data);
   }
 
-  // The handler's side.
+  // Handler side.
   int receive_schema(ArrowSchema* schema) noexcept {
     const In in(*this);
     if (!in.alone) return refuse(overlapping());
@@ -245,7 +245,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
       listener->on_release_waits();
       calls_.wait_for_producer();
     }
-    // What this thread has taken already: it is inside the request for more.
+    // This thread is inside a request for more: extract the tasks it has already taken.
     calls_.for_taken_here([this](TakenTask& taken) { taken.extract_once(promise_); });
     if (keep) keep_queued();
     if (notify) {
@@ -263,10 +263,10 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     if (!calls_.leave_to_handler()) drop_references();
   }
 
-  // What is done in the table's cells.
+  // Actions of the state table.
 
-  /// For an error. Called with the lock, returns without it. Returns the listener, because a
-  /// release that breaks the rules may run meanwhile.
+  /// Ends the queue after an error. Called with the lock, returns without it. Returns the listener,
+  /// because a release that violates the protocol may run meanwhile.
   std::shared_ptr<AsyncListener> end_queue(std::unique_lock<std::mutex>& lock) noexcept {
     (void)close();
     std::shared_ptr<AsyncListener> listener = listener_;
@@ -274,7 +274,8 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return listener;
   }
 
-  /// Ends the stream with an error. Returns its code, the result of the handler call.
+  /// Ends the stream with an error. Returns the error's code, which is the result of the handler
+  /// call.
   int refuse(const Error& error) noexcept {
     std::unique_lock lock(mutex_);
     const bool notify = is_live(state_);
@@ -283,8 +284,8 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return error.code();
   }
 
-  /// An extraction has failed: the stream is over for the application. A producer that is not
-  /// notified would wait for the next request.
+  /// Ends the stream for the application after a failed extraction. Cancels the producer unless it
+  /// knows the error: otherwise it would wait for the next request.
   void lose(bool producer_knows) noexcept {
     std::unique_lock lock(mutex_);
     if (state_ != State::kStreaming) return;
@@ -297,7 +298,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     drop_queued(lock);
   }
 
-  /// While streaming. Called with the lock, returns without it.
+  /// Requests only while streaming. Called with the lock, returns without it.
   void send_request(std::unique_lock<std::mutex>& lock, std::int64_t n) noexcept {
     if (state_ != State::kStreaming) return lock.unlock();
     add_demand(n);
@@ -311,7 +312,8 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     std::optional<Result<AsyncBatch>> batch(std::in_place, std::in_place);
     TakenTask taken{queue_.pop(), *batch};
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kTask, &taken);
-    // Before the extraction: a producer that is destroyed with its last task still exists.
+    // Request before extracting, while a producer that is destroyed with its last task still
+    // exists.
     if (more == 0) lock.unlock();
     if (more > 0) send_request(lock, more);
     taken.extract_once(promise_);
@@ -331,7 +333,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
   std::shared_ptr<AsyncListener> listener_;
   std::shared_ptr<AsyncConsumerCore> self_;
   ArrowAsyncProducer* producer_ = nullptr;
-  std::int64_t unsent_demand_ = 0;  // requested before on_schema; with the lock
+  std::int64_t unsent_demand_ = 0;  // requested before on_schema; protected by the lock
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The middle of an async consumer: the tasks between the handler calls that bring them and the
-// threads that take them, the state that decides on them, and the demand.
+// Queue of an async consumer: the tasks between on_next_task and `take`, the state and the demand.
 #ifndef FLETCHING_DETAIL_ASYNC_CONSUMER_QUEUE_HPP
 #define FLETCHING_DETAIL_ASYNC_CONSUMER_QUEUE_HPP
 
@@ -21,11 +20,11 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A batch costs one lock, in `take`; on_next_task queues it without one. So a task may be
-/// queued while another thread ends the stream. Each of the two writes, the one the task and the
-/// other state_, then adds to news_, then reads what the other has written. The additions have an
-/// order, and the second of them finds what was written before the first: a task that is queued too
-/// late is dropped by the one, or by the other, or by both alternately.
+/// `take` locks once per batch; on_next_task queues it without the lock. So a task may be queued
+/// while another thread ends the stream. One thread writes the task and the other writes state_.
+/// Each then adds to news_ and reads what the other has written. The additions are ordered, so the
+/// second one sees everything written before the first. A task that is queued too late is therefore
+/// dropped by at least one of the threads, or by both in turn.
 class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueue> {
  protected:
   using State = AsyncConsumerState;
@@ -56,19 +55,19 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
   AsyncConsumerQueue() noexcept = default;
   ~AsyncConsumerQueue() = default;
 
-  // Handler calls, which are one at a time, without the lock.
+  // For handler calls, one at a time, without the lock.
 
   [[nodiscard]] bool has_demand() const noexcept {
     return asked_.load(std::memory_order_acquire) != received_.load(std::memory_order_relaxed);
   }
 
-  /// False without memory.
+  /// Returns false if out of memory.
   bool make_room() noexcept {
     if (queue_.has_room()) return true;
     return guarded([&]() -> Status { return queue_.make_room(), Status(); }).ok();
   }
 
-  /// There is demand and room. False when the stream was over before the task was queued.
+  /// Requires demand and room. Returns false if the stream ended before the task was queued.
   bool queue(QueuedTask&& task) noexcept {
     count_task();
     queue_.push(std::move(task));
@@ -87,7 +86,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     detail::drop(task);
   }
 
-  /// What was queued while the stream was cancelled, unless it was seen there.
+  /// Drops tasks queued while the stream was cancelled, unless cancel() dropped them.
   void drop_late() noexcept {
     std::unique_lock lock(mutex_);
     if (closed_) drop_queued(lock);
@@ -95,7 +94,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
 
   // With the lock.
 
-  /// Demand grows; it stops at INT64_MAX.
+  /// Adds to the demand, up to INT64_MAX.
   void add_demand(std::int64_t n) noexcept {
     const std::uint64_t came = received_.load(std::memory_order_relaxed);
     const std::uint64_t asked = asked_.load(std::memory_order_relaxed);
@@ -103,8 +102,8 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     asked_.store(came + static_cast<std::uint64_t>(demand), std::memory_order_release);
   }
 
-  /// Ends `take`: the caller drops or extracts what is queued. False when another caller does. With
-  /// the lock.
+  /// Ends `take`. Returns true if the caller must drop or extract the queued tasks, and false if
+  /// another caller does.
   bool close() noexcept { return !std::exchange(closed_, true); }
 
   /// Called with the lock, returns without it.
@@ -119,7 +118,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     lock.unlock();
   }
 
-  /// After a regular end, while the producer still exists.
+  /// For a regular end, while the producer still exists.
   void keep_queued() noexcept {
     std::unique_lock lock(mutex_);
     const AsyncCalls::Out out(calls_);
@@ -129,8 +128,8 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
 
   [[nodiscard]] bool may_take() const noexcept { return !closed_ && !queue_.empty(); }
 
-  /// Without the lock: until a task is queued, or none is going to be. What it returns keeps the
-  /// stream: the listener may have destroyed the handle meanwhile.
+  /// Waits until a task is queued or no more tasks will be. Called without the lock. The returned
+  /// pointer keeps the stream alive: the listener may have destroyed the handle meanwhile.
   std::shared_ptr<const AsyncConsumerQueue> wait_for_task() noexcept {
     std::shared_ptr<const AsyncConsumerQueue> self;
     while (true) {
@@ -148,7 +147,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     news_.notify_all();
   }
 
-  /// Not inside release, which would wait for itself.
+  /// Does not wait inside release, which would wait for itself.
   void wait_for_kept(std::unique_lock<std::mutex>& lock) noexcept {
     if (!calls_.inside()) kept_.wait(lock);
   }
@@ -169,22 +168,22 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     go(State::kReleased);
   }
 
-  std::mutex mutex_;                           // for everything below that is not atomic
-  std::atomic<State> state_{State::kCreated};  // written with the lock
-  bool closed_ = false;                        // no `take` from queue_ any more
-  TaskQueue queue_;                            // popped from with the lock
+  std::mutex mutex_;                           // protects all members below that are not atomic
+  std::atomic<State> state_{State::kCreated};  // written under the lock
+  bool closed_ = false;                        // `take` no longer pops from queue_
+  TaskQueue queue_;                            // popped under the lock
   KeptBatches kept_;
   AsyncCalls calls_{mutex_};
-  StreamPromise promise_;  // not written any more once a task is queued
+  StreamPromise promise_;  // constant once a task is queued
 
  private:
   void count_task() noexcept {
     received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  std::atomic<std::uint32_t> news_{0};  // tasks and changes of state; takers sleep on it
-  // Tasks since the beginning, whose difference is the demand; they may wrap.
-  std::atomic<std::uint64_t> asked_{0};     // written with the lock
+  std::atomic<std::uint32_t> news_{0};  // counts tasks and state changes; takers wait on it
+  // Counts of tasks since the beginning. The difference is the demand. They may wrap.
+  std::atomic<std::uint64_t> asked_{0};     // written under the lock
   std::atomic<std::uint64_t> received_{0};  // written by handler calls
 };
 

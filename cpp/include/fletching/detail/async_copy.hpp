@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the other side of an async stream hands over for the length of a call: checked and copied.
+// Checks and copies of arguments that the other side of an async stream lends for one call.
 #ifndef FLETCHING_DETAIL_ASYNC_COPY_HPP
 #define FLETCHING_DETAIL_ASYNC_COPY_HPP
 
@@ -21,11 +21,10 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The bytes of a block that is encoded as ArrowSchema.metadata; none for NULL, which costs
-/// nothing.
+/// Bytes of an ArrowSchema.metadata block. NULL for missing metadata, which needs no allocation.
 using MetadataCopy = std::unique_ptr<const std::string>;
 
-/// Errors: EINVAL for a block that cannot be read, ENOMEM.
+/// Errors: EINVAL if the block is malformed, ENOMEM.
 inline Status copy_metadata(const char* block, MetadataCopy* copy) noexcept {
   if (block == nullptr) return {};
   Result<MetadataView> view = MetadataView::read(block);
@@ -36,8 +35,8 @@ inline Status copy_metadata(const char* block, MetadataCopy* copy) noexcept {
   });
 }
 
-/// Of a block that we are going to hand over; empty, and then NULL is handed over. Errors: EINVAL
-/// when it is not one whole block.
+/// Checks an outgoing block. An empty block is passed on as NULL. Errors: EINVAL if it is not
+/// exactly one block.
 inline Status check_metadata(std::string_view block) noexcept {
   if (block.empty()) return {};
   Result<MetadataView> view = MetadataView::read(block.data(), block.size());
@@ -50,7 +49,7 @@ inline std::string_view view_of(const MetadataCopy& copy) noexcept {
   return copy == nullptr ? std::string_view() : std::string_view(*copy);
 }
 
-/// The error text for a call of on_schema that lacks something; NULL when it is complete.
+/// Returns the error text for an incomplete on_schema call, or NULL if the call is complete.
 inline const char* missing_for_schema(const ArrowAsyncDeviceStreamHandler& handler,
                                       const ArrowSchema* schema) noexcept {
   if (schema == nullptr || schema->release == nullptr)
@@ -71,12 +70,12 @@ inline Error overlapping() noexcept {
   return plain_error(EINVAL, "handler call: overlaps another one: expected one call at a time");
 }
 
-/// What a schema and all its arrays have in common and is cheap to compare.
+/// Properties shared by a schema and its arrays that are cheap to compare.
 struct OuterShape {
   std::int64_t n_children = 0;
   bool has_dictionary = false;
 
-  /// Of a schema or an array.
+  /// Returns the shape of a schema or an array.
   template <class Raw>
   static OuterShape of(const Raw& raw) noexcept {
     return {raw.n_children, raw.dictionary != nullptr};
@@ -95,8 +94,8 @@ inline bool is_on(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexc
   return batch.array.release != nullptr && batch.device_type == expected;
 }
 
-/// Of a batch on its way to a stream or out of one. Errors: EINVAL when it is released, or on
-/// another type of device than the stream.
+/// Checks a batch that enters or leaves a stream. Errors: EINVAL if it is released, or on another
+/// device type than the stream.
 inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexcept {
   if (batch.array.release == nullptr) {
     return plain_error(EINVAL, "batch: released: expected a live array");
@@ -108,15 +107,15 @@ inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expect
   });
 }
 
-/// What a stream promises of every batch.
+/// Properties that a stream promises for every batch.
 struct StreamPromise {
   OuterShape shape;  // of the schema
   ArrowDeviceType device_type = 0;
-  Schema formats;  // of the schema, in strict mode; else released
+  Schema formats;  // of the schema in strict mode; otherwise released
 };
 
-/// Errors: EINVAL for a batch that is released, on another type of device than the stream or not of
-/// its schema, with the rule. `formats` may be NULL. It has one return, so that nothing is copied.
+/// Errors: EINVAL, naming the rule, if the batch is released, on another device type than the
+/// stream or does not match its schema. `formats` may be NULL. A single return avoids copies.
 inline Status check_batch_of(const ArrowDeviceArray& batch, const OuterShape& shape,
                              ArrowDeviceType device_type, const Schema* formats) noexcept {
   Status checked = check_device(batch, device_type);
@@ -127,7 +126,7 @@ inline Status check_batch_of(const ArrowDeviceArray& batch, const OuterShape& sh
   }
   return checked;
 }
-/// Cheap: false does not mean that the batch is wrong; check_promise decides.
+/// Cheap check. False does not mean that the batch is wrong: check_promise() decides.
 inline bool keeps_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
   return !promise.formats && is_on(batch, promise.device_type) &&
          OuterShape::of(batch.array) == promise.shape;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The implementation of AsyncProducer: the state table of docs/reference/async.md. Nothing here is
-// part of the interface.
+// Implementation of AsyncProducer: the state table of docs/reference/async.md. Not part of the
+// interface.
 #ifndef FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 #define FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 
@@ -27,7 +27,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The stream itself. It keeps itself alive until release of the handler has returned.
+/// The stream. It keeps itself alive until the handler's release has returned.
 class AsyncProducerCore final : public AsyncProducerStates {
  public:
   AsyncProducerCore(ArrowAsyncDeviceStreamHandler* handler, Executor& executor,
@@ -47,7 +47,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     core->handler_->producer = &core->raw_;
   }
 
-  // The source's side.
+  // Source side.
 
   Status set_schema(Schema&& schema) noexcept {
     Schema given(std::move(schema));
@@ -68,8 +68,8 @@ class AsyncProducerCore final : public AsyncProducerStates {
     return over();
   }
 
-  /// Consumes the batch unless the stream is over. Throws std::bad_alloc, and then has not touched
-  /// it.
+  /// Consumes the batch unless the stream is over. Throws std::bad_alloc and leaves the batch
+  /// unchanged.
   Status push(DeviceArray& array, std::string&& block) {
     if (!is_on(*array.get(), raw_.device_type)) return check_device(*array.get(), raw_.device_type);
     if (!block.empty()) {
@@ -90,7 +90,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     return {};
   }
 
-  /// The same for a batch that is made later. The node is deleted when the stream is over.
+  /// Pushes a batch that is made on extraction. Deletes the node if the stream is over.
   Status push_made(std::unique_ptr<AsyncTaskNode> node) noexcept {
     Lock lock(mutex_);
     if (!accepts_more()) return refused(lock, kBatchRule);
@@ -114,19 +114,19 @@ class AsyncProducerCore final : public AsyncProducerStates {
     note(lock, std::move(error), std::move(metadata));
   }
 
-  /// The source's handle is destroyed.
+  /// Called when the source's handle is destroyed.
   void abandon() noexcept {
     std::unique_lock lock(mutex_);
     if (backlog_.has_end() || !is_open(state_)) return;
     note(lock, plain_error(ECANCELED, "AsyncProducer: destroyed before end or fail"), {});
   }
 
-  /// Of a batch that is made when its task is extracted: the schema is known by then.
+  /// Checks a batch that was made on extraction. The schema is known by then.
   [[nodiscard]] Status check_made(const ArrowDeviceArray& batch) const noexcept {
     return check_batch_of(batch, shape_, raw_.device_type, nullptr);
   }
 
-  // The consumer's side.
+  // Consumer side.
 
   static int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept {
     auto* node = static_cast<AsyncTaskNode*>(self->private_data);
@@ -134,7 +134,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     return node == nullptr ? EINVAL : node->core.extract(node, out);
   }
 
-  // The executor's side: at most one handler call.
+  // Executor side. Makes at most one handler call.
   bool run() noexcept override {
     if (streaming()) notify_source();
     return streaming() && backlog_.task_is_due() ? call_on_next_task() : run_locked();
@@ -176,7 +176,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     } else {
       node->array.move_to(out);
     }
-    // Release waits for this task, or it does not, and then the stream may be destroyed at once.
+    // If release does not wait for this task, the stream may be destroyed right after close().
     if (node->close()) close_counted();
     return code;
   }
@@ -190,7 +190,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
   int make(AsyncTaskNode* node, ArrowDeviceArray* out) noexcept {
     Status made = node->make(out);
     if (made.ok()) return 0;
-    zero(out);  // a consumer may not have done it, and looks at release
+    zero(out);  // a consumer may not have zeroed it and checks release
     const int code = made.error().code();
     Lock lock(mutex_);
     note(lock, std::move(made).error(), {});
@@ -199,7 +199,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   // The job.
 
-  /// Whether this is the job's thread inside on_demand. No other thread finds its own id there.
+  /// Whether this is the job's thread inside on_demand. No other thread finds its id there.
   [[nodiscard]] bool inside_on_demand() const noexcept {
     return on_demand_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
@@ -238,7 +238,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     return more();
   }
 
-  // Handler calls. Each is made without the lock.
+  // Handler calls. Each runs without the lock.
 
   bool call_on_schema(Lock& lock) noexcept {
     Schema handed(std::move(schema_));
@@ -276,7 +276,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     calling_ = false;
     if (result != 0) {
       finish(State::kRefused);
-      discard(lock);  // scheduled already: it unlocks and submits nothing
+      discard(lock);  // already scheduled: it unlocks and does not submit
       lock.lock();
     } else if (state_ == State::kInSchema) {
       state_ = State::kStreaming;
@@ -315,7 +315,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
   const std::string metadata_;
   std::shared_ptr<AsyncProducerCore> self_;
 
-  std::atomic<std::thread::id> on_demand_thread_;  // where on_demand runs; else no thread
+  std::atomic<std::thread::id> on_demand_thread_;  // thread that runs on_demand, if any
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an async producer decides with its lock: its state, what is due, and whether the executor
-// has the job. The states are the table in docs/reference/async.md.
+// Locked part of an async producer: its state, the due steps, and whether the executor has the job.
+// The states are the table in docs/reference/async.md.
 #ifndef FLETCHING_DETAIL_ASYNC_PRODUCER_STATES_HPP
 #define FLETCHING_DETAIL_ASYNC_PRODUCER_STATES_HPP
 
@@ -24,12 +24,11 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A batch costs one lock, in its push, and none when it is pushed inside on_demand.
-/// Everything that ends the stream takes the lock too, and writes the end into state_; it leaves
-/// the job's own lists and counts alone. Only the job makes handler calls: it reads state_ before
-/// each, without the lock, and takes the lock when its list is empty, when there is something else
-/// to do, and before it stops. So the lock decides between "the job stops" and "there is more for
-/// it", and no batch waits for ever.
+/// A push takes the lock once, or not at all inside on_demand. An operation that ends the stream
+/// also takes the lock and writes the end to state_. It leaves the job's lists and counts alone.
+/// Only the job makes handler calls. It reads state_ before each one without the lock, and takes
+/// the lock when its list is empty, when other work is due, and before it stops. The lock therefore
+/// orders "the job stops" and "the job has more work", and no batch waits forever.
 class AsyncProducerStates : public Job {
  protected:
   using State = AsyncProducerState;
@@ -62,7 +61,7 @@ class AsyncProducerStates : public Job {
     return state_.load(std::memory_order_acquire) == State::kStreaming;
   }
 
-  /// Notes the error for on_error, unless the stream is over.
+  /// Stores the error for on_error unless the stream is over.
   void note(Lock& lock, Error&& error, std::string&& metadata) noexcept {
     if (!is_open(state_)) return;
     state_ = job_settles() ? State::kErrorInCall : State::kErrorPending;
@@ -70,12 +69,12 @@ class AsyncProducerStates : public Job {
     discard(lock);
   }
 
-  /// Whether a handler call may be running. Then the job sets the final state: `settle`.
+  /// Whether a handler call may be running. If so, the job sets the final state in settle().
   [[nodiscard]] bool job_settles() const noexcept {
     return state_ == State::kInSchema || state_ == State::kStreaming;
   }
 
-  /// Frees batches that were not delivered, without the lock. The job frees its own.
+  /// Frees undelivered batches without the lock. The job frees those in its lists.
   void discard(Lock& lock) noexcept {
     const AsyncTaskList next = scheduled_ ? AsyncTaskList() : backlog_.pop_next();
     const AsyncTaskList ready = backlog_.pop_ready();
@@ -85,15 +84,15 @@ class AsyncProducerStates : public Job {
     schedule(lock);
   }
 
-  /// A state in which only release is due, once the count of open tasks allows it.
+  /// Enters a state in which only release is due, once no counted task is open.
   void finish(State state) noexcept {
     state_ = state;
     open_ = backlog_.count_open();
     release_due_ = open_ == 0;
   }
 
-  /// For the job, between its calls: sets the final state of a stream that was stopped, and frees
-  /// the batches of its list.
+  /// For the job, between its calls: sets the final state of a stopped stream and frees the batches
+  /// in the job's list.
   void settle(Lock& lock) noexcept {
     if (state_ == State::kStopping) finish(State::kCancelled);
     if (state_ == State::kErrorInCall) state_ = State::kErrorPending;
@@ -146,7 +145,7 @@ class AsyncProducerStates : public Job {
     return source_ != nullptr && backlog_.has_news();
   }
 
-  /// Unlocks. Nothing of the stream is touched after that.
+  /// Unlocks. The stream must not be touched afterwards.
   void schedule(Lock& lock) noexcept {
     const bool submit = !scheduled_ && due();
     scheduled_ = scheduled_ || submit;
@@ -155,11 +154,11 @@ class AsyncProducerStates : public Job {
     if (submit) executor.submit(*this);
   }
 
-  std::shared_ptr<AsyncSource> source_;  // called by `run` alone
-  std::atomic<bool> calling_{false};     // of on_schema and on_next_task; for `state`
+  std::shared_ptr<AsyncSource> source_;  // called only by run()
+  std::atomic<bool> calling_{false};     // in on_schema or on_next_task; for state()
 
-  std::mutex mutex_;  // for everything below, except the job's own part of backlog_
-  std::atomic<State> state_{State::kCreated};  // written with the lock
+  std::mutex mutex_;  // protects all members below except the job's part of backlog_
+  std::atomic<State> state_{State::kCreated};  // written under the lock
   bool scheduled_ = false;                     // the executor has the job
   bool schema_given_ = false;
   bool release_due_ = false;
@@ -168,7 +167,7 @@ class AsyncProducerStates : public Job {
   std::int64_t open_ = 0;  // tasks that release waits for, once the stream is over
   AsyncBacklog backlog_;
   Schema schema_;
-  OuterShape shape_;  // of the schema; not written any more once a task is delivered
+  OuterShape shape_;  // of the schema; constant once a task is delivered
   AsyncFailure failure_;
 
  private:

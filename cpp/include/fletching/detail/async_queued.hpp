@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an async consumer holds between on_next_task and `take`: tasks to extract, and the batches
-// of tasks that had to be extracted before the application took them.
+// Contents of an async consumer between on_next_task and `take`: tasks to extract, and batches of
+// tasks that had to be extracted before the application took them.
 #ifndef FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 #define FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 
@@ -22,24 +22,24 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Copies of what on_next_task was called with. To be extracted or dropped, once.
+/// Copies of the arguments of on_next_task. Must be extracted or dropped exactly once.
 struct QueuedTask {
   ArrowAsyncTask task{};
   MetadataCopy metadata;
 };
 
-/// Into `batch`, which has a released array in it: a batch is some 150 bytes to move. Errors: what
-/// extract_data returned; EINVAL when the array is released or not of the stream's schema or
-/// device.
+/// Extracts into `batch`, which contains a released array. An out parameter avoids moving about 150
+/// bytes. Errors: the code that extract_data returned; EINVAL if the array is released or does not
+/// match the stream's schema or device type.
 ///
-/// Returns whether the producer knows the error: false for one that is found here.
+/// Returns false if the producer does not know of the error because it was found here.
 inline bool extract(QueuedTask& queued, const StreamPromise& promise,
                     Result<AsyncBatch>& batch) noexcept {
   batch->metadata = std::move(queued.metadata);
   ArrowDeviceArray* out = batch->array.get();  // zeroed
   const int code = queued.task.extract_data(&queued.task, out);
   if (code != 0) {
-    out->array.release = nullptr;  // not ours, even if extract_data has written it
+    out->array.release = nullptr;  // not valid, even if extract_data has written it
     batch = foreign_error(code, "extract_data: failed without a message");
     return true;
   }
@@ -50,9 +50,9 @@ inline bool extract(QueuedTask& queued, const StreamPromise& promise,
   return false;
 }
 
-/// A task that the application is taking, and the place for its batch.
+/// A task that the application is taking, and the destination of its batch.
 struct TakenTask {
-  /// Once: release may run, and extract it, before the application does.
+  /// Extracts at most once: release may run and extract the task before the application does.
   void extract_once(const StreamPromise& promise) noexcept {
     if (!std::exchange(extracted, true)) producer_knows = extract(task, promise, batch);
   }
@@ -60,19 +60,18 @@ struct TakenTask {
   QueuedTask task;
   Result<AsyncBatch>& batch;
   bool extracted = false;
-  bool producer_knows = true;  // of the error, when there is one
+  bool producer_knows = true;  // whether the producer knows of the error, if any
 };
 
-/// Extracts with NULL: the data is not needed.
+/// Calls extract_data with NULL, because the data is not needed.
 inline void drop(QueuedTask& queued) noexcept { queued.task.extract_data(&queued.task, nullptr); }
 
-/// First in, first out, between two sides without a lock: one thread at a time pushes, and one at a
-/// time pops. It allocates nothing before the first task, and nothing in the long run when its
-/// length stays bounded.
+/// Lock-free FIFO for one pushing and one popping thread at a time. Does not allocate before the
+/// first task, nor in steady state while its length stays bounded.
 ///
-/// The sides share received_ alone. What a push has written, a task or the link to another block,
-/// is read once received_ says so; a block is left when its successor is read, so that a push that
-/// is about to link to it finds it.
+/// The two sides share only received_. A task or a link to another block is read only once
+/// received_ covers it. A block is freed only after its successor is read, so that a push can still
+/// link to it.
 class TaskQueue {
  public:
   TaskQueue() noexcept = default;
@@ -83,11 +82,11 @@ class TaskQueue {
     delete spare_.load(std::memory_order_relaxed);
   }
 
-  /// False when `push` needs a block more.
+  /// Returns false if push() needs another block.
   [[nodiscard]] bool has_room() const noexcept {
     return last_ != nullptr && received_.load(std::memory_order_relaxed) != last_end_;
   }
-  /// Throws std::bad_alloc, and then nothing has changed.
+  /// Throws std::bad_alloc and leaves the queue unchanged.
   void make_room() {
     Block* block = spare_.exchange(nullptr, std::memory_order_acq_rel);
     if (block == nullptr) block = new Block;
@@ -96,14 +95,14 @@ class TaskQueue {
     last_ = block;
     last_end_ += kTasks;
   }
-  /// There is room.
+  /// Requires room.
   void push(QueuedTask&& task) noexcept {
     const std::uint64_t came = received_.load(std::memory_order_relaxed);
     last_->tasks[came % kTasks] = std::move(task);
     received_.store(came + 1, std::memory_order_release);
   }
 
-  /// There is one.
+  /// Requires a task.
   QueuedTask pop() noexcept {
     const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
     if (taken % kTasks == 0 && taken != 0) {
@@ -114,7 +113,7 @@ class TaskQueue {
     return std::move(first_->tasks[taken % kTasks]);
   }
 
-  /// Exact for the side that pops.
+  /// Exact only on the popping side.
   [[nodiscard]] std::size_t size() const noexcept {
     return static_cast<std::size_t>(received_.load(std::memory_order_acquire) -
                                     taken_.load(std::memory_order_relaxed));
@@ -128,23 +127,23 @@ class TaskQueue {
     Block* next = nullptr;
   };
 
-  std::atomic<std::uint64_t> received_{0};  // of the side that pushes
-  std::uint64_t last_end_ = 0;              // of the side that pushes: received_ when last_ is full
-  Block* last_ = nullptr;                   // of the side that pushes
-  std::atomic<std::uint64_t> taken_{0};     // of the side that pops
-  Block* first_ = nullptr;                  // of the side that pops, once a task was pushed
-  std::atomic<Block*> spare_{nullptr};      // one that was read
+  std::atomic<std::uint64_t> received_{0};  // pushing side
+  std::uint64_t last_end_ = 0;              // pushing side: received_ when last_ is full
+  Block* last_ = nullptr;                   // pushing side
+  std::atomic<std::uint64_t> taken_{0};     // popping side
+  Block* first_ = nullptr;                  // popping side, once a task was pushed
+  std::atomic<Block*> spare_{nullptr};      // a block that was read
 };
 
-/// The batches of a stream that has ended and was released with tasks in its queue. The producer is
-/// destroyed when release returns, so they are extracted inside it, and taken from here later.
+/// Batches of an ended stream that was released with tasks in its queue. The producer is destroyed
+/// when release returns, so the tasks are extracted inside it and taken from here later.
 class KeptBatches {
  public:
-  /// With the lock: `extract_from` is about to begin.
+  /// Announces extract_from(). Requires the lock.
   void begin() noexcept { extracting_ = true; }
 
-  /// With the lock, which is released during each extraction. Without memory the tasks are dropped,
-  /// and `pop` says so.
+  /// Called with the lock, which it releases during each extraction. If out of memory, it drops the
+  /// tasks and pop() returns ENOMEM.
   void extract_from(TaskQueue& queue, const StreamPromise& promise,
                     std::unique_lock<std::mutex>& lock) noexcept {
     Fifo<Result<AsyncBatch>> batches;
@@ -170,14 +169,15 @@ class KeptBatches {
 
   // With the lock.
 
-  /// While they are extracted, they are in no queue.
+  /// Waits for the end of the extraction: until then the batches are in no queue.
   void wait(std::unique_lock<std::mutex>& lock) noexcept {
     there_.wait(lock, [this] { return !extracting_; });
   }
 
   [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
 
-  /// The oldest batch, or its error; empty when there is none; ENOMEM, once, when they are lost.
+  /// Returns the oldest batch or its error. Empty if there is no batch; ENOMEM once if the batches
+  /// were lost.
   std::optional<Result<AsyncBatch>> pop() noexcept {
     if (!batches_.empty()) return batches_.pop();
     if (std::exchange(lost_, false)) return plain_error(ENOMEM, "out of memory");

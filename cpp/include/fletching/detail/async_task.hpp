@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One batch of an async producer, from the source to the consumer's extract_data.
+// A batch of an async producer, from the source to the consumer's extract_data.
 #ifndef FLETCHING_DETAIL_ASYNC_TASK_HPP
 #define FLETCHING_DETAIL_ASYNC_TASK_HPP
 
@@ -19,15 +19,15 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 class AsyncProducerCore;
 
-/// Encoded as ArrowSchema.metadata; NULL: none.
+/// Metadata encoded as ArrowSchema.metadata. NULL: no metadata.
 using TaskMetadata = std::unique_ptr<const std::string>;
 
 inline TaskMetadata task_metadata(std::string&& block) {
   return block.empty() ? nullptr : std::make_unique<const std::string>(std::move(block));
 }
 
-/// What the private_data of a delivered ArrowAsyncTask points to. The stream owns it: once it is
-/// extracted and on_next_task has returned, in any order, it is used for another batch.
+/// Target of a delivered ArrowAsyncTask's private_data, owned by the stream. It is reused once it
+/// is extracted and on_next_task has returned, in either order.
 class AsyncTaskNode {
  public:
   AsyncTaskNode(AsyncProducerCore& producer, DeviceArray& batch, TaskMetadata&& block) noexcept
@@ -38,27 +38,27 @@ class AsyncTaskNode {
 
   /// Frees the data.
   virtual void drop() noexcept { array.release(); }
-  /// Of a batch that is made when the consumer extracts it: makes it, into a released struct.
+  /// Makes a batch on extraction, into a released struct. For nodes with is_made_later only.
   virtual Status make(ArrowDeviceArray* /*out*/) noexcept { return {}; }
 
-  /// The next batch. The last one was extracted.
+  /// Holds the next batch. Requires that the previous one was extracted.
   void refill(DeviceArray& batch, TaskMetadata&& block) noexcept {
     batch.move_to(array.get());
     metadata = std::move(block);
     life_.store(Life::kOpen, std::memory_order_relaxed);
   }
 
-  // Extraction, on any thread, and the end of the stream, in one atomic step each: whichever is
-  // second finds what the first has left.
+  // Extraction, on any thread, and the end of the stream take one atomic step each: the second sees
+  // the result of the first.
 
-  /// The task is extracted. True when release waits for it; else neither node nor stream may be
-  /// touched any more.
+  /// Marks the task as extracted. Returns true if release waits for it. Otherwise neither node nor
+  /// stream may be touched afterwards.
   bool close() noexcept {
     return life_.exchange(Life::kClosed, std::memory_order_acq_rel) == Life::kCounted;
   }
-  /// The stream is over. True when the task is open: release waits for it.
+  /// Handles the end of the stream. Returns true if the task is open, so that release waits for it.
   bool count() noexcept { return change(Life::kCounted); }
-  /// The handler has refused it. True when it was not extracted.
+  /// Handles a refusal by the handler. Returns true if the task was not extracted.
   bool refuse() noexcept { return change(Life::kClosed); }
   [[nodiscard]] bool is_closed() const noexcept {
     return life_.load(std::memory_order_acquire) == Life::kClosed;
@@ -85,7 +85,7 @@ class AsyncTaskNode {
   std::atomic<Life> life_{Life::kOpen};
 };
 
-/// With `make(out)`, which returns a Status. It is used once.
+/// A batch that is made by `make(out)`, which returns a Status. It is used once.
 template <class Make>
 class MadeTaskNode final : public AsyncTaskNode {
  public:
@@ -105,7 +105,7 @@ class MadeTaskNode final : public AsyncTaskNode {
   std::optional<Make> make_;
 };
 
-/// Tasks in their order, linked through themselves.
+/// Intrusive list of tasks in order.
 class AsyncTaskList {
  public:
   AsyncTaskList() = default;
@@ -131,7 +131,7 @@ class AsyncTaskList {
     return node;
   }
 
-  /// Moves all of `other` behind what is here.
+  /// Moves all tasks of `other` to the end of this list.
   void append(AsyncTaskList& other) noexcept {
     if (other.first_ == nullptr) return;
     (last_ == nullptr ? first_ : last_->next) = std::exchange(other.first_, nullptr);

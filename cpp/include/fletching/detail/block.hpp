@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One allocation for everything below a struct that we export: the structs of its children, the
-// lists of pointers, and the object that owns the data. Used by the builders and the shared arrays;
-// not for users.
+// One allocation for everything below an exported struct: the structs of its children, the lists of
+// pointers, and the object that owns the data. Used by the builders and the shared arrays; not for
+// users.
 #ifndef FLETCHING_DETAIL_BLOCK_HPP
 #define FLETCHING_DETAIL_BLOCK_HPP
 
@@ -23,15 +23,14 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 class ReleaseStack;
 
-/// The beginning of every block and hook: how it is destroyed. The stack is NULL where a release
-/// begins.
+/// Head of every block and hook, with its destructor. The stack is NULL in the outermost release.
 struct Destroyable {
   void (*destroy)(Destroyable*, ReleaseStack*) noexcept = nullptr;
-  Destroyable* below = nullptr;  // on a ReleaseStack
+  Destroyable* below = nullptr;  // next node on a ReleaseStack
 };
 
-/// Blocks and hooks to be destroyed, the next one on top. Owners that own owners are destroyed in
-/// the order of recursion, at any depth.
+/// Blocks and hooks to destroy, the next one on top. Destroys nested owners in the order of
+/// recursion, at any depth.
 class ReleaseStack {
  public:
   void push(Destroyable* node) noexcept {
@@ -50,8 +49,8 @@ class ReleaseStack {
   Destroyable* top_ = nullptr;
 };
 
-/// Destroys a node with an object. An object for which there is let_go() releases what it owns
-/// through the stack, and is freed afterwards.
+/// Destroys a node with an object. An object with a let_go() overload first releases its contents
+/// through the stack.
 template <class Node>
 void destroy_node(Destroyable* head, [[maybe_unused]] ReleaseStack* stack) noexcept {
   auto* const node = static_cast<Node*>(head);
@@ -69,30 +68,31 @@ void destroy_node(Destroyable* head, [[maybe_unused]] ReleaseStack* stack) noexc
   }
 }
 
-/// What all blocks begin with. Each struct whose private_data points to a block holds a share.
+/// Head of every block. Each struct whose private_data points to a block owns a share.
 struct BlockHead : Destroyable {
   std::atomic<int64_t> shares;
 };
 
-/// Returns `count` shares. Whether they were the last ones: then the caller destroys the block.
+/// Returns `count` shares. Returns true if they were the last ones: the caller must destroy the
+/// block.
 inline bool return_shares(BlockHead* block, int64_t count) noexcept {
-  // No other thread can hold a share in the first case, so no synchronization is needed.
+  // In the first case no other thread holds a share, so the subtraction is not needed.
   return block->shares.load(std::memory_order_acquire) == count ||
          block->shares.fetch_sub(count, std::memory_order_acq_rel) == count;
 }
 
 inline void destroy_block(BlockHead* block) noexcept { block->destroy(block, nullptr); }
 
-/// Returns `count` shares. The thread that returns the last one destroys the block.
+/// Returns `count` shares and destroys the block if they were the last ones.
 inline void give_back(BlockHead* block, int64_t count) noexcept {
   if (return_shares(block, count)) destroy_block(block);
 }
 
-/// One share of a block, or none.
+/// Owner of one share of a block, or of none.
 class Share {
  public:
   Share() noexcept = default;
-  /// Adopts a share that is counted already.
+  /// Adopts a share that is already counted.
   explicit Share(BlockHead* block) noexcept : block_(block) {}
   Share(const Share& other) noexcept : block_(other.block_) {
     if (block_ != nullptr) block_->shares.fetch_add(1, std::memory_order_relaxed);
@@ -108,7 +108,7 @@ class Share {
   bool operator==(const Share&) const = default;
 
   [[nodiscard]] BlockHead* block() const noexcept { return block_; }
-  /// Returns whether this is the last share, and synchronizes with the earlier owners.
+  /// Whether this is the last share. Synchronizes with the earlier owners.
   [[nodiscard]] bool is_only() const noexcept {
     return block_ != nullptr && block_->shares.load(std::memory_order_acquire) == 1;
   }
@@ -122,8 +122,8 @@ class Share {
   BlockHead* block_ = nullptr;
 };
 
-/// An object that is destroyed with its last share. A std::shared_ptr would do, but <memory> takes
-/// a compiler as long as everything that owner.hpp includes.
+/// An object that is destroyed with its last share. Replaces std::shared_ptr, because <memory>
+/// takes as long to compile as all includes of owner.hpp.
 template <class Object>
 struct SharedObject : BlockHead {
   template <class... Arguments>
@@ -139,15 +139,15 @@ struct SharedObject : BlockHead {
 template <class Base>
 void release_in_block(Base* self) noexcept;
 
-/// Releases what is not of our making, or nothing when it was moved out. Seldom.
+/// Releases a struct outside the block, unless it was moved out. Rare.
 template <class Base>
 FLETCHING_DETAIL_COLD void release_foreign(Base* below) noexcept {
   if (below->release != nullptr) below->release(below);
 }
 
-/// Releases what is below *self, which may be freed by a callback of what is not of our making: it
-/// is read before any is called. Returns the shares of *block that this has set free: a child that
-/// is as we made it needs no call to be released.
+/// Releases the children and the dictionary of *self. The callback of a struct outside the block
+/// may free *self, so *self is read before any callback runs. Returns the number of shares of
+/// *block that became free: unmodified children of the block are released without a call.
 template <class Base>
 int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   int64_t shares = 0;
@@ -178,7 +178,7 @@ int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   }
 }
 
-/// Releases a struct that points to a block. Whether its share was the last one.
+/// Releases a struct that points to a block. Returns true if its share was the last one.
 template <class Base>
 inline bool leave_block(Base* self, BlockHead* block) noexcept {
   int64_t shares = 1;
@@ -187,7 +187,7 @@ inline bool leave_block(Base* self, BlockHead* block) noexcept {
   return return_shares(block, shares);
 }
 
-/// The release callback of every struct that points to a block. A second call does nothing.
+/// Release callback of every struct that points to a block. A second call has no effect.
 template <class Base>
 void release_in_block(Base* self) noexcept {
   if (self->release == nullptr) [[unlikely]]
@@ -196,8 +196,8 @@ void release_in_block(Base* self) noexcept {
   if (leave_block(self, block)) destroy_block(block);
 }
 
-/// The block itself: the owning object, then structs of type Base, a pointer for each of them, and
-/// elements of type Extra: uninitialized memory.
+/// Block with the owning object, structs of type Base, a pointer for each of them, and elements of
+/// type Extra. All but the object are uninitialized memory.
 template <class Base, class Extra, class Object>
 struct Block : BlockHead {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
@@ -208,8 +208,8 @@ struct Block : BlockHead {
                 "object: alignment too wide; hint: put it into a std::unique_ptr");
   static_assert(alignof(Extra) <= alignof(Base*));
 
-  /// Without shares. Counts are not negative. `object` is moved from only when there is memory;
-  /// else the block is NULL.
+  /// Returns a block without shares, or NULL if out of memory. Counts must not be negative.
+  /// `object` is moved from only on success.
   static Block* make(int64_t structs, int64_t extras, Object&& object) noexcept {
     constexpr int64_t kMost = (std::numeric_limits<ptrdiff_t>::max)() / 4;
     constexpr size_t kPerStruct = sizeof(Base) + sizeof(Base*);
@@ -245,7 +245,8 @@ struct Block : BlockHead {
   Block(int64_t structs, Object&& owning) noexcept
       : BlockHead{{&destroy_node<Block>}, {0}}, n_structs(structs), object(std::move(owning)) {}
 
-  // NULL when memory runs out. The nothrow form calls the other one: 9 instructions more.
+  // Returns NULL if out of memory. The nothrow operator calls the throwing one, which costs 9 more
+  // instructions.
   static void* allocate(size_t size) noexcept {
 #if defined(__cpp_exceptions)
     return attempt([&] { return ::operator new(size); }, []() -> void* { return nullptr; });
@@ -259,7 +260,7 @@ struct Block : BlockHead {
   }
 };
 
-/// Makes a struct point to a block, of which it holds a share from now on.
+/// Makes a struct point to a block and own a share of it. The caller counts the share.
 template <class Base>
 void join_block(Base* self, BlockHead* block) noexcept {
   self->release = &release_in_block<Base>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the builder of arrays refuses, and the text of its error.
+// Errors of the array builder and their texts.
 #ifndef FLETCHING_DETAIL_BUILDER_ERROR_HPP
 #define FLETCHING_DETAIL_BUILDER_ERROR_HPP
 
@@ -13,7 +13,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The first request that a builder could not meet.
+/// The first invalid request to a builder.
 enum class BuilderError : uint8_t {
   kNone,
   kSetTwice,
@@ -30,7 +30,7 @@ enum class BuilderError : uint8_t {
   kCapacity,
 };
 
-/// The same with the capacity that the request needed, where that was too small.
+/// A builder error with the required capacity if the given one was too small.
 struct BuilderFault {
   BuilderError what = BuilderError::kNone;
   int64_t expected = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on foreign counts and sizes, which may be anything.
+// Checked arithmetic for foreign counts and sizes, which may have any value.
 #ifndef FLETCHING_DETAIL_CHECKED_HPP
 #define FLETCHING_DETAIL_CHECKED_HPP
 
@@ -11,7 +11,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A count or a size that is not negative and fits into 63 bits; none when it does not.
+/// A non-negative count or size that fits into 63 bits. Empty if it does not.
 using Size = std::optional<std::int64_t>;
 
 constexpr Size size_of(std::int64_t value) noexcept { return value < 0 ? Size{} : Size{value}; }
@@ -27,13 +27,13 @@ constexpr Size multiply(Size a, Size b) noexcept {
   return *a * *b;
 }
 
-/// a + b of counts, or INT64_MAX when that is less.
+/// Returns a + b, limited to INT64_MAX.
 constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) noexcept {
   return add(a, b).value_or(INT64_MAX);
 }
 
-/// The distance one dimension further out. It only overflows when another dimension is empty, and
-/// then it means nothing.
+/// Returns the stride of the next outer dimension. It overflows only if another dimension is empty;
+/// the result is then meaningless.
 constexpr std::int64_t next_step(std::int64_t step, std::int64_t extent) noexcept {
   return multiply(step, extent > 1 ? extent : 1).value_or(INT64_MAX);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C core beneath the operations on events: its errors and streams as ours.
+// Adapters for the event functions of the C core: errors and streams.
 #ifndef FLETCHING_DETAIL_CORE_HPP
 #define FLETCHING_DETAIL_CORE_HPP
 
@@ -19,7 +19,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A call of the core, `function(arguments..., &message)`, as a Status. May throw.
+/// Calls the core, `function(arguments..., &message)`, and returns a Status. May throw.
 template <class Function, class... Arguments>
 Status in_core(Function function, Arguments... arguments) {
   FletchingMessage message;
@@ -28,14 +28,14 @@ Status in_core(Function function, Arguments... arguments) {
   return Error{code, message.text};
 }
 
-/// A stream for data on this device. A stream without a runtime is for its own device type only:
-/// with any other the core refuses it.
+/// Converts a stream for data on this device. The core accepts a stream without a runtime only if
+/// it has the data's device type.
 constexpr FletchingStream core_stream(const Stream& stream, DeviceType type,
                                       std::int64_t device_id) noexcept {
   constexpr std::int32_t kNoRuntime = -1;
   const auto runtime = static_cast<std::int32_t>(stream.device_type().runtime());
   const bool is_unknown = runtime == FLETCHING_RUNTIME_NONE && stream.device_type() != type;
-  // The id of host memory says nothing about a GPU: then the current device counts.
+  // The device id of host memory does not identify a GPU: use the current device.
   const bool is_of_device = stream.device_type().runtime() == type.runtime();
   const std::int64_t device =
       stream.device_id() < 0 && is_of_device ? device_id : stream.device_id();
@@ -50,19 +50,19 @@ constexpr int core_capture(OnCapture on_capture) noexcept {
                                                  : FLETCHING_CAPTURE_REFUSE;
 }
 
-/// An error of a captured stream with what to do; another one as it was.
+/// Adds a hint to the error of a captured stream, EBUSY. Returns other errors unchanged.
 inline Error with_capture_hint(const char* operation, const Error& error, const char* hint) {
   if (error.code() != EBUSY) return error;
   return {EBUSY, std::string(operation) + ": " + error.message() + "; hint: " + hint};
 }
 
-/// Whether streams of the device type's runtime can be recorded.
+/// Whether the device type's runtime can record an event on a stream.
 constexpr bool has_records(DeviceType type) noexcept {
   const Runtime runtime = type.runtime();
   return runtime == Runtime::kCuda || runtime == Runtime::kHip || runtime == Runtime::kOpencl;
 }
 
-/// Refuses a stream of another runtime than the data's.
+/// Returns EINVAL if the stream's runtime differs from the data's.
 inline Status check_runtime(const char* operation, const Stream& stream, DeviceType data) {
   const DeviceType own = stream.device_type();
   const bool has_runtime = own.runtime() != Runtime::kNone;
@@ -71,7 +71,7 @@ inline Status check_runtime(const char* operation, const Stream& stream, DeviceT
                            data.name() + ", got one of " + own.name()};
 }
 
-/// The core's reason why a stream cannot be recorded, for an operation.
+/// Adds the operation to the core's reason why a stream cannot be recorded.
 inline Error no_records(const char* operation, DeviceType type, const Error& reason) {
   return {ENOTSUP, std::string(operation) + " on " + type.name() + ": " + reason.message()};
 }
@@ -82,10 +82,10 @@ struct DestroyRecorded {
   }
 };
 
-/// The owner of an event that we have recorded.
+/// Owner of a recorded event.
 using RecordedEvent = std::unique_ptr<FletchingRecordedEvent, DestroyRecorded>;
 
-/// An event that happens when all is done that is on the stream now. May throw.
+/// Records an event that completes when all work on the stream so far is done. May throw.
 inline Result<RecordedEvent> record_event(const FletchingStream& stream, int on_capture) {
   FletchingRecordedEvent* recorded = nullptr;
   Status status = in_core(&FletchingStreamRecord, stream, on_capture, &recorded);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a dictionary of the CUDA Array Interface says, as a struct, and its type strings. Nothing
-// here touches device memory or needs a GPU. Only std::bad_alloc is thrown, by what returns a
-// string or a vector.
+// Struct for a CUDA Array Interface dictionary, and its type strings. Touches no device memory and
+// needs no GPU. Only functions that return a string or a vector throw, and only std::bad_alloc.
 
 #ifndef FLETCHING_DETAIL_CUDA_ARRAY_DESCRIPTION_HPP
 #define FLETCHING_DETAIL_CUDA_ARRAY_DESCRIPTION_HPP
@@ -23,7 +22,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {
 
 // --- Type strings ------------------------------------------------------------------------------
 
-/// The meaning of a kind character; empty when it is not one.
+/// Returns the kind with this character; empty if the character is unknown.
 constexpr std::optional<Kind> find_kind(char character) noexcept {
   for (const Kind& kind : kKinds) {
     if (kind.character == character) return kind;
@@ -31,11 +30,11 @@ constexpr std::optional<Kind> find_kind(char character) noexcept {
   return {};
 }
 
-/// A type string in its parts.
+/// Parts of a type string.
 struct Typestr {
   char order;                           ///< kLittleEndian, kBigEndian or kIrrelevant
   char kind;                            ///< the character of one of kKinds
-  std::optional<std::uint64_t> number;  ///< the size of an item, in what the kind counts
+  std::optional<std::uint64_t> number;  ///< the size of an item, in the unit that the kind counts
   std::uint64_t multiple = 1;           ///< 25 in "<M8[25s]"
   std::string_view unit;                ///< the text of one of kUnits, or empty
 
@@ -65,7 +64,7 @@ constexpr bool contains(const Range& range, const Value& value) noexcept {
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Removes a number without leading zeros and of at most `digits` digits from the front.
+/// Removes a number from the front: at most `digits` digits and no leading zeros.
 constexpr std::optional<std::uint64_t> take_number(std::string_view& text,
                                                    std::size_t digits) noexcept {
   std::uint64_t number = 0;
@@ -78,7 +77,7 @@ constexpr std::optional<std::uint64_t> take_number(std::string_view& text,
   return number;
 }
 
-/// Reads what is in brackets: a multiple, which may be omitted, and a unit.
+/// Reads a unit in brackets with an optional multiple.
 constexpr bool read_unit(std::string_view text, Typestr& out) noexcept {
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
   text = text.substr(1, text.size() - 2);
@@ -95,7 +94,7 @@ constexpr bool read_unit(std::string_view text, Typestr& out) noexcept {
 
 }  // namespace detail
 
-/// The parts of a type string; nothing when it is none.
+/// Returns the parts of a type string; empty if it is malformed.
 constexpr std::optional<Typestr> parse_typestr(std::string_view text) noexcept {
   if (text.size() < 2 || detail::kOrders.find(text[0]) == std::string_view::npos) return {};
   const std::optional<Kind> kind = find_kind(text[1]);
@@ -113,7 +112,7 @@ constexpr std::optional<Typestr> parse_typestr(std::string_view text) noexcept {
   return parsed;
 }
 
-/// The type string that has these parts.
+/// Returns the type string for these parts.
 inline std::string format_typestr(const Typestr& parts) {
   std::string text{parts.order, parts.kind};
   if (parts.number) text += std::to_string(*parts.number);
@@ -125,16 +124,16 @@ inline std::string format_typestr(const Typestr& parts) {
 
 // --- Descriptions ------------------------------------------------------------------------------
 
-/// A field of an element. It owns nothing; neither does an Interface.
+/// A field of an element. Field and Interface are views without ownership.
 struct Field {
   std::string_view name;     ///< empty for padding
   std::string_view typestr;  ///< empty when the field has fields itself
   const Field* fields = nullptr;
   std::size_t field_count = 0;
-  std::span<const std::int64_t> shape;  ///< how often it is repeated in each dimension; or empty
+  std::span<const std::int64_t> shape;  ///< repetitions in each dimension; may be empty
 };
 
-/// What a dictionary says.
+/// Contents of a CUDA Array Interface dictionary.
 struct Interface {
   std::span<const std::int64_t> shape;  ///< the size of each dimension
   std::string_view typestr;             ///< "<f4"
@@ -147,7 +146,7 @@ struct Interface {
   std::optional<std::int64_t> stream;  ///< a cudaStream_t as an integer; none: nothing to wait for
 };
 
-/// The strides, in bytes, of a description without strides. The array has to fit into memory.
+/// Returns the strides in bytes for a description without strides. The array must fit into memory.
 inline std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t> shape,
                                                     std::uint64_t item_bytes) {
   std::vector<std::int64_t> strides(shape.size());
@@ -159,8 +158,8 @@ inline std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t
   return strides;
 }
 
-/// Whether the elements lie side by side, the last dimension varying fastest. A stride that is
-/// never taken, in a dimension of size 1 or without any element, does not count.
+/// Whether the elements are contiguous in C order. Ignores the strides of dimensions of size 1 and
+/// of arrays without elements, because they are never used.
 constexpr bool is_contiguous(std::span<const std::int64_t> shape,
                              std::span<const std::int64_t> strides,
                              std::uint64_t item_bytes) noexcept {

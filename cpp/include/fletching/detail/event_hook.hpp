@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hooks with which an event that was recorded lives until the last struct of an array is released.
+// Hooks that keep a recorded event alive until the last struct of an array is released.
 #ifndef FLETCHING_DETAIL_EVENT_HOOK_HPP
 #define FLETCHING_DETAIL_EVENT_HOOK_HPP
 
@@ -16,18 +16,17 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Hooks for every struct of an array that is not released: a consumer may move any of them out
-/// without asking us.
+/// Hooks for every live struct of an array: a consumer may move any of them out without notice.
 class EventHooks {
  public:
-  /// Makes them, without a change to the array. Errors: EINVAL for one that is malformed, see walk.
-  /// May throw.
+  /// Makes the hooks without changing the array. Errors: EINVAL if the array is malformed, see
+  /// walk(). May throw.
   static Result<EventHooks> make(const char* operation, ArrowArray* array,
                                  const EventShare& share) {
     EventHooks hooks;
     Status walked = walk(operation, array, [&](ArrowArray& node) -> const char* {
       if (node.release == nullptr) return nullptr;
-      // NOLINTNEXTLINE(modernize-make-unique): not every compiler makes an aggregate with it
+      // NOLINTNEXTLINE(modernize-make-unique): not every compiler supports it for aggregates
       std::unique_ptr<EventHook> hook(new EventHook{{}, share});
       hooks.planned_.push_back({&node, std::move(hook)});
       return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue that allocates nothing while it is empty.
+// A queue that does not allocate while it is empty.
 #ifndef FLETCHING_DETAIL_FIFO_HPP
 #define FLETCHING_DETAIL_FIFO_HPP
 
@@ -12,8 +12,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// First in, first out. Unlike std::deque it allocates nothing while it is empty, and nothing in
-/// the long run when its length stays within bounds.
+/// First in, first out. Unlike std::deque it does not allocate while it is empty, nor in steady
+/// state while its length stays bounded.
 template <class T>
 class Fifo {
  public:
@@ -29,10 +29,10 @@ class Fifo {
   [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return items_.size() - first_; }
 
-  /// Room for `n` items more. Throws std::bad_alloc.
+  /// Reserves room for `n` more items. Throws std::bad_alloc.
   void reserve(std::size_t n) { items_.reserve(items_.size() + n); }
 
-  /// Throws std::bad_alloc, and then has not touched the item.
+  /// Throws std::bad_alloc and leaves the item unchanged.
   void push(T&& item) {
     if (items_.size() == items_.capacity() && first_ >= items_.size() / 2) {
       items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));

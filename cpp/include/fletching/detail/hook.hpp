@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens after a foreign release: an object is destroyed, an event is let go. Under owner.hpp
-// and export_event.hpp; not for users.
+// Actions after a foreign release: destroying an object, releasing an event. Used by owner.hpp and
+// export_event.hpp; not for users.
 #ifndef FLETCHING_DETAIL_HOOK_HPP
 #define FLETCHING_DETAIL_HOOK_HPP
 
@@ -16,9 +16,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Moves a struct that is alive to the stack and releases it there. The callback may free *self,
-/// and may forget to set `release` to NULL: *self is marked before it is called, and not touched
-/// afterwards.
+/// Moves a live struct to the stack and releases it there. The callback may free *self and may
+/// forget to set `release` to NULL, so *self is marked before the call and not touched afterwards.
 template <class Base>
 void release_moved_out(Base* self) noexcept {
   Base moved = *self;
@@ -26,12 +25,12 @@ void release_moved_out(Base* self) noexcept {
   moved.release(&moved);
 }
 
-/// Releases a struct that lives as long as the nodes of the stack: at once, but for the objects
-/// that die with it.
+/// Releases a struct whose memory lives as long as the nodes of `stack`. Its objects are pushed to
+/// `stack`, which destroys them later.
 template <class Base>
 void release_onto(Base* self, ReleaseStack& stack) noexcept;
 
-/// A share of what an event lives in.
+/// A share of the owner of an event.
 struct EventShare {
   Share owner;
 
@@ -40,18 +39,17 @@ struct EventShare {
   }
 };
 
-/// The beginning of every hook. private_data of a struct points to its first hook, which has the
-/// struct's former members and the list of the others, so that a release needs no recursion.
+/// Head of every hook. A struct's private_data points to its first hook, which stores the struct's
+/// original members and the list of the other hooks, so that a release does not recurse.
 template <class Base>
 struct HookHead : Destroyable {
   void (*release)(Base*) = nullptr;
   void* private_data = nullptr;
-  HookHead* next = nullptr;  // the one that was set after this one
-  HookHead* last = nullptr;  // of the first: the end of the list
-  bool has_event =
-      false;  // the callback does not show it: linkers fold functions with the same code
+  HookHead* next = nullptr;  // the hook that was set after this one
+  HookHead* last = nullptr;  // in the first hook: the end of the list
+  bool has_event = false;    // not derived from the callback: linkers fold identical functions
 
-  /// The release callback of a hooked struct. A second call does nothing.
+  /// Release callback of a hooked struct. A second call has no effect.
   static void run(Base* self) noexcept {
     if (self->release == nullptr) return;
     Base moved = *self;  // the callback may free *self
@@ -61,7 +59,7 @@ struct HookHead : Destroyable {
     stack.run();
   }
 
-  /// The same for a struct that lives as long as the nodes of the stack.
+  /// Like run(), for a struct whose memory lives as long as the nodes of the stack.
   static void run_onto(Base* self, ReleaseStack& stack) noexcept {
     auto* const hook = static_cast<HookHead*>(self->private_data);
     self->private_data = hook->private_data;
@@ -70,7 +68,7 @@ struct HookHead : Destroyable {
     release_onto(self, stack);
   }
 
-  /// Hooks a struct that is alive.
+  /// Hooks a live struct.
   static void set(HookHead* hook, Base* target) noexcept {
     if (target->release == &run) {
       auto* const first = static_cast<HookHead*>(target->private_data);
@@ -99,12 +97,13 @@ void release_onto(Base* self, ReleaseStack& stack) noexcept {
   }
 }
 
-/// A hook with an object that is destroyed after the release, after those that were set before.
+/// A hook with an object that is destroyed after the release and after the objects of earlier
+/// hooks.
 template <class Base, class Object>
 struct Hook : HookHead<Base> {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
 
-  /// Hooks a struct that is alive.
+  /// Hooks a live struct.
   static void set(Hook* hook, Base* target) noexcept {
     hook->destroy = [](Destroyable* head, ReleaseStack* stack) noexcept {
       auto* const self = static_cast<Hook*>(head);
@@ -120,11 +119,11 @@ struct Hook : HookHead<Base> {
   Object object;
 };
 
-/// Ties an event to a struct: the event lives until the last struct that is hooked with a share of
-/// its owner is released.
+/// Ties an event to a struct. The event lives until the last struct hooked with a share of its
+/// owner is released.
 using EventHook = Hook<ArrowArray, EventShare>;
 
-/// The first hook for an event.
+/// Returns the first event hook of the array, or NULL.
 [[nodiscard]] inline const EventHook* event_hook_of(const ArrowArray& array) noexcept {
   if (array.release != &HookHead<ArrowArray>::run) return nullptr;
   const auto* head = static_cast<const HookHead<ArrowArray>*>(array.private_data);
@@ -132,7 +131,7 @@ using EventHook = Hook<ArrowArray, EventShare>;
   return static_cast<const EventHook*>(head);
 }
 
-/// The owner of a foreign event: the array, whose own release destroys the event.
+/// Owner of a foreign event: contains the original array, whose release destroys the event.
 struct HeldBack {
   HeldBack() noexcept = default;
   HeldBack(const HeldBack&) = delete;
@@ -148,11 +147,11 @@ struct HeldBack {
   ArrowArray array{};
 };
 
-/// The release callback of an array that is held back: the data of the children that are still
-/// there need not wait.
+/// Release callback of an array whose original release is deferred. Releases the remaining children
+/// and the dictionary at once, because their data need not outlive the array.
 inline void release_children(ArrowArray* self) noexcept {
   const auto release_below = [](ArrowArray* below) {
-    // What is in its parent has to be moved out before it may be released.
+    // A child must be moved out of its parent before it is released.
     if (below != nullptr && below->release != nullptr) release_moved_out(below);
   };
   const ArrowArray parent = *self;
@@ -161,8 +160,8 @@ inline void release_children(ArrowArray* self) noexcept {
   release_below(parent.dictionary);
 }
 
-/// Keeps the release of a foreign array back until the last share is returned, the array's own
-/// among them. Throws std::bad_alloc, and then nothing has changed.
+/// Defers the release of a foreign array until the last share is returned, including the array's
+/// share. Throws std::bad_alloc and leaves the array unchanged.
 inline EventShare hold_back(ArrowArray* array) {
   auto* const held = new SharedObject<HeldBack>;
   const EventShare share{Share(held)};
@@ -189,8 +188,8 @@ void take_out(Base& /*parent*/, Base* child, Base* out) noexcept {
   child->release = nullptr;
 }
 
-/// Moves *child, which is below parent, to *out, with the event. Throws std::bad_alloc, and then
-/// nothing has changed.
+/// Moves *child, a descendant of `parent`, to *out together with the event. Throws std::bad_alloc
+/// and leaves parent and child unchanged.
 inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArray* out) {
   std::memset(out, 0, sizeof *out);
   out->device_id = parent.device_id;
@@ -198,7 +197,7 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
   out->sync_event = parent.sync_event;
   const EventHook* const on_parent = event_hook_of(parent.array);
   const EventHook* const on_child = event_hook_of(*child);
-  // The structs of one block of ours live equally long, and the event with them.
+  // The structs in one of our blocks have the same lifetime, and so does the event.
   const bool in_one_block = parent.array.release == &release_in_block<ArrowArray> &&
                             child->release == &release_in_block<ArrowArray> &&
                             parent.array.private_data == child->private_data;

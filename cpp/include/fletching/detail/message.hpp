@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes an error message into the memory of a caller in C.
+// Writes error messages into C buffers.
 #ifndef FLETCHING_DETAIL_MESSAGE_HPP
 #define FLETCHING_DETAIL_MESSAGE_HPP
 
@@ -14,8 +14,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// One line of valid UTF-8: a byte that is not becomes U+FFFD, a control character a space, and
-/// what does not fit is cut at a character boundary. Allocates nothing. `message` may be NULL.
+/// Writes one line of valid UTF-8: replaces invalid bytes by U+FFFD and control characters by
+/// spaces, and truncates at a character boundary. Does not allocate. `message` may be NULL.
 inline void write_message(FletchingMessage* message, std::string_view text) noexcept {
   if (message == nullptr) return;
   std::size_t used = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process: threads and the vendors' runtimes do not survive a fork.
+// Process identity: threads and the vendors' runtimes do not survive a fork.
 #ifndef FLETCHING_DETAIL_PROCESS_HPP
 #define FLETCHING_DETAIL_PROCESS_HPP
 
@@ -14,10 +14,10 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A number that is another one in a child of fork.
+/// Returns a number that differs in a child process after fork.
 inline std::int64_t process_id() noexcept {
 #if defined(_WIN32)
-  return 0;  // there is no fork
+  return 0;  // Windows has no fork
 #else
   return ::getpid();
 #endif

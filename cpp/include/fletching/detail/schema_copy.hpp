@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A copy of the formats of a schema, for comparing arrays with it after it was handed on.
+// Copies the formats of a schema, to compare arrays with it after the schema was passed on.
 #ifndef FLETCHING_DETAIL_SCHEMA_COPY_HPP
 #define FLETCHING_DETAIL_SCHEMA_COPY_HPP
 
@@ -12,7 +12,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The views of the node are those of the schema, which was checked.
+/// The node's views refer to the schema, which must be well-formed.
 inline SchemaNode formats_of(const ArrowSchema& schema) {
   SchemaNode node{.format = schema.format};
   for (const ArrowSchema* child : children_of(schema)) node.children.push_back(formats_of(*child));
@@ -20,8 +20,8 @@ inline SchemaNode formats_of(const ArrowSchema& schema) {
   return node;
 }
 
-/// A schema with the formats of another and without its names and metadata. Errors: EINVAL for one
-/// that is malformed, see make_schema; ENOMEM.
+/// Returns a schema with the same formats, without names and metadata. Errors: EINVAL if the schema
+/// is malformed, see make_schema(); ENOMEM.
 inline Result<Schema> copy_formats(const ArrowSchema& schema) noexcept {
   return guarded([&]() -> Result<Schema> {
     const Status sound = walk("on_schema", &schema, [](const ArrowSchema& node) -> const char* {

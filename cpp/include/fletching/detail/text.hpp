@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign text made fit to print and to hand on: UTF-8, without NULs, of a bounded length.
+// Sanitizes foreign text for output: valid UTF-8 without NULs and of bounded length.
 #ifndef FLETCHING_DETAIL_TEXT_HPP
 #define FLETCHING_DETAIL_TEXT_HPP
 
@@ -16,10 +16,11 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// More of a foreign text is never read.
+/// Maximum length of a foreign text in bytes; longer texts are truncated.
 inline constexpr std::size_t kMaxText = 4096;
 
-/// How many bytes the UTF-8 character at the start of `text` has; 0 when there is none.
+/// Returns the size in bytes of the UTF-8 character at the start of `text`, or 0 if it is not
+/// valid.
 constexpr std::size_t utf8_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   if (text.empty()) return 0;
@@ -36,13 +37,13 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   return overlong || surrogate || too_high ? 0 : length;
 }
 
-/// The text with every byte that is not UTF-8 and every control character, other than a line feed
-/// and a tab, as "\xNN". It ends with "..." when it was longer than kMaxText.
+/// Returns the text with "\xNN" for each invalid byte and control character other than a line feed
+/// or tab. Texts longer than kMaxText are truncated and end with "...".
 inline std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const bool cut = text.size() > kMaxText;
   if (cut) {
-    // A character that the cut would split is left out.
+    // Do not split a character.
     std::size_t end = kMaxText;
     while (end > kMaxText - 4 && (static_cast<std::uint8_t>(text[end]) & 0xC0) == 0x80) --end;
     text = text.substr(0, end);
@@ -66,10 +67,10 @@ inline std::string printable(std::string_view text) {
   return result;
 }
 
-/// The same for a text of C; empty for NULL.
+/// The same for a C string. Returns an empty string for NULL.
 inline std::string printable(const char* text) {
   if (text == nullptr) return {};
-  // A text may lack its NUL: nothing behind the limit is looked at, but for whether there is more.
+  // A text may lack its NUL: read only one byte past the limit, to detect a longer text.
   const void* end = std::memchr(text, '\0', kMaxText + 1);
   return printable(
       end == nullptr
@@ -77,8 +78,8 @@ inline std::string printable(const char* text) {
           : std::string_view(text, static_cast<std::size_t>(static_cast<const char*>(end) - text)));
 }
 
-/// An error that foreign code returned, fit to print. A code that is not positive becomes EIO, so
-/// the text ends with "(code N)". Without memory the text is empty.
+/// Returns a printable error for an error of foreign code. A non-positive code becomes EIO and the
+/// text ends with "(code N)". The text is empty if out of memory.
 inline Error foreign_error(int code, const char* message) noexcept {
   Result<std::string> text = guarded([&]() -> Result<std::string> {
     std::string copy = printable(message);
@@ -89,11 +90,11 @@ inline Error foreign_error(int code, const char* message) noexcept {
   return {code, text.ok() ? *std::move(text) : std::string()};
 }
 
-/// How much of a foreign text a message shows.
+/// Maximum number of bytes of a foreign text quoted in a message.
 inline constexpr std::size_t kQuotedBytes = 64;
 
-/// `text` in quotes, fit for a message whatever is in it: printable ASCII only, and cut when it is
-/// long. Throws std::bad_alloc.
+/// Returns `text` in quotes for a message: printable ASCII only, truncated if long. Throws
+/// std::bad_alloc.
 inline std::string quote(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string quoted = "\"";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How deep and how large a schema or an array may be, and the walk through one that somebody else
-// has made.
+// Limits on the depth and size of a schema or array, and a checked walk through a foreign tree.
 #ifndef FLETCHING_DETAIL_TREE_HPP
 #define FLETCHING_DETAIL_TREE_HPP
 
@@ -16,15 +15,15 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// How many levels of structs there may be: they are walked by recursion.
+/// Maximum number of levels, because the walk is recursive.
 inline constexpr int kMaxDepth = 256;
 
-/// How many structs there may be in one tree, and so in one list of children. No table has as many
-/// columns; a count that was never set does, and so do structs that are listed below themselves.
+/// Maximum number of structs in a tree, and so of children in a list. No table has that many
+/// columns, but an uninitialized count or a cycle of structs exceeds the limit.
 inline constexpr int64_t kMaxStructs = int64_t{1} << 22;
 
-/// The children of a struct that is alive. None for a list that is NULL, and for a count that is
-/// negative or above kMaxStructs.
+/// Returns the children of a live struct. Empty if the list is NULL or if the count is negative or
+/// above kMaxStructs.
 template <class Base>
 std::span<Base* const> children_of(const Base& parent) noexcept {
   if (parent.children == nullptr || parent.n_children <= 0 || parent.n_children > kMaxStructs) {
@@ -33,7 +32,7 @@ std::span<Base* const> children_of(const Base& parent) noexcept {
   return {parent.children, static_cast<size_t>(parent.n_children)};
 }
 
-/// The walk of walk().
+/// State of walk().
 template <class Base, class Visit>
 class Walk {
  public:
@@ -75,14 +74,13 @@ class Walk {
   Status result_;
 };
 
-/// Calls `visit(node)` for *root and for every struct below it: for a parent before its children,
-/// for them in their order, then for the dictionary. What is below a released struct is not looked
-/// at. `visit` returns NULL, or what is wrong: "has no format".
+/// Calls `visit(node)` for *root and for every struct below it: a parent before its children, the
+/// children in order, then the dictionary. Skips the descendants of a released struct. `visit`
+/// returns NULL or the problem, for example "has no format".
 ///
-/// Errors, after which no more structs are visited: EINVAL, with `operation` in front, for what
-/// `visit` says, for a struct that is NULL, for an n_children that is negative, above kMaxStructs
-/// or without a list, and for structs that are nested too deep or too many. May throw
-/// std::bad_alloc.
+/// Stops at the first error. Errors: EINVAL, prefixed with `operation`, if `visit` returns a
+/// problem, a struct is NULL, n_children is negative, above kMaxStructs or without a list, or the
+/// tree has too many levels or structs. May throw std::bad_alloc.
 template <class Base, class Visit>
 Status walk(const char* operation, Base* root, Visit visit) {
   Walk<Base, Visit> walk(operation, visit);

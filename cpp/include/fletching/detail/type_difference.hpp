@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the types of two schemas: a stream's, and the one that comes with a batch.
+// Compares the types of two schemas: a stream's and a batch's.
 #ifndef FLETCHING_DETAIL_TYPE_DIFFERENCE_HPP
 #define FLETCHING_DETAIL_TYPE_DIFFERENCE_HPP
 
@@ -17,7 +17,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A field and its parents, for a message.
+/// Position of a field, for a message.
 struct FieldPlace {
   const FieldPlace* parent = nullptr;  // NULL at the root
   std::string_view name;
@@ -35,7 +35,7 @@ struct FieldPlace {
   }
 };
 
-/// Whether two lists of numbers, "0,5" and "0,05", are equal.
+/// Whether two lists of numbers are equal, for example "0,5" and "0,05".
 inline bool same_type_ids(std::string_view a, std::string_view b) noexcept {
   while (!a.empty() && !b.empty()) {
     std::int32_t first = 0;
@@ -45,8 +45,8 @@ inline bool same_type_ids(std::string_view a, std::string_view b) noexcept {
   return a.empty() && b.empty();
 }
 
-/// Whether two format strings mean the same type: "d:10,2" and "d:10,2,128". A string that is not a
-/// published one is equal to itself only.
+/// Whether two format strings denote the same type, for example "d:10,2" and "d:10,2,128". An
+/// unpublished format string is equal only to itself.
 inline bool same_format(const char* a, const char* b) noexcept {
   if (std::strcmp(a, b) == 0) return true;
   const Result<Format> first = parse_format(a);
@@ -58,9 +58,10 @@ inline bool same_format(const char* a, const char* b) noexcept {
          first->timezone == second->timezone && same_type_ids(first->type_ids, second->type_ids);
 }
 
-/// The first difference of two types, in words: `field "a.items": expected format "g", got "l"`.
-/// Empty for equal types. Compares formats by what they mean, numbers of children and dictionaries,
-/// not names, metadata and flags. Both schemas are sound: see walk. Throws std::bad_alloc.
+/// Returns the first difference of two types: `field "a.items": expected format "g", got "l"`.
+/// Empty if the types are equal. Compares the meaning of formats, the numbers of children and the
+/// dictionaries; ignores names, metadata and flags. Both schemas must be well-formed, see walk().
+/// Throws std::bad_alloc.
 inline std::string type_difference(const ArrowSchema& expected, const ArrowSchema& got,
                                    const FieldPlace& place = {}) {
   if (&expected == &got) return {};
