@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event core: one translation unit, so that a program can compile it as one file, and nothing
-// but its public functions has a name outside of it. C11, libc and threads only.
+// The event core. It is one translation unit, so that a program can compile it as a single file and
+// only its public functions have external linkage. C11, libc and threads only.
 //
-// Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
-// streams; releaser, reaper, release_after; fork; device_report; structs; then DLPack:
-// tensor_types, tensor_extension, tensor_walk, tensor_layout, tensor_build, tensor_stream;
+// In dependency order: platform, failure, library; runtime and the runtimes; waiter, events;
+// export_event, streams; releaser, reaper, release_after; fork; device_report; structs; then
+// DLPack: tensor_types, tensor_extension, tensor_walk, tensor_layout, tensor_build, tensor_stream;
 // tensor_import, tensor_export.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA, and its contexts as the operations on events need them, by the driver API alone.
+// CUDA events and contexts through the driver API.
 #ifndef FLETCHING_CORE_CUDA_H
 #define FLETCHING_CORE_CUDA_H
 
@@ -63,7 +63,7 @@ static bool cuda_check(const char* function, int32_t result, struct failure* fai
 #define CUDA_CALL(function, arguments, failure) \
   (CUDA_HAS(function, failure) && cuda_check(#function, cuda.function arguments, failure))
 
-// What every operation needs of contexts.
+// Loads the library and checks the context functions that every operation needs.
 static bool cuda_load(struct failure* failure) {
   return load(&cuda_library, failure) && CUDA_HAS(cuCtxGetCurrent, failure) &&
          CUDA_HAS(cuCtxPushCurrent, failure) && CUDA_HAS(cuCtxPopCurrent, failure);
@@ -81,8 +81,8 @@ static bool cuda_enter(struct scope* scope, void* context, struct failure* failu
   return cuda_check("cuCtxPushCurrent", result, failure);
 }
 
-// One that is not on top any more was taken off, or destroyed, by what ran in between. A pop may
-// report an earlier error, and have popped nonetheless.
+// If the context is not on top, the code in between has popped or destroyed it. A pop may report an
+// earlier error although it succeeded.
 static bool cuda_pop(struct scope* scope, struct failure* failure) {
   if (!scope->is_pushed) return true;
   scope->is_pushed = false;
@@ -119,7 +119,7 @@ static bool cuda_is_active(CUdevice device, bool* is_active, struct failure* fai
   return true;
 }
 
-// A primary context that is active, which stays so until cuda_give_back.
+// Retains an active primary context until cuda_give_back.
 static bool cuda_retain(struct scope* scope, CUdevice device, CUcontext* context,
                         struct failure* failure) {
   if (!CUDA_HAS(cuDevicePrimaryCtxRelease, failure) ||
@@ -155,8 +155,8 @@ static bool cuda_enter_primary(struct scope* scope, int64_t device_id, struct fa
   return cuda_retain(scope, device, &context, failure) && cuda_enter(scope, context, failure);
 }
 
-// The context that counts as the current one, when it is of the device; else the primary one. Of
-// the device -1 are all.
+// Enters `context`, or the current context if it is NULL, if it belongs to the device. Otherwise
+// enters the device's primary context. device_id -1 matches any context.
 static bool cuda_enter_device(struct scope* scope, void* context, int64_t device_id,
                               struct failure* failure) {
   CUcontext own = context;
@@ -190,7 +190,7 @@ static bool cuda_enter_stream(struct scope* scope, const struct FletchingStream*
   return cuda_check("cuStreamGetCtx", result, failure) && cuda_enter(scope, context, failure);
 }
 
-// Where a thread can wait for any event.
+// Enters a context in which the thread can wait for any event.
 static bool cuda_enter_any(struct scope* scope, const struct FletchingEvent* event,
                            struct failure* failure) {
   if (!cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&scope->current), failure)) return false;
@@ -199,7 +199,7 @@ static bool cuda_enter_any(struct scope* scope, const struct FletchingEvent* eve
   return cuda_enter_primary(scope, event->device_id, failure);
 }
 
-// The device of the current context, and whether the context is the device's primary one.
+// Finds the device of the current context, and whether the context is its primary one.
 static bool cuda_find_device(struct scope* scope, struct origin* origin, struct failure* failure) {
   if (!CUDA_CALL(cuCtxGetDevice, (&origin->device), failure)) return false;
   if (scope->is_retained && scope->device == origin->device) {
@@ -215,7 +215,7 @@ static bool cuda_find_device(struct scope* scope, struct origin* origin, struct 
   return cuda_give_back(scope, failure);
 }
 
-// The id of a context is unique, so that each thread remembers the last one.
+// Context ids are unique, so each thread caches the last origin.
 static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct failure* failure) {
   static _Thread_local struct origin known;
   origin->context = scope->current;
@@ -232,13 +232,13 @@ static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct f
   return true;
 }
 
-// Whether the event's context is still there, and with it the event. A primary context stays as
-// long as this scope, unless it is reset.
+// Whether the event's context, and with it the event, still exists. A primary context stays active
+// during this scope unless it is reset.
 //
-// Of a primary context the driver knows at any time whether it is active, and the number of the one
-// that is. A context that was created can only be asked itself, which the driver answers with
-// CUDA_ERROR_CONTEXT_IS_DESTROYED, but does not promise to. Without cuCtxGetId, before CUDA 12.0, a
-// primary context that was reset and is active again counts as the same.
+// For a primary context the driver can always report whether one is active and its id. A created
+// context can only be queried through its handle. If it is destroyed, the driver returns
+// CUDA_ERROR_CONTEXT_IS_DESTROYED but does not guarantee this. Without cuCtxGetId, before CUDA
+// 12.0, a primary context that was reset and is active again counts as the same.
 static enum event_state cuda_find(struct scope* scope, const struct origin* origin,
                                   struct failure* failure) {
   CUcontext context = origin->context;
@@ -262,7 +262,7 @@ static enum event_state cuda_find(struct scope* scope, const struct origin* orig
 static enum event_state cuda_enter_origin(struct scope* scope, const struct origin* origin,
                                           struct failure* failure) {
   uint64_t id = 0;
-  // The driver answers also when the current context was destroyed elsewhere.
+  // The driver also answers if the current context was destroyed elsewhere.
   if (origin->id != 0 && cuda.cuCtxGetId(NULL, &id) == CUDA_SUCCESS && id == origin->id) {
     return EVENT_PENDING;
   }
@@ -271,7 +271,7 @@ static enum event_state cuda_enter_origin(struct scope* scope, const struct orig
   return cuda_enter(scope, origin->context, failure) ? EVENT_PENDING : EVENT_FAILED;
 }
 
-// Drivers that do not know the flag of a wait refuse it.
+// Checks records only: a driver without external waits rejects the wait's flag.
 static bool cuda_has_external_events(bool is_record, struct failure* failure) {
   if (!is_record || cuda.cuEventRecordWithFlags != NULL) return true;
   return fail(failure, ENOTSUP,
@@ -288,7 +288,7 @@ static const struct graph_runtime cuda_parts = {
     .names = &cuda_names,
     .not_in_capture = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
     .relaxed_mode = CU_STREAM_CAPTURE_MODE_RELAXED,
-    // A host wait that spins takes a whole core.
+    // A spinning host wait occupies a whole core.
     .event_flags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC,
     .wait_external = CU_EVENT_WAIT_EXTERNAL,
     .record_external = CU_EVENT_RECORD_EXTERNAL,
@@ -306,8 +306,8 @@ static const struct graph_runtime cuda_parts = {
     .leave = cuda_leave,
 };
 
-// On another thread the per-thread default stream is another one. The legacy default stream waits
-// for every other thread's, and they for it (CUDA driver API, "Stream synchronization behavior").
+// The per-thread default stream differs between threads. The legacy default stream waits for those
+// of all threads, and they wait for it (CUDA driver API, "Stream synchronization behavior").
 static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* stream,
                          struct failure* failure) {
   if (!cuda_is_default(stream->handle)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's streams and memory, for exchanges that are not of device arrays.
+// CUDA streams and memory for exchanges other than device arrays.
 #ifndef FLETCHING_CORE_CUDA_EXCHANGE_H
 #define FLETCHING_CORE_CUDA_EXCHANGE_H
 
@@ -17,7 +17,8 @@ int FletchingStreamResolve(struct FletchingStream* stream, struct FletchingMessa
   return report(&failure, message);
 }
 
-// Runs `body` where the stream is, in the mode in which no other thread's capture is in its way.
+// Runs `body` in the stream's context and in the relaxed capture mode, in which captures of other
+// threads do not interfere.
 static bool in_cuda_stream(const struct FletchingStream* stream,
                            bool (*body)(void* data, struct failure* failure), void* data,
                            struct failure* failure) {
@@ -77,7 +78,7 @@ static bool ask_pointer(void* value, CUpointer_attribute attribute, CUdeviceptr 
   return CUDA_CALL(cuPointerGetAttribute, (value, attribute, address), failure);
 }
 
-// The ordinal is available in any context, the device address only in a context of the device.
+// The ordinal can be queried in any context, the device address only in a context of the device.
 static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* memory,
                              struct failure* failure) {
   uint32_t kind = 0;

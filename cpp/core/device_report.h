@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The report of the devices: one entry for each device type that is known.
+// The device report, with one entry for each known device type.
 #ifndef FLETCHING_CORE_DEVICE_REPORT_H
 #define FLETCHING_CORE_DEVICE_REPORT_H
 
@@ -16,7 +16,7 @@ enum {
   N_DEVICE_TYPES = sizeof device_types / sizeof device_types[0],
 };
 
-// How the devices of a runtime are found, or why they cannot be.
+// How to list the devices of a runtime, or why they cannot be listed.
 static const struct device_finder {
   const char* title;
   void (*find)(struct found_devices* found);
@@ -44,7 +44,7 @@ static const struct device_finder {
 struct listed_devices {
   struct found_devices found;
   struct FletchingFoundDevice* all;
-  struct FletchingFoundDevice* managed;  // behind them: of these, those with managed memory
+  struct FletchingFoundDevice* managed;  // in the same allocation: devices with managed memory
   int64_t n_managed;
 };
 
@@ -80,7 +80,7 @@ static bool list_devices(struct listed_devices* listed) {
   return true;
 }
 
-// Why a device type has no library that could be asked.
+// Returns why no library can list the devices of a type.
 static const char* why_unknown(ArrowDeviceType type) {
   if (FletchingHasWaiter(type)) return "a waiter is registered; it cannot list devices";
   if (device_has_no_event(type)) return "no known library; its sync_event is always NULL";

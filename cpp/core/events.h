@@ -10,7 +10,7 @@ static bool check_event(const struct FletchingEvent* event, struct failure* fail
   return event != NULL || fail(failure, EINVAL, "event: NULL: expected an event");
 }
 
-// The event of an array that is alive.
+// Sets `event` to the event of a live array.
 static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent* event,
                      struct failure* failure) {
   if (array == NULL) return fail(failure, EINVAL, "array: NULL: expected a device array");
@@ -24,7 +24,7 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
   return true;
 }
 
-// Fills in the device and runtime that the caller left to the array.
+// Fills in the device and runtime that the caller left unspecified.
 static bool complete_stream(struct FletchingStream* stream, const char* operation,
                             ArrowDeviceType type, int64_t device_id, struct failure* failure) {
   const int32_t own = device_runtime(type);
@@ -197,7 +197,7 @@ int FletchingEventReadyVulkan(const struct FletchingEvent* event,
   return report_ready(is_done, &failure, ready, message);
 }
 
-// NULL becomes the event of an array that is unusable, with the failure.
+// Returns NULL and sets the failure if the array is not usable.
 static const struct FletchingEvent* vulkan_event_of(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     struct FletchingEvent* event, struct failure* failure) {

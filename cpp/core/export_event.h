@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events that are recorded for arrays, and hooks with which they live until the last struct of an
-// array is released.
+// Records events for arrays, and keeps them alive with hooks until the last struct of an array is
+// released.
 #ifndef FLETCHING_CORE_EXPORT_EVENT_H
 #define FLETCHING_CORE_EXPORT_EVENT_H
 
@@ -16,7 +16,7 @@ static void count_inherited(void) {
       "vendor's runtime does not survive a fork (printed once, and counted)\n");
 }
 
-// No caller can receive an error.
+// Ignores errors, because no caller can receive them.
 static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   if (recorded->event == NULL) return;
   if (recorded->process != process_number()) {
@@ -26,7 +26,7 @@ static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   recorded->runtime->destroy(recorded->runtime, recorded);
 }
 
-// The runtime of a stream, or NULL with the reason.
+// Returns the runtime of a stream, or NULL with the failure.
 static const struct runtime* recorder_of(int32_t number, struct failure* failure) {
   const struct runtime* runtime = numbered_runtime(number);
   if (runtime != NULL && runtime->record != NULL) return runtime;
@@ -34,7 +34,7 @@ static const struct runtime* recorder_of(int32_t number, struct failure* failure
   return NULL;
 }
 
-// The same for an array of the device type.
+// Like recorder_of, for an array of a device type.
 static const struct runtime* recorder_for(const char* operation, ArrowDeviceType type,
                                           int32_t number, struct failure* failure) {
   struct failure reason;
@@ -86,18 +86,19 @@ void FletchingRecordedEventDestroy(struct FletchingRecordedEvent* recorded) {
 
 // --- Hooks ---
 
-// An event with its users: the structs of an array, each of which a consumer may move out.
+// An event and the number of its users: the structs of an array, each of which a consumer may move
+// out.
 struct event_share {
   struct FletchingRecordedEvent recorded;
   atomic_size_t users;
 };
 
-// The previous callback of a struct.
+// Original callback of a struct.
 struct event_hook {
   void (*release)(struct ArrowArray*);
   void* private_data;
   struct event_share* share;
-  struct event_hook* next;  // while hooks are made
+  struct event_hook* next;  // links the hooks until they are set
   struct ArrowArray* target;
 };
 
@@ -112,7 +113,7 @@ static void run_event_hook(struct ArrowArray* array) {
   struct event_hook* hook = array->private_data;
   array->release = hook->release;
   array->private_data = hook->private_data;
-  // The callback may free the memory of the struct, and may forget to mark it.
+  // The callback may free the struct's memory and may forget to set release to NULL.
   struct ArrowArray moved = *array;
   array->release = NULL;
   moved.release(&moved);
@@ -135,9 +136,8 @@ static bool malformed(const char* operation, const char* what, struct failure* f
   return fail(failure, EINVAL, "%s: array: %s", operation, what);
 }
 
-// Makes a hook for every live struct of the array, but does not set it yet. Does not look below a
-// released struct, whose children may belong to another owner or be freed. `n_structs` is the
-// total.
+// Makes a hook for every live struct of the array, without setting it. Skips the descendants of a
+// released struct, which may belong to another owner or be freed. `n_structs` is the total.
 static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
                        int64_t* n_structs, struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {
@@ -174,7 +174,7 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
     hook->private_data = hook->target->private_data;
     hook->target->release = run_event_hook;
     hook->target->private_data = hook;
-    hook->target = NULL;  // may be in memory of a language that moves or reuses it
+    hook->target = NULL;  // may be in memory that a language moves or reuses
     atomic_fetch_add(&share->users, 1);
   }
 }
@@ -193,7 +193,7 @@ static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream 
       !complete_stream(&stream, operation, event.device_type, event.device_id, failure)) {
     return false;
   }
-  // Everything that can fail is done before the array is changed.
+  // Do everything that can fail before changing the array.
   struct event_hook* hooks = NULL;
   int64_t n_structs = 0;
   struct event_share* share = calloc(1, sizeof *share);

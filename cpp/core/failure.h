@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors inside the core: a number and a sentence, which the caller's FletchingMessage receives.
+// Errors inside the core: a code and a text for the caller's FletchingMessage.
 #ifndef FLETCHING_CORE_FAILURE_H
 #define FLETCHING_CORE_FAILURE_H
 
@@ -15,12 +15,12 @@
 #include "fletching/message.h"
 
 struct failure {
-  int code;        // an errno value, 0 for none
-  int32_t result;  // of the vendor's function
+  int code;        // an errno value; 0: no error
+  int32_t result;  // returned by the vendor's function
   struct FletchingMessage message;
 };
 
-// Instead of an initializer, which would write the whole text.
+// Used instead of an initializer, which would write the whole text.
 static void no_failure(struct failure* failure) {
   failure->code = 0;
   failure->result = 0;
@@ -70,7 +70,7 @@ static void copy_printable(char* to, size_t size, const char* text) {
   *to = '\0';
 }
 
-// Removes the beginning of a character whose end was cut off.
+// Removes an incomplete character at the end.
 static void end_at_character(char* text) {
   size_t length = strlen(text);
   size_t start = length;
@@ -90,8 +90,8 @@ set_failure(struct failure* failure, int code, const char* format, va_list argum
   end_at_character(failure->message.text);
 }
 
-// Sets the failure, unless there is one: what fails while the first is handled adds nothing.
-// Returns false, as a function that fails does.
+// Sets the failure unless it is already set, so that the first error is kept. Returns false, which
+// callers pass on.
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -105,13 +105,13 @@ fail(struct failure* failure, int code, const char* format, ...) {
   return false;
 }
 
-// A vendor's function that has failed.
+// A failed call of a vendor's function.
 struct answer {
-  const char* title;  // of the runtime
+  const char* title;  // the runtime's title
   const char* function;
   int32_t result;
-  const char* name;  // of the result; NULL or "" for none
-  const char* text;  // about the result; likewise
+  const char* name;  // of the result; NULL or "" if unknown
+  const char* text;  // describes the result; NULL or "" if unknown
   bool is_invalid_handle;
 };
 
@@ -132,7 +132,7 @@ static bool fail_with(struct failure* failure, const struct answer* answer) {
                   : "");
 }
 
-// The failure becomes "operation: text; hint: hint".
+// Changes the failure's text to "operation: text; hint: hint".
 static void add_hint(struct failure* failure, const char* operation, const char* hint) {
   struct failure made;
   no_failure(&made);

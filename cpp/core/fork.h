@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The locks of the core, which a child of fork inherits in any state.
+// Resets the core's locks, which a child of fork inherits in any state.
 #ifndef FLETCHING_CORE_FORK_H
 #define FLETCHING_CORE_FORK_H
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on events for runtimes whose streams can be captured into a graph: CUDA and HIP.
-// Their functions have the same signatures. They differ in the context or device that must be
-// current.
+// Event operations for runtimes with stream capture into graphs: CUDA and HIP. Their functions have
+// the same signatures. They differ in the context or device that must be current.
 #ifndef FLETCHING_CORE_GRAPH_RUNTIME_H
 #define FLETCHING_CORE_GRAPH_RUNTIME_H
 
 #include "runtime.h"
 
-// The common functions and their vendor names: cuda.h and hip.h fill them in.
+// Common functions. cuda.h and hip.h provide the vendor's names.
 #define GRAPH_FUNCTIONS(X)                                                \
   X(init, (uint32_t flags))                                               \
   X(exchange_mode, (int32_t* mode))                                       \
@@ -38,7 +37,7 @@ struct graph_names {
 struct scope {
   void* current;  // CUDA: the current context
   bool is_pushed;
-  bool is_retained;  // CUDA: a reference of the primary context of `device`
+  bool is_retained;  // CUDA: holds a reference to the primary context of `device`
   bool is_changed;   // HIP: `device` is the previous device
   int32_t device;
 };
@@ -57,22 +56,22 @@ struct graph_runtime {
   bool (*is_lost)(int32_t answer);
 
   bool (*load)(struct failure* failure);
-  // Whether the call has succeeded.
+  // Whether the call succeeded.
   bool (*check)(const char* function, int32_t result, struct failure* failure);
-  // The handle as this runtime knows it.
+  // Converts the handle for this runtime.
   void* (*stream)(void* handle);
-  // ENOTSUP where a graph has no events of each launch.
+  // Fails with ENOTSUP if graphs cannot record or wait on an event at each launch.
   bool (*has_external_events)(bool is_record, struct failure* failure);
-  // Enters where the stream is, where any event can be asked, or where an event is from. The last
-  // returns EVENT_DONE for one that was destroyed with its context, EVENT_PENDING for one that is
-  // there. leave() is called after each, also after a failure.
+  // Enters the place of a stream, a place where any event can be queried, or the origin of an
+  // event. enter_origin returns EVENT_DONE if the event was destroyed with its context and
+  // EVENT_PENDING if it exists. leave() must be called after each of them, even after a failure.
   bool (*enter_stream)(struct scope* scope, const struct FletchingStream* stream,
                        struct failure* failure);
   bool (*enter_any)(struct scope* scope, const struct FletchingEvent* event,
                     struct failure* failure);
   enum event_state (*enter_origin)(struct scope* scope, const struct origin* origin,
                                    struct failure* failure);
-  // The same, and as far as a callback of a producer may expect it to be current.
+  // Like enter_origin, for release callbacks, which may expect the origin to be current.
   enum event_state (*enter_place)(struct scope* scope, const struct origin* origin,
                                   struct failure* failure);
   bool (*get_origin)(struct scope* scope, struct origin* origin, struct failure* failure);
@@ -84,19 +83,19 @@ struct graph_runtime {
 #define GRAPH_CHECK(self, member, result, failure) \
   (self)->check((self)->names->member, result, failure)
 
-// The mode in which the thread may make calls that are unsafe while streams are captured: then they
-// fail neither themselves nor the capture.
+// Saved capture mode of the thread. In relaxed mode, calls that are unsafe during captures neither
+// fail nor invalidate a capture.
 struct relaxed {
   int32_t before;
   bool is_set;
 };
 
-// HIP before ROCm 5.0 has no modes.
+// HIP before ROCm 5.0 has no capture modes.
 static bool relax(const struct graph_runtime* self, struct relaxed* mode, struct failure* failure) {
   *mode = (struct relaxed){self->relaxed_mode, false};
   if (self->functions->exchange_mode == NULL) return true;
   const int32_t result = self->functions->exchange_mode(&mode->before);
-  // It may report an earlier error, and have set the mode nonetheless.
+  // The call may report an earlier error although it set the mode.
   mode->is_set = result == 0 || mode->before != self->relaxed_mode;
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
@@ -107,12 +106,12 @@ static bool restore(const struct graph_runtime* self, struct relaxed* mode,
   mode->is_set = false;
   int32_t exchanged = mode->before;
   const int32_t result = self->functions->exchange_mode(&exchanged);
-  // After an earlier error that it reports, the number says whether it has exchanged.
+  // The call may report an earlier error; `exchanged` shows whether it set the mode.
   if (result != 0 && exchanged == mode->before) (void)self->functions->exchange_mode(&exchanged);
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
 
-// In a child of fork the next function fails as a second initialization would.
+// Not repeated in a child of fork: there the next call fails as the initialization would.
 static bool initialize(const struct graph_runtime* self, struct failure* failure) {
   if (!self->load(failure)) return false;
   if (atomic_load_explicit(&self->library->is_initialized, memory_order_acquire)) return true;
@@ -130,8 +129,8 @@ static bool refuse_capture(const struct vendor_library* library, const char* got
 #define CAPTURED "one that is being captured into a graph"
 #define CAPTURE_INVALIDATED CAPTURED ", and whose capture is invalid and not ended"
 
-// Whether the stream, whose place is entered, is captured, and may be. Does not disturb the
-// capture.
+// Sets *is_captured. Fails with EBUSY if the stream is captured and `on_capture` does not allow it.
+// The stream's place must be entered. Does not disturb the capture.
 static bool check_capture(const struct graph_runtime* self, void* stream, int on_capture,
                           bool* is_captured, struct failure* failure) {
   *is_captured = false;
@@ -165,7 +164,7 @@ static bool graph_synchronize(const struct runtime* runtime, const struct Fletch
   return restore(self, &mode, failure) && has_left && is_done;
 }
 
-// A query works in any context.
+// Works in any context.
 static bool graph_ready(const struct runtime* runtime, const struct FletchingEvent* event,
                         void* handle, bool* is_done, struct failure* failure) {
   (void)event;
@@ -242,8 +241,7 @@ static bool graph_record(const struct runtime* runtime, struct FletchingRecorded
   return restore(self, &mode, failure) && has_left && is_recorded;
 }
 
-// An error of the mode may be of any context: whether it is the event's that is lost, the event is
-// asked.
+// relax() may report the lost device of another context, so query the event itself.
 static bool graph_has_passed(const struct runtime* runtime,
                              const struct FletchingRecordedEvent* recorded,
                              struct failure* failure) {
@@ -263,7 +261,7 @@ static bool graph_has_passed(const struct runtime* runtime,
       if (self->state(answer) == EVENT_FAILED)
         (void)GRAPH_CHECK(self, event_query, answer, failure);
     }
-    // What leave() reports is of something else: the answer stands.
+    // An error from leave() does not concern the event: ignore it.
     struct failure ignored;
     no_failure(&ignored);
     (void)self->leave(&scope, &ignored);
@@ -284,7 +282,7 @@ static bool graph_is_gone(const struct runtime* runtime, const struct origin* or
   return is_gone;
 }
 
-// For a stream on which no event can be recorded any more.
+// For a stream on which events can no longer be recorded.
 static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
   const struct graph_runtime* self = runtime->graph;
   struct scope scope = {0};
@@ -336,7 +334,7 @@ static void graph_run_at_origin(const struct runtime* runtime,
   (void)restore(self, &mode, &ignored);
 }
 
-// One failure may be left over from earlier work, so that it is tried twice.
+// Retries once, because the first failure may be left over from earlier work.
 static bool graph_finish(const struct runtime* runtime, const struct FletchingStream* stream,
                          struct failure* failure) {
   const struct graph_runtime* self = runtime->graph;

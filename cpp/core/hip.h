@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HIP. An event is waited on, asked and destroyed from whatever device the thread has: HIP knows
-// where it belongs.
+// HIP. Events can be waited on, queried and destroyed with any current device.
 #ifndef FLETCHING_CORE_HIP_H
 #define FLETCHING_CORE_HIP_H
 
@@ -61,7 +60,7 @@ static bool hip_check(const char* function, int32_t result, struct failure* fail
 
 static bool hip_load(struct failure* failure) { return load(&hip_library, failure); }
 
-// The thread's device is as before after leave().
+// leave() restores the thread's device.
 static bool hip_enter_device(struct scope* scope, int32_t device, struct failure* failure) {
   if (!HIP_HAS(hipSetDevice, failure) || !HIP_CALL(hipGetDevice, (&scope->device), failure)) {
     return false;
@@ -76,7 +75,7 @@ static bool hip_leave(struct scope* scope, struct failure* failure) {
   if (!scope->is_changed) return true;
   scope->is_changed = false;
   const hipError_t result = hip.hipSetDevice(scope->device);
-  if (result != hipSuccess) (void)hip.hipSetDevice(scope->device);  // it may be an earlier error
+  if (result != hipSuccess) (void)hip.hipSetDevice(scope->device);  // may be an earlier error
   return hip_check("hipSetDevice", result, failure);
 }
 
@@ -126,7 +125,7 @@ static bool hip_get_origin(struct scope* scope, struct origin* origin, struct fa
   return HIP_CALL(hipGetDevice, (&origin->device), failure);
 }
 
-// ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait.
+// ROCm 6.4 can record an external event, but ignores the flag of an external wait.
 static bool hip_has_external_events(bool is_record, struct failure* failure) {
   const int32_t first = 70000000;  // 7.0
   int32_t version = 0;
@@ -138,7 +137,7 @@ static bool hip_has_external_events(bool is_record, struct failure* failure) {
               HIP_TITLE, (int)version);
 }
 
-// 1 is CUDA's number for the legacy default stream; HIP's is NULL, and older ones have no other.
+// 1 is CUDA's handle of the legacy default stream. HIP uses NULL, and older HIP versions only NULL.
 static void* hip_stream(void* handle) { return (uintptr_t)handle == 1 ? NULL : handle; }
 
 static const struct graph_runtime hip_parts = {
@@ -165,7 +164,7 @@ static const struct graph_runtime hip_parts = {
     .leave = hip_leave,
 };
 
-// On another thread the per-thread default stream is another one. The legacy one waits for it.
+// The per-thread default stream differs between threads. The legacy default stream waits for it.
 static bool hip_resolve(const struct runtime* runtime, struct FletchingStream* stream,
                         struct failure* failure) {
   if (!hip_is_default(stream->handle)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads the library of a vendor's runtime when it is needed, and finds its functions.
+// Loads the library of a vendor's runtime on demand and finds its functions.
 #ifndef FLETCHING_CORE_LIBRARY_H
 #define FLETCHING_CORE_LIBRARY_H
 
@@ -19,26 +19,26 @@
 
 struct vendor_function {
   const char* symbol;
-  size_t offset;  // of the pointer in the struct of the runtime's functions
+  size_t offset;  // of the pointer in the runtime's function struct
 };
 
-// A vendor's library. It is loaded once and never closed. What did not work is tried again by the
-// next call: the library may have been loaded, or become installed, since then.
+// A vendor's library. It is loaded once and never closed. After a failure the next call tries
+// again, because the library may have been loaded or installed since then.
 struct vendor_library {
   const char* title;         // "CUDA driver API"
-  const char* const* names;  // in the order in which they are tried; NULL ends them
+  const char* const* names;  // in the order of attempts; ends with NULL
   const struct vendor_function* functions;
   size_t n_functions;
-  void* table;                 // the struct of the functions; missing functions are NULL
-  void (*bind)(void);          // called when the table is filled; may be NULL
-  const char* found;           // the name under which it was loaded
-  lock_type lock;              // guards the load
-  atomic_bool is_loaded;       // then nothing changes any more
+  void* table;                 // the function struct; missing functions are NULL
+  void (*bind)(void);          // called after the table is filled; may be NULL
+  const char* found;           // the name that was loaded
+  lock_type lock;              // protects the load
+  atomic_bool is_loaded;       // if set, the struct is constant
   atomic_bool is_initialized;  // by this process or an ancestor
 };
 
-// Opens the library under the first name that works. Prefers a library that the process has loaded,
-// because handles of one version are invalid in another.
+// Opens the library under the first name that works. Prefers a loaded library, because handles of
+// one version are invalid in another.
 static void* find_library(const struct vendor_library* self, const char** found) {
   for (const char* const* name = self->names; *name != NULL; ++name) {
     void* handle = open_library(*name, true);
@@ -64,7 +64,7 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
   char reason[256];
   for (const char* const* name = self->names; *name != NULL; ++name) {
     append(names, sizeof names, ", ", *name);
-    if (open_library(*name, false) != NULL) continue;  // it has come in between: the next call
+    if (open_library(*name, false) != NULL) continue;  // available to the next call
     library_error(*name, reason, sizeof reason);
     append(reasons, sizeof reasons, "; ", reason);
   }
@@ -77,7 +77,7 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
               self->title, names, reasons);
 }
 
-// After it has returned true, the table can be used.
+// Once this has returned true, the table can be used.
 static bool load(struct vendor_library* self, struct failure* failure) {
   if (atomic_load_explicit(&self->is_loaded, memory_order_acquire)) return true;
   bool is_loaded = true;
@@ -96,7 +96,7 @@ static bool load(struct vendor_library* self, struct failure* failure) {
   return is_loaded;
 }
 
-// For the operation that needs the function: a library without it can do the others.
+// Fails only the operation that needs the function: other operations work without it.
 static bool has_function(const struct vendor_library* self, bool is_there, const char* symbol,
                          struct failure* failure) {
   return is_there || fail(failure, ENOSYS, "%s: %s has no %s; hint: install a newer version",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL. A wait is enqueued on a queue of the event's own cl_context. OpenCL captures nothing.
+// OpenCL. Waits are enqueued on a queue of the event's cl_context. OpenCL has no stream capture.
 #ifndef FLETCHING_CORE_OPENCL_H
 #define FLETCHING_CORE_OPENCL_H
 
@@ -59,8 +59,7 @@ static bool opencl_ready(const struct runtime* self, const struct FletchingEvent
   cl_int state = CL_QUEUED;
   cl_command_queue producer = NULL;
   if (!load(&opencl_library, failure) || !opencl_get_state(handle, &state, failure)) return false;
-  // A command may stay queued until a flush: without one, a caller that polls may never see the
-  // end.
+  // A command may stay queued until a flush, so a polling caller might never see its end.
   if (state == CL_QUEUED &&
       opencl_get(handle, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure) &&
       producer != NULL) {
@@ -76,7 +75,7 @@ static bool opencl_synchronize(const struct runtime* self, const struct Fletchin
   const cl_event waited_for = handle;
   bool is_done = false;
   const cl_int result = cl.clWaitForEvents(1, &waited_for);
-  // The command itself has failed, and its state says how.
+  // The event's command has failed: report its state.
   if (result == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
     (void)opencl_ask(handle, &is_done, failure);
   }
@@ -112,14 +111,14 @@ static bool opencl_wait_on(const struct runtime* self, const struct FletchingEve
   const cl_event waited_for = handle;
   cl_command_queue producer = NULL;
   bool is_done = false;
-  // Not every implementation refuses a barrier behind a command that has failed.
+  // Not every implementation rejects a barrier behind a failed command.
   if (!opencl_check_queue(queue, failure) || !load(&opencl_library, failure) ||
       !opencl_check_context(waited_for, queue, failure) ||
       !opencl_ask(waited_for, &is_done, failure) ||
       !opencl_get(waited_for, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure)) {
     return false;
   }
-  // A queue need not begin with a command before it is flushed. A user event has no queue.
+  // A queue may defer commands until it is flushed. A user event has no queue.
   if (producer != NULL && !OPENCL_CALL(clFlush, (producer), failure)) return false;
   return OPENCL_CALL(clEnqueueBarrierWithWaitList, (queue, 1, &waited_for, NULL), failure);
 }
@@ -135,7 +134,7 @@ static bool opencl_record(const struct runtime* self, struct FletchingRecordedEv
     return false;
   }
   recorded->event = event;
-  // An event that no queue has submitted never happens.
+  // An event whose queue was never flushed may never complete.
   return OPENCL_CALL(clFlush, (stream->handle), failure);
 }
 
@@ -149,7 +148,7 @@ static bool opencl_has_passed(const struct runtime* self,
          (opencl_event_state(state) == EVENT_DONE || opencl_is_lost(state));
 }
 
-// After a failed command others of the same queue may still run.
+// After a failed command, other commands of the same queue may still run.
 static void opencl_settle(const struct runtime* self,
                           const struct FletchingRecordedEvent* recorded) {
   (void)self;

@@ -57,7 +57,8 @@ static DWORD milliseconds(int64_t ns) {
   return rounded < 0x7FFFFFFF ? (DWORD)rounded : 0x7FFFFFFF;
 }
 
-// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
+// Waits for a notification or until now_ns() reaches `until`; INT64_MAX means forever. May return
+// early.
 static void wait_until(condition_type* self, lock_type* held, int64_t until) {
   const DWORD time = until == INT64_MAX ? INFINITE : milliseconds(until - now_ns());
   (void)SleepConditionVariableSRW(self, held, time, 0);
@@ -95,8 +96,8 @@ static int64_t process_number(void) { return 1; }  // Windows has no fork
 
 static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
 
-// A library of the driver is in the system's folder; the program's and the current one are not
-// searched, so that nobody can put another one there.
+// Searches only the system folder, which contains the driver libraries. The program's folder and
+// the current one could contain a planted library.
 static void* open_library(const char* name, bool is_loaded) {
   HMODULE module = NULL;
   if (is_loaded) return GetModuleHandleExA(0, name, &module) ? (void*)module : NULL;
@@ -114,7 +115,7 @@ static any_function find_symbol(void* library, const char* name) {
   return function;
 }
 
-// Keeps the library that this is compiled into from being unloaded under its threads.
+// Prevents this library from being unloaded while its threads run.
 static void pin_this_library(void) {
   HMODULE module = NULL;
   (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
@@ -129,8 +130,8 @@ typedef pthread_cond_t condition_type;
 
 // --- The process ---
 //
-// A child of fork inherits locks, but not the threads that hold them: its first call makes them
-// free again.
+// A child of fork inherits locks but not the threads that hold them. The first call in the child
+// resets the locks.
 
 static void reset_locks(void);
 
@@ -143,16 +144,16 @@ static _Atomic int64_t* process_mark = &ordinary_mark;
 
 static _Atomic int64_t entered_pid;
 
-// Unless an earlier handler has entered the child already.
+// Does nothing if an earlier handler has already entered the child.
 static void mark_as_new(void) {
   if (atomic_load(&entered_pid) != getpid()) atomic_store(process_mark, NEW_PROCESS);
 }
 
 static void watch_forks(void) {
-#ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
+#ifdef MADV_WIPEONFORK  // also covers clone and _Fork, which run no handlers
   const size_t size = sizeof *process_mark;
   void* page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // qemu ignores advice and returns 0, also for advice that does not exist.
+  // qemu ignores advice and returns 0, even for invalid advice.
   if (page != MAP_FAILED && madvise(page, size, -1) != 0 &&
       madvise(page, size, MADV_WIPEONFORK) == 0) {
     process_mark = page;
@@ -164,7 +165,7 @@ static void watch_forks(void) {
 }
 
 static int64_t enter_process(void) {
-  static _Atomic int64_t entered;  // by this process and its ancestors
+  static _Atomic int64_t entered;  // entries by this process and its ancestors
   int64_t mark = NEW_PROCESS;
   if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
     reset_locks();
@@ -179,8 +180,8 @@ static int64_t enter_process(void) {
   return mark;
 }
 
-// Positive, and greater in a child of fork. A mark in memory, because getpid is a system call,
-// which would take longer than the rest of the core's work on an event.
+// Returns a positive number that is greater in a child of fork. Uses a mark in memory, because the
+// system call getpid would take longer than the rest of the core's work on an event.
 static int64_t process_number(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, watch_forks);
@@ -196,7 +197,7 @@ static void lock(lock_type* self) {
 static void unlock(lock_type* self) { (void)pthread_mutex_unlock(self); }
 static void notify(condition_type* self) { (void)pthread_cond_signal(self); }
 
-#ifdef __APPLE__  // has no condition variables by another clock
+#ifdef __APPLE__  // condition variables support no other clock
 #define CONDITION_CLOCK CLOCK_REALTIME
 #else
 #define CONDITION_CLOCK CLOCK_MONOTONIC
@@ -228,7 +229,8 @@ static struct timespec timespec_of(int64_t ns) {
   return time;
 }
 
-// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
+// Waits for a notification or until now_ns() reaches `until`; INT64_MAX means forever. May return
+// early.
 static void wait_until(condition_type* self, lock_type* held, int64_t until) {
   if (until == INT64_MAX) {
     (void)pthread_cond_wait(self, held);
@@ -256,8 +258,8 @@ static void* run_thread(void* data) {
   return NULL;
 }
 
-// Leaves the signals of the process to the program's own threads. The signals of faults stay
-// unblocked, because the runtime behind a release callback may handle them.
+// Leaves the process's signals to the program's threads. Fault signals stay unblocked, because the
+// runtime behind a release callback may handle them.
 static sigset_t block_signals(void) {
   static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
   sigset_t all;
@@ -287,19 +289,19 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-// Without stdio: in a child of fork its lock may be held forever.
+// Avoids stdio, whose lock may be held forever in a child of fork.
 static void write_to_stderr(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, strlen(text));
   (void)written;
 }
 
-// One that is loaded already keeps the visibility that it has.
+// A library that is already loaded keeps its visibility.
 static void* open_library(const char* name, bool is_loaded) {
   return dlopen(name, is_loaded ? RTLD_LAZY | RTLD_NOLOAD : RTLD_LAZY | RTLD_LOCAL);
 }
 
 static void library_error(const char* name, char* text, size_t size) {
-  const char* reason = dlerror();  // begins with the name
+  const char* reason = dlerror();  // starts with the name
   const char* shown = reason != NULL ? reason : name;
   const size_t length = strlen(shown) < size ? strlen(shown) : size - 1;
   memcpy(text, shown, length);
@@ -313,12 +315,12 @@ static any_function find_symbol(void* library, const char* name) {
   return function;
 }
 
-// Keeps the library that this is compiled into from being unloaded under its threads.
+// Prevents this library from being unloaded while its threads run.
 static void pin_this_library(void) {
   Dl_info info;
   static const char inside = 0;
   if (dladdr(&inside, &info) == 0 || info.dli_fname == NULL) return;
-  // Of a program, which is never unloaded, this finds nothing.
+  // Fails in a program, which is never unloaded anyway.
   (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that asks whether the work that reads an array has passed.
+// A thread that queries whether the work that reads an array is done.
 #ifndef FLETCHING_CORE_REAPER_H
 #define FLETCHING_CORE_REAPER_H
 
 #include "releaser.h"
 
-// The process-wide reaper, whose thread is never joined. Pending entries are not released when the
-// process exits. A child of fork has no such thread, and may call only is_of_parent().
+// The process-wide reaper, whose thread is never joined. Pending entries are not released at
+// process exit. A child of fork has no such thread and may call only is_of_parent().
 static struct {
   lock_type lock;
   condition_type wake;
   struct release_list incoming;          // guarded by the lock
-  struct FletchingMessage last_refusal;  // likewise
-  struct release_list pending;           // of the thread
-  _Atomic int64_t process;               // which the thread is of; 0 before it is started
-  _Atomic int64_t pending_count;         // entries that have not passed, as far as is known
-  _Atomic int64_t refused_count;         // of these, those for which the last answer was an error
+  struct FletchingMessage last_refusal;  // also guarded by the lock
+  struct release_list pending;           // used by the thread
+  _Atomic int64_t process;               // owner of the thread; 0 before it is started
+  _Atomic int64_t pending_count;         // entries whose event is not known to have passed
+  _Atomic int64_t refused_count;         // entries whose last query failed
 } reaper = {.lock = LOCK_INIT};
 
 static const int64_t MICROSECOND = 1000;
@@ -24,13 +24,13 @@ static const int64_t MICROSECOND = 1000;
 enum {
   SHORTEST_PAUSE_US = 20,
   LONGEST_PAUSE_US = 20000,
-  PAUSE_WHILE_BEHIND_US = 500,  // the longest while a release waits for a thread
-  REST_FACTOR = 50,             // times the duration of a query of every stream
+  PAUSE_WHILE_BEHIND_US = 500,  // the maximum while a release waits for a thread
+  REST_FACTOR = 50,             // times the duration of a query of all streams
   LONGEST_REST_US = 100000,
-  MOST_REFUSALS = 4,  // then every 16th time is often enough
+  MOST_REFUSALS = 4,  // then every 16th round queries the entry
 };
 
-static _Atomic int64_t records;  // counts beginnings and ends of records
+static _Atomic int64_t records;  // counts the starts and ends of records
 
 static bool is_of_parent(void) {
   const int64_t process = atomic_load(&reaper.process);
@@ -56,8 +56,8 @@ static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   return runtime->is_lost(runtime, &entry->stream);
 }
 
-// An error says nothing about the work: however often it is returned, the array stays as it is, and
-// is asked for again, ever more rarely.
+// A failed query does not show whether the work is done. The array is kept and queried again at
+// increasing intervals.
 static bool has_passed(struct FletchingRelease* entry) {
   if (entry->skips > 0) {
     --entry->skips;
@@ -81,11 +81,10 @@ static bool has_passed(struct FletchingRelease* entry) {
   return false;
 }
 
-// --- Queues: of the entries of a stream only the first that is pending is asked ---
+// --- Queues: only the first pending entry of a stream is queried ---
 
-// Whether `later`, which has just come, can only pass after the entry. One handle can stand for the
-// default streams of several contexts, devices and threads. Records that overlap may have either
-// order.
+// Whether the new entry `later` can only pass after `entry`. One handle can denote the default
+// streams of several contexts, devices and threads. Overlapping records may have either order.
 static bool comes_after(const struct FletchingRelease* later,
                         const struct FletchingRelease* entry) {
   const struct FletchingRecordedEvent* a = &later->recorded;
@@ -101,7 +100,7 @@ static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
   struct FletchingRelease** first_new = end_of(&reaper.pending);
   while (entry != NULL) {
     struct FletchingRelease* next = entry->next;
-    // One without an event comes after none.
+    // An entry without an event follows no other entry.
     struct FletchingRelease* head = entry->recorded.event != NULL ? reaper.pending.first : NULL;
     while (head != NULL && !comes_after(entry, head)) head = head->next;
     entry->next = NULL;
@@ -123,14 +122,13 @@ static void split_queue(struct FletchingRelease* head) {
   head->next = follower;
 }
 
-// Starts the releases of the entries that are done, from this head on. Returns whether there were
-// any.
+// Starts the releases of finished entries, beginning at *place. Returns whether there were any.
 static bool hand_over(struct FletchingRelease** place) {
   bool any = false;
   while (*place != NULL) {
     struct FletchingRelease* entry = *place;
     const bool is_done = has_passed(entry);
-    // One that is refused holds up no other.
+    // An entry whose query failed does not delay others.
     if (is_done || entry->refusals > 0) split_queue(entry);
     if (!is_done) {
       place = &entry->next;
@@ -139,7 +137,7 @@ static bool hand_over(struct FletchingRelease** place) {
     *place = entry->next;
     entry->next = NULL;
     any = true;
-    // Before the other count goes down, so that nobody finds neither.
+    // Before the other count decreases, so that the entry is always counted.
     atomic_fetch_add(&releaser.running_count, 1);
     atomic_fetch_sub(&reaper.pending_count, 1);
     start_release(entry);
@@ -148,7 +146,7 @@ static bool hand_over(struct FletchingRelease** place) {
   return any;
 }
 
-// Sleeps until there is something to do. Returns the first entry that is new; NULL for none.
+// Sleeps until there is work. Returns the first new entry, or NULL.
 static struct FletchingRelease* collect(int64_t due, bool is_behind) {
   lock(&reaper.lock);
   if (is_behind && due > now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND) {
@@ -167,8 +165,8 @@ static struct FletchingRelease* collect(int64_t due, bool is_behind) {
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Asks about new streams at once, and about every stream when that is due: often while things
-// happen, then ever more rarely. A round that takes up to 2 ms takes a fiftieth of the time.
+// Queries new streams at once and all streams when due: at short intervals while there is activity,
+// then at increasing ones. A round that takes up to 2 ms uses at most a fiftieth of the time.
 static void run_reaper(void* unused) {
   (void)unused;
   bool is_behind = false;
@@ -197,7 +195,7 @@ static void run_reaper(void* unused) {
 static lock_type starting = LOCK_INIT;
 
 static bool start_reaper(void) {
-  static int64_t ready_in;  // a child of fork inherits conditions that a lost thread waits for
+  static int64_t ready_in;  // a child of fork inherits conditions with lost waiters
   if (ready_in != process_number()) {
     if (!init_condition(&reaper.wake) || !init_condition(&releaser.changed)) return false;
     pin_this_library();
@@ -206,7 +204,7 @@ static bool start_reaper(void) {
   return start_thread(run_reaper, NULL);
 }
 
-// False when there can be no thread.
+// Returns false if no thread can be started.
 static bool has_reaper(struct failure* failure) {
   if (atomic_load(&reaper.process) != 0) return true;
   lock(&starting);

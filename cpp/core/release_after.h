@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Releases of arrays that work on a stream still reads. None is early.
+// Releases arrays after the work that reads them on a stream. Never releases an array early.
 #ifndef FLETCHING_CORE_RELEASE_AFTER_H
 #define FLETCHING_CORE_RELEASE_AFTER_H
 
@@ -10,9 +10,9 @@ static const char RELEASE_AFTER[] = "release_after";
 
 static _Atomic int64_t leaked_arrays;
 
-static void* const PER_THREAD_STREAM = (void*)2;  // of CUDA and HIP
+static void* const PER_THREAD_STREAM = (void*)2;  // for CUDA and HIP
 
-// Not the address of a thread-local variable: a later thread may have the same.
+// The address of a thread-local variable would not do: a later thread may reuse it.
 static int64_t thread_number(void) {
   static _Atomic int64_t threads;
   static _Thread_local int64_t own;
@@ -20,7 +20,7 @@ static int64_t thread_number(void) {
   return own;
 }
 
-// Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
+// Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; the array is then unchanged.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
                           int on_capture, struct failure* failure) {
   const struct runtime* runtime =
@@ -60,7 +60,8 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   return true;
 }
 
-// Instead: only where that cannot hurt a capture, or a runtime that did not survive a fork.
+// Fallback that waits for the stream. Not after EBUSY, where the wait could break a capture, nor
+// after ECHILD, where the runtime did not survive the fork.
 static bool wait_and_release(struct ArrowDeviceArray* array, const struct FletchingStream* stream,
                              int code) {
   struct failure failure;
@@ -82,12 +83,12 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
                        int on_capture, struct failure* failure) {
   const int32_t own = device_runtime(array->device_type);
   if (!complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure)) {
-    // The order of that stream does not cover the work on this memory.
+    // The stream's order does not cover the work on this memory.
     if (own != FLETCHING_RUNTIME_NONE) {
       leak(array);
       return;
     }
-    no_failure(failure);  // any runtime's work may read memory of the host
+    no_failure(failure);  // work of any runtime may read host memory
   }
   if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
     release_array(&array->array);  // no stream, no pending work

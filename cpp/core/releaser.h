@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that call release callbacks, so that a slow one delays no other.
+// Threads that call release callbacks, so that a slow callback does not delay others.
 #ifndef FLETCHING_CORE_RELEASER_H
 #define FLETCHING_CORE_RELEASER_H
 
@@ -8,23 +8,22 @@
 
 struct release_list {
   struct FletchingRelease* first;
-  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
+  struct FletchingRelease** end;  // link after the last entry; NULL if the list is new
 };
 
-// An array that is released when its event has passed.
+// An array to release after its event has passed.
 struct FletchingRelease {
   struct ArrowDeviceArray array;
-  struct FletchingRecordedEvent recorded;  // without an event: of a stream that is captured
+  struct FletchingRecordedEvent recorded;  // has no event if the stream is captured
   struct FletchingStream stream;
-  // When the record of the event began and ended, by a counter.
+  // Counter values at the start and end of the event's record.
   int64_t record_began;
   int64_t record_ended;
-  int64_t thread;  // whose per-thread default stream it is; 0 for other streams
-  // How often in a row the runtime has refused to say whether the event has passed, as far as it
-  // matters, and how often not to ask from now on.
+  int64_t thread;  // if it is a per-thread default stream, its thread; otherwise 0
+  // Consecutive failed queries, up to MOST_REFUSALS, and the number of rounds to skip.
   int refusals;
   int skips;
-  struct release_list followers;  // on the same stream, later
+  struct release_list followers;  // later entries of the same stream
   struct FletchingRelease* next;
 };
 
@@ -37,40 +36,41 @@ static void append_entry(struct release_list* list, struct FletchingRelease* ent
   list->end = &entry->next;
 }
 
-// Set when the process exits: no further release begins.
+// Set at process exit: no further release starts.
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
 
-// To be called when the runtime has been used: then note_exit comes before its own exit handlers.
+// Must be called after the first use of the runtime, so that note_exit runs before the runtime's
+// exit handlers.
 static void watch_exit(int32_t runtime) {
   static _Atomic uint32_t watched;
   const uint32_t bit = UINT32_C(1) << runtime;
   if ((atomic_fetch_or(&watched, bit) & bit) == 0) (void)atexit(note_exit);
 }
 
-// Worker threads for release callbacks. Another thread starts if entries wait and none was taken
+// Worker threads for release callbacks. A new thread starts if entries wait and none was taken
 // since the last keep_up, up to MOST_WORKERS. At most MOST_IDLE idle threads sleep. The threads are
 // never joined.
 enum {
   MOST_IDLE = 2,
-  MOST_WORKERS = 64,  // callbacks that all wait for one lock need no more
+  MOST_WORKERS = 64,  // enough even if all callbacks wait for one lock
 };
 
 static struct {
   lock_type lock;
   condition_type changed;
-  struct release_list ready;  // guarded by the lock, like the next four
-  uint64_t taken;             // in all
+  struct release_list ready;  // the lock guards this and the next four
+  uint64_t taken;             // total
   uint64_t seen;              // `taken` at the last keep_up
   int workers;
   int idle;
-  _Atomic int64_t running_count;  // entries that have passed, and whose callback has not returned
+  _Atomic int64_t running_count;  // passed entries whose callback has not returned
 } releaser = {.lock = LOCK_INIT};
 
 // --- One release ---
 
-// Moves a struct that is alive to the stack and releases it there: the callback may free the memory
-// of the struct, and may forget to mark it.
+// Moves a live struct to the stack and releases it there: the callback may free the struct's memory
+// and may forget to set release to NULL.
 static void release_array(struct ArrowArray* array) {
   struct ArrowArray moved = *array;
   array->release = NULL;
@@ -94,7 +94,7 @@ void FletchingReleaseRun(struct FletchingRelease* release) {
 
 // --- Threads ---
 
-// With the lock held, which is given up for a while.
+// Called with the lock, which it releases during the callback.
 static void release_first(void) {
   struct FletchingRelease* entry = releaser.ready.first;
   releaser.ready.first = entry->next;
@@ -121,7 +121,8 @@ static void run_worker(void* unused) {
   unlock(&releaser.lock);
 }
 
-// To be called now and then, by one thread, until it returns false: then nothing waits.
+// Must be called periodically by one thread until it returns false, which means that no entry
+// waits.
 static bool keep_up(void) {
   lock(&releaser.lock);
   const bool waits = releaser.ready.first != NULL;
@@ -133,7 +134,7 @@ static bool keep_up(void) {
     } else if (releaser.workers < MOST_WORKERS && start_thread(run_worker, NULL)) {
       ++releaser.workers;
     } else if (releaser.workers == 0) {
-      release_first();  // there can be no thread at all
+      release_first();  // no thread could be started
     }
   }
   unlock(&releaser.lock);

@@ -8,13 +8,13 @@
 #include "fletching/events.h"
 #include "library.h"
 
-// The answer of a query of an event.
+// Result of an event query.
 enum event_state { EVENT_DONE, EVENT_PENDING, EVENT_FAILED };
 
-// Where an event is from. CUDA: its context, and how to know that again. HIP: its device.
+// Origin of an event. CUDA: its context, and data to recognize it. HIP: its device.
 struct origin {
   void* context;
-  uint64_t id;  // 0 where the driver has no cuCtxGetId
+  uint64_t id;  // 0 if the driver lacks cuCtxGetId
   int32_t device;
   bool is_primary;
 };
@@ -26,47 +26,47 @@ struct FletchingRecordedEvent {
   int64_t process;
 };
 
-// True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
-// runtime whose events cannot be waited on by a call.
+// Functions return true on success and otherwise set the failure. Handles are the vendor's. All
+// functions are NULL if a call cannot wait on the runtime's events.
 struct runtime {
-  const char* name;  // NULL for none
+  const char* name;  // NULL if there is no runtime
   bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                       struct failure* failure);
   bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                   const struct FletchingStream* stream, int on_capture, struct failure* failure);
   bool (*ready)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                 bool* is_done, struct failure* failure);
-  // An event that was created is in `recorded` also after a failure.
+  // If an event was created, `recorded` contains it even after a failure.
   bool (*record)(const struct runtime* self, struct FletchingRecordedEvent* recorded,
                  const struct FletchingStream* stream, int on_capture, struct failure* failure);
-  // Whether the work on the stream is done, or can never run. A failure is no answer.
+  // Whether the work on the stream is done or can never run. After a failure this is unknown.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
-  // Whether the context of the origin is destroyed, and its streams with it.
+  // Whether the origin's context is destroyed, and its streams with it.
   bool (*is_gone)(const struct runtime* self, const struct origin* origin);
-  // Whether work can never run on the stream again, because its device is lost.
+  // Whether work can never run on the stream again because its device is lost.
   bool (*is_lost)(const struct runtime* self, const struct FletchingStream* stream);
-  // Finishes other work on the queue after a failed command, before a release.
+  // Finishes the other work on the queue after a failed command, before a release.
   void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
-  // Runs the body where the event is from, and in the mode in which no other thread's capture is in
-  // its way, nor it in theirs.
+  // Runs the body at the event's origin, in the mode in which captures of other threads and the
+  // body do not interfere.
   void (*run_at_origin)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                         void (*body)(void*), void* data);
   bool (*finish)(const struct runtime* self, const struct FletchingStream* stream,
                  struct failure* failure);
-  // A default stream that is used later, maybe on another thread, is made to name the same one.
+  // Replaces a default stream by a handle that denotes the same stream on other threads.
   bool (*resolve)(const struct runtime* self, struct FletchingStream* stream,
                   struct failure* failure);
-  // The context that is current on this thread, or NULL.
+  // Returns this thread's current context, or NULL.
   bool (*get_current)(void** context, struct failure* failure);
-  const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
-  // The reason why events cannot be recorded, or ""; the alternative to a wait, or NULL.
+  const struct graph_runtime* graph;  // if streams can be captured into a graph
+  // Reason why events cannot be recorded, or ""; alternative to a wait, or NULL.
   const char* no_record;
   const char* instead_of_wait;
 };
 
-// The handle that sync_event is the address of.
+// Reads the handle at the address sync_event.
 static bool get_handle(const struct FletchingEvent* event, const char* device, void** handle,
                        struct failure* failure) {
   const uintptr_t lowest = 4096;  // lower addresses are never mapped

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runtimes, by number. A new one is its entry in spec/runtimes.yaml, a header with its row, and
-// its place in the list below.
+// The runtimes by number. A new runtime needs an entry in spec/runtimes.yaml, a header with its
+// functions, and a place in the list below.
 #ifndef FLETCHING_CORE_RUNTIMES_H
 #define FLETCHING_CORE_RUNTIMES_H
 
@@ -38,16 +38,16 @@ static const struct runtime* runtime_of(ArrowDeviceType type) {
   return runtimes[device_runtime(type)];
 }
 
-// NULL for a number that is none.
+// Returns NULL for an unknown number.
 static const struct runtime* numbered_runtime(int32_t number) {
   const bool is_known = number >= 0 && (size_t)number < sizeof runtimes / sizeof runtimes[0];
   return is_known ? runtimes[number] : NULL;
 }
 
-// Whether the core waits on the events of this type itself, without a registered waiter.
+// Whether the core waits on events of this type without a registered waiter.
 static bool has_own_waits(ArrowDeviceType type) { return runtime_of(type)->synchronize != NULL; }
 
-// The name of a device type, "cuda_host" or "unknown(9999)".
+// Name of a device type, for example "cuda_host" or "unknown(9999)".
 struct device_label {
   char text[32];
 };

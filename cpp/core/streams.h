@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams that are waited for, by the host and by each other.
+// Waits for streams, by the host and by other streams.
 #ifndef FLETCHING_CORE_STREAMS_H
 #define FLETCHING_CORE_STREAMS_H
 
@@ -38,7 +38,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
                                          .device_id = other.device_id};
     (void)runtime->wait_on(runtime, &event, recorded.event, &stream, FLETCHING_CAPTURE_REFUSE,
                            &failure);
-    // The enqueued wait does not need the event any longer.
+    // The enqueued wait does not need the event.
     end_recorded(&recorded);
   }
   return report(&failure, message);

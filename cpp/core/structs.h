@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ownership of the five structs: init, move, release.
+// Init, move and release of the five structs.
 #ifndef FLETCHING_CORE_STRUCTS_H
 #define FLETCHING_CORE_STRUCTS_H
 
@@ -11,7 +11,7 @@
 #include "fletching/structs.h"
 #include "fletching/version.h"
 
-// The functions of one struct. BASE is the member that has the release callback, or nothing.
+// Defines the functions of one struct. BASE is the path to the release callback's struct, or empty.
 #define STRUCT_FUNCTIONS(NAME, TYPE, BASE_TYPE, BASE)                              \
   void Fletching##NAME##Init(struct TYPE* self) { memset(self, 0, sizeof *self); } \
   void Fletching##NAME##Move(struct TYPE* source, struct TYPE* target) {           \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schema and the array of a tensor: lists around the values, each struct of which a consumer
-// may move out.
+// Builds the schema and array of a tensor: lists around the values. A consumer may move out each
+// struct.
 #ifndef FLETCHING_CORE_TENSOR_BUILD_H
 #define FLETCHING_CORE_TENSOR_BUILD_H
 
@@ -10,14 +10,14 @@
 #include "tensor_extension.h"
 #include "tensor_layout.h"
 
-#define MOST_LISTS (MOST_EXTENTS + 1)  // with the one around the parts of a value
-#define MOST_PARAMETERS 4096           // more than the JSON of so many sizes needs
+#define MOST_LISTS (MOST_EXTENTS + 1)  // including the list around the parts of a value
+#define MOST_PARAMETERS 4096           // more than the JSON of the maximum number of sizes
 
-// The lists from the outside in. The values are behind the last one.
+// The lists from the outside in, followed by the values.
 struct tensor_lists {
   int32_t n_lists;
   int32_t sizes[MOST_LISTS];
-  char parameters[MOST_PARAMETERS];  // of arrow.fixed_shape_tensor, the outermost; else empty
+  char parameters[MOST_PARAMETERS];  // of an outermost arrow.fixed_shape_tensor; otherwise empty
 };
 
 static bool add_list(struct tensor_lists* lists, int64_t size, struct failure* failure) {
@@ -39,7 +39,7 @@ static char* append_numbers(char* at, const char* key, const int64_t* numbers, i
   return at;
 }
 
-// The parameters of arrow.fixed_shape_tensor.
+// Writes the parameters of arrow.fixed_shape_tensor.
 static void write_tensor_shape(const struct FletchingTensorLayout* layout, char* at) {
   const int32_t count = layout->ndim - 1;
   int64_t shape[MOST_EXTENTS] = {0};
@@ -113,7 +113,7 @@ static size_t extension_size(const char* name, const char* parameters) {
          strlen(parameters);
 }
 
-// Writes the metadata of an extension type, and moves *at behind it.
+// Writes the metadata of an extension type and advances *at.
 static const char* write_extension(char** at, const char* name, const char* parameters) {
   const int32_t n_pairs = 2;
   const char* start = *at;
@@ -131,7 +131,7 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
   char opaque[96] = "";
   const bool is_tensor = lists->parameters[0] != '\0';
   const size_t n_nodes = (size_t)lists->n_lists + 1;
-  // The list of the parts is of the extension type, or else the values are.
+  // The list of the parts has the extension type, or the values if there is no such list.
   const int32_t extended = lists->n_lists - (layout->parts > 1 ? 1 : 0);
   if (layout->type_name != NULL) {
     (void)snprintf(opaque, sizeof opaque, "{\"type_name\":\"%s\",\"vendor_name\":\"%s\"}",
@@ -182,7 +182,7 @@ struct array_node {
 
 struct array_block {
   atomic_size_t users;  // nodes that are not released
-  void* owner;          // of the memory
+  void* owner;          // owner of the memory
   void (*release)(void*);
   struct array_node nodes[];
 };
@@ -225,7 +225,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
     } else {
       node->child = &block->nodes[i + 1].array;
       if (!multiply(length, lists->sizes[i], &length)) {
-        free(block);  // only without elements: the others have been counted
+        free(block);  // overflows only without elements: others are counted
         return fail(failure, ENOTSUP,
                     "DLTensor.shape: too many lists: expected fewer than 2^63 rows of them");
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack's table of functions: ours for new tensors, and the use of another's.
+// DLPack's exchange table: our allocator for new tensors, and calls through a foreign table.
 #ifndef FLETCHING_CORE_TENSOR_EXCHANGE_H
 #define FLETCHING_CORE_TENSOR_EXCHANGE_H
 
@@ -8,7 +8,7 @@
 #include "tensor_import.h"
 #include "tensor_layout.h"
 
-// The bytes of so many elements, of which packed values may share one.
+// Computes the bytes for the elements. Packed values may share a byte.
 static bool count_bytes(DLDataType type, int64_t elements, uint64_t* bytes,
                         struct failure* failure) {
   const uint64_t bits = (uint64_t)type.bits * type.lanes;
@@ -19,7 +19,7 @@ static bool count_bytes(DLDataType type, int64_t elements, uint64_t* bytes,
   return true;
 }
 
-// Of the prototype, type, shape and device are read.
+// Reads the type, shape and device of the prototype.
 static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
                            struct FletchingMessage* message) {
   struct failure failure;
@@ -67,14 +67,14 @@ int FletchingTensorAllocate(DLTensor* prototype, DLManagedTensorVersioned** tens
   return -1;
 }
 
-// --- Another's table ---
+// --- Foreign tables ---
 
 const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* first) {
   while (first != NULL && first->version.major != DLPACK_MAJOR_VERSION) first = first->prev_api;
   return (const DLPackExchangeAPI*)(const void*)first;
 }
 
-// The other side's SetError: copies its text into our failure.
+// SetError for the foreign allocator: copies the text into our failure.
 static void copy_error(void* error_context, const char* kind, const char* text) {
   char shown_kind[80] = "";
   char shown[800] = "";
@@ -106,7 +106,7 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
       (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
                  result);
     }
-    if (failure.code != 0) {  // some set an error, and make a tensor nonetheless
+    if (failure.code != 0) {  // some implementations set an error although they return a tensor
       if (result == 0) delete_tensor(*tensor);
       *tensor = NULL;
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array, or memory of the caller, as a DLPack tensor.
+// Exports a device array, or the caller's memory, as a DLPack tensor.
 #ifndef FLETCHING_CORE_TENSOR_EXPORT_H
 #define FLETCHING_CORE_TENSOR_EXPORT_H
 
 #include "tensor_stream.h"
 #include "tensor_walk.h"
 
-// Of DLTensor.data.
+// Alignment of DLTensor.data.
 #define DATA_ALIGNMENT 256
 
-// A tensor and the array it keeps alive, followed by its shape and strides.
+// A tensor and the array that it keeps alive, followed by its shape and strides.
 struct exported_tensor {
   union {
     DLManagedTensorVersioned versioned;
@@ -36,7 +36,7 @@ static void delete_exported_legacy(DLManagedTensor* tensor) {
   destroy_exported(tensor->manager_ctx);
 }
 
-// With room for the shape and the strides, to which the tensor points.
+// Allocates room for the shape and strides, and sets the tensor's pointers to them.
 static struct exported_tensor* new_exported(int32_t ndim, DLTensor* tensor,
                                             struct failure* failure) {
   struct exported_tensor* exported =
@@ -70,7 +70,7 @@ static DLManagedTensor* as_legacy(struct exported_tensor* exported, const DLTens
   return &exported->managed.legacy;
 }
 
-// The id of host-readable memory is 0 in DLPack, and any number in Arrow (DLDevice.device_id).
+// Host-readable memory has id 0 in DLPack and any id in Arrow (DLDevice.device_id).
 static bool to_dlpack_device(const struct ArrowDeviceArray* array, DLDevice* out,
                              struct failure* failure) {
   out->device_type = (DLDeviceType)array->device_type;
@@ -107,7 +107,7 @@ static bool point_at(const struct FletchingTensorView* view, ArrowDeviceType typ
   return true;
 }
 
-// Neither a released array nor one with an event that is not handled is exported.
+// Rejects released structs and an event that is not handled.
 static bool check_exportable(const struct ArrowSchema* schema, const struct ArrowDeviceArray* array,
                              bool is_handled, struct failure* failure) {
   if (schema == NULL || array == NULL) {
@@ -123,7 +123,7 @@ static bool check_exportable(const struct ArrowSchema* schema, const struct Arro
              "hint: pass the consumer's stream, or wait and pass event_handled");
 }
 
-// The tensor of the array, in new memory; NULL with the failure. The array has not moved yet.
+// Creates the tensor without moving the array. Returns NULL with the failure.
 static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
                                              const struct ArrowDeviceArray* array,
                                              const struct FletchingTensorStream* order,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extension types of a schema: the two keys of its metadata, and the parameters, which are JSON
-// (C Data Interface, "Extension types"; "Canonical Extension Types").
+// Extension types of a schema: the two metadata keys and the JSON parameters (C Data Interface,
+// "Extension types"; "Canonical Extension Types").
 #ifndef FLETCHING_CORE_TENSOR_EXTENSION_H
 #define FLETCHING_CORE_TENSOR_EXTENSION_H
 
@@ -14,7 +14,7 @@ static const char BOOL8[] = "arrow.bool8";
 static const char OPAQUE[] = "arrow.opaque";
 static const char FIXED_SHAPE_TENSOR[] = "arrow.fixed_shape_tensor";
 
-// A piece of a text that need not end with NUL.
+// Part of a text, not necessarily NUL-terminated.
 struct piece {
   const char* text;
   size_t size;
@@ -24,7 +24,7 @@ static bool is_text(struct piece piece, const char* text) {
   return piece.size == strlen(text) && memcmp(piece.text, text, piece.size) == 0;
 }
 
-// The extension type of a field; the name is empty for none.
+// Extension type of a field. The name is empty if there is no extension.
 struct extension {
   struct piece name;
   struct piece parameters;
@@ -32,7 +32,7 @@ struct extension {
 
 // --- Metadata ---
 
-// Steps over an int32 of the metadata, which has no alignment.
+// Reads an int32 of the metadata, which is not aligned.
 static bool take_length(const char** at, int32_t* number, const char* what,
                         struct failure* failure) {
   memcpy(number, *at, sizeof *number);
@@ -51,7 +51,7 @@ static bool take_piece(const char** at, struct piece* piece, const char* what,
   return true;
 }
 
-// Nothing says how long the metadata is: wrong positive lengths cannot be noticed.
+// The size of the metadata is unknown, so positive lengths cannot be validated.
 static bool find_extension(const struct ArrowSchema* schema, struct extension* out,
                            struct failure* failure) {
   const char* at = schema->metadata;
@@ -68,7 +68,7 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
         !take_piece(&at, &value, "length of a value", failure)) {
       return false;
     }
-    if (is_text(key, EXTENSION_NAME)) {  // of a key that stands twice, the first counts
+    if (is_text(key, EXTENSION_NAME)) {  // the first of duplicate keys counts
       if (!has_name) out->name = value;
       has_name = true;
     } else if (is_text(key, EXTENSION_METADATA)) {
@@ -81,15 +81,15 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
 
 // --- JSON ---
 
-#define MOST_JSON_LEVELS 32  // no text makes the reader recurse without end
+#define MOST_JSON_LEVELS 32  // bounds the recursion
 
-// Each function leaves the position behind the text that it read, and returns false for any other.
+// Each function advances past the text it accepts and returns false for other text.
 struct json {
   const char* at;
   const char* end;
 };
 
-// The next character that is not white space; 0 at the end.
+// Returns the next character that is not white space, or 0 at the end.
 static char json_peek(struct json* json) {
   while (json->at < json->end && strchr(" \t\r\n", *json->at) != NULL && *json->at != '\0') {
     ++json->at;
@@ -103,7 +103,7 @@ static bool json_take(struct json* json, char expected) {
   return true;
 }
 
-// A string as it is written, escapes and all.
+// Reads a string without decoding its escapes.
 static bool json_string(struct json* json, struct piece* out) {
   if (!json_take(json, '"')) return false;
   const char* start = json->at;
@@ -131,7 +131,7 @@ static bool json_size(struct json* json, int64_t* out) {
   return true;
 }
 
-// An array of sizes. Those beyond the limit of a tensor are counted, and not kept.
+// Reads an array of sizes. Sizes beyond the tensor limit are counted but not stored.
 static bool json_sizes(struct json* json, int64_t* out, int32_t* n_out) {
   int64_t size = 0;
   *n_out = 0;
@@ -159,7 +159,7 @@ static bool json_skip_group(struct json* json, char open, int level) {
   return json_take(json, close);
 }
 
-// Steps over a value of any kind.
+// Skips any value.
 static bool json_skip(struct json* json, int level) {
   struct piece text;
   const char first = json_peek(json);
@@ -172,7 +172,7 @@ static bool json_skip(struct json* json, int level) {
   return json->at > start;
 }
 
-// Calls `read(json, key, out)` for each member of an object, which is the whole text.
+// Calls `read(json, key, out)` for each member of an object. The object must be the whole text.
 static bool json_object(struct piece text, bool (*read)(struct json*, struct piece, void*),
                         void* out) {
   struct json json = {text.text, text.text + text.size};
@@ -193,8 +193,8 @@ static bool json_object(struct piece text, bool (*read)(struct json*, struct pie
 // --- arrow.fixed_shape_tensor ---
 
 struct tensor_shape {
-  int64_t shape[FLETCHING_TENSOR_DIMENSIONS];  // in memory, the last varying fastest
-  // Which of `shape` each dimension of the logical tensor is; each once.
+  int64_t shape[FLETCHING_TENSOR_DIMENSIONS];  // in memory order: the last varies fastest
+  // Index into `shape` for each dimension of the logical tensor.
   int64_t permutation[FLETCHING_TENSOR_DIMENSIONS];
   int32_t ndim;
   int32_t n_permutation;
@@ -228,7 +228,7 @@ static bool read_tensor_shape(struct piece parameters, struct tensor_shape* out,
   if (!json_object(parameters, read_shape_member, out)) {
     why = "malformed: expected the form {\"shape\":[2,3],\"permutation\":[1,0]}";
   } else if (out->ndim > FLETCHING_TENSOR_DIMENSIONS) {
-    return true;  // the caller refuses it
+    return true;  // the caller rejects it
   } else if (out->ndim == 0) {
     why = "no shape: expected one size or more";
   } else if (out->n_permutation == 0) {
@@ -257,7 +257,7 @@ static bool read_opaque_member(struct json* json, struct piece key, void* out) {
   return json_skip(json, 0);
 }
 
-// The DLPack type that arrow.opaque stands for; NULL for any other extension type.
+// Returns the DLPack type of arrow.opaque, or NULL for any other extension type.
 static const struct tensor_type* opaque_of(const struct extension* extension) {
   struct opaque_type type = {{"", 0}, {"", 0}};
   if (!is_text(extension->name, OPAQUE) ||

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A DLPack tensor as a device array.
+// Imports a DLPack tensor as a device array.
 #ifndef FLETCHING_CORE_TENSOR_IMPORT_H
 #define FLETCHING_CORE_TENSOR_IMPORT_H
 
 #include "tensor_build.h"
 #include "tensor_stream.h"
 
-// A tensor, and the flags and the deleter of the struct around it.
+// A tensor with the flags and deleter of its managing struct.
 struct foreign_tensor {
   const DLTensor* tensor;
   uint64_t flags;
@@ -41,7 +41,7 @@ static bool read_versioned(DLManagedTensorVersioned* tensor, struct foreign_tens
                 DLPACK_MAJOR_VERSION, (unsigned)tensor->version.major,
                 (unsigned)tensor->version.minor);
   }
-  // A later minor version may add bits, which do not change the meaning of the other fields.
+  // A later minor version may add bits that do not change the meaning of the other fields.
   if ((tensor->flags & ~known) != 0 && tensor->version.minor <= DLPACK_MINOR_VERSION) {
     return fail(failure, ENOTSUP,
                 "DLManagedTensorVersioned.flags: unknown bit: expected those of version %d.%d, got "
@@ -65,14 +65,14 @@ static bool read_legacy(DLManagedTensor* tensor, struct foreign_tensor* out,
   return true;
 }
 
-// The results of an import.
+// Results of an import.
 struct imported {
   struct ArrowSchema* schema;
   struct ArrowDeviceArray* array;
   uint64_t flags;
 };
 
-// The array is the CPU's, because the new memory is, whichever memory the host reads.
+// The copy is a CPU array, whatever memory the tensor was in.
 static bool import_copy(const DLTensor* tensor, const struct tensor_layout* layout,
                         uint32_t options, struct imported* out, struct failure* failure) {
   const DLDevice cpu = {kDLCPU, 0};
@@ -91,7 +91,7 @@ static bool import_copy(const DLTensor* tensor, const struct tensor_layout* layo
   return false;
 }
 
-// Shows the memory of the tensor, which is taken.
+// Imports without a copy. The array takes ownership of the tensor's memory.
 static bool import_view(struct foreign_tensor* foreign, const struct FletchingTensorLayout* layout,
                         const struct FletchingStream* stream, uint32_t options,
                         struct imported* out, struct failure* failure) {
@@ -129,7 +129,7 @@ static bool import_tensor(struct foreign_tensor* foreign, const struct Fletching
          import_copy(tensor, &layout, options, out, failure);
 }
 
-// `read` says whether the struct around the tensor could be read. Consumes the tensor.
+// Consumes the tensor. `read` is whether its managing struct was readable.
 static int end_import(bool read, struct foreign_tensor* foreign,
                       const struct FletchingTensorStream* order, uint32_t options,
                       struct imported* out, uint64_t* flags, struct failure* failure,

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the elements of a foreign tensor lie in memory: read, checked, put in order.
+// Memory layout of a foreign tensor: reads, checks and orders its elements.
 #ifndef FLETCHING_CORE_TENSOR_LAYOUT_H
 #define FLETCHING_CORE_TENSOR_LAYOUT_H
 
 #include "tables/devices.h"
 #include "tensor_types.h"
 
-#define MOST_EXTENTS (FLETCHING_TENSOR_DIMENSIONS + 2)  // with those within an element
+#define MOST_EXTENTS (FLETCHING_TENSOR_DIMENSIONS + 2)  // including those within an element
 
-// A tensor, checked and in our terms. A value has its own address: of a complex
-// number that is no storage, both parts.
+// Checked layout of a tensor. A value is a whole complex number, or one of its parts with
+// FLETCHING_TENSOR_AS_STORAGE.
 struct tensor_layout {
   const struct tensor_type* type;
-  int64_t item_bytes;  // of a value
-  int64_t part_bytes;  // of a part of it, which an address is a multiple of
+  int64_t item_bytes;  // size of a value
+  int64_t part_bytes;  // size and alignment of a part of a value
   int64_t n_values;
   uint64_t bytes;
   int32_t ndim;
@@ -26,14 +26,14 @@ static bool bad_tensor(struct failure* failure, const char* what) {
   return fail(failure, EINVAL, "DLTensor.%s; hint: fix the producer", what);
 }
 
-// Whether the number has a magnitude, which the lowest has not.
+// Computes the absolute value. Returns false for INT64_MIN, which has none.
 static bool magnitude(int64_t number, int64_t* out) {
   if (number == INT64_MIN) return false;
   *out = number < 0 ? -number : number;
   return true;
 }
 
-// Copies shape and strides. A stride that is never used becomes 0: it may have any value.
+// Copies shape and strides. Unused strides may have any value and become 0.
 static bool read_dimensions(const DLTensor* tensor, struct tensor_layout* out,
                             struct failure* failure) {
   if (tensor->ndim < 0 || tensor->ndim > FLETCHING_TENSOR_DIMENSIONS) {
@@ -59,7 +59,7 @@ static bool read_dimensions(const DLTensor* tensor, struct tensor_layout* out,
   return true;
 }
 
-// Adds a dimension for elements of several values.
+// Adds a dimension for elements with several values.
 static bool add_repeat(int64_t repeat, struct tensor_layout* out, struct failure* failure) {
   if (repeat == 1) return true;
   for (int32_t i = 0; i < out->ndim; ++i) {
@@ -69,7 +69,7 @@ static bool add_repeat(int64_t repeat, struct tensor_layout* out, struct failure
     }
     out->strides[i] *= repeat;
   }
-  if (out->ndim == 0) {  // one element of several values is an array of length 1, too
+  if (out->ndim == 0) {  // a single element becomes an array of length 1
     out->shape[out->ndim] = 1;
     out->strides[out->ndim++] = 0;
   }
@@ -95,7 +95,7 @@ static bool count_values(struct tensor_layout* out, struct failure* failure) {
   return true;
 }
 
-// Strides of values that lie side by side, the last dimension varying fastest.
+// Sets the strides of contiguous values in C order.
 static void make_compact(struct tensor_layout* out) {
   int64_t step = 1;
   for (int32_t i = out->ndim; i-- > 0;) {
@@ -134,7 +134,7 @@ static bool is_compact(const struct tensor_layout* layout, const int32_t* order)
   return true;
 }
 
-// Of a dimension of size 1 the stride says nothing: the outside is as good a place as any.
+// Sorts dimensions of size 1 outermost, because their strides are meaningless.
 static int64_t sort_key(const struct tensor_layout* layout, int32_t axis) {
   return layout->shape[axis] == 1 ? INT64_MAX : layout->strides[axis];
 }
@@ -143,13 +143,13 @@ static void plain_order(int32_t ndim, int32_t* order) {
   for (int32_t i = 1; i < ndim; ++i) order[i - 1] = i;
 }
 
-// The order in which the inner dimensions lie in memory, from the outside in. Returns false when
-// they have gaps or overlap, or have no order that the options can express.
+// Finds the memory order of the inner dimensions, from the outside in. Returns false if they have
+// gaps or overlap, or if the options cannot express their order.
 static bool find_order(const struct tensor_layout* layout, uint32_t options, int32_t* order) {
   plain_order(layout->ndim, order);
   if (is_compact(layout, order)) return true;
   if ((options & FLETCHING_TENSOR_LISTS) != 0) return false;
-  for (int32_t end = 1; end < layout->ndim - 1; ++end) {  // by insertion, which is stable
+  for (int32_t end = 1; end < layout->ndim - 1; ++end) {  // insertion sort, which is stable
     for (int32_t i = end; i > 0; --i) {
       const int32_t inner = order[i];
       if (sort_key(layout, order[i - 1]) >= sort_key(layout, inner)) break;
@@ -168,8 +168,8 @@ static bool not_aligned(const char* field, int64_t align, struct failure* failur
               field, (long long)align);
 }
 
-// Where the first value is. EINVAL for an address that is none; ENOTSUP when the values are not
-// aligned, which a copy fixes.
+// Sets the address of the first value. EINVAL if the address is invalid; ENOTSUP if the values are
+// not aligned, in which case a copy helps.
 static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* layout,
                          struct FletchingTensorLayout* out, struct failure* failure) {
   out->buffer = NULL;
@@ -182,7 +182,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
     if (tensor->byte_offset > INT64_MAX - layout->bytes) {
       return bad_tensor(failure, "byte_offset: out of range: expected less than 2^63");
     }
-    // A handle has no alignment; the offset only has to be a whole number of values.
+    // A handle has no alignment, but the offset must be a multiple of the part size.
     const uint64_t part = (uint64_t)layout->part_bytes;
     if (tensor->byte_offset % part != 0)
       return not_aligned("byte_offset", layout->part_bytes, failure);
@@ -197,7 +197,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
                       "byte_offset: out of range: expected an end within the address space");
   }
   const uintptr_t first = data + (uintptr_t)tensor->byte_offset;
-  const bool is_binary = layout->type->format[0] == 'w';  // whose bytes need no alignment
+  const bool is_binary = layout->type->format[0] == 'w';  // its bytes need no alignment
   const uintptr_t align = is_binary ? 1 : (uintptr_t)layout->part_bytes;
   if (first % align != 0) return not_aligned("data", (int64_t)align, failure);
   out->buffer = (const void*)first;
@@ -217,7 +217,7 @@ static void describe_layout(const struct tensor_layout* layout, uint32_t options
   memcpy(out->shape, layout->shape, sizeof out->shape[0] * (size_t)layout->ndim);
 }
 
-// ENOTSUP when only a copy has the order or the alignment that Arrow needs.
+// ENOTSUP if Arrow needs a copy with another order or alignment.
 static bool arrange_tensor(const DLTensor* tensor, const struct tensor_layout* layout,
                            uint32_t options, struct FletchingTensorLayout* out,
                            struct failure* failure) {
@@ -251,7 +251,7 @@ int FletchingTensorArrange(const DLTensor* tensor, uint32_t options,
 
 // --- Copy ---
 
-// Copies the values one by one, the last dimension varying fastest.
+// Copies the values one by one in C order.
 static void gather(const unsigned char* first, const struct tensor_layout* layout,
                    unsigned char* out) {
   const size_t item = (size_t)layout->item_bytes;
@@ -270,7 +270,7 @@ static void gather(const unsigned char* first, const struct tensor_layout* layou
   }
 }
 
-// Adds how far the values of one dimension reach.
+// Adds the extent of one dimension before or after the first value.
 static bool add_reach(const struct tensor_layout* layout, int32_t axis, int64_t* before,
                       int64_t* after) {
   int64_t reach = 0;
@@ -283,7 +283,7 @@ static bool add_reach(const struct tensor_layout* layout, int32_t axis, int64_t*
   return true;
 }
 
-// Whether every value that the strides reach has an address.
+// Whether all values that the strides reach are within the address space.
 static bool fits_address_space(const DLTensor* tensor, const struct tensor_layout* layout) {
   int64_t before = 0;
   int64_t after = 1;
@@ -299,14 +299,14 @@ static bool fits_address_space(const DLTensor* tensor, const struct tensor_layou
   return (uint64_t)before <= first && (uint64_t)after <= UINTPTR_MAX - first;
 }
 
-// The values of a tensor that has a place, in order in new memory; NULL with the failure.
+// Copies the values in C order to new memory. Returns NULL with the failure.
 static void* copy_values(const DLTensor* tensor, const struct tensor_layout* layout,
                          struct failure* failure) {
   if (!fits_address_space(tensor, layout)) {
     (void)bad_tensor(failure, "strides: out of range: expected elements within the address space");
     return NULL;
   }
-  // Where size_t has 32 bits, the cast below would cut the size.
+  // If size_t has 32 bits, the cast below would truncate the size.
   void* bytes = layout->bytes <= PTRDIFF_MAX ? malloc((size_t)layout->bytes) : NULL;
   if (bytes == NULL) {
     (void)fail(failure, ENOMEM, "from_dlpack: no memory");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream argument of __dlpack__: how each device reads the integer, and the waits.
+// The stream argument of __dlpack__: its meaning for each device, and the waits.
 #ifndef FLETCHING_CORE_TENSOR_STREAM_H
 #define FLETCHING_CORE_TENSOR_STREAM_H
 
@@ -13,7 +13,7 @@ static bool bad_stream(ArrowDeviceType type, int64_t number, const char* expecte
               expected, (long long)number);
 }
 
-// Whether __dlpack__ takes a number for the device.
+// Whether __dlpack__ accepts a stream for the device.
 static bool has_stream_argument(ArrowDeviceType type) {
   const int32_t runtime = device_runtime(type);
   return runtime == FLETCHING_RUNTIME_CUDA || runtime == FLETCHING_RUNTIME_HIP;
@@ -30,7 +30,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   if (!has_streams && argument != NULL) {
     return bad_stream(type, *argument, "None, because the device has no streams", failure);
   }
-  // Consumers of host-readable memory may not know streams at all.
+  // Consumers of host-readable memory may not support streams at all.
   if (argument == NULL && (!has_streams || device_is_host_readable(type))) return true;
   const int64_t number = argument != NULL ? *argument : is_cuda ? 1 : 0;
   out->ordering = number == -1 ? FLETCHING_ORDER_NOTHING : FLETCHING_ORDER_STREAM;
@@ -52,7 +52,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
-// `out` is the caller's address for the result.
+// `out` is the address for the caller's result.
 static bool check_result(const void* out, struct failure* failure) {
   return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
 }
@@ -66,7 +66,7 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
   return report(&failure, message);
 }
 
-// A number that is no ordering must not pass for none.
+// An unknown ordering must not be treated as no ordering.
 static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
   return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
          order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
@@ -75,7 +75,7 @@ static bool check_ordering(const struct FletchingTensorStream* order, struct fai
               (int)order->ordering);
 }
 
-// Makes the host or the stream wait for the event, as the argument says.
+// Makes the host or the stream wait for the event, as requested.
 static bool order_behind(const struct FletchingEvent* event,
                          const struct FletchingTensorStream* order, struct failure* failure) {
   if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
@@ -85,8 +85,8 @@ static bool order_behind(const struct FletchingEvent* event,
          wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
 }
 
-// DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
-// counts for a default stream, if one is current.
+// For host-readable memory DLPack's device id is 0 and does not identify a GPU. A default stream
+// then uses the current device, if there is one.
 static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
                                   struct failure* failure) {
   const struct runtime* runtime = runtime_of(type);
@@ -97,8 +97,8 @@ static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
   return true;
 }
 
-// Blocks until all work now on the stream is done. A GPU may write even to memory whose device type
-// has no runtime.
+// Blocks until all work on the stream so far is done. A GPU may write even to memory whose device
+// type has no runtime.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
@@ -115,7 +115,7 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
     if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
     return false;
   }
-  // Of an event the host waits asleep, of a stream it may spin.
+  // The host sleeps while waiting for an event, but may spin on a stream.
   const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = device_id};
   const bool is_done = runtime->synchronize(runtime, &event, recorded.event, failure);
   end_recorded(&recorded);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which DLPack type a format string is.
+// Maps format strings to DLPack types.
 #ifndef FLETCHING_CORE_TENSOR_TYPES_H
 #define FLETCHING_CORE_TENSOR_TYPES_H
 
@@ -14,22 +14,22 @@
 
 // --- Sizes ---
 
-// a * b, neither negative. Returns false, and leaves *product, when int64_t cannot hold it.
+// Computes a * b for non-negative numbers. Returns false and leaves *product unchanged on overflow.
 static bool multiply(int64_t a, int64_t b, int64_t* product) {
   if (b != 0 && a > INT64_MAX / b) return false;
   *product = a * b;
   return true;
 }
 
-// The distance one dimension further out. It only overflows when another dimension is empty, and
-// then it means nothing.
+// Returns the stride of the next outer dimension. It overflows only if another dimension is empty;
+// the result is then meaningless.
 static int64_t next_step(int64_t step, int64_t extent) {
   int64_t product = INT64_MAX;
   (void)multiply(step, extent > 1 ? extent : 1, &product);
   return product;
 }
 
-// --- Text of others ---
+// --- Foreign text ---
 
 #define MOST_QUOTED 64
 
@@ -37,7 +37,7 @@ struct quoted {
   char text[MOST_QUOTED * 4 + 8];
 };
 
-// Printable ASCII in quotes, cut when it is long. Reads nothing behind `size`.
+// Quotes text as printable ASCII, truncated if long. Does not read past `size`.
 static struct quoted quote_bytes(const char* text, size_t size) {
   static const char digits[] = "0123456789abcdef";
   struct quoted quoted;
@@ -70,10 +70,10 @@ static struct quoted quote(const char* text) {
 // The DLPack type of a format string.
 struct tensor_format {
   bool is_list;
-  bool is_binary;  // `size` bytes, in one more dimension
-  int64_t size;    // of a list or of a binary value
+  bool is_binary;  // `size` bytes, which become one more dimension
+  int64_t size;    // of a list or a binary value
   DLDataType type;
-  const char* lost;  // the part of the meaning that the storage lacks, or NULL
+  const char* lost;  // the meaning that the storage does not preserve, or NULL
 };
 
 static bool no_tensor_type(const char* format, const char* why, const char* hint,
@@ -86,7 +86,7 @@ static bool bad_format(const char* format, const char* what, struct failure* fai
   return fail(failure, EINVAL, "ArrowSchema.format: %s, got %s", what, quote(format).text);
 }
 
-// Steps over an int32.
+// Parses an int32 and advances past it.
 static bool take_int32(const char** text, int32_t* number) {
   const bool is_negative = **text == '-';
   const char* at = *text + (is_negative ? 1 : 0);
@@ -113,7 +113,7 @@ static bool read_size(const char* format, struct tensor_format* out, struct fail
   return true;
 }
 
-// Steps over a comma and an int32.
+// Parses a comma and an int32.
 static bool take_next(const char** text, int32_t* number) {
   if (**text != ',') return false;
   ++*text;
@@ -146,7 +146,7 @@ static bool read_decimal(const char* format, struct tensor_format* out, struct f
   return bad_format(format, "unknown width: expected 32, 64, 128 or 256", failure);
 }
 
-// A format of the tables ends, or parameters follow its colon.
+// Compares with a table entry. An entry that ends with a colon matches any parameters.
 static bool is_format(const char* format, const char* known) {
   const size_t size = strlen(known);
   return known[size - 1] == ':' ? strncmp(format, known, size) == 0 : strcmp(format, known) == 0;
@@ -188,7 +188,7 @@ static bool read_tensor_format(const char* format, struct tensor_format* out,
   return read_size(format, out, failure);
 }
 
-// A time or a time difference as NumPy has it: 64 bits, no time zone.
+// Whether this is a timestamp or duration as in NumPy: 64 bits, no time zone.
 static bool is_plain_time(const char* format) {
   return strncmp(format, "tD", 2) == 0 ||
          (strncmp(format, "ts", 2) == 0 && strlen(format) == sizeof "tss:" - 1);
@@ -217,9 +217,9 @@ static const struct tensor_type* no_arrow_type(DLDataType type, const char* why,
   return NULL;
 }
 
-// The row of a DLPack type, of which an element has one group of lanes or several; NULL with the
-// reason. What stores values narrower than a byte says less than they do, and is no type of its
-// own.
+// Returns the row of a DLPack type, or NULL with the failure. The type's lanes may be a multiple of
+// the row's. Values narrower than a byte have no row as storage, which would not preserve their
+// type.
 static const struct tensor_type* type_of(DLDataType type, bool is_padded, bool as_storage,
                                          struct failure* failure) {
   const bool is_narrow = type.bits % 8 != 0;
@@ -253,7 +253,7 @@ static const struct tensor_type* type_of(DLDataType type, bool is_padded, bool a
   return no_arrow_type(type, why, failure);
 }
 
-// The row of the type name of arrow.opaque; NULL for a type that is not DLPack's.
+// Returns the row with the type name of arrow.opaque, or NULL if it is not a DLPack type.
 static const struct tensor_type* type_named(const char* name, size_t size) {
   for (size_t i = 0; i < N_ROWS(tensor_types); ++i) {
     const char* known = tensor_types[i].type_name;

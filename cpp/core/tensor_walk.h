@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way down from an array to the values of its tensor, through the lists around them.
+// Descends from an array through its lists to the values of its tensor.
 #ifndef FLETCHING_CORE_TENSOR_WALK_H
 #define FLETCHING_CORE_TENSOR_WALK_H
 
 #include "tensor_extension.h"
 
-// One array on the way down.
+// One array of the walk.
 struct walk_level {
   const struct ArrowSchema* schema;
   const struct ArrowArray* array;
-  int64_t first;  // element, counted from the beginning of the array's buffers
+  int64_t first;  // first element, relative to the start of the array's buffers
   int64_t count;
   int32_t depth;
 };
@@ -18,8 +18,8 @@ struct walk_level {
 struct walk {
   uint32_t options;
   struct FletchingTensorView* view;
-  // The list, counted from the outside, that a dimension is of: its stride so far is in elements of
-  // the level below.
+  // Index, from the outside, of each dimension's list. Strides count elements of the level below
+  // until scale_strides().
   int32_t list_of[FLETCHING_TENSOR_DIMENSIONS];
   struct failure* failure;
 };
@@ -45,7 +45,7 @@ static bool add_dimension(struct walk* walk, int32_t depth, int64_t extent, int6
   return true;
 }
 
-// The dimensions of arrow.fixed_shape_tensor: `shape` as it is in memory, permuted.
+// Adds the dimensions of arrow.fixed_shape_tensor: the memory order in `shape`, permuted.
 static bool add_tensor_shape(struct walk* walk, const struct extension* extension, int64_t size,
                              int32_t depth) {
   struct tensor_shape tensor;
@@ -85,7 +85,7 @@ static bool fail_released(struct walk* walk, const struct walk_level* level, con
   return false;
 }
 
-// An error when a struct or its dictionary is released.
+// Fails if a struct or its dictionary is released.
 static bool check_alive(struct walk* walk, const struct walk_level* level) {
   const struct ArrowSchema* schema = level->schema;
   const struct ArrowArray* array = level->array;
@@ -153,7 +153,7 @@ static bool unknown_extension(struct walk* walk, const struct extension* extensi
               is_opaque ? quote_bytes(parameters.text, parameters.size).text : "");
 }
 
-// Moves the level to the only child of a list of `size` elements.
+// Moves the level to the only child of a list with `size` elements per value.
 static bool descend(struct walk* walk, struct walk_level* level, int64_t size) {
   const struct ArrowSchema* schema = level->schema;
   const struct ArrowArray* array = level->array;
@@ -188,7 +188,7 @@ static bool descend(struct walk* walk, struct walk_level* level, int64_t size) {
   return true;
 }
 
-// The values, of which an element has `n` of `bytes` each.
+// Ends the walk at the values, of `bytes` bytes each.
 static bool end_walk(struct walk* walk, const struct walk_level* level, int64_t bytes) {
   struct FletchingTensorView* view = walk->view;
   int64_t end = 0;
@@ -218,7 +218,7 @@ static bool check_storage(struct walk* walk, const char* format, const struct te
          bad_storage(walk, row->type_name != NULL ? row->type_name : row->extension, row);
 }
 
-// A type of DLPack that Arrow lacks.
+// Handles a DLPack type that Arrow lacks.
 static bool walk_opaque(struct walk* walk, struct walk_level* level,
                         const struct tensor_format* format, const struct tensor_type* row) {
   struct tensor_format parts;
@@ -266,11 +266,11 @@ static bool walk_values(struct walk* walk, const struct walk_level* level,
   return end_walk(walk, level, format->size * (format->type.bits / 8));
 }
 
-// From the strides within each list to strides in elements of the tensor.
+// Converts strides within each list to strides in elements of the tensor.
 static void scale_strides(struct walk* walk) {
   struct FletchingTensorView* view = walk->view;
-  int64_t step = 1;   // of the list below
-  int64_t below = 1;  // of the lists below, with this one
+  int64_t step = 1;   // of the next inner list
+  int64_t below = 1;  // product over the inner lists, including this one
   for (int32_t i = view->ndim; i-- > 0;) {
     const bool is_next_list = i + 1 < view->ndim && walk->list_of[i] != walk->list_of[i + 1];
     if (is_next_list) step = below;
@@ -279,7 +279,7 @@ static void scale_strides(struct walk* walk) {
   }
 }
 
-// Goes down until there are values. The number of dimensions bounds how deep.
+// Descends to the values. The limit on dimensions bounds the depth.
 static bool walk_down(struct walk* walk, struct walk_level* level) {
   const bool as_storage = (walk->options & FLETCHING_TENSOR_AS_STORAGE) != 0;
   struct tensor_format format;
@@ -311,7 +311,7 @@ static bool walk_down(struct walk* walk, struct walk_level* level) {
   }
 }
 
-// Reads no memory but validity bitmaps, and no field of a released struct but `release`.
+// Reads no memory except validity bitmaps, and only `release` of a released struct.
 static bool describe_tensor(const struct ArrowSchema* schema, const struct ArrowArray* array,
                             uint32_t options, struct FletchingTensorView* view,
                             struct failure* failure) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits on an event of Vulkan, which needs more than the interface hands over.
+// Waits on a Vulkan event, which needs more information than the interface provides.
 #ifndef FLETCHING_CORE_VULKAN_H
 #define FLETCHING_CORE_VULKAN_H
 
@@ -40,7 +40,7 @@ static bool vulkan_get_event(const struct FletchingEvent* event, VkEvent* handle
          fail(failure, EINVAL, "sync_event of vulkan: the handle is NULL: expected an event");
 }
 
-// A function of the device, or the loader's, which finds the device by its handle.
+// Finds a function of the device, or the loader's function, which dispatches on the device handle.
 static bool vulkan_find(const struct FletchingVulkanWaitContext* context, const char* name,
                         any_function from_loader(void), any_function* found,
                         struct failure* failure) {
@@ -93,7 +93,7 @@ static bool vulkan_ready(const struct FletchingEvent* event,
          vulkan_ask(get_status(context->device, handle), is_done, failure);
 }
 
-// Asks again and again, with ever longer sleeps: Vulkan has no host wait.
+// Polls with increasing sleeps, because Vulkan has no host wait for an event.
 static bool vulkan_synchronize(const struct FletchingEvent* event,
                                const struct FletchingVulkanWaitContext* context,
                                struct failure* failure) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The waiters that were registered, by device type, and the operations through them.
+// Registered waiters by device type, and the operations that use them.
 #ifndef FLETCHING_CORE_WAITER_H
 #define FLETCHING_CORE_WAITER_H
 
@@ -12,18 +12,18 @@ struct waiter_entry {
   struct waiter_entry* next;
 };
 
-// Of a handful. Those at the end of the process are not freed: events are waited on until then.
+// A short list. Waiters are not freed at process exit, because they may be used until then.
 static struct waiter_entry* first_waiter;
 static lock_type waiter_lock = LOCK_INIT;
 
-// With the lock held: the link to the entry of the device type, or to NULL at the end.
+// Returns the link to the device type's entry, or the NULL link at the end. Requires the lock.
 static struct waiter_entry** find_waiter(ArrowDeviceType type) {
   struct waiter_entry** place = &first_waiter;
   while (*place != NULL && (*place)->type != type) place = &(*place)->next;
   return place;
 }
 
-// The list changes in one store, so that a child of fork finds it as it was before or after.
+// The list changes in one store, so that a child of fork sees it before or after the change.
 static bool add_waiter(ArrowDeviceType type, const struct FletchingWaiter* waiter) {
   struct waiter_entry* made = malloc(sizeof *made);
   if (made == NULL) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that CUDA lists.
+// Lists the CUDA devices.
 #ifndef FLETCHING_CORE_DEVICES_CUDA_H
 #define FLETCHING_CORE_DEVICES_CUDA_H
 

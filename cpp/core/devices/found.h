@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices of a runtime are on this machine. Nothing here creates a context.
+// Devices of a runtime on this machine. Creates no context.
 #ifndef FLETCHING_CORE_DEVICES_FOUND_H
 #define FLETCHING_CORE_DEVICES_FOUND_H
 
@@ -15,7 +15,7 @@ struct found_device {
 };
 
 struct found_devices {
-  const char* library;  // as it was loaded; NULL when it was not
+  const char* library;  // the loaded name; NULL if it was not loaded
   char version[MOST_NAME];
   struct failure failure;  // the reason for an empty list
   struct found_device* devices;
@@ -44,7 +44,7 @@ static bool make_room(struct found_devices* found, int64_t more) {
   return true;
 }
 
-// A name or a version from the runtime, or in parentheses why it did not return any.
+// Sets a name or version from the runtime, or the error in parentheses.
 static void set_text(char text[MOST_NAME], const char* given, const struct failure* failure) {
   if (failure->code == 0) {
     copy_printable(text, MOST_NAME, given);

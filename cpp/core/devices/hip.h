@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that HIP lists.
+// Lists the HIP devices.
 #ifndef FLETCHING_CORE_DEVICES_HIP_H
 #define FLETCHING_CORE_DEVICES_HIP_H
 

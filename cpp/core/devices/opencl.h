@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that OpenCL lists, of all drivers.
+// Lists the OpenCL devices of all drivers.
 #ifndef FLETCHING_CORE_DEVICES_OPENCL_H
 #define FLETCHING_CORE_DEVICES_OPENCL_H
 
@@ -24,7 +24,7 @@ static void add_opencl_device(struct found_devices* found, cl_device_id device) 
   added->id = found->n_devices++;
 }
 
-// The devices of one driver; a driver without any is none, and no error.
+// Adds the devices of one driver. A driver without devices is not an error.
 static bool add_opencl_platform(struct found_devices* found, cl_platform_id platform) {
   struct failure* failure = &found->failure;
   cl_uint count = 0;
@@ -38,7 +38,7 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
       is_listed &&
       OPENCL_CALL(clGetDeviceIDs, (platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), failure);
   for (cl_uint i = 0; is_listed && i < count; ++i) {
-    if (devices[i] != NULL) add_opencl_device(found, devices[i]);  // one may have gone
+    if (devices[i] != NULL) add_opencl_device(found, devices[i]);  // a device may be gone
   }
   free(devices);
   return is_listed;
@@ -83,7 +83,7 @@ static void find_opencl_devices(struct found_devices* found) {
   if (!opencl_check("clGetPlatformIDs", result, failure) || list_opencl_platforms(found, count)) {
     return;
   }
-  // A driver that fails does not hide the devices of another.
+  // One failing driver does not hide the devices of another.
   if (found->n_devices > 0 && failure->code != ENOMEM) no_failure(failure);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that Vulkan lists, by an instance that is made for it.
+// Lists the Vulkan devices with a temporary instance.
 #ifndef FLETCHING_CORE_DEVICES_VULKAN_H
 #define FLETCHING_CORE_DEVICES_VULKAN_H
 
@@ -26,7 +26,7 @@ static bool vulkan_check(const char* function, VkResult result, struct failure* 
                                              .name = vulkan_status_name(result)});
 }
 
-// NULL and the failure for a function that is missing.
+// Returns NULL and sets the failure if the function is missing.
 static any_function find_in_vulkan(VkInstance instance, const char* name, struct failure* failure) {
   const any_function found = vulkan.vkGetInstanceProcAddr(instance, name);
   (void)has_function(&vulkan_library, found != NULL, name, failure);
@@ -37,7 +37,7 @@ static void set_vulkan_version(struct found_devices* found) {
   struct failure failure;
   char text[MOST_NAME];
   no_failure(&failure);
-  uint32_t version = (uint32_t)1 << 22;  // of a loader that cannot be asked, before Vulkan 1.1
+  uint32_t version = (uint32_t)1 << 22;  // for loaders before Vulkan 1.1, which cannot report it
   const vulkan_enumerate_version enumerate =
       (vulkan_enumerate_version)vulkan.vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
   if (enumerate != NULL) {
@@ -59,7 +59,7 @@ static void list_vulkan_devices(struct found_devices* found, VkInstance instance
       (vulkan_get_properties)find_in_vulkan(instance, "vkGetPhysicalDeviceProperties", failure);
   if (get == NULL) return;
   const VkResult result = enumerate(instance, &count, devices);
-  // One that was added in between is left out.
+  // Omits a device that was added in between.
   if (result != FLETCHING_VULKAN_INCOMPLETE && !vulkan_check(ENUMERATE_DEVICES, result, failure)) {
     return;
   }
@@ -107,7 +107,7 @@ static void find_vulkan_devices(struct found_devices* found) {
   if (create == NULL) return;
   set_vulkan_version(found);
   if (vulkan_check("vkCreateInstance", create(&info, NULL, &instance), &found->failure)) {
-    // Looked for first, and twice: without it the instance could not be destroyed.
+    // Find it first, with one retry: without it the instance could not be destroyed.
     vulkan_destroy_instance destroy =
         (vulkan_destroy_instance)vulkan.vkGetInstanceProcAddr(instance, "vkDestroyInstance");
     if (destroy == NULL) {
@@ -119,7 +119,7 @@ static void find_vulkan_devices(struct found_devices* found) {
       destroy(instance, NULL);
     }
   }
-  if (found->failure.code == EIO) {  // others have a hint, or need none
+  if (found->failure.code == EIO) {  // other errors have a hint or need none
     add_hint(&found->failure, "device report", "install a driver, for example mesa-vulkan-drivers");
   }
 }

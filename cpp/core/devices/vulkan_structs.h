@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structs and constants of Vulkan that only the device report needs. Declared here, so that the
-// report does not depend on the headers of the build machine; cpp/tests/vendor compares them with
-// the vendor's.
+// Vulkan structs and constants that only the device report needs. Declared here, so that the report
+// does not depend on the build machine's headers; cpp/tests/vendor compares them with the vendor's.
 #ifndef FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 #define FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 
@@ -22,7 +21,7 @@ struct vulkan_instance_info {
   const char* const* extensions;
 };
 
-// The beginning of VkPhysicalDeviceProperties, and room for the rest of it.
+// The first members of VkPhysicalDeviceProperties, followed by room for the others.
 struct vulkan_device_properties {
   uint32_t api_version;
   uint32_t driver_version;
