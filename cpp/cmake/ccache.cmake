@@ -1,5 +1,5 @@
-# Compiles through ccache where it is installed. The base directory makes paths relative, so that another clone finds
-# what this one has compiled.
+# Compiles through ccache if it is installed. The base directory makes paths relative, so that
+# another clone can use this one's cache.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   cmake_path(SET _base NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")

@@ -1,5 +1,5 @@
 # Compiles a source that must not compile: cmake -DCOMPILER=c++ -DINCLUDE=folder -DSOURCE=file -P check_errors.cmake
-# Its comments "// error: TEXT" say which errors the compiler has to report, one line each, and it may report no others.
+# Its comments "// error: TEXT" list the errors that the compiler must report, one line each. Other errors are failures.
 execute_process(
   COMMAND "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "${SOURCE}"
   RESULT_VARIABLE code ERROR_VARIABLE output OUTPUT_QUIET)

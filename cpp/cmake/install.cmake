@@ -1,5 +1,5 @@
-# What `cmake --install` puts where. Nothing installed names the folder that it was built in or
-# installed to, so the prefix may be moved.
+# Files for `cmake --install`. No installed file contains the build or installation folder, so the
+# prefix may be moved.
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/fletching")
 set(_targets fletching fletching_core fletching_headers)
 if(FLETCHING_BUILD_SHARED)
@@ -21,20 +21,20 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
 install(EXPORT fletching-targets NAMESPACE fletching:: DESTINATION "${_package}")
 configure_package_config_file(cmake/fletching-config.cmake.in fletching-config.cmake
   INSTALL_DESTINATION "${_package}")
-# The same promise as the library's soname: src/CMakeLists.txt.
+# Same compatibility as the library's soname: src/CMakeLists.txt.
 write_basic_package_version_file(fletching-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/fletching-config.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/fletching-config-version.cmake"
   DESTINATION "${_package}")
 
-# From the folder of the .pc files to the prefix, as in "../..".
+# Relative path from the folder of the .pc files to the prefix, for example "../..".
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
   BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE _up)
-# An absolute folder of the installation stays one.
+# An absolute installation folder stays absolute.
 cmake_path(APPEND _libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 cmake_path(APPEND _includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
-# Threads are part of the C library here, or not: the flag is right in both cases.
+# The flag is right whether or not threads are part of the C library.
 set(_threads "-pthread")
 set(_libs "${_threads}")
 foreach(_library IN LISTS CMAKE_DL_LIBS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two sides of the async stream as tables for the traces.
+// Callback tables of an async producer and an async consumer for the conformance traces.
 #ifndef FLETCHING_CONFORMANCE_ASYNC_HPP
 #define FLETCHING_CONFORMANCE_ASYNC_HPP
 
@@ -17,7 +17,7 @@
 
 namespace fletching {
 
-/// Keeps the job of one producer until it is run.
+/// Holds the job of one producer until it is run.
 class HeldJob final : public Executor {
  public:
   void submit(Job& job) noexcept override { job_ = &job; }
@@ -69,7 +69,7 @@ inline Status make_producer(ArrowAsyncDeviceStreamHandler* handler, FletchingSub
   return {};
 }
 
-/// Passes the notifications on.
+/// Forwards the notifications.
 class Notifier final : public AsyncListener {
  public:
   Notifier(FletchingSubjectNotify notify, void* context) : notify_(notify), context_(context) {}

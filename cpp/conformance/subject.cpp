@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ library as two subjects of the conformance suite: one hands out views of shared data and
-// streams over readers, the other moves, and hands out streams over adapters and callables.
+// The C++ library as two conformance subjects. One returns views of shared data and streams over
+// readers; the other moves structs and returns streams over adapters and callables.
 #include <cerrno>
 #include <cstdint>
 #include <iterator>
@@ -33,7 +33,7 @@ int finish(const Status& status, FletchingMessage* message) noexcept {
   return status.ok() ? 0 : status.error().code();
 }
 
-/// Hands out the struct, or fails with the error.
+/// Moves the struct to *out, or returns the error.
 template <class Owned, class Raw>
 int hand_out(Result<Owned> made, Raw* out, FletchingMessage* message) noexcept {
   if (!made.ok()) return finish(made.error(), message);
@@ -41,7 +41,7 @@ int hand_out(Result<Owned> made, Raw* out, FletchingMessage* message) noexcept {
   return finish({}, message);
 }
 
-/// Reads what there is to read in a schema.
+/// Parses all formats and metadata of a schema.
 Status read(const ArrowSchema& schema) {
   if (const auto format = parse_format(schema.format); !format) return format.error();
   if (schema.metadata != nullptr) {
@@ -74,7 +74,7 @@ int move_schema(void* /*context*/, ArrowSchema* in, ArrowSchema* out, FletchingM
   return hand_out(Result<Schema>(Schema(in)), out, message);
 }
 
-/// A view with an attached object, which is freed with it.
+/// Returns a view with an attached object, which is freed with it.
 Result<DeviceArray> attached_view(DeviceArray array) {
   Result<DeviceArray> view = shared_view(std::move(array));
   if (!view) return view;
@@ -168,7 +168,7 @@ int legacy_tensor(void* /*context*/, DLManagedTensor* in, DLManagedTensor** out,
   return finish({}, message);
 }
 
-/// `Window`: how many batches are requested ahead.
+/// `Window` is the number of batches requested ahead.
 template <std::int64_t Window>
 int receive(void* /*context*/, FletchingSubjectConnect connect, void* connect_context,
             ArrowDeviceArrayStream* out, FletchingMessage* message) {
@@ -189,7 +189,7 @@ int send(void* /*context*/, ArrowDeviceArrayStream* in, ArrowAsyncDeviceStreamHa
   return finish(send_async(DeviceArrayStream(in), handler, **worker), message);
 }
 
-vulkan::WaitContext g_vulkan;  // of the suite's device
+vulkan::WaitContext g_vulkan;  // for the suite's device
 
 bool is_vulkan(const ArrowDeviceArray& array) { return array.device_type == ARROW_DEVICE_VULKAN; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program fletching-inspect: says what is on this machine, by the C ABI of libfletching.
+// The program fletching-inspect: reports the devices of this machine through libfletching's C ABI.
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -38,9 +38,9 @@ const char* presence_name(std::int32_t presence) {
   }
 }
 
-// --- For people
+// --- Text output
 
-// What is known of the runtime: "CUDA driver API, CUDA 13.0, libcuda.so.1".
+// Describes the runtime: "CUDA driver API, CUDA 13.0, libcuda.so.1".
 std::string runtime_text(const FletchingDeviceReportEntry& entry) {
   std::string text;
   for (std::string_view part : {entry.runtime, entry.version, entry.library}) {
@@ -61,7 +61,7 @@ void print_text(const FletchingDeviceReportEntry& entry) {
   if (entry.reason[0] != '\0') std::printf("    %s\n", entry.reason);
 }
 
-// --- For scripts
+// --- JSON output
 
 std::string json(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker of async streams: a handler for the producer, around the one of the consumer.
+// Checker of async streams: a handler for the producer that wraps the consumer's handler.
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -20,14 +20,14 @@ constexpr Rule kHandlerLives = Rule::async_release_always_called;
 constexpr Rule kTaskLives = Rule::async_task_extracted_once;
 constexpr Rule kSchemaLives = Rule::async_schema_released_independently;
 
-/// A copy of bytes that must not change during a call. Empty without memory.
+/// Copy of bytes that must not change during a call. Empty if out of memory.
 class KeptBytes {
  public:
   KeptBytes() = default;
   KeptBytes(Log& log, const char* bytes, std::size_t size) noexcept : bytes_(bytes) {
     copy_ = text_or_empty([&] { return std::string(bytes, size); });
     if (!log.has(FLETCHING_STRESS_POISON)) return;
-    // With the NUL of the string.
+    // Includes the string's NUL.
     lent_ = log.texts.keep_or_null(copy_.c_str(), copy_.size() + 1);
     log_ = &log;
   }
@@ -41,7 +41,7 @@ class KeptBytes {
     return !copy_.empty() && std::memcmp(bytes_, copy_.data(), copy_.size()) != 0;
   }
   [[nodiscard]] const std::string& copy() const noexcept { return copy_; }
-  /// The text for the consumer: with the stress option a copy that ends with the call.
+  /// Returns the bytes for the consumer: with the stress option, a copy that ends with the call.
   [[nodiscard]] const char* for_consumer(const char* bytes) const noexcept {
     return lent_ != nullptr && !copy_.empty() ? lent_ : bytes;
   }
@@ -72,7 +72,7 @@ void call_release(AsyncStream& stream) noexcept {
   stream.log->end();
 }
 
-/// After it a call is a finding.
+/// Retires the stream. Any later call is a finding.
 void retire(AsyncStream& stream) noexcept {
   stream.with_protocol([](AsyncProtocol& protocol) { protocol.end_handler(Call::kRelease, 0); });
   stream.released = stream.controls->released = true;
@@ -80,7 +80,7 @@ void retire(AsyncStream& stream) noexcept {
   Records::get().retire(stream);
 }
 
-/// One handler call. Empty if the consumer must not get it.
+/// One handler call. Empty if the consumer must not receive it.
 class HandlerCall {
  public:
   HandlerCall(Handler* self, Call call) noexcept
@@ -126,7 +126,7 @@ class HandlerCall {
   }
 
  private:
-  /// Ends the call. True if the handler is released.
+  /// Ends the call. Returns true if the handler is released.
   bool end_is_release() noexcept {
     if (call_ == Call::kRelease) return true;
     const bool release_is_due = stream_->with_protocol(
@@ -135,7 +135,7 @@ class HandlerCall {
     return release_is_due;
   }
 
-  /// Whether the consumer has changed a callback after it had handed over the handler.
+  /// Reports callbacks that the consumer has changed after passing on the handler.
   void check_ready() noexcept {
     const Handler& now = *stream_->inner;
     Handler& given = stream_->given;
@@ -147,7 +147,7 @@ class HandlerCall {
                     "a callback was changed: expected the handler that was handed over");
   }
 
-  /// Whether the producer's metadata is still there, with the stress option.
+  /// With the stress option, reports a change of the producer's metadata.
   void check_producer_metadata() const noexcept {
     const std::string& kept = stream_->producer_metadata;
     if (kept.empty()) return;
@@ -157,7 +157,7 @@ class HandlerCall {
                     "was changed before release: expected the same bytes");
   }
 
-  /// Shows the producer to the consumer, once.
+  /// Exposes the producer to the consumer, once.
   void show_producer(ArrowAsyncProducer* producer) noexcept;
 
   std::shared_ptr<AsyncStream> stream_;
@@ -185,7 +185,7 @@ void check_producer(AsyncStream& stream, const ArrowAsyncProducer& producer) noe
 }
 
 void HandlerCall::show_producer(ArrowAsyncProducer* producer) noexcept {
-  if (stream_->producer != nullptr) return;  // written here alone
+  if (stream_->producer != nullptr) return;  // only written here
   if (producer == nullptr) {
     stream_->inner->producer = nullptr;
     stream_->report(Rule::async_handler_producer_set_first, {"handler.producer"},
@@ -202,7 +202,7 @@ void HandlerCall::show_producer(ArrowAsyncProducer* producer) noexcept {
 
 // --- on_schema ---
 
-/// The release callback of the lent schema after on_schema has returned.
+/// Release callback of the lent schema after on_schema has returned.
 void release_late(ArrowSchema* self) noexcept {
   const auto stream = Records::get().find<AsyncStream>(self->private_data);
   if (stream == nullptr) return;
@@ -218,11 +218,11 @@ void keep_formats(AsyncStream& stream, const ArrowSchema& schema) noexcept {
     auto formats = std::make_shared<const Schema>(*std::move(copy));
     const std::scoped_lock lock(stream.mutex);
     if (stream.formats == nullptr) stream.formats = std::move(formats);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): without memory batches are not compared
+  } catch (...) {  // NOLINT(bugprone-empty-catch): if out of memory, batches are not compared
   }
 }
 
-/// Takes the schema back if the consumer has not moved it, and marks the pointer as dead.
+/// Takes the schema back if the consumer has not moved it, and invalidates the pointer.
 void end_loan(const HandlerCall& call, ArrowSchema* schema, int result) noexcept {
   ArrowSchema& lent = call->lent;
   if (lent.release != nullptr) {
@@ -241,7 +241,7 @@ void end_loan(const HandlerCall& call, ArrowSchema* schema, int result) noexcept
 int on_schema(Handler* self, ArrowSchema* schema) noexcept {
   HandlerCall call(self, Call::kSchema);
   if (!call) return EINVAL;
-  // A producer that only reports an error may have no device type.
+  // A producer that only reports an error may lack a device type.
   if (call->producer != nullptr && call->device_type == 0) {
     call->report(Rule::async_producer_device_type_set, {"producer.device_type"},
                  "device_type is not set: expected an ARROW_DEVICE_ value, got 0");
@@ -266,7 +266,7 @@ int on_schema(Handler* self, ArrowSchema* schema) noexcept {
 
 // --- on_next_task ---
 
-/// Puts a hook around a task. NULL without memory: the task passes unwatched.
+/// Wraps a task in a hook. Returns NULL if out of memory: the task is then not checked.
 std::shared_ptr<Task> track_task(const HandlerCall& call, const ArrowAsyncTask& inner) noexcept {
   try {
     const auto task = std::make_shared<Task>();
@@ -285,7 +285,7 @@ std::shared_ptr<Task> track_task(const HandlerCall& call, const ArrowAsyncTask& 
   }
 }
 
-/// The end of the loan of a task.
+/// Ends the loan of a task.
 void end_task(const HandlerCall& call, const std::shared_ptr<Task>& task,
               const ArrowAsyncTask* given, int result) noexcept {
   task->is_lent = false;
@@ -296,7 +296,7 @@ void end_task(const HandlerCall& call, const std::shared_ptr<Task>& task,
   if (result != 0 || task->released) return;
   const bool same = given->extract_data == task->inner.extract_data &&
                     given->private_data == task->inner.private_data;
-  // extract_data, on another thread, may free the producer's struct.
+  // extract_data may free the producer's struct on another thread.
   if (same || task->released) return;
   call->report(Rule::async_next_task_lives_during_call, task->path,
                "was changed during on_next_task: expected the same members");
@@ -410,7 +410,7 @@ std::shared_ptr<AsyncStream> make_stream(Handler* inner, const std::shared_ptr<L
   return stream;
 }
 
-/// Adds both or none.
+/// Adds both or neither.
 void add(const std::shared_ptr<Controls>& controls, const std::shared_ptr<AsyncStream>& stream) {
   Records::get().add(stream);
   try {

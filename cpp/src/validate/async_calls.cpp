@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker of async streams: the consumer's calls of the producer and of its tasks.
+// Checker of async streams: the consumer's calls on the producer and its tasks.
 #include <cerrno>
 
 #include "async_stream.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr Rule kCancelledHandlerLives = Rule::async_cancel_stops;
 constexpr Rule kArrayLives = Rule::async_task_array_released_separately;
 
-/// NULL if the producer has set none.
+/// Returns NULL if the producer has not set one.
 ArrowAsyncProducer* producer_of(const AsyncStream& stream) noexcept {
   ArrowAsyncProducer* const shown = stream.producer;
   return shown != nullptr ? shown : stream.outer.producer;  // before the first handler call
@@ -34,7 +34,7 @@ void call_cancel(AsyncStream& stream, Call call) noexcept {
   stream.with_protocol([](AsyncProtocol& protocol) { protocol.end_cancel(); });
 }
 
-/// Compares a batch with the schema. Without memory it is not compared.
+/// Compares a batch with the schema, unless out of memory.
 void check_shape(AsyncStream& stream, const ArrowDeviceArray& array, const Path& path) noexcept {
   std::unique_lock lock(stream.mutex);
   const auto formats = stream.formats;
@@ -47,7 +47,7 @@ void check_shape(AsyncStream& stream, const ArrowDeviceArray& array, const Path&
                 "array is of another type: expected the type of the schema of on_schema");
 }
 
-/// Checks an array that extract_data has returned.
+/// Checks an array returned by extract_data.
 void check_array(const Task& task, ArrowDeviceArray* out) noexcept {
   AsyncStream& stream = *task.stream;
   const Path path = path_of(Call::kTask, task.index, ".array");

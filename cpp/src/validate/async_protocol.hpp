@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of the calls of an async stream: which rules a call breaks. Calls nothing and allocates
-// nothing; its owner holds a lock.
+// Checks the order of an async stream's calls against the rules. Makes no calls and does not
+// allocate; the owner holds a lock.
 #ifndef FLETCHING_SRC_VALIDATE_ASYNC_PROTOCOL_HPP
 #define FLETCHING_SRC_VALIDATE_ASYNC_PROTOCOL_HPP
 
@@ -16,7 +16,8 @@
 
 namespace fletching::validate {
 
-/// A call of either side. kEnd is on_next_task with NULL, kLateCancel every cancel but the first.
+/// A call of either side. kEnd is on_next_task with NULL; kLateCancel is any cancel after the
+/// first.
 enum class Call : std::uint8_t {
   kNone,
   kSchema,
@@ -32,7 +33,7 @@ enum class Call : std::uint8_t {
 
 constexpr bool is_task(Call call) noexcept { return call == Call::kTask || call == Call::kEnd; }
 
-/// The rules that one call breaks, and whether the other side gets the call.
+/// Rules broken by one call, and whether to forward the call.
 class Verdict {
  public:
   struct Broken {
@@ -58,7 +59,7 @@ class Verdict {
   std::size_t count_ = 0;
 };
 
-/// An on_error that must follow. A handler call that another thread has begun may come before it.
+/// A pending on_error. One handler call that another thread has begun may precede it.
 class OwedError {
  public:
   void begin() noexcept {
@@ -68,7 +69,8 @@ class OwedError {
   }
   [[nodiscard]] bool is_owed() const noexcept { return owed_; }
 
-  /// Notes a handler call other than on_error. True if it cannot have begun before the failure.
+  /// Records a handler call other than on_error. Returns true if it must have begun after the
+  /// failure.
   bool is_overdue() noexcept {
     if (!owed_) return false;
     if (!passed_one_ && thread_ != std::this_thread::get_id()) {
@@ -87,7 +89,7 @@ class OwedError {
 
 class AsyncProtocol {
  public:
-  /// `inside`: the innermost call of the same stream on this thread.
+  /// `inside` is the innermost call of the same stream on this thread.
   Verdict begin_handler(Call call, Call inside) noexcept {
     Verdict verdict;
     if (gone_) {
@@ -109,7 +111,7 @@ class AsyncProtocol {
     return verdict;
   }
 
-  /// True if release came while the call ran: it is due now, and counts as running.
+  /// Returns true if release was called during this call: it is now due and counts as running.
   bool end_handler(Call call, int result) noexcept {
     running_ = Call::kNone;
     if (result != 0 && refused_ == Call::kNone) refused_ = call;
@@ -132,7 +134,7 @@ class AsyncProtocol {
     return verdict;
   }
 
-  /// Writes kCancel or kLateCancel.
+  /// Sets *call to kCancel or kLateCancel.
   Verdict begin_cancel(Call inside, Call* call) noexcept {
     Verdict verdict;
     *call = cancelling_ ? Call::kLateCancel : Call::kCancel;
@@ -204,7 +206,7 @@ class AsyncProtocol {
     } else if (call == Call::kError) {
       errored_ = true;
     } else if (refused_ == Call::kNone) {
-      refused_ = call;  // which the producer learns
+      refused_ = call;  // the producer sees the error
     }
   }
 
@@ -262,7 +264,7 @@ class AsyncProtocol {
 
   void count_task(Verdict& verdict) noexcept {
     if (++tasks_ <= requested_) return;
-    if (verdict.begin() != verdict.end()) return;  // the order is broken already
+    if (verdict.begin() != verdict.end()) return;  // the order is already wrong
     const bool asked_late = tasks_ <= sum(requested_, requested_late_);
     verdict.add(
         asked_late ? Rule::async_request_nothing_after_cancel : Rule::async_request_not_exceeded,
@@ -293,7 +295,7 @@ class AsyncProtocol {
   void check_control(Call inside, Verdict& verdict) const noexcept {
     if (gone_) {
       verdict.forward = false;
-      // Beside a running handler call it is the producer that has released too early.
+      // During a running handler call it is the producer that has released too early.
       if (running_ != Call::kNone) return;
       verdict.add(Rule::async_producer_outlives_handler,
                   "called after release: expected no call on the producer", "consumer");
@@ -309,22 +311,22 @@ class AsyncProtocol {
     }
   }
 
-  Call running_ = Call::kNone;  // the handler call
-  Call refused_ = Call::kNone;  // the handler call that has failed
+  Call running_ = Call::kNone;  // the running handler call
+  Call refused_ = Call::kNone;  // the handler call that failed
   bool schema_ = false;         // on_schema was called; so are the next two
   bool ended_ = false;
   bool errored_ = false;
   bool cancelling_ = false;  // cancel was called
   bool cancelled_ = false;   // cancel has returned
-  bool gone_ = false;        // for the producer, release has returned
+  bool gone_ = false;        // release has returned to the producer
   bool release_is_due_ = false;
-  bool failed_ = false;  // an extraction or a request, which the producer reports
+  bool failed_ = false;  // an extraction or request failed; the producer reports it
   int extracting_ = 0;
   OwedError owed_by_extraction_;
   OwedError owed_by_request_;
   std::int64_t tasks_ = 0;
   std::int64_t requested_ = 0;
-  std::int64_t requested_late_ = 0;  // after cancel had returned
+  std::int64_t requested_late_ = 0;  // requested after cancel had returned
 };
 
 }  // namespace fletching::validate

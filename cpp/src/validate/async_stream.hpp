@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of a validated async stream.
+// Records of a validated async stream.
 #ifndef FLETCHING_SRC_VALIDATE_ASYNC_STREAM_HPP
 #define FLETCHING_SRC_VALIDATE_ASYNC_STREAM_HPP
 
@@ -26,16 +26,16 @@ struct Controls;
 
 struct AsyncStream : Record {
   ArrowAsyncDeviceStreamHandler outer{};           // for the producer
-  ArrowAsyncDeviceStreamHandler* inner = nullptr;  // of the consumer
-  ArrowAsyncDeviceStreamHandler given{};           // *inner when it was wrapped
-  ArrowSchema lent{};                              // during on_schema
+  ArrowAsyncDeviceStreamHandler* inner = nullptr;  // the consumer's
+  ArrowAsyncDeviceStreamHandler given{};           // copy of *inner at the time of wrapping
+  ArrowSchema lent{};                              // lent during on_schema
   Controls* controls = nullptr;
-  std::array<std::atomic<std::int64_t>, 10> calls{};  // by Call
+  std::array<std::atomic<std::int64_t>, 10> calls{};  // indexed by Call
   std::atomic<ArrowAsyncProducer*> producer = nullptr;
   std::atomic<ArrowDeviceType> device_type = 0;
   std::string producer_metadata;  // with the stress option; written before the first handler call
 
-  std::mutex mutex;  // of the members below; not held during a callback
+  std::mutex mutex;  // protects the members below; not held during callbacks
   AsyncProtocol protocol;
   std::shared_ptr<const Schema> formats;  // at level SHAPE
 
@@ -46,7 +46,7 @@ struct AsyncStream : Record {
   }
 };
 
-/// The producer object for the consumer.
+/// Producer object for the consumer.
 struct Controls : Record {
   std::shared_ptr<AsyncStream> stream;
   ArrowAsyncProducer shown{};
@@ -62,7 +62,7 @@ struct Task : Record {
   std::atomic<bool> is_refused = false;
 };
 
-/// A call of a stream that runs on this thread.
+/// Scope of a stream's call on this thread.
 class Inside {
  public:
   Inside(const AsyncStream* stream, Call call) noexcept : stream_(stream), call_(call) {
@@ -72,7 +72,7 @@ class Inside {
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
-  /// The innermost call of the stream on this thread.
+  /// Returns the stream's innermost call on this thread.
   static Call of(const AsyncStream* stream) noexcept {
     const Inside* inside = innermost_;
     while (inside != nullptr && inside->stream_ != stream) inside = inside->outer_;
@@ -130,7 +130,7 @@ inline void check_code(AsyncStream& stream, Rule rule, int code, const Path& pat
   stream.report(rule, path, text_or_empty([&] { return errno_message(code); }).c_str());
 }
 
-// The hooks of the consumer's calls.
+// Hooks of the consumer's calls.
 
 int extract_data(ArrowAsyncTask* self, ArrowDeviceArray* out) noexcept;
 void request(ArrowAsyncProducer* self, std::int64_t n) noexcept;

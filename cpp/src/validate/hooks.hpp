@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hooks of schemas and batches, and helpers for the checkers of all streams.
+// Hooks of schemas and batches, and helpers shared by the stream checkers.
 #ifndef FLETCHING_SRC_VALIDATE_HOOKS_HPP
 #define FLETCHING_SRC_VALIDATE_HOOKS_HPP
 
@@ -28,9 +28,8 @@
 
 namespace fletching::validate {
 
-inline constexpr std::size_t kMostText = std::size_t{1}
-                                         << 16U;  // more of an error text is not checked
-inline constexpr int kMostErrno = 4095;           // the largest of any platform
+inline constexpr std::size_t kMostText = std::size_t{1} << 16U;  // longest checked error text
+inline constexpr int kMostErrno = 4095;                          // the maximum on any platform
 
 /// Whether a result is 0 or an errno value.
 constexpr bool is_errno(int code) noexcept { return code >= 0 && code <= kMostErrno; }
@@ -42,7 +41,7 @@ inline std::string errno_message(int code) {
 
 template <class Base>
 struct Tracked : Record {
-  /// Releases a copy: the callback may free the memory of the struct.
+  /// Releases a copy, because the callback may free the struct's memory.
   void release_inner() noexcept override {
     Base moved = inner;
     const auto run = [&] { moved.release(&moved); };
@@ -58,10 +57,10 @@ struct Tracked : Record {
     Records::get().retire(*this);
   }
 
-  Base inner{};  // release and private_data of the producer; after release all members
+  Base inner{};  // the producer's release and private_data; after release all members
 };
 
-/// Marks a struct as released. With the stress option the other members are poison.
+/// Marks a struct as released. With the stress option, poisons the other members.
 template <class Base>
 void mark_released(Base* self, const Log& log) noexcept {
   if (log.has(FLETCHING_STRESS_POISON)) std::memset(self, kPoison, sizeof *self);
@@ -71,11 +70,11 @@ void mark_released(Base* self, const Log& log) noexcept {
 inline constexpr const char* kStoredAddress =
     "a struct was written to after it had been moved: expected no pointer to it";
 
-/// The place from which a struct is moved to the consumer, and where the producer must not write
-/// later. Two places: the last struct stays watched while the next one is filled.
+/// Place from which a struct is moved to the consumer and to which the producer must not write
+/// later. There are two: the last struct stays watched while the next one is filled.
 template <class Raw, std::size_t kPlaces = 2>
 struct Filled {
-  /// Calls the producer. A consumer that passes NULL is passed on.
+  /// Calls the producer. Passes on a consumer's NULL.
   template <class Fill>
   int fill(Record& record, const Path& path, Raw* out, const Fill& call) noexcept {
     if (out == nullptr || !record.log->has(FLETCHING_STRESS_MOVE)) return call(out);
@@ -126,7 +125,7 @@ std::shared_ptr<Kind> record_of(Raw* self, Rule private_data_rule) noexcept {
   return record;
 }
 
-/// The release callback for the consumer.
+/// Release callback for the consumer.
 template <class Base>
 void release_tracked(Base* self) noexcept {
   const auto record = record_of<Tracked<Base>>(self, kPrivateDataRule<Base>);
@@ -148,7 +147,7 @@ void release_tracked(Base* self) noexcept {
   if (!record->log->delay(record)) record->release_inner();
 }
 
-/// Hooks the release of a schema or batch. Without memory it passes unwatched.
+/// Hooks the release of a schema or batch. If out of memory, it is not checked.
 template <class Base>
 void track(Base* base, const std::shared_ptr<Log>& log, const Rule& live_rule,
            const Path& path) noexcept {
@@ -166,7 +165,7 @@ void track(Base* base, const std::shared_ptr<Log>& log, const Rule& live_rule,
   }
 }
 
-/// Makes a struct as the producer had filled it.
+/// Restores the members that the producer had set.
 template <class Base>
 void untrack(Base* base) noexcept {
   if (base->release != &release_tracked<Base>) return;
@@ -185,7 +184,7 @@ inline RuleFacts facts_of(std::string_view id) noexcept {
   return {id.data(), "error", id == "limit.event" ? "both" : "producer", ""};
 }
 
-/// Whether the layer reads the buffers of an array. Waits for its event on the host.
+/// Whether the validator may read an array's buffers. Waits for its event on the host.
 inline Result<bool> may_read_data(const ArrowArray& /*array*/) noexcept { return true; }
 inline Result<bool> may_read_data(const ArrowDeviceArray& array) noexcept {
   if (!is_host_readable(array.device_type) || array.array.release == nullptr) return false;
@@ -210,10 +209,10 @@ Result<ArrayFindings> check_at_level(const ArrowSchema& schema, const Raw& array
 
 struct ArrayReport {
   std::int64_t findings = 0;
-  bool is_other_type = false;  // than the schema's
+  bool is_other_type = false;  // a type other than the schema's
 };
 
-/// Whether the rule compares an array with the type of its schema.
+/// Whether the rule compares an array's type with its schema's.
 inline bool compares_types(std::string_view rule) noexcept {
   static constexpr Rule kRulesOfTypes[] = {
       Rule::array_n_buffers_of_type, Rule::array_n_children_of_type,
@@ -252,7 +251,7 @@ inline int failed(FletchingMessage* message, int code, std::string_view text) no
   return code;
 }
 
-/// Options of this version or of an earlier one.
+/// Accepts options of this version or an earlier one.
 inline FletchingValidateOptions options_or_default(
     const FletchingValidateOptions* options) noexcept {
   FletchingValidateOptions chosen{};
@@ -274,8 +273,8 @@ inline const char* check_options(const FletchingValidateOptions* options) noexce
   return (chosen.stress & ~kKnownStress) == 0 ? nullptr : "options: stress is unknown";
 }
 
-/// Calls `wrap` with a new log, and returns a C function's code: EINVAL for wrong options, ENOMEM
-/// with the message `no_memory` if `wrap` throws.
+/// Calls `wrap` with a new log. Returns a code for a C function: EINVAL if the options are invalid,
+/// or ENOMEM with the message `no_memory` if `wrap` throws.
 template <class Wrap>
 int with_log(const FletchingValidateOptions* options, FletchingMessage* message,
              std::string_view no_memory, const Wrap& wrap) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of members that check_array does not read: texts, flags and metadata of schemas, and what
-// a device array has beside its array. At level SHAPE.
+// Checks of members that check_array ignores, at level SHAPE: texts, flags and metadata of schemas,
+// and the members of a device array other than its array.
 #ifndef FLETCHING_SRC_VALIDATE_MEMBERS_HPP
 #define FLETCHING_SRC_VALIDATE_MEMBERS_HPP
 
@@ -22,7 +22,7 @@ namespace fletching::validate {
 
 inline constexpr std::size_t kMostMetadata = std::size_t{1} << 26U;  // a larger block is malformed
 
-/// The walk through a schema as a foreign producer left it. May throw.
+/// Walk through an unchecked foreign schema. May throw.
 class SchemaMembers {
  public:
   explicit SchemaMembers(Log& log) noexcept : log_(log) {}
@@ -112,7 +112,7 @@ class SchemaMembers {
   std::size_t reported_ = 0;
 };
 
-/// Without memory the schema is not checked.
+/// Skips the check if out of memory.
 inline void check_members(Log& log, const ArrowSchema& schema, const Path& path) noexcept {
   if (log.level() < FLETCHING_VALIDATE_SHAPE) return;
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rule is checked where.
+// Maps each rule to its check.
 #ifndef FLETCHING_SRC_VALIDATE_PLACES_HPP
 #define FLETCHING_SRC_VALIDATE_PLACES_HPP
 
@@ -12,7 +12,7 @@
 
 namespace fletching::validate {
 
-/// The rules that the stream checker reports, for one kind of stream.
+/// Rules that the stream checker reports for one kind of stream.
 struct StreamRules {
   Rule callbacks_set;
   Rule get_schema_after_release;
@@ -50,11 +50,11 @@ inline constexpr StreamRules kStreamRules = FLETCHING_STREAM_RULES(stream);
 inline constexpr StreamRules kDeviceStreamRules = FLETCHING_STREAM_RULES(device_stream);
 #undef FLETCHING_STREAM_RULES
 
-/// The checks of the device stream alone.
+/// Additional checks of the device stream.
 inline constexpr Rule kDeviceRules[] = {Rule::device_stream_device_type_set,
                                         Rule::device_stream_one_device_type};
 
-/// The checks of async streams.
+/// Checks of async streams.
 inline constexpr Rule kAsyncRules[] = {Rule::async_handlers_serialized,
                                        Rule::async_error_ends_stream,
                                        Rule::async_handler_failure_ends_stream,
@@ -114,12 +114,12 @@ inline constexpr Rule kAsyncRules[] = {Rule::async_handlers_serialized,
                                        Rule::async_producer_private_data_untouched,
                                        Rule::async_producer_outlives_handler};
 
-/// The rules of structs that the hooks of schemas and batches report.
+/// Struct rules that the hooks of schemas and batches report.
 inline constexpr Rule kHookRules[] = {Rule::schema_release_set, Rule::schema_private_data_untouched,
                                       Rule::array_private_data_untouched, Rule::release_once,
                                       Rule::release_marks_released};
 
-/// The rules that check_array reports, at level SHAPE.
+/// Rules that check_array reports at level SHAPE.
 inline constexpr Rule kShapeRules[] = {Rule::format_known,
                                        Rule::format_map_child,
                                        Rule::format_run_end_children,
@@ -144,7 +144,7 @@ inline constexpr Rule kShapeRules[] = {Rule::format_known,
                                        Rule::array_dictionary_null_otherwise,
                                        Rule::array_release_set};
 
-/// The rules that check_data reports as well, at level DATA.
+/// Additional rules that check_data reports at level DATA.
 inline constexpr Rule kDataRules[] = {Rule::layout_offsets_monotone,
                                       Rule::layout_offsets_in_range,
                                       Rule::layout_list_view_in_range,
@@ -160,7 +160,7 @@ inline constexpr Rule kDataRules[] = {Rule::layout_offsets_monotone,
                                       Rule::layout_union_offsets_ascending,
                                       Rule::layout_dictionary_indices_in_range};
 
-/// The rules that check_members reports, at level SHAPE.
+/// Rules that check_members reports at level SHAPE.
 inline constexpr Rule kMemberRules[] = {Rule::schema_format_utf8,
                                         Rule::schema_name_utf8,
                                         Rule::schema_flags_known,
@@ -173,18 +173,18 @@ inline constexpr Rule kMemberRules[] = {Rule::schema_format_utf8,
                                         Rule::device_array_reserved_zero,
                                         Rule::sync_event_null_where_none};
 
-/// The rules that the tensor checker reports.
+/// Rules that the tensor checker reports.
 inline constexpr Rule kTensorRules[] = {
     Rule::dlpack_data_null_when_empty,   Rule::dlpack_strides_not_null,
     Rule::dlpack_device_id_of_cpu,       Rule::dlpack_type_code_known,
     Rule::dlpack_type_fp6_bits,          Rule::dlpack_type_fp4_bits,
     Rule::dlpack_managed_deleter_called, Rule::dlpack_managed_flags_zero_by_default};
 
-/// Where a rule is checked that no call shows: with a stress option, by the Python package, or
-/// nowhere.
+/// Where a rule is checked that calls do not reveal: with a stress option, in the Python package,
+/// or nowhere.
 enum class Kind { not_observable, stress, python };
 
-/// A rule that no checker reports.
+/// A rule without a checker.
 struct Unchecked {
   Rule rule;
   Kind kind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of wrapped objects, and the log through which they report findings.
+// Records of wrapped objects, and the log to which they report findings.
 #ifndef FLETCHING_SRC_VALIDATE_RECORD_HPP
 #define FLETCHING_SRC_VALIDATE_RECORD_HPP
 
@@ -31,7 +31,7 @@ inline constexpr std::size_t kKeptCalls = 16;
 
 struct Record;
 
-/// The last calls on a stream and on its batches, and where findings go.
+/// Recent calls on a stream and its batches, and the destination of findings.
 class Log {
  public:
   explicit Log(const FletchingValidateOptions& options) noexcept : options_(options) {}
@@ -41,11 +41,11 @@ class Log {
     return (options_.stress & stress) != 0;
   }
 
-  /// Puts off the release of an object. False if it is due at once.
+  /// Delays the release of an object. Returns false if it is due at once.
   bool delay(const std::shared_ptr<Record>& record) noexcept;
   /// Runs the delayed releases.
   void release_delayed() noexcept;
-  /// The stream is released: from now on every release is due at once.
+  /// Handles the stream's release: every later release is due at once.
   void end() noexcept;
 
   Texts texts;
@@ -55,7 +55,7 @@ class Log {
     calls_[noted_++ % kKeptCalls] = {call, index, code};
   }
 
-  /// Without memory for the texts, the rule is reported with empty ones.
+  /// Reports the rule even if out of memory for the call history.
   void report(const RuleFacts& rule, const char* party, const char* path,
               const char* message) noexcept {
     std::string lines;
@@ -101,7 +101,7 @@ class Log {
   std::vector<std::shared_ptr<Record>> delayed_;
 };
 
-/// Builds the texts of a finding. Without memory the finding has no texts.
+/// Builds a text of a finding. Returns an empty text if out of memory.
 template <class Make>
 std::string text_or_empty(const Make& make) noexcept {
   try {
@@ -111,7 +111,7 @@ std::string text_or_empty(const Make& make) noexcept {
   }
 }
 
-/// The path of a finding: "get_next[2].array".
+/// Path of a finding: "get_next[2].array".
 struct Path {
   [[nodiscard]] std::string text() const {
     std::string text(call);
@@ -120,23 +120,23 @@ struct Path {
   }
 
   const char* call = "";
-  std::int64_t index = -1;  // none
+  std::int64_t index = -1;  // -1: no index
   const char* member = "";
 };
 
-/// A wrapped object. private_data of its struct is its key.
+/// A wrapped object. Its key is the private_data of its struct.
 struct Record {
   Record() = default;
   Record(const Record&) = delete;
   Record& operator=(const Record&) = delete;
   virtual ~Record() = default;
 
-  /// The private_data of its struct.
+  /// Returns the private_data of its struct.
   [[nodiscard]] void* key() noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(this);
     return reinterpret_cast<void*>(log->has(FLETCHING_STRESS_PRIVATE_DATA) ? ~address : address);
   }
-  /// Calls the release callback of the producer.
+  /// Calls the producer's release callback.
   virtual void release_inner() noexcept {}
 
   void report(Rule rule, const Path& at, const char* message,
@@ -146,8 +146,8 @@ struct Record {
 
   std::shared_ptr<Log> log;
   Path path;
-  std::atomic<const Rule*> live_rule = nullptr;  // of an object that is never released
-  std::atomic<const void*> self = nullptr;       // where the struct was last seen
+  std::atomic<const Rule*> live_rule = nullptr;  // rule that a missing release breaks
+  std::atomic<const void*> self = nullptr;       // last known address of the struct
   std::atomic<bool> released = false;
 };
 
@@ -180,8 +180,8 @@ inline void Log::end() noexcept {
   release_delayed();
 }
 
-/// The live records and the newest released ones. Never destroyed: a program may release a batch
-/// while it exits.
+/// Live records and recently released ones. Never destroyed, because a program may release a batch
+/// during exit.
 class Records {
  public:
   static Records& get() {
@@ -208,7 +208,7 @@ class Records {
     return found == known_.end() ? nullptr : std::dynamic_pointer_cast<Kind>(found->second);
   }
 
-  /// The live record whose struct was last seen at an address.
+  /// Returns the live record whose struct was last seen at an address.
   template <class Kind>
   std::shared_ptr<Kind> find_struct(const void* self) noexcept {
     const std::scoped_lock lock(mutex_);
@@ -219,8 +219,8 @@ class Records {
     return nullptr;
   }
 
-  /// Keeps a released record, and drops the oldest if there are too many. Without memory for the
-  /// place in the order, the record is kept for good.
+  /// Keeps a released record and drops the oldest if there are too many. If out of memory, keeps
+  /// the record forever.
   void retire(Record& record) noexcept {
     std::shared_ptr<Record> dropped;  // destroyed without the lock
     const std::scoped_lock lock(mutex_);
@@ -254,7 +254,7 @@ class Records {
   std::deque<const void*> released_;
 };
 
-/// Reports the live records that are selected. Returns how many there are, or -1 without memory.
+/// Reports the selected live records. Returns their number, or -1 if out of memory.
 template <class Select>
 std::int64_t report_live(const Select& select) noexcept {
   try {
@@ -271,7 +271,7 @@ std::int64_t report_live(const Select& select) noexcept {
   }
 }
 
-/// Registers a report of the live objects at exit, for streams with the stress option.
+/// Registers a report of live objects at exit, for streams with the stress option.
 inline void report_at_exit() noexcept {
   static const int registered = std::atexit([] {
     report_live(

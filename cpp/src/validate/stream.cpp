@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker of streams, for both kinds.
+// Checker of both kinds of streams.
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -31,10 +31,10 @@ struct Traits<ArrowDeviceArrayStream> {
   static constexpr const StreamRules& kRules = kDeviceStreamRules;
 };
 
-/// A wrapped stream. Only the call that has set `inside` touches the other members.
+/// A wrapped stream. Only the call that has set `inside` accesses the other members.
 template <class Raw>
 struct Stream : Record {
-  /// The struct of the producer for the next call.
+  /// Returns the producer's struct for the next call.
   Raw* for_call() noexcept {
     if (!log->has(FLETCHING_STRESS_MOVE)) return &inner.get();
     if (!inner.move()) {
@@ -57,11 +57,11 @@ struct Stream : Record {
   MovingStruct<Raw> inner;
   Filled<ArrowSchema> schema;
   Filled<typename Traits<Raw>::Batch> batch;
-  const char* text = nullptr;  // the last error text of the producer, with the stress option
+  const char* text = nullptr;  // the producer's last error text, with the stress option
   const char* text_copy = nullptr;
   std::size_t text_size = 0;
   std::atomic<bool> inside = false;
-  bool failed = false;  // the last get_schema or get_next
+  bool failed = false;  // whether the last get_schema or get_next failed
   bool ended = false;
   std::int64_t schemas = 0;
   std::int64_t batches = 0;
@@ -69,7 +69,7 @@ struct Stream : Record {
   std::optional<Schema> formats;  // of the first schema, at level SHAPE
 };
 
-/// One call on a stream: refused on a released stream and beside another call.
+/// One call on a stream. Rejects calls on a released stream and overlapping calls.
 template <class Raw>
 class Call {
  public:
@@ -95,7 +95,7 @@ class Call {
   Stream<Raw>* operator->() const noexcept { return stream_.get(); }
   Stream<Raw>& operator*() const noexcept { return *stream_; }
 
-  /// Calls get_schema or get_next of the producer.
+  /// Calls the producer's get_schema or get_next.
   template <class Out, class Callback>
   int fill(const char* name, std::int64_t index, Filled<Out>& filled, Out* out,
            Callback Raw::* callback) const noexcept {
@@ -119,7 +119,7 @@ class Call {
   std::shared_ptr<Stream<Raw>> stream_;
 };
 
-/// Notes the result of get_schema or get_next.
+/// Records the result of get_schema or get_next.
 template <class Raw>
 void check_code(const Call<Raw>& call, const char* name, std::int64_t index, int code) noexcept {
   call->failed = code != 0;
@@ -129,7 +129,7 @@ void check_code(const Call<Raw>& call, const char* name, std::int64_t index, int
                text_or_empty([&] { return errno_message(code); }).c_str());
 }
 
-/// Keeps the formats of the first schema, and compares each later one with them.
+/// Keeps the formats of the first schema and compares later schemas with them.
 template <class Raw>
 void check_schema_constant(const Call<Raw>& call, const ArrowSchema& schema,
                            const Path& path) noexcept {
@@ -177,7 +177,7 @@ void check_device(const Call<ArrowDeviceArrayStream>& call, const ArrowDeviceArr
   call->report(Rule::device_stream_one_device_type, path, message.c_str());
 }
 
-/// A live batch after the end of the stream, on another device, or of another shape or content.
+/// Reports a batch after the end, on another device type, or of another shape or content.
 template <class Raw, class Batch>
 void check_batch(const Call<Raw>& call, const Batch& batch, const Path& path) noexcept {
   if (call->ended) {
@@ -186,7 +186,7 @@ void check_batch(const Call<Raw>& call, const Batch& batch, const Path& path) no
   }
   check_device(call, batch, path);
   if (!call->formats) return;
-  // Without memory the batch is not compared.
+  // The comparison is skipped if out of memory.
   (void)report_array(**call->formats, batch, {path.call, path.index, "."}, *call->log);
 }
 
@@ -209,12 +209,12 @@ int get_next(Raw* self, Batch* out) noexcept {
   return code;
 }
 
-/// With the stress option the consumer gets a copy. Without memory it gets the text.
+/// Returns the consumer's text: a copy with the stress option, unless out of memory.
 template <class Raw>
 const char* lend_text(Stream<Raw>& stream, const char* text, const char* end) noexcept {
   if (!stream.log->has(FLETCHING_STRESS_POISON)) return text;
   const auto size = static_cast<std::size_t>(end - text) + 1;
-  // A second call leaves the text of the first as it is.
+  // A second call does not invalidate the text of the first.
   const bool is_same = stream.text == text && stream.text_size == size &&
                        std::memcmp(stream.text_copy, text, size) == 0;
   if (is_same) return stream.text_copy;
@@ -253,7 +253,7 @@ template <class Raw>
 void release(Raw* self) noexcept {
   const Call<Raw> call(self, "release", Call<Raw>::rules().release_like_array);
   self->release = nullptr;
-  if (!call) return;  // beside another call the stream leaks: the other call still uses it
+  if (!call) return;  // leaks beside another call, which still uses the stream
   call->released = true;
   call->end_text();
   call->schema.check(*call, {"release"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for the stress options: memory that no side may use any longer.
+// Helpers for the stress options: memory that neither side may still use.
 #ifndef FLETCHING_SRC_VALIDATE_STRESS_HPP
 #define FLETCHING_SRC_VALIDATE_STRESS_HPP
 
@@ -15,9 +15,9 @@
 
 namespace fletching::validate {
 
-inline constexpr unsigned char kPoison = 0xDB;  // no address, no UTF-8, a negative count
+inline constexpr unsigned char kPoison = 0xDB;  // no valid address, UTF-8 or count
 
-/// A place that a struct moves through. The bytes show whether somebody writes there later.
+/// A place that a struct moves through. Its bytes reveal later writes.
 template <class Raw>
 struct Place {
   Place() noexcept { leave(); }
@@ -30,12 +30,12 @@ struct Place {
   Raw raw;
 };
 
-/// A struct that can be moved to another address.
+/// A struct that can move to another address.
 template <class Raw>
 class MovingStruct {
  public:
   Raw& get() noexcept { return places_[at_].raw; }
-  /// False if the place that the struct had left before was written to.
+  /// Returns false if the place that the struct left earlier was written to.
   bool move() noexcept {
     Place<Raw>& other = places_[1 - at_];
     const bool is_untouched = other.is_untouched();
@@ -50,18 +50,18 @@ class MovingStruct {
   std::size_t at_ = 0;
 };
 
-/// Copies of texts that the consumer got. The memory stays, so that a late read finds the poison
-/// and does not crash.
+/// Copies of texts lent to the consumer. Their memory is kept, so that a late read finds the poison
+/// instead of crashing.
 class Texts {
  public:
-  /// A copy for a call, freed 256 copies later. NULL without memory.
+  /// Returns a copy for one call, which is freed 256 copies later. NULL if out of memory.
   const char* keep_or_null(const char* bytes, std::size_t size) noexcept {
     const char* const kept = add_or_null(texts_, bytes, size);
     const std::scoped_lock lock(mutex_);
     if (texts_.size() > kKept) texts_.erase(texts_.begin());
     return kept;
   }
-  /// A copy for as long as the stream is there. NULL without memory.
+  /// Returns a copy that lives as long as the stream. NULL if out of memory.
   const char* keep_to_the_end_or_null(const char* bytes, std::size_t size) noexcept {
     return add_or_null(lasting_, bytes, size);
   }
@@ -92,7 +92,7 @@ class Texts {
     }
   }
 
-  /// The last byte of a text stays NUL.
+  /// Keeps the final NUL.
   static void poison(std::vector<char>& text) noexcept {
     if (!text.empty()) std::fill(text.begin(), text.end() - 1, static_cast<char>(kPoison));
   }
@@ -102,7 +102,7 @@ class Texts {
   std::vector<std::vector<char>> lasting_;
 };
 
-/// Runs a function on another thread and waits. Runs it here if no thread can start.
+/// Runs a function on another thread and waits for it. Runs it here if no thread can start.
 template <class Run>
 void run_elsewhere(const Run& run) noexcept {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker of schemas and arrays that are handed over alone.
+// Checker of schemas and arrays that are passed without a stream.
 #include <cerrno>
 
 #include "hooks.hpp"
@@ -23,7 +23,7 @@ void check_content(Log& log, const ArrowSchema* /*type*/, const ArrowSchema& sch
 template <class Raw>
 void check_content(Log& log, const ArrowSchema* type, const Raw& array) noexcept {
   check_device(log, array);
-  // Without memory the array is not compared.
+  // The comparison is skipped if out of memory.
   if (type != nullptr && log.level() >= FLETCHING_VALIDATE_SHAPE) {
     (void)report_array(*type, array, {}, log);
   }
@@ -36,7 +36,7 @@ int wrap(const ArrowSchema* type, Raw* raw, const char* name,
     return failed(message, EINVAL, "expected a live schema or array");
   }
   return with_log(options, message, "no memory to validate the struct", [&](const auto& log) {
-    log->end();  // no later call would run a delayed release
+    log->end();  // no later call would run delayed releases
     check_content(*log, type, *raw);
     track(&detail::base(*raw), log, kReleasedOnce, {name});
   });

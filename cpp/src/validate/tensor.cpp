@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker of DLPack tensors.
+// Checker of DLPack tensors.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +21,12 @@ constexpr Rule kDeleterCalled = Rule::dlpack_managed_deleter_called;
 template <class Managed>
 struct Tensor : Record {
   Managed* inner = nullptr;
-  Managed outer{};  // handed to the consumer
+  Managed outer{};  // for the consumer
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
 };
 
-/// What finds the record and reports a second call stays.
+/// Poisons the tensor except the members that find the record and report a second call.
 template <class Managed>
 void poison(Tensor<Managed>& tensor) noexcept {
   const Managed before = tensor.outer;
@@ -109,7 +109,7 @@ void check_members(Record& record, const DLManagedTensor& managed) noexcept {
 }
 
 void check_members(Record& record, const DLManagedTensorVersioned& managed) noexcept {
-  constexpr std::uint32_t kStridesAreSet = 2;  // the minor version
+  constexpr std::uint32_t kStridesAreSet = 2;  // minor version
   constexpr std::uint64_t kKnown = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
                                    DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   const DLTensor& tensor = managed.dl_tensor;
