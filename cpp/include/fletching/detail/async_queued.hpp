@@ -69,9 +69,9 @@ inline void drop(QueuedTask& queued) noexcept { queued.task.extract_data(&queued
 /// Lock-free FIFO for one pushing and one popping thread at a time. Does not allocate before the
 /// first task, nor in steady state while its length stays bounded.
 ///
-/// The two sides share only received_. A task or a link to another block is read only once
-/// received_ covers it. A block is freed only after its successor is read, so that a push can still
-/// link to it.
+/// The sides synchronize through received_: a task or a link to another block is read only once
+/// received_ covers it. The popping side leaves a block only when it reads a task of the next one,
+/// so that a push can still link to it.
 class TaskQueue {
  public:
   TaskQueue() noexcept = default;
