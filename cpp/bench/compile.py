@@ -1,8 +1,8 @@
-"""The cost of compiling a header, compared with other libraries. `make bench-compile`.
+"""Measures the cost of compiling a header, compared with other libraries. `make bench-compile`.
 
 Each header is compiled alone, without code (-fsyntax-only), under valgrind's callgrind: the
-instructions of the compiler do not depend on what else the machine does. In seconds the ratios are
-the same within a tenth. --write-docs writes docs/measured/bench-compile.md.
+compiler's instruction count does not depend on the load of the machine. Ratios of seconds differ
+from these by less than a tenth. --write-docs writes docs/measured/bench-compile.md.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
 
@@ -28,9 +28,9 @@ YARDSTICK = "nanoarrow/nanoarrow.hpp"
 
 @dataclass(frozen=True)
 class Header:
-    name: str  # as it is included
-    folders: tuple[Path, ...]  # where it is looked for
-    at_most: float | None = None  # times the yardstick
+    name: str  # as written in the #include
+    folders: tuple[Path, ...]  # include folders
+    at_most: float | None = None  # as a multiple of the yardstick
 
 
 OURS = (ROOT / "cpp" / "include",)
@@ -78,7 +78,7 @@ def _measure(scratch: Path) -> dict[Header, int]:
 
 
 def _configured(scratch: Path) -> Path:
-    """A folder with the header that nanoarrow's own build would write."""
+    """Returns a folder with the header that nanoarrow's own build would write."""
     text = (NANOARROW / "nanoarrow" / "nanoarrow_config.h.in").read_text(encoding="utf-8")
     for part, number in CONFIG.items():
         text = text.replace(f"@NANOARROW_VERSION_{part}@", number)
@@ -92,7 +92,7 @@ def _configured(scratch: Path) -> Path:
 
 
 def _count(header: Header, scratch: Path) -> int:
-    """Instructions of the compiler proper. Raises ValueError when the header does not compile."""
+    """Returns the instructions of the compiler proper. Raises ValueError if compilation fails."""
     unit = scratch / f"{header.name.replace('/', '_')}.cpp"
     unit.write_text(f"#include <{header.name}>\n", encoding="utf-8")
     out = unit.with_suffix(".%p.out")

@@ -1,20 +1,20 @@
-"""What the C and C++ library is measured against: one entry per row of the table."""
+"""The benchmarks of the C and C++ library: one entry per row of the table."""
 
 from __future__ import annotations
 
 from rows import Limit, Row
 
-# The yardsticks, and what other implementations do more.
+# The yardsticks, and the additional work of other implementations.
 _BY_HAND = "raw C"
 _UNWATCHED = "the same stream alone"
-_RING = "hand-written, one thread on each side"  # what it leaves out: cpp/async_ring.hpp
+_RING = "hand-written, one thread on each side"  # limitations: see cpp/async_ring.hpp
 _NANOARROW = "nanoarrow, typed arrays that can grow"
 _LIBARROW = "libarrow, typed arrays and a schema"
 _PEERS = {_NANOARROW: "nanoarrow", _LIBARROW: "libarrow"}
 
 
 def _owners(case: str, name: str, at_most: float, *peers: str) -> Row:
-    """`peers` are shown, without a limit: they do more."""
+    """`peers` have no limit because they do more."""
     others = {who: (f"fletching_bench_{_PEERS[who]}", name) for who in peers}
     return Row(
         case,
@@ -29,7 +29,7 @@ def _owners(case: str, name: str, at_most: float, *peers: str) -> Row:
 
 
 def _async(case: str, mode: str, others: dict[str, float]) -> Row:
-    """`others`: whose program, and how much of its time is allowed."""
+    """`others`: maps each program to the allowed multiple of its time."""
     names = {"Fletching": "fletching", _RING: "ring", "libarrow": "libarrow"}
     return Row(
         f"async stream, {case}, a batch",
@@ -60,7 +60,7 @@ ROWS = (
     _owners("move and release", "move_release", 1.1, _NANOARROW),
     _owners("one leaf: produce, move, release", "leaf", 1.2, _NANOARROW, _LIBARROW),
     _owners("handoff of 1,000 columns", "handoff", 1.2, _NANOARROW, _LIBARROW),
-    # By hand neither the structs nor the type, which the library reads, are checked.
+    # The hand-written code checks neither the structs nor the type; the library does.
     _owners("one leaf: to DLPack and back, release", "tensor", 3.6),
     Row(
         "stream of one batch of 1,000 columns, read",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases of raw.c as a user of nanoarrow writes them. It does more: an array has a type, its
-// buffers can grow, and each child owns its own.
+// The cases of raw.c, written as a nanoarrow user would. nanoarrow does more: an array has a type,
+// its buffers can grow, and each child owns its own buffers.
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void check(ArrowErrorCode code) {
   if (code != NANOARROW_OK) abort();
 }
 
-// The data of a batch, which its columns share.
+// The data of a batch, shared by its columns.
 struct Block {
   atomic_llong shares;
   const void* const* data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks in C and C++ share: the other side, which no compiler sees through, and the
-// cases by name.
+// Code shared by the C and C++ benchmarks: an opaque peer that the compiler cannot inline, and the
+// table of cases.
 #ifndef FLETCHING_BENCHMARKS_PEER_H
 #define FLETCHING_BENCHMARKS_PEER_H
 
@@ -13,17 +13,17 @@
 extern "C" {
 #endif
 
-/* An array that owns nothing. */
+/* Produces an array without data. */
 void peer_produce(struct ArrowDeviceArray* out);
 
-/* The data that the producer of a case owns: `columns` addresses, given back with peer_drop. */
+/* The data of a case's producer: `columns` addresses. Release it with peer_drop. */
 const void* const* peer_data(void);
 void peer_drop(const void* const* data);
 
-/* Takes what the consumer has read. */
+/* Consumes a value, so that the compiler cannot drop the read. */
 void peer_use(int64_t value);
 
-/* A consumer in C: moves the batch, reads every child, and releases. */
+/* A C consumer: moves the batch, reads every child, and releases it. */
 void peer_consume(struct ArrowDeviceArray* source);
 
 enum { kColumns = 1000, kRows = 64 };

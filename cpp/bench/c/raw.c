@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases in hand-written C against the interface: no library, nothing left out.
+// The cases in hand-written C that implements the interface completely, without a library.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void leaf(void) {
   array.array.release(&array.array);
 }
 
-// --- A batch of many columns, safe when a child is moved out: a block that is counted ---
+// --- A batch of many columns in a reference-counted block, so that children can be moved out ---
 
 struct Block {
   atomic_llong shares;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A column of int64 as a tensor and back, by hand: one dimension, no options, nothing checked but
-// the type.
+// Hand-written conversion of an int64 column to a tensor and back: one dimension, no options. Only
+// the type is checked.
 #ifndef FLETCHING_BENCHMARKS_TENSOR_H
 #define FLETCHING_BENCHMARKS_TENSOR_H
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Async streams: nanoseconds per batch, and with FLETCHING_COUNT allocations and locks per batch,
-// of the library, of a hand-written producer and consumer, and of libarrow on both ends.
+// Async streams: nanoseconds per batch, or with FLETCHING_COUNT allocations and locks per batch,
+// for the library, a hand-written producer and consumer, and libarrow on both ends.
 //
 //     async CASE BATCHES     one line of JSON
 //
-// Time is CPU time where one thread does it all, which a busy machine leaves alone, else it is what
-// has passed.
+// Single-threaded cases report CPU time, which a busy machine does not distort. The other cases
+// report elapsed time.
 //
-// inline: everything on one thread, the batch is read within the handler call. hop: the producer's
+// inline: one thread; the consumer reads the batch within the handler call. hop: the producer's
 // thread makes the handler calls, the consumer's thread extracts and releases. The window is 64
 // batches in each case.
 
@@ -42,7 +42,7 @@ constexpr std::int64_t kWindow = 64;
 
 std::atomic<std::int64_t> released{0};
 
-/// A batch that owns nothing: what is measured is the way, not the load.
+/// A batch without data: the benchmark measures the stream, not the payload.
 ArrowDeviceArray batch() {
   ArrowDeviceArray array{};
   array.array.length = 1;
@@ -99,7 +99,7 @@ class Reading final : public fletching::AsyncListener {
  public:
   void on_schema(fletching::Schema, fletching::AsyncStreamInfo) noexcept override {}
   void on_task() noexcept override {
-    (void)consumer->take();  // and release
+    (void)consumer->take();  // and release it
     if (++read_ < kWindow / 2) return;
     (void)consumer->request(read_);
     read_ = 0;
@@ -113,7 +113,7 @@ class Reading final : public fletching::AsyncListener {
   std::int64_t read_ = 0;
 };
 
-/// Pushes what is requested, on the producer's thread.
+/// Pushes the requested batches on the producer's thread.
 class Giving final : public fletching::AsyncSource {
  public:
   explicit Giving(std::int64_t batches) : left_(batches) {}

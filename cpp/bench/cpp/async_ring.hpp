@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The yardstick of the async benchmark: a hand-written producer and consumer of the interface, as
-// fast as one thread on each side allows. Batches and tasks are in rings of fixed size, demand is
-// an atomic counter, a thread that finds nothing sleeps in std::atomic::wait, and a batch costs no
-// allocation, no mutex and no condition variable.
+// fast as one thread on each side allows. Batches and tasks are in fixed-size rings, demand is an
+// atomic counter, an idle thread sleeps in std::atomic::wait, and a batch costs no allocation, no
+// mutex and no condition variable.
 //
-// It does: back-pressure, the end, on_error for an invalid request, cancel, a handler that refuses,
-// a second extraction, and a release that waits for open tasks.
-// It does not: several threads on a side, extraction out of order, a window of kSlots or more,
-// metadata, checks of the other side's arguments, a release while request or cancel runs.
+// Supported: back-pressure, end of stream, on_error for an invalid request, cancel, a handler that
+// refuses, a second extraction, and a release that waits for open tasks.
+// Not supported: several threads on one side, out-of-order extraction, a window of
+// kSlots or more, metadata, checks of the peer's arguments, a release while request or cancel runs.
 #ifndef FLETCHING_BENCHMARKS_ASYNC_RING_HPP
 #define FLETCHING_BENCHMARKS_ASYNC_RING_HPP
 
@@ -24,13 +24,13 @@ namespace ring {
 
 inline constexpr std::uint32_t kSlots = 128;
 
-/// A count that one thread adds to and another may wait for, in a cache line of its own. It wraps.
+/// A wrapping counter in a separate cache line: one thread increments it, another can wait on it.
 class alignas(64) Count {
  public:
   [[nodiscard]] std::uint32_t get() const { return value_.load(std::memory_order_acquire); }
   void add(std::uint32_t n) {
     value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_seq_cst);
-    value_.notify_one();  // a system call only if somebody sleeps
+    value_.notify_one();  // a system call only if a thread sleeps
   }
   void wait_while(std::uint32_t value) const { value_.wait(value, std::memory_order_seq_cst); }
 
@@ -52,16 +52,16 @@ class Producer {
     if (handler_->on_schema(handler_, schema) != 0) code_ = ECONNREFUSED;
   }
 
-  /// How many batches may be given now; 0 when the stream is over.
+  /// Returns the number of batches that may be delivered; 0 when the stream is over.
   [[nodiscard]] std::uint32_t demand() const { return over() ? 0 : asked_.get() - given_; }
 
-  /// The same, but sleeps while there is no demand.
+  /// Like demand(), but sleeps while there is no demand.
   [[nodiscard]] std::uint32_t wait_for_demand() const {
     asked_.wait_while(given_);
     return demand();
   }
 
-  /// Delivers a batch. There is demand for it.
+  /// Delivers a batch. Requires demand.
   void give(ArrowDeviceArray* array) {
     Slot& slot = slots_[given_++ % kSlots];
     slot.producer = this;
@@ -114,7 +114,7 @@ class Producer {
 
   void stop(int code) {
     code_ = code;
-    asked_.add(1);  // wakes the producer's thread, which finds that it is over
+    asked_.add(1);  // wakes the producer's thread, which then sees the end
   }
   [[nodiscard]] bool over() const { return code_.load(std::memory_order_acquire) != 0; }
 
@@ -123,13 +123,13 @@ class Producer {
   std::uint32_t given_ = 0;
   std::array<Slot, kSlots> slots_;
   std::atomic<int> code_{0};
-  Count asked_;      // the consumer's thread adds
-  Count extracted_;  // the consumer's thread adds
+  Count asked_;      // incremented by the consumer's thread
+  Count extracted_;  // incremented by the consumer's thread
 };
 
 class Consumer {
  public:
-  /// Reads and releases within the handler call, or leaves it to `next`.
+  /// `read_inside`: reads and releases within the handler call instead of in `next`.
   Consumer(std::int64_t window, bool read_inside) : window_(window), read_inside_(read_inside) {
     handler_.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
       schema->release(schema);
@@ -146,7 +146,7 @@ class Consumer {
 
   ArrowAsyncDeviceStreamHandler* handler() { return &handler_; }
 
-  /// Waits for the next batch; false at the end.
+  /// Waits for the next batch. Returns false at the end.
   bool next(ArrowDeviceArray* out) {
     came_.wait_while(taken_);
     ArrowAsyncTask task = tasks_[taken_++ % kSlots];
@@ -190,7 +190,7 @@ class Consumer {
   std::uint32_t taken_ = 0;
   std::array<ArrowAsyncTask, kSlots> tasks_;
   int code_ = 0;
-  Count came_;  // the producer's thread adds
+  Count came_;  // incremented by the producer's thread
 };
 
 }  // namespace ring

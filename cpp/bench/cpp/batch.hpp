@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The batch of 1,000 columns that the cases hand over.
+// The batch of 1,000 columns used by the handoff cases.
 #ifndef FLETCHING_BENCHMARKS_BATCH_HPP
 #define FLETCHING_BENCHMARKS_BATCH_HPP
 
@@ -14,7 +14,7 @@
 
 namespace fletching {
 
-/// What owns the data of an array.
+/// Owner of an array's data.
 class Data {
  public:
   Data() noexcept : addresses_(peer_data()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaces operator new and pthread_mutex_lock by ones that count.
+// Replaces operator new and pthread_mutex_lock with counting versions.
 #include "counters.hpp"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many allocations and locks of a mutex a program has made, when it is compiled with
-// FLETCHING_COUNT and counters.cpp; counting takes time, so times are measured without.
+// Counts allocations and mutex locks in a program compiled with FLETCHING_COUNT and counters.cpp.
+// Counting takes time, so times are measured without it.
 #ifndef FLETCHING_BENCHMARKS_COUNTERS_HPP
 #define FLETCHING_BENCHMARKS_COUNTERS_HPP
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What async streams cost while they have nothing to do: a worker without a job, and a reader that
-// waits for a batch.
+// The cost of idle async streams: a worker without a job, and a reader that waits for a batch.
 //
 //     idle MILLISECONDS     one line of JSON: the CPU time of all threads, in nanoseconds
 
@@ -26,7 +25,7 @@ std::int64_t process_cpu_ns() {
 
 }  // namespace
 
-// NOLINTNEXTLINE(bugprone-exception-escape): without a thread it ends with the words of the error
+// NOLINTNEXTLINE(bugprone-exception-escape): without a thread it exits with the error's message
 int main(int argc, char** argv) {
   const std::int64_t milliseconds = argc == 2 ? std::strtoll(argv[1], nullptr, 10) : 0;
   if (milliseconds <= 0) {
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
   if (!producer.schema(fletching::Schema(&c_schema)).ok()) return 1;
   bool ended = false;
   std::thread reading([&] { ended = !reader().has_value(); });
-  // Until every thread sleeps.
+  // Wait until every thread sleeps.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   const std::int64_t before = process_cpu_ns();
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

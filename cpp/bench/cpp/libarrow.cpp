@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases of ../c/raw.c as a user of libarrow writes them. It does more: the producer has typed
-// arrays and a schema, which live on when the batch is exported, and a batch is checked on its way.
+// The cases of ../c/raw.c, written as a libarrow user would. libarrow does more: the producer has
+// typed arrays and a schema that outlive the export, and each batch is checked.
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// What owns the data of a batch.
+/// Owner of a batch's data.
 class Data {
  public:
   Data() : addresses_(peer_data()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases of ../c/raw.c with the library, as its users write them.
+// The cases of ../c/raw.c, written as a user of the library would.
 #include <cstdlib>
 #include <iterator>
 #include <utility>
@@ -42,7 +42,7 @@ void handoff() {
   read_batch(array);
 }
 
-/// The type of the leaf, which a user has at hand.
+/// The type of the leaf; a user already has it.
 const Schema& int64_schema() {
   static const Schema schema = make_schema({.format = "l"}).value();
   return schema;

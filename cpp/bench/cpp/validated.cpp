@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of one batch, read to its end, as it is and with the validation layer around it.
+// A stream of one batch, read to the end, with and without the validation layer.
 #include <cstdlib>
 #include <iterator>
 #include <optional>
