@@ -1,4 +1,4 @@
-// Arguments of the C functions, and what they mean.
+// Looks up the arguments of the C functions.
 #ifndef FLETCHING_PRODUCER_ARGUMENTS_HPP
 #define FLETCHING_PRODUCER_ARGUMENTS_HPP
 
@@ -8,8 +8,8 @@
 
 namespace fletching::producer {
 
-// Each throws EINVAL with a text that names the argument.
-Backend& backend_by_name(const char* name);  // absent: ENODEV with the reason
+// Each throws EINVAL with a message that names the argument.
+Backend& backend_by_name(const char* name);  // throws ENODEV with the reason if absent
 Backend& any_backend_by_name(const char* name);
 const Case& case_by_name(const char* name);
 void require_pointer(const char* name, const void* pointer);

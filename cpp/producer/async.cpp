@@ -12,7 +12,7 @@
 namespace fletching::producer {
 namespace {
 
-// How many sources there are.
+// Counts the running sources.
 class Running {
  public:
   void enter() {
@@ -35,7 +35,7 @@ class Running {
   int64_t count_ = 0;
 };
 
-// Never destroyed, as the thread below: streams may run while the process ends.
+// Never destroyed, like the thread below: streams may still run at process exit.
 Running& the_running() {
   static auto& running = *new Running;
   return running;
@@ -63,21 +63,21 @@ class Source : public AsyncSource {
     producer_.reset();
     filler_.reset();
     unregister_struct(Kind::kStream, number_);
-    the_running().leave();  // the last: somebody may wait for it
+    the_running().leave();  // last: another thread may wait for it
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
   void begin(AsyncProducer producer, Schema schema) {
     producer_.emplace(std::move(producer));
-    // From the schema on the other thread has `next_`.
+    // After schema() the other thread uses `next_`.
     const bool is_empty = is_at_the_end();
-    // Refused, as the end is, only when the consumer has cancelled.
+    // Fails only if the consumer has cancelled, and so does end().
     (void)producer_->schema(std::move(schema));
     if (is_empty) (void)producer_->end();
   }
 
-  // One batch: it is delivered before the next one is asked for, so that a failure drops none.
+  // One batch per call: it is delivered before the next one is requested, so a failure drops none.
   void on_demand(int64_t) noexcept override {
     FletchingMessage message;
     const int code = guarded(&message, [&] { next(); });
@@ -94,10 +94,10 @@ class Source : public AsyncSource {
     // ECANCELED: the consumer has cancelled.
     const Status pushed = producer().push(std::move(batch));
     if (!pushed && pushed.error().code() != ECANCELED) fail_with(pushed.error());
-    if (is_at_the_end()) (void)producer().end();  // without waiting to be asked for more
+    if (is_at_the_end()) (void)producer().end();  // without waiting for further demand
   }
 
-  // There is one before the first demand.
+  // Set before the first demand.
   AsyncProducer& producer() {
     return *producer_;  // NOLINT(bugprone-unchecked-optional-access)
   }

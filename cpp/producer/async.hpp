@@ -1,4 +1,4 @@
-// A stream of a case for an async handler.
+// Sends the stream of a case to an async handler.
 #ifndef FLETCHING_PRODUCER_ASYNC_HPP
 #define FLETCHING_PRODUCER_ASYNC_HPP
 
@@ -11,11 +11,11 @@
 
 namespace fletching::producer {
 
-// Begins a stream; the handler is called on another thread. Throws with the handler untouched.
+// Starts a stream. The handler is called on another thread. If it throws, the handler is untouched.
 void run_async(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at,
                ArrowAsyncDeviceStreamHandler* handler);
 
-// Blocks until no such stream is left.
+// Blocks until every such stream has ended and is released.
 void await_async() noexcept;
 
 }  // namespace fletching::producer

@@ -1,4 +1,4 @@
-// Where buffers live, and the work that fills them. One backend is one device, in one file.
+// Device memory and the work that fills it. Each backend is one device, in a separate file.
 #ifndef FLETCHING_PRODUCER_BACKEND_HPP
 #define FLETCHING_PRODUCER_BACKEND_HPP
 
@@ -16,17 +16,17 @@ namespace fletching::producer {
 
 enum class Presence { kReal, kStandIn, kAbsent };
 
-// What is there of a device on this machine.
+// A device on this machine, or the reason for its absence.
 struct Device {
   Presence presence;
   std::string text;  // its name and version, or why it is absent
 };
 
-// Remembers a device that was found. What did not work is tried again by the next call: a library
-// may become installed, a driver may recover.
+// Caches a device that was found. A failure is retried by the next call: a library may be
+// installed, a driver may recover.
 class Finding {
  public:
-  // `open` returns the device, or throws an Error and leaves nothing behind.
+  // `open` returns the device, or throws an Error and leaves no state behind.
   template <class Open>
   Device get(Open open) {
     const std::lock_guard lock(mutex_);
@@ -44,8 +44,8 @@ class Finding {
   Device device_{Presence::kAbsent, ""};
 };
 
-// A wait before something is destroyed, where no caller can receive an error. One failure may be
-// left over from earlier work; after two the device is lost, and runs nothing any more.
+// Waits before an object is destroyed, where no caller can receive an error. The first failure may
+// come from earlier work; after a second one the device is lost and runs no work.
 template <class Wait>
 void try_twice(Wait wait) noexcept {
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -57,55 +57,54 @@ void try_twice(Wait wait) noexcept {
   }
 }
 
-// An event that was recorded on a queue. Destroying it leaves the work before it alone.
+// An event recorded on a queue. Destroying it does not affect the work before it.
 class Event {
  public:
   virtual ~Event() = default;
 
-  // What ArrowDeviceArray.sync_event holds; the same as long as the event lives.
+  // The value of ArrowDeviceArray.sync_event; constant during the event's lifetime.
   virtual void* address() noexcept = 0;
 
-  // Blocks until the work before it is done.
+  // Blocks until the work before the event is done.
   virtual void wait() = 0;
 };
 
-// Holds back what was enqueued behind it. Destroying it opens it.
+// Blocks the work enqueued behind it. The destructor opens it.
 class Gate {
  public:
   virtual ~Gate() = default;
-  virtual void open() = 0;  // again: nothing happens
+  virtual void open() = 0;  // idempotent
 };
 
-// A stream or queue of the device: what is enqueued is done later, one after the other,
-// concurrently with what is on other queues. Destroying it waits for what is on it.
+// A stream or queue of the device: runs its work asynchronously and in order, concurrently with
+// other queues. The destructor waits for the work.
 class Queue {
  public:
   virtual ~Queue() = default;
 
-  // What a consumer passes to `wait_on`; gate.h says what it is on each backend.
+  // The argument of a consumer's `wait_on`; gate.h lists its type on each backend.
   virtual void* handle() = 0;
 
-  // Everything enqueued from now on waits until the gate is opened.
+  // All later work waits until the gate is opened.
   virtual std::unique_ptr<Gate> shut() = 0;
 
   // Enqueues a kernel that inverts every bit of `bytes` bytes.
   virtual void invert(void* buffer, size_t bytes) = 0;
 
-  // Enqueues a copy to `staging`, memory of Backend::allocate_staging.
+  // Enqueues a copy to `staging`, which is memory from Backend::allocate_staging.
   virtual void read(void* staging, const void* buffer, size_t bytes) = 0;
 
-  // Submits the calls of invert and read, which a queue may collect. All other calls flush first.
+  // Submits the calls of invert and read, which a queue may batch. All other calls flush first.
   virtual void flush() {}
 
   virtual std::unique_ptr<Event> record() = 0;
 
   virtual bool is_idle() = 0;
-  virtual void finish() = 0;  // blocks until everything on it is done
+  virtual void finish() = 0;  // blocks until all work is done
 };
 
-// Every function may be called from any thread, with whatever context is current there; the same
-// one is current afterwards. A failure is thrown as an Error or std::bad_alloc, and names the
-// vendor's function and error.
+// Every function may be called from any thread with any current context, and restores that context.
+// Failures are thrown as an Error that names the vendor's function and error, or as std::bad_alloc.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -114,29 +113,29 @@ class Backend {
   virtual ArrowDeviceType device_type() const = 0;
   virtual int64_t device_id() const = 0;
 
-  // Looks for library and device until they are found.
+  // Searches for library and device until they are found.
   virtual Device find() = 0;
 
-  // A buffer is what ArrowArray.buffers contains on this device: an address or a handle, never
-  // NULL. The copies are done when they return.
+  // A buffer is an entry of ArrowArray.buffers on this device: an address or a handle, never NULL.
+  // The copies are synchronous.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* buffer) noexcept = 0;
   virtual void copy_to(void* buffer, const void* host, size_t bytes) = 0;
   virtual void copy_from(void* host, const void* buffer, size_t bytes) = 0;
 
-  // Host memory that a queue can copy to asynchronously.
+  // Host memory to which a queue can copy asynchronously.
   virtual void* allocate_staging(size_t bytes) = 0;
   virtual void free_staging(void* staging) noexcept = 0;
 
-  // Whether there are queues, and so events. Without them the data is there when the struct is.
+  // Whether there are queues, and therefore events. Without queues the data is ready on export.
   virtual bool has_queues() const { return true; }
   virtual std::unique_ptr<Queue> new_queue() = 0;
 };
 
-// Every backend, whether its device is there or not, always in the same order.
+// All backends, including those without a device, always in the same order.
 const std::vector<Backend*>& backends();
 
-// One per backend, each in its own file.
+// Constructors of the backends, each in a separate file.
 Backend* cpu_backend();
 Backend* ext_dev_backend();
 Backend* opencl_backend();

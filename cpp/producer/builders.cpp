@@ -13,12 +13,12 @@ bool bit_at(const Bytes& bitmap, int64_t index) {
   return (bitmap[i / 8] >> (i % 8) & 1) != 0;
 }
 
-// The types whose first buffer is not a validity bitmap, or that have none.
+// False for types that have no validity bitmap.
 bool has_validity(const Node& node) {
   return node.format != "n" && node.format != "+r" && !node.format.starts_with("+u");
 }
 
-// Over the elements that the node shows.
+// Counts the nulls between offset and offset + length.
 int64_t count_nulls(const Node& node) {
   if (node.format == "n") return node.length;
   if (!has_validity(node)) return 0;
@@ -75,10 +75,10 @@ Node list_view_of(std::string format, const Values<Range>& ranges, Node items) {
   return node;
 }
 
-// Two's complement in the machine's byte order.
+// Two's complement in native byte order.
 Bytes decimal_bytes(const std::string& digits, size_t width) {
   const bool negative = digits.starts_with('-');
-  Bytes bytes(width);  // the least significant byte first
+  Bytes bytes(width);  // least significant byte first
   for (const char digit : digits.substr(negative ? 1 : 0)) {
     int carry = digit - '0';
     for (uint8_t& byte : bytes) {
@@ -98,8 +98,8 @@ Bytes decimal_bytes(const std::string& digits, size_t width) {
   return bytes;
 }
 
-// One element of a view array: up to 12 bytes in itself, else the first four and where they all
-// are.
+// One element of a view array: up to 12 bytes inline, otherwise the first four bytes and the
+// location of the value.
 Bytes make_view(const std::string& value, size_t buffer, size_t offset) {
   std::array<int32_t, 4> words = {static_cast<int32_t>(value.size())};
   if (value.size() <= 12) {

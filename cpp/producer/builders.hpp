@@ -1,4 +1,4 @@
-// The vocabulary of the catalogue: nodes from values, and the few changes that a case makes to one.
+// Builders of the catalogue: functions that make or modify nodes.
 #ifndef FLETCHING_PRODUCER_BUILDERS_HPP
 #define FLETCHING_PRODUCER_BUILDERS_HPP
 
@@ -20,7 +20,7 @@ Bytes bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-// One bit per element, the first in the lowest bit of the first byte.
+// One bit per element, least significant bit first.
 Bytes bitmap(const std::vector<bool>& bits);
 
 template <class T>
@@ -30,12 +30,12 @@ std::vector<bool> valid(const Values<T>& values) {
   return valid;
 }
 
-// --- Nodes. The bytes below a null are zero, and there is no validity buffer where nothing is null
+// --- Nodes. Null slots are zeroed. Without nulls there is no validity buffer.
 
-// Length, null count and validity; the other buffers are added later.
+// Length, null count and validity; other buffers are added later.
 Node array(std::string format, const std::vector<bool>& valid);
 
-// Values of one width, as they lie in memory.
+// Fixed-width values in their memory representation.
 template <class T>
 Node fixed(std::string format, const Values<T>& values) {
   Node node = array(std::move(format), valid(values));
@@ -53,17 +53,16 @@ Node null(int64_t length);
 // `digits` of each value, without a decimal point: "-150". `width` in bytes: 16.
 Node decimal(std::string format, size_t width, const Values<std::string>& digits);
 
-// All values have the same size.
+// All values must have the same size.
 Node fixed_size_binary(std::string format, const Values<std::string>& values);
-// Text or binary with offsets of 32 and of 64 bits.
+// Text or binary with 32-bit and 64-bit offsets.
 Node text(std::string format, const Values<std::string>& values);
 Node large_text(std::string format, const Values<std::string>& values);
 inline Node utf8(const Values<std::string>& values) { return text("u", values); }
-// Values of up to 12 bytes are in the view, longer ones alternately in the `n_variadic` data
-// buffers.
+// Values of up to 12 bytes are inline, longer ones alternate between the `n_variadic` data buffers.
 Node view_array(std::string format, size_t n_variadic, const Values<std::string>& values);
 
-// `lengths`: of each list, null for a null list. `items` holds the elements of all.
+// `lengths`: one per list, null for a null list. `items`: the elements of all lists.
 Node list(const Values<int32_t>& lengths, Node items);
 Node large_list(const Values<int32_t>& lengths, Node items);
 Node fixed_size_list(int32_t size, const std::vector<bool>& valid, Node items);
@@ -79,28 +78,28 @@ Node large_list_view(const Values<Range>& ranges, Node items);
 Node structure(const std::vector<bool>& valid, std::vector<Node> children);
 Node structure(size_t length, std::vector<Node> children);
 Node map(const Values<int32_t>& lengths, Node keys, Node values);
-// `format` names the type ids: "+us:0,1".
+// `format` contains the type ids: "+us:0,1".
 Node sparse_union(std::string format, const std::vector<int8_t>& types, std::vector<Node> children);
 Node dense_union(std::string format, const std::vector<int8_t>& types,
                  const std::vector<int32_t>& offsets, std::vector<Node> children);
 Node run_end_encoded(int64_t length, Node run_ends, Node values);
 Node dictionary(Node indices, Node values);
 
-// --- Changes
+// --- Modifications
 
 Node named(std::string name, Node node);
 Node not_nullable(Node node);
 Node with_flag(int64_t flag, Node node);
 Node with_metadata(std::vector<std::pair<std::string, std::string>> metadata, Node node);
-// Without its first `count` elements, by offset: buffers and children stay as they are.
+// Skips the first `count` elements by offset; buffers and children are unchanged.
 Node skip(int64_t count, Node node);
-// Without its last `count` elements: buffers and children stay longer than what is seen of them.
+// Drops the last `count` elements; buffers and children keep their size.
 Node shorten(int64_t count, Node node);
-// null_count is -1: not counted yet.
+// Sets null_count to -1: not computed.
 Node uncounted(Node node);
-// A validity buffer although nothing is null.
+// Adds a validity buffer to a node without nulls.
 Node with_validity(Node node);
-// Buffers of no bytes are NULL, here and below. An offsets buffer has one entry even so.
+// Makes empty buffers NULL, recursively. An offsets buffer always has one entry.
 Node empty_as_null(Node node);
 
 }  // namespace fletching::producer

@@ -1,4 +1,4 @@
-// The catalogue: every case as plain data, independent of structs and devices.
+// The catalogue: all cases as plain data, independent of structs and devices.
 #ifndef FLETCHING_PRODUCER_CATALOGUE_HPP
 #define FLETCHING_PRODUCER_CATALOGUE_HPP
 
@@ -15,7 +15,7 @@ namespace fletching::producer {
 
 using Bytes = std::vector<uint8_t>;
 
-// One array with its type: the contents of an ArrowSchema and its ArrowArray.
+// An array with its type: the contents of an ArrowSchema and its ArrowArray.
 struct Node {
   std::string format;                                         // "+s"
   std::string name;                                           // "price"; empty: exported as NULL
@@ -36,20 +36,20 @@ struct Case {
 
 const std::vector<Case>& catalogue();
 
-// The cases by what they are about, each in its own file.
+// The cases by topic, each topic in a separate file.
 using NamedNodes = std::vector<std::pair<std::string, Node>>;
 NamedNodes primitive_cases();
 NamedNodes binary_cases();
 NamedNodes nested_cases();
 NamedNodes batch_cases();
 
-// How many bytes of each buffer a consumer may look at, by the format and by offset + length.
+// The bytes of each buffer that a consumer may read, computed from the format and offset + length.
 std::vector<int64_t> seen_sizes(const Node& node);
 
-// The sizes of the data buffers of a view array lie in host memory on every device.
+// True for the sizes buffer of a view array, which is in host memory on every device.
 bool is_in_host_memory(const Node& node, size_t buffer);
 
-// The block that ArrowSchema.metadata points to; empty when there is no metadata.
+// The block that ArrowSchema.metadata points to; empty without metadata.
 std::string encode_metadata(const Node& node);
 
 }  // namespace fletching::producer

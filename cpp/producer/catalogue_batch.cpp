@@ -1,4 +1,4 @@
-// Record batches, and arrays without elements.
+// Record batches and empty arrays.
 #include "builders.hpp"
 
 namespace fletching::producer {
@@ -18,7 +18,7 @@ Node record_batch() {
   return not_nullable(with_metadata({{"origin", "fletching"}, {"version", "1"}}, std::move(batch)));
 }
 
-// One extension type that Arrow defines, and an unknown one.
+// A canonical extension type and an unknown one.
 Node extension_batch() {
   Node uuid = fixed_size_binary("w:16", {"0123456789abcdef", kNull, "fedcba9876543210"});
   return not_nullable(structure(
@@ -38,7 +38,7 @@ Node wide_batch() {
   return not_nullable(structure(3, std::move(columns)));
 }
 
-// A child of every layout, without elements.
+// One empty child of every layout.
 Node every_layout_empty() {
   return structure(
       0, {named("a", int32({})), named("b", utf8({})), named("bool", boolean({})),

@@ -1,4 +1,4 @@
-// Cases of text and binary, in every layout.
+// Text and binary cases in every layout.
 #include "builders.hpp"
 
 namespace fletching::producer {
@@ -9,7 +9,7 @@ constexpr char kLong[] = "longer than twelve bytes";
 constexpr char kOther[] = "another one in the second buffer";
 constexpr char kThird[] = "and a third, in the first again";
 
-const std::string kZeros(3, '\0');  // bytes that no C string holds
+const std::string kZeros(3, '\0');  // contains NUL bytes, which no C string can
 
 }  // namespace
 

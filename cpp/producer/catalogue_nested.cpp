@@ -21,7 +21,7 @@ Node struct_with_offset() {
                          named("b", skip(3, utf8({"a", "bb", kNull, "dddd", "", kNull, "ggg"})))}));
 }
 
-// Lists and structs alternately, one element in each.
+// Lists and structs alternately, with one element each.
 Node deep(int levels) {
   Node node = int32({42});
   for (int level = 1; level < levels; ++level) {
@@ -77,7 +77,7 @@ void add_unions(NamedNodes& cases) {
   const std::vector<Node> dense = {named("x", int32({1, kNull})), named("y", utf8({"b", kNull}))};
   cases.emplace_back("sparse_union", sparse_union("+us:0,1", types, sparse));
   cases.emplace_back("dense_union", dense_union("+ud:0,1", types, {0, 0, 1, 1}, dense));
-  // Type ids that are not the indices of the children.
+  // Type ids that differ from the child indices.
   cases.emplace_back("dense_union_ids", dense_union("+ud:7,5", {7, 5, 5, 7}, {0, 0, 1, 1}, dense));
   cases.emplace_back("sparse_union_slice",
                      shorten(1, skip(1, sparse_union("+us:0,1", types, sparse))));
@@ -96,7 +96,7 @@ void add_run_end_encoded(NamedNodes& cases) {
 
 Node colors(Node indices) { return dictionary(std::move(indices), utf8({"red", "green", "blue"})); }
 
-// Indices of type T into the three colors.
+// Dictionary indices of type T into the three colors.
 template <class T>
 Node colors_by(std::string format) {
   return colors(fixed<T>(std::move(format), {T{2}, T{0}, kNull, T{1}, T{2}}));

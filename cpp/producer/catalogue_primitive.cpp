@@ -1,5 +1,5 @@
-// Cases of one width per value: numbers, booleans, decimals, times; and what holds in every type,
-// nulls and offsets, shown with numbers.
+// Fixed-width cases: numbers, booleans, decimals, times. Also nulls and offsets, which apply to
+// every type and are tested with numbers.
 #include <cmath>
 #include <limits>
 
@@ -8,14 +8,14 @@
 namespace fletching::producer {
 namespace {
 
-// The least, the greatest, and a null between them.
+// 1, minimum, null, maximum.
 template <class T>
 Node extremes(std::string format) {
   return fixed<T>(std::move(format),
                   {T{1}, std::numeric_limits<T>::min(), kNull, std::numeric_limits<T>::max()});
 }
 
-// As they lie in memory.
+// Memory representation of the interval types.
 struct DayTime {
   int32_t days;
   int32_t milliseconds;
@@ -39,7 +39,7 @@ void add_numbers(NamedNodes& cases) {
   cases.emplace_back("uint16", extremes<uint16_t>("S"));
   cases.emplace_back("uint32", extremes<uint32_t>("I"));
   cases.emplace_back("uint64", extremes<uint64_t>("L"));
-  // 1.5, -2, the greatest, the least above 0, infinity
+  // 1.5, -2, the maximum, the smallest value above 0, infinity
   cases.emplace_back("float16",
                      fixed<uint16_t>("e", {0x3E00, 0xC000, kNull, 0x7BFF, 0x0001, 0x7C00}));
   cases.emplace_back("float32", fixed<float>("f", {0.5F, -0.0F, kNull, -HUGE_VALF, 1e-45F}));
@@ -91,7 +91,7 @@ void add_nulls_and_offsets(NamedNodes& cases) {
   cases.emplace_back("nulls_uncounted", uncounted(int32({kNull, 1, kNull, 3})));
   cases.emplace_back("nulls_uncounted_without_validity", uncounted(int32({1, 2, 3})));
   cases.emplace_back("nulls_none_with_validity", with_validity(int32({1, 2, 3})));
-  // The null is skipped: null_count is 0 beside a validity bitmap.
+  // The null is skipped: null_count is 0 despite a validity bitmap.
   cases.emplace_back("offset", skip(3, int32(eleven)));
   cases.emplace_back("offset_uncounted", uncounted(skip(1, int32(eleven))));
   cases.emplace_back("offset_to_the_end", skip(11, int32(eleven)));

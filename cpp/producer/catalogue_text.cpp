@@ -1,4 +1,4 @@
-// A node of the catalogue as text.
+// Prints a node of the catalogue as text.
 #include "catalogue_text.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string buffer_text(const std::optional<Bytes>& buffer, int64_t size) {
   return std::to_string(size) + ":" + hex(seen);
 }
 
-// `path` of the root is empty here, and "/" in the text.
+// The root's `path` is empty here and "/" in the text.
 void append(std::string& text, const Node& node, const std::string& path) {
   const std::string begin = (path.empty() ? "/" : path) + " ";
   const std::string metadata = encode_metadata(node);

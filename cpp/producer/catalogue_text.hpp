@@ -1,4 +1,4 @@
-// The catalogue as text, for tests: what an export of a case has to contain.
+// The catalogue as text, for tests: the expected content of each exported case.
 #ifndef FLETCHING_PRODUCER_CATALOGUE_TEXT_HPP
 #define FLETCHING_PRODUCER_CATALOGUE_TEXT_HPP
 
@@ -6,8 +6,8 @@
 
 namespace fletching::producer {
 
-// The case as text; empty for an unknown case. It is made from the catalogue and not from an
-// exported struct. One line per node, then one per buffer, then children, then the dictionary,
+// Returns the case as text; empty for an unknown case. It is made from the catalogue, not from an
+// exported struct. One line per node, then one per buffer, then the children, then the dictionary,
 // depth first; lines end with '\n':
 //
 //   / format=+s name= flags=2 metadata=- length=3 null_count=0 offset=0
@@ -19,12 +19,14 @@ namespace fletching::producer {
 //   /1/d format=u name= ...            (the dictionary of /1)
 //
 // name is empty for NULL. metadata is the encoded block in hex, or '-' for NULL. A buffer is '-'
-// for NULL, else its size in bytes, ':', and its bytes in hex. Numbers inside metadata and buffers
-// are in the machine's byte order. Sizes: bitmap (validity, and values of 'b') (offset+length+7)/8;
-// fixed-width values, views, type ids, and the offsets and sizes of list views
-// width*(offset+length), as the offsets of a dense union; other offsets 4 or 8 times
-// (offset+length+1); variable data offset number offset+length; a data buffer of a view array what
-// the last buffer says, and that 8 times their number.
+// for NULL, otherwise its size in bytes, ':', and its bytes in hex. Numbers inside metadata and
+// buffers are in native byte order. Sizes in bytes:
+//   bitmaps (validity, and values of 'b'): (offset+length+7)/8
+//   fixed-width values, views, type ids, offsets and sizes of list views, offsets of a dense
+//   union: width*(offset+length)
+//   other offsets: 4 or 8 times (offset+length+1)
+//   variable-size data: the offset at index offset+length
+//   data buffers of a view array: as given by the last buffer, which has 8 bytes for each of them
 std::string case_text(const std::string& name);
 
 }  // namespace fletching::producer

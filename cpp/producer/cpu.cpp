@@ -1,4 +1,4 @@
-// Host memory. No queue, no event: the data is there when the struct is.
+// Host memory. No queues and no events: the data is ready on export.
 #include <cstring>
 #include <new>
 

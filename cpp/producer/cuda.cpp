@@ -1,4 +1,4 @@
-// CUDA through its driver API: device, pinned and managed memory of the first device.
+// CUDA driver API: device, pinned and managed memory of the first device.
 #include "runtimes/cuda.hpp"
 
 #include <iterator>
@@ -10,11 +10,11 @@ namespace {
 
 using namespace fletching::cuda;
 
-// Set when the device was found, and used only after that.
+// Initialized when the device is found; not used earlier.
 struct Root {
   const Functions* functions = nullptr;
   CUdevice device = 0;
-  CUcontext context = nullptr;  // the primary one; one reference, never released
+  CUcontext context = nullptr;  // the primary context; one reference, never released
   CUfunction kernels[std::size(kKernelNames)] = {};
 };
 Root g_root;
@@ -39,7 +39,7 @@ struct CudaApi {
   using Stream = CUstream;
   using Event = CUevent;
 
-  // The primary context, current for this thread as long as the object lives.
+  // Makes the primary context current for this thread during the object's lifetime.
   struct Current {
     Current() { check("cuCtxPushCurrent", push()); }
     explicit Current(std::nothrow_t) noexcept : pushed(push() == kCudaSuccess) {
@@ -114,7 +114,7 @@ struct CudaApi {
     check("cuStreamQuery", status);
     return true;
   }
-  // With unified addressing both sides use the same address for pinned memory.
+  // With unified addressing, host and device use the same address for pinned memory.
   static void wait_value(Stream stream, void* word, uint32_t value) {
     if (g_root.functions->cu_stream_wait_value32 == nullptr) {
       fail(ENOTSUP, "gate: the driver has no cuStreamWaitValue32: expected CUDA 11.7 or later");
@@ -168,7 +168,7 @@ std::string describe(const Functions& cu) {
          std::to_string(version % 1000 / 10);
 }
 
-// The primary context has one reference for as long as the process runs: foreign arrays live in it.
+// Holds one reference to the primary context until the process ends: foreign arrays live in it.
 Device CudaApi::open() {
   Result<const Functions*> functions = cuda::functions();
   if (!functions) fail(functions.error().code(), functions.error().message());

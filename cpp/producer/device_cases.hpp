@@ -6,7 +6,7 @@
 
 namespace fletching::producer {
 
-/// Cases for tests on devices: one of each layout. tests/roundtrip/devices.py expects their cells.
+/// The cases for device tests: one per layout. tests/roundtrip/devices.py expects their cells.
 inline constexpr std::array kDeviceCases{"int32",  "utf8",       "utf8_view",   "list",
                                          "struct", "dictionary", "dense_union", "record_batch"};
 

@@ -10,8 +10,8 @@ void release_alive(Struct& exported) {
   if (exported.release != nullptr) exported.release(&exported);
 }
 
-// The structs below one struct. Their memory is freed with the parent; a child that was moved out
-// has release NULL here and lives on in its own state.
+// The child structs of one struct. Their memory is freed with the parent. A child that was moved
+// out has release NULL here and lives on in its own state.
 template <class Struct>
 struct Family {
   explicit Family(size_t size) : children(size), dictionary() {
@@ -51,8 +51,8 @@ struct ArrayState {
   Family<ArrowArray> family;
 };
 
-// Only the number in private_data is trusted: the rest of a struct released twice may point to
-// freed memory.
+// Only the number in private_data is trusted: the other fields of a struct that is released twice
+// may point to freed memory.
 void release_schema(ArrowSchema* self) noexcept {
   if (self == nullptr) return;
   self->release = nullptr;
@@ -77,7 +77,7 @@ void add_buffers(const Node& node, ArrayState& state) {
   }
 }
 
-// May throw after *out is filled: then the caller releases it.
+// May throw after *out is filled; the caller must release it then.
 void export_tree(const std::shared_ptr<Work>& work, const Node& node, ArrowArray* out) {
   auto state = std::make_shared<ArrayState>(node, work);
   add_buffers(node, *state);

@@ -1,4 +1,4 @@
-// Nodes of the catalogue as Arrow structs.
+// Exports nodes of the catalogue as Arrow structs.
 #ifndef FLETCHING_PRODUCER_EXPORT_HPP
 #define FLETCHING_PRODUCER_EXPORT_HPP
 
@@ -11,22 +11,22 @@
 
 namespace fletching::producer {
 
-// Members that are not set are zeroed, padding and `reserved` too. NULL is allowed.
+// Zeroes the whole struct, including padding and `reserved`. NULL is allowed.
 template <class Struct>
 void zero(Struct* out) {
   if (out != nullptr) std::memset(out, 0, sizeof(*out));
 }
 
-// Each fills *out, which is zeroed before; on an exception it stays so, and nothing is left behind.
+// Each fills *out, which must be zeroed. On an exception *out stays zeroed and no memory leaks.
 void export_schema(const Node& node, ArrowSchema* out);
 void export_array(std::shared_ptr<Filler> filler, const Node& node, ArrowDeviceArray* out);
-// Both or none of them.
+// Fills both or neither.
 void export_case(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* schema,
                  ArrowDeviceArray* array);
 void export_stream(std::shared_ptr<Filler> filler, const Case& what, int64_t batches,
                    int64_t fail_at, ArrowDeviceArrayStream* out);
 
-// What get_last_error of such a stream says after the failure.
+// The text that get_last_error of such a stream returns after the failure.
 std::string failure_text(const Case& what, int64_t batch);
 
 }  // namespace fletching::producer

@@ -1,4 +1,4 @@
-// A device of our own: a thread per queue, host memory, and the event of ext_dev.h.
+// A fake device: one thread per queue, host memory, and the event of ext_dev.h.
 #include "ext_dev.h"
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 namespace fletching::producer {
 namespace {
 
-// Happens once.
+// A flag that is set once and can be waited on.
 class Signal {
  public:
   void set() {
@@ -37,7 +37,7 @@ class Signal {
   bool set_ = false;
 };
 
-// Does what is enqueued, in order, on a thread of its own.
+// Runs enqueued tasks in order on a separate thread.
 class Worker {
  public:
   Worker() : thread_([this] { run(); }) {}
@@ -72,7 +72,7 @@ class Worker {
     for (;;) {
       changed_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
       if (tasks_.empty()) return;
-      const std::function<void()>& task = tasks_.front();  // stays until it is done: is_idle
+      const std::function<void()>& task = tasks_.front();  // stays queued while it runs: is_idle
       lock.unlock();
       task();
       lock.lock();
@@ -85,7 +85,7 @@ class Worker {
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
   bool ending_ = false;
-  std::thread thread_;  // the last: it uses the others
+  std::thread thread_;  // last: the thread uses the other members
 };
 
 class ExtDevEvent : public Event, public FletchingExtDevEvent {

@@ -1,11 +1,11 @@
-/* The event of the backend ext_dev. ARROW_DEVICE_EXT_DEV leaves the type of sync_event to the
- * producer, which has to document it; a consumer registers a waiter to wait for it.
+/* The event of the ext_dev backend. For ARROW_DEVICE_EXT_DEV the producer must document the type of
+ * sync_event; a consumer registers a waiter for it.
  *
  * ArrowDeviceArray.sync_event is a `const struct FletchingExtDevEvent*`. It lives until the last
- * struct that was exported with it is released. Its functions may be called from any thread and do
- * not fail, except as said.
+ * struct exported with it is released. Unless noted otherwise, its functions may be called from any
+ * thread and do not fail.
  *
- * The device is a thread per queue, and its memory is host memory.
+ * Each queue is a thread. Memory is host memory.
  */
 #ifndef FLETCHING_PRODUCER_EXT_DEV_H
 #define FLETCHING_PRODUCER_EXT_DEV_H
@@ -14,16 +14,16 @@
 extern "C" {
 #endif
 
-/* What FletchingProducerQueueHandle returns for ext_dev. */
+/* The value that FletchingProducerQueueHandle returns for ext_dev. */
 struct FletchingExtDevQueue;
 
 struct FletchingExtDevEvent {
-  /* 1: it has happened; 0: it is pending. */
+  /* Returns 1 if the event has happened, 0 if it is pending. */
   int (*query)(const struct FletchingExtDevEvent* self);
-  /* Blocks until it has happened. */
+  /* Blocks until the event has happened. */
   void (*synchronize)(const struct FletchingExtDevEvent* self);
-  /* What is enqueued on `queue` from now on waits for it; returns at once. 0 or an errno value:
-   * ENOMEM; EINVAL when `queue` is NULL. */
+  /* Makes later work on `queue` wait for the event, without blocking the caller. Returns 0,
+   * ENOMEM, or EINVAL if `queue` is NULL. */
   int (*wait_on)(const struct FletchingExtDevEvent* self, struct FletchingExtDevQueue* queue);
 };
 

@@ -1,4 +1,4 @@
-// The C functions of gate.h.
+// Implements gate.h.
 #include "gate.h"
 
 #include "arguments.hpp"
@@ -14,7 +14,7 @@ struct FletchingProducerGate {
 
 struct FletchingProducerQueue {
   Reader reader;
-  FletchingMessage why_no_handle{};  // empty: there was one
+  FletchingMessage why_no_handle{};  // empty: there is a handle
 };
 
 int FletchingProducerBackendPresence(const char* backend, int32_t* presence,

@@ -1,34 +1,34 @@
-/* Whether a consumer waits: exports behind a gate, and a queue that reads as a consumer does.
+/* Tests whether a consumer waits: exports behind a gate, and a queue that reads like a consumer.
  *
- * A device fills an array later than the array is handed over; its sync_event says when. Behind a
- * gate "later" is when the test says so. The consumer under test gets an array whose gate is shut:
+ * A device fills an array after the array is handed over; sync_event tells when. With a gate, the
+ * test decides when. The consumer under test receives an array whose gate is shut:
  *
- *   1. Its own query says that the event has not happened.
- *   2. FletchingProducerQueueRead on a queue that has not waited sees the old data: this is the
- *      negative control, without which the rest proves nothing.
- *   3. It waits on a queue: passes FletchingProducerQueueHandle to its own wait. That returns. A
- *      read on this queue is not done.
- *   4. The gate is opened. That read sees the new data, a wait of the host returns, and the query
- *      says that the event has happened.
+ *   1. The consumer's query reports a pending event.
+ *   2. FletchingProducerQueueRead on a queue that has not waited reads the old data. This is the
+ *      negative control, without which the other steps prove nothing.
+ *   3. The consumer waits on a queue: it passes FletchingProducerQueueHandle to its own wait,
+ *      which returns. A read on this queue stays pending.
+ *   4. The gate is opened. That read gets the new data, a wait on the host returns, and the query
+ *      reports that the event has happened.
  *
- * The new data are the bytes of the catalogue; the old data are the same with every bit the other
- * way round. A kernel on the device makes the one from the other.
+ * The new data are the bytes of the catalogue; the old data are the same with every bit inverted. A
+ * kernel on the device inverts them.
  *
- * vulkan is special: a VkEvent orders commands of one VkQueue only, so everything is submitted to
- * one, and a VkQueue begins nothing that was submitted behind a wait that is not over. No read of
- * the device could be ahead of a shut gate. Therefore
- *   - the read of step 2 is one by the host, of memory that the device has mapped for it: what a
- *     program does that reads back without waiting for its fence;
- *   - a queue has waited when vkCmdWaitEvents was recorded into its command buffer, with an event
- * of the producer and the stages that fit it. The producer sees that when the function is from
- *     vulkan_handles.h. A consumer that uses the command buffer and records nothing sees the old
+ * Vulkan differs: a VkEvent orders commands of one VkQueue only, so all work is submitted to the
+ * same VkQueue, and a VkQueue starts no work submitted behind a pending wait. No device read could
+ * run ahead of a shut gate. Therefore
+ *   - the host does the read of step 2, from memory mapped for it, like a program that reads back
+ *     without waiting for its fence;
+ *   - a queue has waited if vkCmdWaitEvents was recorded into its command buffer with an event of
+ *     the producer and matching stages. The producer detects this if the function is from
+ *     vulkan_handles.h. A consumer that uses the command buffer and records no wait reads the old
  *     data;
- *   - what is enqueued later waits for the gate as well, gated or not, as soon as there is work
- *     behind it: two gates have to be opened in the order of the exports behind them.
+ *   - later work waits for the gate too, gated or not, once there is work behind the gate. Two
+ *     gates must be opened in the order of the exports behind them.
  *
- * Errors, threads and strings are as in producer.h. EINVAL: an unknown backend or case, a NULL
- * argument. ENODEV: the device is absent, with the reason. ENOTSUP: the backend has no queues; that
- * is cpu alone. EIO: a call of the vendor's library failed; the text has its name and its error.
+ * Errors, threads and strings are as in producer.h. EINVAL: unknown backend or case, or a NULL
+ * argument. ENODEV: the device is absent; the message has the reason. ENOTSUP: the backend has no
+ * queues (only cpu). EIO: a vendor call failed; the message has its name and error.
  */
 #ifndef FLETCHING_PRODUCER_GATE_H
 #define FLETCHING_PRODUCER_GATE_H
@@ -39,13 +39,13 @@
 extern "C" {
 #endif
 
-/* --- What is there --- */
+/* --- Presence --- */
 
 #define FLETCHING_PRODUCER_REAL 0
-#define FLETCHING_PRODUCER_STAND_IN 1 /* a library of the tests that is named as the vendor's */
+#define FLETCHING_PRODUCER_STAND_IN 1 /* a test library with the vendor's name */
 #define FLETCHING_PRODUCER_ABSENT 2
 
-/* `description`: the device's name and version, or why it is absent. */
+/* `description`: the device's name and version, or the reason for its absence. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerBackendPresence(
     const char* backend, int32_t* presence, struct FletchingMessage* description);
 
@@ -53,20 +53,20 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerBackendPresence(
 
 struct FletchingProducerGate;
 
-/* A shut gate, on a queue of its own. Owned by the caller until FletchingProducerGateDestroy. */
+/* Creates a shut gate on a separate queue. Release it with FletchingProducerGateDestroy. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateCreate(const char* backend,
                                                           struct FletchingProducerGate** gate,
                                                           struct FletchingMessage* message);
-/* Lets the work behind it run. Opening it again does nothing. */
+/* Runs the work behind the gate. Opening it again has no effect. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateOpen(struct FletchingProducerGate* gate,
                                                         struct FletchingMessage* message);
-/* Opens it, waits for the work behind it, and frees it whatever is returned. Arrays that were
- * exported behind it may live on. The memory of those that were released before is freed here.
- * NULL does nothing. */
+/* Opens the gate, waits for the work behind it, and frees the gate even on an error. Arrays
+ * exported behind it may live on. The memory of arrays released earlier is freed here. NULL is
+ * allowed. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateDestroy(struct FletchingProducerGate* gate,
                                                            struct FletchingMessage* message);
 
-/* --- Exports behind it: as in producer.h, and the data is written when the gate is open --- */
+/* --- Exports behind a gate: as in producer.h, but the data is written after the gate opens --- */
 
 FLETCHING_PRODUCER_EXPORT int FletchingProducerExportArrayBehind(struct FletchingProducerGate* gate,
                                                                  const char* case_name,
@@ -77,51 +77,51 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStreamBehind(
     struct FletchingProducerGate* gate, const char* case_name, int64_t batches, int64_t fail_at,
     struct ArrowDeviceArrayStream* stream, struct FletchingMessage* message);
 
-/* --- Async, behind a gate or not --- */
+/* --- Async streams, with or without a gate --- */
 
-/* Sends the stream of FletchingProducerExportStream to an async handler: the schema, then `batches`
- * batches as they are asked for, each made then, then the end at once; or, when batch number
- * `fail_at` is asked for, on_error with EIO and the same text. `gate`: NULL, or one of `backend`.
+/* Sends the stream of FletchingProducerExportStream to an async handler: the schema, then
+ * `batches` batches, each made when it is requested, then the end without further demand. When
+ * batch `fail_at` is requested, on_error is called instead, with EIO and the same text. `gate`:
+ * NULL, or a gate of `backend`.
  *
- * Returns before the handler is called. It is called on one thread for all such streams, so that it
- * must not wait for another of them. The stream counts as one in the counters until the handler was
- * released. On an error the handler is untouched. EINVAL also for a handler with a callback that is
- * NULL and for a gate of another backend. */
+ * Returns before the handler is called. All such streams share one thread for the calls, so a
+ * handler must not wait for another stream. The stream counts as one in the counters until the
+ * handler is released. On an error the handler is untouched. Returns EINVAL also if the handler
+ * has a NULL callback or the gate belongs to another backend. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerRunAsync(
     const char* backend, struct FletchingProducerGate* gate, const char* case_name, int64_t batches,
     int64_t fail_at, struct ArrowAsyncDeviceStreamHandler* handler,
     struct FletchingMessage* message);
-/* Blocks until every handler that was passed to FletchingProducerRunAsync is released, and nothing
- * of the streams is left here. Not to be called from a handler. */
+/* Blocks until every handler passed to FletchingProducerRunAsync is released and all state of
+ * the streams is freed. Must not be called from a handler. */
 FLETCHING_PRODUCER_EXPORT void FletchingProducerAwaitAsync(void);
 
-/* --- A consumer's queue --- */
+/* --- Queues of a consumer --- */
 
 struct FletchingProducerQueue;
 
-/* A queue that is independent of any gate. Owned by the caller until FletchingProducerQueueDestroy.
- */
+/* Creates a queue independent of any gate. Release it with FletchingProducerQueueDestroy. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueCreate(const char* backend,
                                                            struct FletchingProducerQueue** queue,
                                                            struct FletchingMessage* message);
-/* What the consumer's wait needs:
+/* The handle that the consumer's wait needs:
  *   cuda, cuda_host, cuda_managed   the CUstream, not a default stream, non-blocking
  *   rocm, rocm_host                 the hipStream_t, likewise
  *   opencl                          the cl_command_queue, of the same cl_context
- *   vulkan                          the VkCommandBuffer that the next read is recorded into; what
- *                                   else a wait needs is in vulkan_handles.h
+ *   vulkan                          the VkCommandBuffer of the next read; vulkan_handles.h has the
+ *                                   other handles that a wait needs
  *   ext_dev                         the queue of ext_dev.h
- * Valid until the next call with this queue. NULL when `queue` is NULL, and after a failure, which
- * FletchingProducerQueueRead returns until there is a handle. */
+ * Valid until the next call with this queue. NULL if `queue` is NULL or on a failure;
+ * FletchingProducerQueueRead returns that failure until there is a handle. */
 FLETCHING_PRODUCER_EXPORT void* FletchingProducerQueueHandle(struct FletchingProducerQueue* queue);
-/* Enqueues a copy of every buffer of the case, and returns at once. The array has to live until
- * FletchingProducerQueueVerify. EBADMSG when a buffer is not the memory that was exported; on
+/* Enqueues a copy of every buffer of the case and returns without waiting. The array must live
+ * until FletchingProducerQueueVerify. Returns EBADMSG if a buffer is not the exported memory; on
  * vulkan also for a wait with a wrong event or wrong stages. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueRead(struct FletchingProducerQueue* queue,
                                                          const char* case_name,
                                                          const struct ArrowDeviceArray* array,
                                                          struct FletchingMessage* message);
-/* Whether everything on the queue is done. */
+/* Whether all work on the queue is done. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueIsIdle(struct FletchingProducerQueue* queue,
                                                            int32_t* idle,
                                                            struct FletchingMessage* message);
@@ -129,13 +129,13 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueIsIdle(struct FletchingProdu
 #define FLETCHING_PRODUCER_OLD 0
 #define FLETCHING_PRODUCER_NEW 1
 
-/* Waits for the reads, compares what they saw, byte by byte, and forgets them. `asserted`, when it
- * is not NULL, gets the number of bytes compared: 0 proves nothing. EBADMSG: another byte than
- * `expected`. */
+/* Waits for the reads, compares the bytes, and discards the reads. If `asserted` is not NULL, it
+ * receives the number of bytes compared; 0 proves nothing. Returns EBADMSG if a byte differs
+ * from `expected`. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueVerify(struct FletchingProducerQueue* queue,
                                                            int32_t expected, int64_t* asserted,
                                                            struct FletchingMessage* message);
-/* Waits for what is on it. NULL does nothing. */
+/* Waits for the work and frees the queue. NULL is allowed. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueDestroy(struct FletchingProducerQueue* queue,
                                                             struct FletchingMessage* message);
 

@@ -1,5 +1,5 @@
-// What CUDA and ROCm have in common: streams, events, kernels, and three kinds of memory. `Api` is
-// the vendor's half, one struct of static functions (cuda.cpp, rocm.cpp).
+// Code shared by CUDA and ROCm: streams, events, kernels, and three kinds of memory. `Api` is the
+// vendor's part, a struct of static functions (cuda.cpp, rocm.cpp).
 #ifndef FLETCHING_PRODUCER_GPU_HPP
 #define FLETCHING_PRODUCER_GPU_HPP
 
@@ -21,13 +21,13 @@
 
 namespace fletching::producer {
 
-// The kernels (kernels/kernels.cu), by their place in kKernelNames.
+// The kernels (kernels/kernels.cu), in the order of kKernelNames.
 enum class Kernel : size_t { kInvert, kCopy };
 inline constexpr const char* kKernelNames[] = {"fletching_invert", "fletching_copy"};
 
-// Every member function makes the device current for its thread, and puts back what was. That is
-// what `typename Api::Current current` is for. Where no caller can receive an error, it is tried
-// twice: `current(std::nothrow)`. A failure to free something is not reported either.
+// Every member function makes the device current for its thread and restores the previous one, with
+// `typename Api::Current current`. Where no caller can receive an error, it tries twice:
+// `current(std::nothrow)`. Failures to free a resource are ignored as well.
 template <class Api>
 class GpuEvent : public Event {
  public:
@@ -58,7 +58,7 @@ class GpuEvent : public Event {
   typename Api::Event event_;
 };
 
-// Memory of Reserve, freed with the object.
+// Memory from Reserve, freed with the object.
 template <class Api>
 class Owned {
  public:
@@ -75,7 +75,7 @@ class Owned {
   void* memory_;
 };
 
-// A word that the device and the host reach: the stream waits until it is 1.
+// A word shared by device and host: the stream waits until it is 1.
 template <class Api>
 class GpuGate : public Gate {
  public:
@@ -93,7 +93,7 @@ class GpuGate : public Gate {
       }
     });
   }
-  // The stream looks at the word until it has seen it.
+  // The stream polls the word until it reads 1.
   ~GpuGate() override {
     open();
     try_twice([&] { passed_->wait(); });
@@ -116,7 +116,7 @@ class GpuGate : public Gate {
 template <class Api>
 class GpuQueue : public Queue {
  public:
-  // Non-blocking: the legacy default stream would wait for everything, and hide a missing wait.
+  // Non-blocking: the legacy default stream would wait for all work and hide a missing wait.
   GpuQueue() {
     const typename Api::Current current;
     stream_ = Api::new_stream();
@@ -140,8 +140,8 @@ class GpuQueue : public Queue {
     return std::make_unique<GpuGate<Api>>(stream_);
   }
   void invert(void* buffer, size_t bytes) override { add(Kernel::kInvert, buffer, buffer, bytes); }
-  // By a kernel: a driver may copy host or managed memory on the calling thread, which then waits
-  // for the stream.
+  // Uses a kernel: a driver may copy host or managed memory on the calling thread, which would then
+  // wait for the stream.
   void read(void* staging, const void* buffer, size_t bytes) override {
     add(Kernel::kCopy, staging, buffer, bytes);
   }
@@ -186,22 +186,22 @@ class GpuQueue : public Queue {
   }
 
   typename Api::Stream stream_;
-  bool has_work_ = false;  // perhaps
-  // The next launch.
+  bool has_work_ = false;  // false: certainly none
+  // Arguments of the next launch.
   Kernel kernel_ = Kernel::kInvert;
   uint32_t count_ = 0;
   Ranges ranges_;
 };
 
-// Does once what a driver may stop the whole device for when it is done for the first time: it
-// loads a kernel then, or sets up what a copy needs. Behind a shut gate that would be for ever.
+// Triggers one-time initialization during which a driver may wait for the whole device: loading a
+// kernel, setting up copies. Behind a shut gate that would deadlock.
 template <class Api>
 void prime_memory(MemoryKind kind) {
   constexpr size_t kBytes = 64;
   const Owned<Api> buffer(kind, kBytes);
   const Owned<Api> pinned(MemoryKind::kPinned, kBytes);
   uint8_t pageable[kBytes] = {};
-  GpuQueue<Api> queue;  // destroyed first, and waits for what uses the memory
+  GpuQueue<Api> queue;  // destroyed first; waits for the work that uses the memory
   if (kind == MemoryKind::kDevice) {
     queue.copy(buffer.get(), pageable, kBytes);
     queue.copy(pageable, buffer.get(), kBytes);
@@ -214,7 +214,7 @@ void prime_memory(MemoryKind kind) {
   queue.finish();
 }
 
-// For all the backends of a device: one of them may be used first when a gate of another is shut.
+// For all backends of a device: one of them may be used first while a gate of another is shut.
 template <class Api>
 void prime() {
   prime_memory<Api>(MemoryKind::kDevice);
@@ -222,7 +222,7 @@ void prime() {
   if (Api::has_managed_memory()) prime_memory<Api>(MemoryKind::kManaged);
 }
 
-// Opens the device once for all its backends. Throws when it is absent.
+// Opens the device once for all its backends. Throws if it is absent.
 template <class Api>
 Device open_once() {
   static Finding finding;
@@ -231,7 +231,7 @@ Device open_once() {
   return device;
 }
 
-// The first device, with buffers of one kind of memory.
+// The first device, with buffers in one kind of memory.
 template <class Api>
 class Gpu : public Backend {
  public:
@@ -306,25 +306,25 @@ class Gpu : public Backend {
   Transfers<GpuQueue<Api>> transfers_{[] { return std::make_unique<GpuQueue<Api>>(); }};
 };
 
-// Never destroyed: arrays may be released while the process ends.
+// Never destroyed: arrays may be released at process exit.
 template <class Api, MemoryKind kind>
 Backend* the_gpu(const char* name, ArrowDeviceType device_type) {
   static auto& device = *new Gpu<Api>(name, device_type, kind);
   return &device;
 }
 
-// A stand-in of the vendor's library exports its control functions too.
+// A stand-in for the vendor's library exports its control functions too.
 template <class Functions>
 bool is_stand_in(const VendorRuntime& runtime) {
   const auto loaded = loaded_runtime<Functions>(runtime);
   return loaded && find_symbol((*loaded)->library.handle, "FletchingStandinCalls") != nullptr;
 }
 
-// It runs no device code: its image names the kernels that are built into it.
+// A stand-in runs no device code: its image names its built-in kernels.
 inline constexpr char kStandInImage[] =
     "FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\nkernel fletching_copy\n";
 
-// The kernel's code for this library. Throws when it was not built, because `compiler` was missing.
+// Returns the kernel image for this library. Throws if it was not built for lack of `compiler`.
 inline const void* kernel_for(Presence presence, const Image& image, const char* compiler) {
   if (presence == Presence::kStandIn) return kStandInImage;
   if (image.size > 0) return image.data;

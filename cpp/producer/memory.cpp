@@ -36,7 +36,7 @@ Filler::Filler(Backend& backend, bool shut) : backend_(backend) {
 }
 
 std::shared_ptr<Filler> Filler::ungated(Backend& backend) {
-  // Never destroyed: arrays may be released while the process ends.
+  // Never destroyed: arrays may be released at process exit.
   static auto& fillers = *new std::map<Backend*, std::shared_ptr<Filler>>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -79,7 +79,7 @@ void* Work::record() {
 
 void Work::wait() {
   if (event_ != nullptr) return event_->wait();
-  // Not recorded: the export has failed halfway.
+  // Not recorded: the export failed halfway.
   if (filler_->queue_ != nullptr) filler_->queue_->finish();
 }
 

@@ -1,4 +1,4 @@
-// The memory of exported arrays, and the work that fills it.
+// The memory of exported arrays and the work that fills it.
 #ifndef FLETCHING_PRODUCER_MEMORY_HPP
 #define FLETCHING_PRODUCER_MEMORY_HPP
 
@@ -12,11 +12,10 @@
 
 namespace fletching::producer {
 
-// One buffer with its bytes, freed with the object. It remembers which bytes of the catalogue it
-// was made from.
+// One buffer, freed with the object. It records the catalogue bytes that it was made from.
 class Allocation {
  public:
-  // `inverted`: with every bit the other way round.
+  // `inverted`: with every bit inverted.
   Allocation(Backend& backend, const Bytes& bytes, bool inverted);
   ~Allocation();
   Allocation(const Allocation&) = delete;
@@ -31,22 +30,22 @@ class Allocation {
 
 class Memory;
 
-// Fills memory: at once where there are no queues; else by work on a queue, which a gate may hold
-// back. Until that is done the memory has every bit the other way round.
+// Fills memory: synchronously without queues, otherwise by work on a queue, which a gate may block.
+// Until that work is done, every bit of the memory is inverted.
 class Filler {
  public:
-  // `shut`: behind a gate that open() opens.
+  // `shut`: creates a gate, which open() opens.
   Filler(Backend& backend, bool shut);
   Filler(const Filler&) = delete;
   Filler& operator=(const Filler&) = delete;
 
-  // The one for what is exported without a gate.
+  // The filler for exports without a gate.
   static std::shared_ptr<Filler> ungated(Backend& backend);
 
   Backend& backend() const { return backend_; }
   void open();
 
-  // Opens, waits for the work, and lets go of the memory of released arrays.
+  // Opens the gate, waits for the work, and frees the memory of released arrays.
   void close();
 
  private:
@@ -56,13 +55,13 @@ class Filler {
   Backend& backend_;
   std::mutex mutex_;
   std::unique_ptr<Queue> queue_;  // NULL without queues
-  std::unique_ptr<Gate> gate_;    // NULL: nothing is held back
-  // All that was exported behind the gate: the work on it may still wait when it is released.
+  std::unique_ptr<Gate> gate_;    // NULL without a gate
+  // Everything exported behind the gate: its work may still be pending when it is released.
   std::vector<std::shared_ptr<Memory>> kept_;
 };
 
-// The work on one exported array and everything below it, with its event. It lives until the last
-// of these structs is released.
+// The work on an exported array and its descendants, with its event. It lives until the last of
+// these structs is released.
 class Work {
  public:
   explicit Work(std::shared_ptr<Filler> filler);
@@ -72,8 +71,7 @@ class Work {
 
   Backend& backend() const { return filler_->backend(); }
 
-  // Records the event after everything that was added, and returns its address: NULL without
-  // queues.
+  // Records the event after all added work and returns its address; NULL without queues.
   void* record();
 
   // Blocks until the work is done.
@@ -86,7 +84,7 @@ class Work {
   std::unique_ptr<Event> event_;
 };
 
-// The buffers of one struct. They are freed when the work on them is done.
+// The buffers of one struct, freed when the work on them is done.
 class Memory {
  public:
   static std::shared_ptr<Memory> make(std::shared_ptr<Work> work);
@@ -94,9 +92,9 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // A buffer that will have these bytes when the work is done.
+  // Adds a buffer that contains these bytes once the work is done.
   const void* add(const Bytes& bytes);
-  // A buffer in host memory, which has them at once.
+  // Adds a buffer in host memory that contains the bytes on return.
   const void* add_on_host(const Bytes& bytes);
 
  private:

@@ -1,4 +1,4 @@
-// Errors inside the producer, and the one place where they become an errno and a line of text.
+// The producer's internal errors, and their conversion to an errno value and a line of text.
 #ifndef FLETCHING_PRODUCER_MESSAGE_HPP
 #define FLETCHING_PRODUCER_MESSAGE_HPP
 
@@ -12,7 +12,7 @@
 
 namespace fletching::producer {
 
-// Thrown inside the library only; guarded() turns it into the return value of a C function.
+// Thrown inside the library only; guarded() converts it to the return value of a C function.
 struct Error {
   int code;
   std::string text;
@@ -20,17 +20,16 @@ struct Error {
 
 [[noreturn]] inline void fail(int code, std::string text) { throw Error{code, std::move(text)}; }
 
-// Writes one line of valid UTF-8: a byte that is not becomes U+FFFD, a control character a space,
-// and what does not fit is cut at a character boundary. Allocates nothing. `message` may be NULL.
+// Writes one line of valid UTF-8: replaces invalid bytes by U+FFFD and control characters by a
+// space, and truncates at a character boundary. Does not allocate. `message` may be NULL.
 void write_message(FletchingMessage* message, std::string_view text) noexcept;
 
-// The beginning of a text from foreign code, not yet made valid UTF-8. NULL becomes "(NULL)".
+// The beginning of a foreign text, not yet converted to valid UTF-8. NULL becomes "(NULL)".
 std::string foreign_text(const char* text);
 
 bool is_utf8(std::string_view text) noexcept;
 
-// Runs `work` and returns 0 with an empty message, or the errno of whatever was thrown with its
-// text.
+// Runs `work`. Returns 0 and an empty message, or the errno and the text of the exception.
 template <class Work>
 int guarded(FletchingMessage* message, Work work) noexcept {
   write_message(message, "");

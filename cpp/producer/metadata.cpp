@@ -1,4 +1,4 @@
-// The metadata of a node of the catalogue as bytes.
+// Encodes the metadata of a catalogue node.
 #include <cstring>
 
 #include "catalogue.hpp"
@@ -9,7 +9,7 @@ namespace {
 void append_length(std::string& block, size_t length) {
   const auto value = static_cast<int32_t>(length);
   char raw[sizeof(value)];
-  std::memcpy(raw, &value, sizeof(value));  // the format asks for native byte order
+  std::memcpy(raw, &value, sizeof(value));  // the format requires native byte order
   block.append(raw, sizeof(raw));
 }
 

@@ -1,4 +1,4 @@
-// The first OpenCL device that there is. Its buffers are cl_mem handles, its events cl_event.
+// The first OpenCL device. Its buffers are cl_mem handles, its events cl_event.
 #include "runtimes/opencl.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr const char* kKernel =
     "  for (size_t i = get_global_id(0); i < bytes; i += step) buffer[i] = ~buffer[i];\n"
     "}\n";
 
-// Functions that were found when the device was. Only used after that.
+// Set when the device is found; not used earlier.
 const Functions* g_cl = nullptr;
 
 void check(const char* function, cl_int status) {
@@ -31,7 +31,7 @@ void check(const char* function, cl_int status) {
                 " (" + std::to_string(status) + ")");
 }
 
-// A handle with its release function, as OpenCL counts references.
+// A handle with its release function; OpenCL counts references.
 template <class Handle, auto Release>
 class Owned {
  public:
@@ -61,14 +61,14 @@ using OwnedProgram = Owned<cl_program, &Functions::cl_release_program>;
 using OwnedKernel = Owned<cl_kernel, &Functions::cl_release_kernel>;
 using OwnedContext = Owned<cl_context, &Functions::cl_release_context>;
 
-// A call that returns a handle and writes its status to the last argument.
+// Checks a call that returns a handle and writes its status to the last argument.
 template <class Handle>
 Handle checked(const char* function, Handle handle, const cl_int& status) {
   check(function, status);
   return handle;
 }
 
-// What every queue and buffer of this process is made from.
+// The device, context and program shared by all queues and buffers of this process.
 struct Root {
   cl_device_id device = nullptr;
   OwnedContext context;
@@ -89,7 +89,7 @@ class OpenClEvent : public Event {
   OwnedEvent event_;
 };
 
-// A user event, which the host sets.
+// A user event that the host completes.
 class OpenClGate : public Gate {
  public:
   explicit OpenClGate(cl_context context) {
@@ -122,12 +122,12 @@ class OpenClQueue : public Queue {
     cl_command_queue queue =
         g_cl->cl_create_command_queue(root.context.get(), root.device, 0, &status);
     queue_ = OwnedQueue(checked("clCreateCommandQueue", queue, status));
-    // Of its own: the arguments of a kernel are part of it.
+    // Each queue has a separate kernel object, because the arguments are part of it.
     cl_kernel kernel = g_cl->cl_create_kernel(root.program.get(), "fletching_invert", &status);
     kernel_ = OwnedKernel(checked("clCreateKernel", kernel, status));
   }
   ~OpenClQueue() override {
-    // One failure may be left over from earlier work; after two nothing runs there any more.
+    // The first failure may come from earlier work; after a second one the device runs no work.
     if (has_work_ && g_cl->cl_finish(queue_.get()) != kClSuccess) g_cl->cl_finish(queue_.get());
   }
   OpenClQueue(const OpenClQueue&) = delete;
@@ -166,7 +166,7 @@ class OpenClQueue : public Queue {
     last_ = std::move(done);
     check("clFlush", g_cl->cl_flush(queue_.get()));
   }
-  // Done when it returns.
+  // Blocks until the copy is done.
   void write(void* buffer, const void* host, size_t bytes) {
     check("clEnqueueWriteBuffer",
           g_cl->cl_enqueue_write_buffer(queue_.get(), static_cast<cl_mem>(buffer), kClTrue, 0,
@@ -203,15 +203,15 @@ class OpenClQueue : public Queue {
   const Root& root_;
   OwnedQueue queue_;
   OwnedKernel kernel_;
-  OwnedEvent last_;        // of the last read
-  bool has_work_ = false;  // perhaps
+  OwnedEvent last_;        // event of the last read
+  bool has_work_ = false;  // false: certainly none
 };
 
 class OpenCl : public Backend {
  public:
   const char* name() const override { return "opencl"; }
   ArrowDeviceType device_type() const override { return ARROW_DEVICE_OPENCL; }
-  int64_t device_id() const override { return 0; }  // the first of the context
+  int64_t device_id() const override { return 0; }  // index in the context
 
   Device find() override {
     return finding_.get([&]() -> Device { return {Presence::kReal, open()}; });
@@ -244,7 +244,7 @@ class OpenCl : public Backend {
   std::unique_ptr<Queue> new_queue() override { return std::make_unique<OpenClQueue>(root_); }
 
  private:
-  // Finds the device and compiles the kernel for it; its name. What fails leaves nothing behind.
+  // Finds the device, compiles the kernel for it and returns its name. A failure leaves no state.
   std::string open() {
     Result<const Functions*> functions = opencl::functions();
     if (!functions) fail(functions.error().code(), functions.error().message());
@@ -296,7 +296,7 @@ class OpenCl : public Backend {
 }  // namespace
 
 Backend* opencl_backend() {
-  // Never destroyed: arrays may be released while the process ends.
+  // Never destroyed: arrays may be released at process exit.
   static auto& device = *new OpenCl;
   return &device;
 }

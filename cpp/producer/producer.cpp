@@ -1,5 +1,4 @@
-// The C functions of producer.h: they check the arguments, and nothing leaves them but an errno and
-// a text.
+// Implements producer.h: checks arguments and converts exceptions to errno values and messages.
 #include "producer.h"
 
 #include "arguments.hpp"
@@ -10,7 +9,7 @@
 namespace fletching::producer {
 namespace {
 
-// `fallback` where even that fails without memory.
+// Returns `fallback` if `work` throws, for example without memory.
 template <class Work, class Result>
 Result or_else(Result fallback, Work work) noexcept {
   guarded(nullptr, [&] { fallback = work(); });
@@ -87,7 +86,7 @@ int FletchingProducerVerifyStream(const char* backend, const char* case_name, in
     check_batches(batches, fail_at);
     verify_stream(backend_by_name(backend), case_by_name(case_name), batches, fail_at, stream);
   });
-  // Only where the arguments were refused: verify_stream itself moves the stream away.
+  // Only if the arguments were refused: verify_stream itself moves the stream out.
   if (stream != nullptr && stream->release != nullptr) stream->release(stream);
   return code;
 }

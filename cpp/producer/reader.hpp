@@ -1,4 +1,4 @@
-// Reads exported buffers as a consumer on a device does: in the order of its own queue.
+// Reads exported buffers like a consumer on a device: in the order of its own queue.
 #ifndef FLETCHING_PRODUCER_READER_HPP
 #define FLETCHING_PRODUCER_READER_HPP
 
@@ -16,14 +16,14 @@ class Reader {
 
   void* handle() { return queue_->handle(); }
 
-  // Enqueues a copy of every buffer on the device. Throws EBADMSG for memory that is not exported.
+  // Enqueues a copy of every device buffer. Throws EBADMSG if a buffer is not exported memory.
   void read(const Case& what, const ArrowDeviceArray& array);
 
   bool is_idle() { return queue_->is_idle(); }
   void finish() { queue_->finish(); }
 
-  // Waits, compares with the catalogue, or with every bit of it `inverted`, and forgets what was
-  // read. Returns the number of bytes. Throws EBADMSG for a difference.
+  // Waits, compares the copies with the catalogue, with every bit inverted if `inverted`, and
+  // discards them. Returns the number of bytes. Throws EBADMSG if they differ.
   int64_t verify(bool inverted);
 
  private:
@@ -38,7 +38,7 @@ class Reader {
 
   Backend& backend_;
   std::vector<Copy> copies_;
-  std::unique_ptr<Queue> queue_;  // destroyed first, and waits for the copies
+  std::unique_ptr<Queue> queue_;  // destroyed first; waits for the copies
 };
 
 }  // namespace fletching::producer

@@ -23,7 +23,7 @@ struct Registry {
   FletchingProducerCounters counters{};
 };
 
-// Never destroyed: foreign code may release a struct while the process ends. In place: cannot fail.
+// Never destroyed: foreign code may release a struct at process exit. Placement new cannot fail.
 Registry& the_registry() {
   alignas(Registry) static std::byte storage[sizeof(Registry)];
   static auto* registry = new (storage) Registry;

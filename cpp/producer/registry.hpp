@@ -1,7 +1,7 @@
-// What is alive: every exported struct by number, and the counters.
+// The live exported structs by number, and the counters.
 //
-// The private_data of an exported struct is a number that is never used again, not an address. So a
-// struct released twice is found out and counted where an address would be freed memory.
+// The private_data of an exported struct is a number that is never reused, not an address. A double
+// release is therefore detected and counted, where an address would point to freed memory.
 #ifndef FLETCHING_PRODUCER_REGISTRY_HPP
 #define FLETCHING_PRODUCER_REGISTRY_HPP
 
@@ -14,28 +14,26 @@ namespace fletching::producer {
 
 enum class Kind { kSchema, kArray, kStream };
 
-// Keeps `state` until unregister_struct, and returns the private_data of the struct.
+// Keeps `state` until unregister_struct. Returns the private_data of the struct.
 void* register_struct(Kind kind, std::shared_ptr<void> state);
 
-// NULL when no such struct is alive.
+// Returns NULL if no such struct is alive.
 std::shared_ptr<void> find(Kind kind, const void* private_data) noexcept;
 
-// Hands the state back to be destroyed by the caller, outside the lock. NULL, and a double release
-// counted, when no such struct is alive.
+// Returns the state, so that the caller destroys it outside the lock. If no such struct is alive,
+// counts a double release and returns NULL.
 std::shared_ptr<void> unregister_struct(Kind kind, const void* private_data) noexcept;
 
-// A buffer that a backend allocated, for as long as it is alive. `origin`: the bytes of the
-// catalogue that were copied into it.
+// Registers a buffer that a backend has allocated. `origin`: the catalogue bytes copied into it.
 void add_allocation(const void* buffer, const void* origin);
 void remove_allocation(const void* buffer) noexcept;
-// NULL when no such buffer is alive.
+// Returns NULL if no such buffer is alive.
 const void* origin_of(const void* buffer) noexcept;
 
-// An event that is exported as a sync_event, for as long as it is alive. It counts as an
-// allocation.
+// Registers an event exported as a sync_event. It counts as an allocation.
 void add_event(Event* event);
 void remove_event(Event* event) noexcept;
-// NULL when no such event is alive.
+// Returns NULL if no such event is alive.
 Event* find_event(const void* sync_event) noexcept;
 
 FletchingProducerCounters read_counters() noexcept;

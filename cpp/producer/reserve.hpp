@@ -1,4 +1,4 @@
-// Memory of a vendor's runtime, and what is set aside of it for the time while a gate is shut.
+// Memory of a vendor's runtime, with reserves for the time while a gate is shut.
 #ifndef FLETCHING_PRODUCER_RESERVE_HPP
 #define FLETCHING_PRODUCER_RESERVE_HPP
 
@@ -17,25 +17,25 @@ namespace fletching::producer {
 
 enum class MemoryKind { kDevice, kPinned, kManaged };
 
-// A driver may wait for the whole device before it allocates or frees memory, and so for a shut
-// gate: for ever, when the thread that asks is the one that opens it. While a gate is shut, memory
-// therefore is from blocks that were allocated before, and what is freed stays until no gate is
-// shut. One object for each `Api` (gpu.hpp), from any thread; a thread that allocates or frees
-// holds back one that shuts a gate.
+// A driver may wait for the whole device before it allocates or frees memory. With a shut gate this
+// is a deadlock if the same thread must open the gate. While a gate is shut, allocations therefore
+// come from preallocated blocks, and memory is freed only after all gates are open. There is one
+// object per `Api` (gpu.hpp), for all threads. A thread that allocates or frees blocks a thread
+// that shuts a gate.
 template <class Api>
 class Reserve {
  public:
   static constexpr size_t kBlockBytes = size_t{4} << 20;
   static constexpr size_t kWords = 4;
 
-  // Never destroyed: arrays may be released while the process ends.
+  // Never destroyed: arrays may be released at process exit.
   static Reserve& instance() {
     static auto& reserve = *new Reserve;
     return reserve;
   }
 
-  // Calls `shut(word)`, which lets a stream wait for the word, once there is memory for as long as
-  // that lasts. The word is returned with Leave.
+  // Allocates the reserves, then calls `shut(word)`, which makes a stream wait for the word. Return
+  // the word with leave().
   template <class Shut>
   void enter(Shut shut) {
     const typename Api::Current current;
@@ -53,26 +53,26 @@ class Reserve {
     ++words_out_;
     ++shut_;
   }
-  // A gate was opened; the device need not have noticed yet.
+  // A gate was opened; the device may not have noticed yet.
   void open() noexcept {
     const std::lock_guard lock(mutex_);
     --shut_;
   }
-  // The device does not look at the word any more.
+  // The device has stopped polling the word.
   void leave(void* word) noexcept {
     const typename Api::Current current(std::nothrow);
     const std::lock_guard lock(mutex_);
-    words_.push_back(word);  // Fill has made room for it
+    words_.push_back(word);  // fill() has reserved capacity for it
     --words_out_;
     collect();
   }
 
-  // Throws ENOMEM when a gate is shut and the blocks are used up.
+  // Throws ENOMEM if a gate is shut and the blocks are used up.
   void* allocate(MemoryKind kind, size_t bytes) {
     const typename Api::Current current;
     const std::lock_guard lock(mutex_);
     if (shut_ > 0) return slice(kind, bytes);
-    later_.reserve(live_ + 1);  // so that Free need not allocate
+    later_.reserve(live_ + 1);  // so that free() need not allocate
     void* memory = Api::allocate(kind, bytes);
     ++live_;
     return memory;
@@ -106,16 +106,16 @@ class Reserve {
   void fill() {
     words_.reserve(words_out_ + kWords);
     while (words_.size() < kWords) words_.push_back(Api::new_word());
-    // Every kind, because a gate of another kind may be shut later.
+    // All kinds, because a gate of another kind may be shut later.
     blocks_.push_back(std::make_unique<Block>(MemoryKind::kPinned));
     blocks_.push_back(std::make_unique<Block>(MemoryKind::kDevice));
     if (Api::has_managed_memory()) {
       blocks_.push_back(std::make_unique<Block>(MemoryKind::kManaged));
     }
   }
-  // Aligned as the vendors' own memory is.
+  // Aligned like the vendors' allocations.
   static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-  // NULL when there is no room.
+  // Returns NULL if no block has room.
   Block* find(MemoryKind kind, size_t bytes) {
     for (const auto& block : blocks_) {
       if (block->kind == kind && kBlockBytes - block->used >= rounded(bytes)) return block.get();
@@ -145,9 +145,9 @@ class Reserve {
 
   std::mutex mutex_;
   int64_t shut_ = 0;  // gates
-  size_t live_ = 0;   // what is allocated and not in a block, `later_` included
+  size_t live_ = 0;   // allocations outside of blocks, including `later_`
   size_t words_out_ = 0;
-  std::vector<void*> words_;  // that no gate has
+  std::vector<void*> words_;  // not in use by a gate
   std::vector<std::unique_ptr<Block>> blocks_;
   std::map<void*, Block*> slices_;
   std::vector<std::pair<MemoryKind, void*>> later_;  // freed while a gate was shut

@@ -1,4 +1,4 @@
-// ROCm through HIP: device and pinned memory of the first device.
+// HIP: device and pinned memory of the first ROCm device.
 #include "runtimes/hip.hpp"
 
 #include <iterator>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace fletching::hip;
 
-// Set when the device was found, and used only after that.
+// Initialized when the device is found; not used earlier.
 struct Root {
   const Functions* functions = nullptr;
   int32_t device = 0;
@@ -31,7 +31,7 @@ struct HipApi {
   using Stream = hipStream_t;
   using Event = hipEvent_t;
 
-  // The device of the calling thread as long as the object lives.
+  // Makes the device current for the calling thread during the object's lifetime.
   struct Current {
     Current() {
       check("hipGetDevice", g_root.functions->hip_get_device(&before));
@@ -53,11 +53,11 @@ struct HipApi {
       return before == g_root.device ? kHipSuccess : g_root.functions->hip_set_device(device);
     }
 
-    int32_t before = g_root.device;  // until it is known: the thread stays where it is
+    int32_t before = g_root.device;  // until the current one is known: a failure changes nothing
   };
 
   static Device open();
-  static bool has_managed_memory() { return false; }  // none that Arrow has a device type for
+  static bool has_managed_memory() { return false; }  // Arrow has no device type for it
 
   static void* allocate(MemoryKind kind, size_t bytes) {
     const Functions& hip = *g_root.functions;
@@ -83,7 +83,7 @@ struct HipApi {
     }
   }
 
-  // A stream of HIP waits for signal memory alone, of 8 bytes; not every device's does.
+  // HIP streams can only wait on 8 bytes of signal memory, which not every device supports.
   static void* new_word() {
     const Functions& hip = *g_root.functions;
     int32_t can_wait = 0;

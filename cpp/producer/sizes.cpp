@@ -1,4 +1,4 @@
-// How many bytes of a node's buffers are seen, from its format.
+// Computes the readable bytes of a node's buffers from its format.
 #include <algorithm>
 #include <cstring>
 #include <ranges>
@@ -10,11 +10,11 @@ namespace fletching::producer {
 namespace {
 
 struct Width {
-  std::string_view format;  // how it begins
+  std::string_view format;  // prefix
   int64_t bits;
 };
 
-// Of the types with one buffer of values behind the validity.
+// The types with a single values buffer after the validity bitmap.
 constexpr Width kWidths[] = {
     {"b", 1},    {"c", 8},    {"C", 8},    {"s", 16},   {"S", 16},    {"e", 16},
     {"i", 32},   {"I", 32},   {"f", 32},   {"l", 64},   {"L", 64},    {"g", 64},

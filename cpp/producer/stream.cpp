@@ -11,7 +11,7 @@ struct StreamState {
   int64_t batches;
   int64_t fail_at;
   int64_t next = 0;
-  FletchingMessage last_error{};  // empty: the last operation did not fail
+  FletchingMessage last_error{};  // empty: the last operation succeeded
 };
 
 std::shared_ptr<StreamState> state_of(const ArrowDeviceArrayStream* self) noexcept {

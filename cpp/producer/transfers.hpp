@@ -1,4 +1,4 @@
-// The queue of a backend's blocking copies.
+// The queue for a backend's blocking copies.
 #ifndef FLETCHING_PRODUCER_TRANSFERS_HPP
 #define FLETCHING_PRODUCER_TRANSFERS_HPP
 
@@ -10,10 +10,10 @@
 
 namespace fletching::producer {
 
-// One queue that all blocking copies of a backend go to, one after the other. The first copy makes
-// it, and it is destroyed with the last buffer: without one nothing copies, and at the end of the
-// process the vendor's library may be unloaded already. Nothing else is enqueued on it, so that no
-// copy waits for work behind a gate. From any thread.
+// A queue shared by all blocking copies of a backend, which run one at a time. The first copy
+// creates it. It is destroyed with the last buffer: copies need buffers, and at process exit the
+// vendor's library may already be unloaded. No other work is enqueued on it, so no copy waits for
+// work behind a gate. Thread-safe.
 template <class Queue>
 class Transfers {
  public:
@@ -21,20 +21,20 @@ class Transfers {
 
   explicit Transfers(Make make) : make_(std::move(make)) {}
 
-  // A buffer that can be copied from or to was allocated.
+  // Counts a new buffer that can be copied.
   void add_buffer() noexcept {
     const std::lock_guard lock(mutex_);
     ++buffers_;
   }
 
-  // It was freed.
+  // Counts a freed buffer.
   void remove_buffer() noexcept {
     std::unique_ptr<Queue> last;
     const std::lock_guard lock(mutex_);
     if (--buffers_ == 0) last = std::move(queue_);
   }
 
-  // Calls `copy(queue)`, which returns when the copy is done.
+  // Calls `copy(queue)`, which must block until the copy is done.
   template <class Copy>
   void run(Copy copy) {
     const std::lock_guard lock(mutex_);
@@ -42,7 +42,7 @@ class Transfers {
     try {
       copy(*queue_);
     } catch (...) {
-      queue_.reset();  // waits: the copy may still use the memory of the host
+      queue_.reset();  // waits: the copy may still use the host memory
       throw;
     }
   }

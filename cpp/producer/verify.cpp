@@ -11,7 +11,7 @@
 namespace fletching::producer {
 namespace {
 
-// The node being compared: {"case struct", "/2/0"}. The path of the root is empty.
+// The node being compared: {"case struct", "/2/0"}. The root's path is empty.
 struct Place {
   std::string subject;
   std::string path;
@@ -32,7 +32,7 @@ void check_number(const Place& place, const std::string& field, int64_t seen, in
   differ(place, field + " is " + std::to_string(seen) + ", expected " + std::to_string(expected));
 }
 
-// A pointer to children or to a dictionary. What is not expected is not read.
+// Checks a pointer to children or a dictionary. An unexpected one is not dereferenced.
 void check_present(const Place& place, const std::string& field, const void* seen, bool expected) {
   if ((seen != nullptr) == expected) return;
   differ(place,
@@ -44,7 +44,7 @@ std::string hex_byte(uint8_t byte) {
   return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// NULL and "" are the same name, but no format.
+// NULL and "" are the same name, but NULL is not a valid format.
 void check_text(const Place& place, const std::string& field, const char* seen,
                 const std::string& expected) {
   if (std::strcmp(seen, expected.c_str()) == 0) return;
@@ -54,10 +54,9 @@ void check_text(const Place& place, const std::string& field, const char* seen,
 }
 
 // --- Metadata
-// ----------------------------------------------------------------------------------------
 
-// Walks a foreign metadata block together with the expected one and stops at the first difference,
-// so that it never reads further than a right block reaches.
+// Compares a foreign metadata block with the expected one and stops at the first difference, so it
+// never reads past the end of a correct block.
 class MetadataCheck {
  public:
   MetadataCheck(const Place& place, const char* block) : place_(place), next_(block) {}
@@ -99,12 +98,11 @@ void check_metadata(const Place& place, const char* block, const Node& node) {
 }
 
 // --- Trees
-// -------------------------------------------------------------------------------------------
 
 void check_node(Backend& backend, const Place& place, const Node& node, const ArrowArray& array);
 void check_node(Backend& backend, const Place& place, const Node& node, const ArrowSchema& schema);
 
-// The children and the dictionary of a schema or an array. `kind`: "schema".
+// Checks the children and the dictionary of a schema or array. `kind`: "schema".
 template <class Struct>
 void check_below(Backend& backend, const Place& place, const std::string& kind, const Node& node,
                  const Struct& above) {
@@ -136,7 +134,7 @@ void check_buffer(Backend& backend, const Place& place, const std::string& name,
                   const std::optional<Bytes>& expected) {
   check_present(place, name, buffer, expected.has_value());
   if (!expected) return;
-  // Looked at before the bytes are: foreign memory may be shorter.
+  // Checked before the bytes: foreign memory may be shorter.
   const void* origin = origin_of(buffer);
   if (origin == nullptr) differ(place, name + " is not the memory that was exported");
   if (origin != &*expected) differ(place, name + " is the memory of another exported buffer");
@@ -165,7 +163,7 @@ void check_node(Backend& backend, const Place& place, const Node& node, const Ar
   check_below(backend, place, "array", node, array);
 }
 
-// Waits for the event, too, because the buffers are read next.
+// Also waits for the event, because the buffers are read next.
 void check_event(const Backend& backend, const Place& root, const void* sync_event) {
   check_present(root, "sync_event", sync_event, backend.has_queues());
   if (sync_event == nullptr) return;
@@ -188,9 +186,8 @@ void check_device_array(Backend& backend, const std::string& subject, const Node
 }
 
 // --- Streams
-// -----------------------------------------------------------------------------------------
 
-// A struct from foreign code, released once.
+// A foreign struct, released once.
 template <class Struct>
 struct Taken {
   Struct value{};
@@ -215,7 +212,7 @@ struct Taken {
     if (!is_alive()) return;
     base().release(&base());
     if (!is_alive()) return;
-    base().release = nullptr;  // once is enough
+    base().release = nullptr;  // even if the callback does not do it
     differ(subject, "release did not set release to NULL");
   }
 };
@@ -225,7 +222,7 @@ std::string last_error(ArrowDeviceArrayStream& stream) {
   return foreign_text(stream.get_last_error(&stream));
 }
 
-// A call that has to succeed. What a failed call left in `out` is not ours to release.
+// Makes a call that must succeed. If it fails, `out` is not released.
 template <class Struct>
 void pull(const std::string& subject, ArrowDeviceArrayStream& stream,
           int (*callback)(ArrowDeviceArrayStream*, Struct*), Taken<Struct>& out) {
@@ -285,7 +282,7 @@ void verify_array(Backend& backend, const Case& what, const ArrowSchema& schema,
   check_device_array(backend, subject, what.node, array);
 }
 
-// The batches are looked at after the stream is released: they have to outlive it.
+// The batches are checked after the stream is released, because they must outlive it.
 void verify_stream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
                    ArrowDeviceArrayStream* stream) {
   const std::string subject = "case " + what.name + ": ";

@@ -1,4 +1,4 @@
-// Structs that foreign code returned, compared with the catalogue.
+// Compares structs returned by foreign code with the catalogue.
 #ifndef FLETCHING_PRODUCER_VERIFY_HPP
 #define FLETCHING_PRODUCER_VERIFY_HPP
 
@@ -9,10 +9,10 @@
 
 namespace fletching::producer {
 
-// Both throw an Error of EBADMSG that names the first difference.
+// Both throw an Error with EBADMSG that names the first difference.
 void verify_array(Backend& backend, const Case& what, const ArrowSchema& schema,
                   const ArrowDeviceArray& array);
-// Releases `stream`, whatever happens.
+// Always releases `stream`.
 void verify_stream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
                    ArrowDeviceArrayStream* stream);
 

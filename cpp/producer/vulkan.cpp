@@ -1,4 +1,4 @@
-// The first Vulkan device that will do. Its buffers are VkBuffer handles, its events VkEvent.
+// The first suitable Vulkan device. Its buffers are VkBuffer handles, its events VkEvent.
 #include <cstring>
 
 #include "arguments.hpp"
@@ -9,7 +9,7 @@
 namespace fletching::producer {
 namespace {
 
-// The kernel works on words.
+// The kernel processes 4-byte words.
 size_t round_up(size_t bytes) { return bytes < 4 ? 4 : (bytes + 3) / 4 * 4; }
 
 class Vulkan : public Backend {
@@ -69,7 +69,7 @@ class Vulkan : public Backend {
 };
 
 Vulkan& the_vulkan() {
-  // Never destroyed: arrays may be released while the process ends.
+  // Never destroyed: arrays may be released at process exit.
   static auto& device = *new Vulkan;
   return device;
 }

@@ -1,4 +1,4 @@
-// The Vulkan backend where its headers were not found, or a VkBuffer does not fit into a pointer.
+// The Vulkan backend if its headers are missing or a VkBuffer does not fit into a pointer.
 #include "arguments.hpp"
 #include "backend.hpp"
 #include "vulkan_handles.h"
@@ -10,7 +10,7 @@ constexpr char kReason[] =
     "Vulkan backend: not built: expected vulkan/vulkan.h and pointers of "
     "64 bits, when this library was built";
 
-// What is absent is never asked for more.
+// An absent device: no other function is called.
 class NoVulkan : public Backend {
  public:
   const char* name() const override { return "vulkan"; }

@@ -1,13 +1,12 @@
-/* What a consumer of arrays of the backend vulkan needs and the device interface does not hand
- * over.
+/* Handles of the vulkan backend that a consumer needs in addition to the device interface.
  *
- * Everything of this backend belongs to one VkDevice and one VkQueue, because a VkEvent orders
- * commands of one VkQueue only. ArrowArray.buffers contains a VkBuffer, whose memory the host sees
- * as well. ArrowDeviceArray.sync_event is the address of a VkEvent. What was written is visible to
- * the host when vkGetEventStatus returns VK_EVENT_SET; a consumer that reads on the device adds a
- * memory barrier to its vkCmdWaitEvents.
+ * This backend uses a single VkDevice and VkQueue, because a VkEvent orders commands of one VkQueue
+ * only. ArrowArray.buffers contains VkBuffers, whose memory is mapped on the host.
+ * ArrowDeviceArray.sync_event is the address of a VkEvent. The data is visible to the host when
+ * vkGetEventStatus returns VK_EVENT_SET; a consumer that reads on the device must add a memory
+ * barrier to its vkCmdWaitEvents.
  *
- * The handles live as long as the process.
+ * The handles are valid until the process ends.
  */
 #ifndef FLETCHING_PRODUCER_VULKAN_HANDLES_H
 #define FLETCHING_PRODUCER_VULKAN_HANDLES_H
@@ -20,20 +19,21 @@ extern "C" {
 
 struct FletchingProducerVulkan {
   void* instance;        /* VkInstance */
-  void* physical_device; /* VkPhysicalDevice; device_id counts in the instance's list */
+  void* physical_device; /* VkPhysicalDevice; device_id is its index in the instance */
   void* device;          /* VkDevice */
-  /* VkQueue. A caller that submits to it has to make sure that nothing else of the producer runs
-   * meanwhile: a queue is not thread-safe. */
+  /* VkQueue. A queue is not thread-safe: a caller that submits to it must prevent concurrent use
+   * by the producer. */
   void* queue;
   uint32_t queue_family;
-  /* VkPipelineStageFlags with which events are set: the srcStageMask of vkCmdWaitEvents. */
+  /* VkPipelineStageFlags that set the events: the srcStageMask of vkCmdWaitEvents. */
   uint32_t set_stages;
-  /* PFN_vkGetDeviceProcAddr. Its vkCmdWaitEvents takes notice of the wait before the driver gets
-   * it; without that, FletchingProducerQueueRead does not know that the queue has waited. */
+  /* PFN_vkGetDeviceProcAddr. Its vkCmdWaitEvents records the wait with the producer before it
+   * calls the driver; otherwise FletchingProducerQueueRead cannot detect that the queue has
+   * waited. */
   void (*(*get_device_proc_addr)(void* device, const char* name))(void);
 };
 
-/* ENODEV: the device is absent, with the reason. EINVAL: `handles` is NULL. */
+/* ENODEV: the device is absent; the message has the reason. EINVAL: `handles` is NULL. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerVulkanHandles(
     struct FletchingProducerVulkan* handles, struct FletchingMessage* message);
 

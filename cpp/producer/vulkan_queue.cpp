@@ -19,7 +19,7 @@ class VulkanEvent : public Event {
   VulkanEvent& operator=(const VulkanEvent&) = delete;
 
   void* address() noexcept override { return &event_; }
-  // A VkEvent has no host wait.
+  // A VkEvent has no host wait, so this waits for the submission.
   void wait() override { root_.wait(submission_); }
 
   VkEvent get() const { return event_; }
@@ -31,7 +31,7 @@ class VulkanEvent : public Event {
   uint64_t submission_ = 0;
 };
 
-// A timeline semaphore, which the host makes 1.
+// A timeline semaphore, which the host sets to 1.
 class VulkanGate : public Gate {
  public:
   VulkanGate(VkDevice device, std::shared_ptr<const OwnedSemaphore> semaphore)
@@ -60,7 +60,7 @@ class VulkanGate : public Gate {
   bool open_ = false;
 };
 
-// --- The command buffers that consumers have
+// --- Command buffers passed to consumers
 
 class Watched {
  public:
@@ -72,7 +72,7 @@ class Watched {
     const std::lock_guard lock(mutex_);
     std::erase_if(queues_, [=](const auto& entry) { return entry.second == queue; });
   }
-  // NULL: the consumer's own.
+  // Returns NULL for a command buffer of the consumer.
   VulkanQueue* find(VkCommandBuffer commands) {
     const std::lock_guard lock(mutex_);
     const auto found = queues_.find(commands);
@@ -85,7 +85,7 @@ class Watched {
 };
 
 Watched& the_watched() {
-  // Never destroyed: queues may be destroyed while the process ends.
+  // Never destroyed: queues may be destroyed at process exit.
   static auto& watched = *new Watched;
   return watched;
 }
@@ -109,7 +109,7 @@ std::string hexadecimal(VkFlags flags) {
   return "0x" + text;
 }
 
-// Makes what was written before it visible after it.
+// Makes the writes before the barrier visible to the commands after it.
 void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
              VkPipelineStageFlags to, VkAccessFlags read) {
   const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, written, read};
@@ -155,7 +155,7 @@ std::unique_ptr<Gate> VulkanQueue::shut() {
 }
 
 void VulkanQueue::invert(void* buffer, size_t bytes) {
-  constexpr uint32_t kThreads = 64;  // of a group: kernels/invert.comp
+  constexpr uint32_t kThreads = 64;  // work group size, as in kernels/invert.comp
   constexpr uint32_t kMostGroups = 256;
   const Commands& commands = recording();
   const VkDescriptorBufferInfo data{root_.buffers.at(buffer).buffer.get(), 0, VK_WHOLE_SIZE};
@@ -197,7 +197,7 @@ void VulkanQueue::read(void* staging, const void* buffer, size_t bytes) {
 std::unique_ptr<Event> VulkanQueue::record() {
   auto event = std::make_unique<VulkanEvent>(root_);
   const Commands& commands = recording();
-  // The event may not be set at the stage HOST; it follows the barrier at kSetStages.
+  // An event cannot be set at the stage HOST, so it follows the barrier at kSetStages.
   barrier(commands.buffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
           VK_PIPELINE_STAGE_HOST_BIT | kSetStages, VK_ACCESS_HOST_READ_BIT);
   g_vk.events->vk_cmd_set_event(of_table(commands.buffer), of_table(event->get()), kSetStages);
@@ -278,7 +278,7 @@ VulkanQueue::Commands& VulkanQueue::idle() {
 }
 
 void VulkanQueue::submit() {
-  // What fails from here on is recorded anew, and never submitted.
+  // After a failure below, these commands are never submitted; recording starts anew.
   Commands& commands = *std::exchange(recording_, nullptr);
   check_vulkan("vkEndCommandBuffer", g_vk.vkEndCommandBuffer(commands.buffer));
   std::vector<VkSemaphore> gates;

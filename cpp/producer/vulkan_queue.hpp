@@ -12,19 +12,18 @@
 
 namespace fletching::producer {
 
-// The stages with which events are set. Not the ones that a consumer would guess.
+// The stages that set events. Deliberately not the ones a consumer would assume.
 inline constexpr VkPipelineStageFlags kSetStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 
-// vkGetDeviceProcAddr, with a vkCmdWaitEvents that notifies the VulkanQueue whose commands they
-// are.
+// vkGetDeviceProcAddr, with a vkCmdWaitEvents that notifies the VkQueue's owner of the commands.
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_watched(VkDevice device, const char* name);
 
-// A line of submissions to the one VkQueue.
+// A sequence of submissions to the single VkQueue.
 //
-// That is how it can run concurrently with other queues: a VkQueue begins its work in order, so
-// whatever is behind gated work waits for the gate. A read that has not waited is therefore one of
-// the host, in the memory that it shares with the device, and done at once. A read is enqueued
-// after a wait was recorded into the command buffer of handle(), and on every one that follows.
+// It has to behave like a queue that runs concurrently with the others, although a VkQueue starts
+// its work in order and all work behind gated work waits for the gate. A read before any wait is
+// therefore done by the host, immediately, in the memory shared with the device. Once a wait was
+// recorded into the command buffer of handle(), all further reads are enqueued.
 class VulkanQueue : public Queue {
  public:
   explicit VulkanQueue(VulkanRoot& root);
@@ -40,13 +39,13 @@ class VulkanQueue : public Queue {
   bool is_idle() override { return root_.is_done(last_); }
   void finish() override { root_.wait(last_); }
 
-  // A wait was recorded into the command buffer of handle(). What is wrong with it is an error of
-  // the next read; false: it is so wrong that the driver may not see it.
+  // Called when a wait was recorded into the command buffer of handle(). An invalid wait is
+  // reported by the next read. Returns false if the driver must not receive it.
   bool note_wait(uint32_t count, const VkEvent* events, VkPipelineStageFlags from,
                  VkPipelineStageFlags to);
 
  private:
-  // Recorded and submitted again and again.
+  // Recorded and submitted repeatedly.
   struct Commands {
     VkCommandBuffer buffer = nullptr;
     OwnedDescriptorPool pool;
@@ -54,17 +53,17 @@ class VulkanQueue : public Queue {
     uint64_t submission = 0;
   };
 
-  // What is recorded into; begun when there is none.
+  // Returns the commands being recorded; starts new ones if needed.
   Commands& recording();
   Commands& idle();
   void submit();
 
   VulkanRoot& root_;
   OwnedCommandPool pool_;
-  std::deque<std::unique_ptr<Commands>> commands_;  // the one that was submitted first is first
+  std::deque<std::unique_ptr<Commands>> commands_;  // in the order of submission
   Commands* recording_ = nullptr;
-  uint64_t last_ = 0;  // of the submissions
-  // Shared with the gates, whose semaphores have to outlive the submissions.
+  uint64_t last_ = 0;  // submission number
+  // Shared with the gates: the semaphores must outlive the submissions.
   std::vector<std::shared_ptr<const OwnedSemaphore>> gates_;
   bool has_waited_ = false;
   std::string wrong_wait_;

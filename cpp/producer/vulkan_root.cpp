@@ -24,7 +24,7 @@ std::string version_text(uint32_t version) {
 
 namespace {
 
-constexpr uint32_t kVersion = VK_API_VERSION_1_2;  // has timeline semaphores
+constexpr uint32_t kVersion = VK_API_VERSION_1_2;  // for timeline semaphores
 
 template <class Function>
 void require(Function& function, PFN_vkVoidFunction found, const char* name) {
@@ -37,7 +37,7 @@ PFN_vkVoidFunction find_in_instance(VkInstance instance, const char* name) {
       g_vk.events->vk_get_instance_proc_addr(reinterpret_cast<vulkan::VkInstance>(instance), name));
 }
 
-// Without it nothing could be made that has to be destroyed: it is asked for twice.
+// Tried twice: without a destroyer no object could be created.
 PFN_vkVoidFunction find_destroyer(VkInstance instance, const char* name) {
   const PFN_vkVoidFunction found = find_in_instance(instance, name);
   return found != nullptr ? found : find_in_instance(instance, name);
@@ -53,7 +53,7 @@ bool has_timelines(VkPhysicalDevice device) {
   return timelines.timelineSemaphore == VK_TRUE;
 }
 
-// A family that computes can copy as well. The number of families when there is none.
+// Any compute family can copy. Returns the number of families if there is no compute family.
 uint32_t compute_family(VkPhysicalDevice device, uint32_t& count) {
   g_vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -122,7 +122,7 @@ void VulkanRoot::choose_device() {
                    (count == 0 ? "no device" : "none that will do") + reasons);
 }
 
-// Why this device will not do; empty when it will.
+// Returns why this device is unsuitable; empty if it is suitable.
 std::string VulkanRoot::reject(VkPhysicalDevice candidate) {
   g_vk.vkGetPhysicalDeviceProperties(candidate, &properties);
   const std::string name = properties.deviceName;
@@ -152,7 +152,7 @@ void VulkanRoot::open_device() {
   info.pNext = &timelines;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queues;
-  // First: without it the device could not be destroyed.
+  // Must be first: without it the device could not be destroyed.
   require(g_vk.vkDestroyDevice, find_in_instance(instance.get(), "vkDestroyDevice"),
           "vkDestroyDevice");
   VkDevice made = nullptr;

@@ -1,4 +1,4 @@
-// What everything of the Vulkan backend is made from: the functions, the device and its one queue.
+// The basis of the Vulkan backend: the functions, the device and its single queue.
 #ifndef FLETCHING_PRODUCER_VULKAN_ROOT_HPP
 #define FLETCHING_PRODUCER_VULKAN_ROOT_HPP
 
@@ -21,7 +21,7 @@
 
 namespace fletching::producer {
 
-// --- Functions: the operations of events come from the generated table, `events`.
+// --- Functions. The event operations are in the generated table `events`.
 
 #define FLETCHING_VULKAN_INSTANCE_FUNCTIONS(X) \
   X(vkCreateDevice)                            \
@@ -82,7 +82,7 @@ struct VulkanFunctions {
 #undef FLETCHING_VULKAN_MEMBER
 };
 
-// The handles as the table names them.
+// Converts handles to the types of the table.
 inline vulkan::VkDevice of_table(VkDevice device) {
   return reinterpret_cast<vulkan::VkDevice>(device);
 }
@@ -91,13 +91,13 @@ inline vulkan::VkCommandBuffer of_table(VkCommandBuffer commands) {
   return reinterpret_cast<vulkan::VkCommandBuffer>(commands);
 }
 
-// Found when the device is. Only used after that.
+// Set when the device is found; not used earlier.
 extern VulkanFunctions g_vk;
 
 void check_vulkan(const char* function, VkResult result);
 std::string version_text(uint32_t version);  // "1.3.230"
 
-// --- Handles that destroy themselves
+// --- Owned handles
 
 struct DestroyVulkanInstance {
   void operator()(VkInstance instance) const { g_vk.vkDestroyInstance(instance, nullptr); }
@@ -109,7 +109,7 @@ using OwnedVulkanInstance =
     std::unique_ptr<std::remove_pointer_t<VkInstance>, DestroyVulkanInstance>;
 using OwnedVulkanDevice = std::unique_ptr<std::remove_pointer_t<VkDevice>, DestroyVulkanDevice>;
 
-// A handle that belongs to a VkDevice.
+// Owner of a handle that belongs to a VkDevice.
 template <class HandleType, auto Destroy>
 class OwnedVulkan {
  public:
@@ -150,7 +150,7 @@ using OwnedPipelineLayout =
 using OwnedPipeline = OwnedVulkan<VkPipeline, &VulkanFunctions::vkDestroyPipeline>;
 using OwnedShaderModule = OwnedVulkan<VkShaderModule, &VulkanFunctions::vkDestroyShaderModule>;
 
-// Calls one of the functions vkCreate*; `name` is what it is called in an error.
+// Calls a vkCreate* function; `name` is its name in errors.
 template <class Owned, class Create, class Info>
 Owned make_vulkan(const char* name, Create create, VkDevice device, const Info& info) {
   typename Owned::Handle handle = VK_NULL_HANDLE;
@@ -158,7 +158,7 @@ Owned make_vulkan(const char* name, Create create, VkDevice device, const Info& 
   return Owned(device, handle);
 }
 
-// --- Memory that the host sees, too
+// --- Memory mapped on the host
 
 struct VulkanBuffer {
   OwnedMemory memory;
@@ -166,12 +166,12 @@ struct VulkanBuffer {
   void* mapped = nullptr;
 };
 
-// Live allocations by their key: the VkBuffer, or its address for the host. Thread-safe.
+// Live allocations by key: the VkBuffer, or the host address. Thread-safe.
 class VulkanBuffers {
  public:
   void add(const void* key, VulkanBuffer buffer);
   void remove(const void* key) noexcept;
-  // Stays where it is until it is removed. Throws EINVAL for another key.
+  // The reference is valid until the buffer is removed. Throws EINVAL for an unknown key.
   const VulkanBuffer& at(const void* key) const;
 
  private:
@@ -181,11 +181,11 @@ class VulkanBuffers {
 
 // --- The device
 
-// An event orders commands of one VkQueue only, so there is one for every Queue of the backend. It
-// is also a timeline: each submission has a number, and is done when `done` has reached it.
+// An event orders commands of one VkQueue only, so all Queues of the backend share one. It also has
+// a timeline: each submission has a number and is done when `done` reaches it.
 class VulkanRoot {
  public:
-  // The first device that will do. Throws ENODEV or EIO when there is none, and leaves nothing.
+  // Opens the first suitable device. Throws ENODEV or EIO without leaking if there is none.
   VulkanRoot();
   VulkanRoot(const VulkanRoot&) = delete;
   VulkanRoot& operator=(const VulkanRoot&) = delete;
@@ -194,21 +194,21 @@ class VulkanRoot {
   VulkanBuffer new_buffer(size_t bytes) const;
   OwnedSemaphore new_timeline() const;
 
-  // Thread-safe, like all that follow. The commands wait until every one of `gates` is 1; so does
-  // everything that is submitted later.
+  // This and the following functions are thread-safe. The commands, and all later submissions, wait
+  // until every semaphore in `gates` is 1.
   uint64_t submit(VkCommandBuffer commands, std::span<const VkSemaphore> gates);
   bool is_done(uint64_t submission) const;
   void wait(uint64_t submission) const;
 
   VkEvent new_event();
-  // The event is destroyed some time after everything that was submitted until now is done.
+  // Destroys the event after all current submissions are done.
   void retire(VkEvent event) noexcept;
-  // Whether it was made here and is not retired.
+  // Whether the event was created here and is not retired.
   bool is_alive(VkEvent event);
 
   OwnedVulkanInstance instance;
   VkPhysicalDevice physical_device = nullptr;
-  uint32_t index = 0;  // of the physical device, in the instance's list
+  uint32_t index = 0;  // index of the physical device in the instance
   uint32_t queue_family = 0;
   VkQueue queue = nullptr;
   VkPhysicalDeviceProperties properties{};
@@ -227,7 +227,7 @@ class VulkanRoot {
   OwnedVulkanDevice device_;
   OwnedSemaphore done_;
   VkPhysicalDeviceMemoryProperties memory_{};
-  std::mutex mutex_;  // of the queue, and what follows
+  std::mutex mutex_;  // guards the queue and the members below
   uint64_t submitted_ = 0;
   std::map<VkEvent, uint64_t> events_;  // with the last submission that may use it
 

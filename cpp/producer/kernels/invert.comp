@@ -1,4 +1,4 @@
-// The kernel of the Vulkan backend: inverts every bit of `words` words of 4 bytes.
+// The Vulkan kernel: inverts every bit of `words` 4-byte words.
 #version 450
 
 layout(local_size_x = 64) in;

@@ -6,7 +6,7 @@
 
 namespace fletching::producer {
 
-// Empty when its compiler was not found.
+// Empty if the compiler was not found.
 struct Image {
   const unsigned char* data;
   size_t size;

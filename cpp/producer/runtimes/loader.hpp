@@ -1,5 +1,5 @@
-// Loads the library of a vendor's runtime when it is needed, and finds its functions. For the
-// producer and for tests: the product's own loader is cpp/core/vendor_library.h.
+// Loads the library of a vendor's runtime on first use and looks up its functions. Used by the
+// producer and by tests; the library's own loader is cpp/core/vendor_library.h.
 #ifndef FLETCHING_PRODUCER_RUNTIMES_LOADER_HPP
 #define FLETCHING_PRODUCER_RUNTIMES_LOADER_HPP
 
@@ -16,7 +16,7 @@
 #include "fletching/result.hpp"
 
 #if defined(_WIN32)
-// As <windows.h> declares them. That header defines thousands of macros, so it is not included.
+// As declared in <windows.h>, which is not included because it defines thousands of macros.
 struct HINSTANCE__;
 extern "C" {
 __declspec(dllimport) HINSTANCE__* __stdcall LoadLibraryA(const char* name);
@@ -32,10 +32,10 @@ __declspec(dllimport) unsigned long __stdcall GetLastError();
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What an event says when it is asked.
+/// The result of an event query.
 enum class EventState : std::uint8_t { kDone, kPending, kFailed };
 
-/// Any function, to be cast to what it is.
+/// Any function pointer, to be cast to its actual type.
 using AnyFunction = void (*)();
 
 /// A pointer to a C function.
@@ -53,28 +53,28 @@ struct Stdcall<Return(Arguments...)> {
 #endif
 };
 
-/// A pointer to a function that is stdcall on 32-bit Windows, and a C function everywhere else.
+/// A pointer to a function that is stdcall on 32-bit Windows and a C function elsewhere.
 template <class Signature>
 using StdcallFunction = typename Stdcall<Signature>::type;
 
-/// A handle that has 64 bits on every target: a pointer where pointers have 64 bits.
+/// A handle with 64 bits on every target: a pointer where pointers have 64 bits.
 template <class Opaque>
 using Handle64 = std::conditional_t<sizeof(void*) == 8, Opaque*, std::uint64_t>;
 
 /// One function of a vendor's library.
 struct VendorFunction {
-  const char* name;        ///< as source code calls it, "cuCtxPushCurrent"
-  const char* symbol;      ///< as the library exports it, "cuCtxPushCurrent_v2"
-  const char* per_thread;  ///< the symbol for which NULL is the thread's own stream; or nullptr
-  const char* optional;    ///< since when libraries have it, if some lack it; or nullptr
+  const char* name;        ///< in source code, "cuCtxPushCurrent"
+  const char* symbol;      ///< exported by the library, "cuCtxPushCurrent_v2"
+  const char* per_thread;  ///< the symbol whose NULL is the per-thread stream; or nullptr
+  const char* optional;    ///< the version that added it, if some libraries lack it; or nullptr
   std::size_t offset;      ///< of the pointer in the runtime's struct Functions
 };
 
-/// A vendor's runtime: what its library is called, and what is to be found in it.
+/// A vendor's runtime: the names of its library and its functions.
 struct VendorRuntime {
   const char* name;                        ///< "cuda"
   const char* title;                       ///< "CUDA driver API"
-  std::span<const char* const> libraries;  ///< in the order in which they are tried
+  std::span<const char* const> libraries;  ///< in the order of preference
   std::span<const VendorFunction> functions;
 };
 
@@ -102,7 +102,7 @@ inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
 #else
 
 inline void* open_library(const char* name, bool already_there) noexcept {
-  // One that is there keeps the visibility that it has.
+  // A library that is already loaded keeps its visibility.
   return already_there ? ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD)
                        : ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 }
@@ -118,8 +118,8 @@ inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
 
 #endif
 
-/// The library under the first name that works. One that is loaded already is preferred,
-/// whatever its name: the handles of one version are nothing to another. It is never closed.
+/// Loads the first library that works. A library that is already loaded is preferred, whatever its
+/// name: handles of one version are invalid in another. It is never closed.
 inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
   return detail::guarded([&]() -> Result<Library> {
     std::string names;
@@ -140,7 +140,7 @@ inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
   });
 }
 
-/// Fills the struct Functions of the runtime. One that the library lacks is nullptr, and an error
+/// Fills the struct Functions of the runtime. A missing function is set to nullptr and is an error
 /// unless it is optional.
 inline Status find_functions(const VendorRuntime& runtime, const Library& library,
                              void* functions) noexcept {
@@ -164,10 +164,9 @@ struct LoadedRuntime {
   Library library{};
 };
 
-/// Loads the library and keeps it, once per shared library that this is compiled into.
+/// Loads the library and keeps it, once per shared library that contains this code.
 ///
-/// What did not work is tried again by the next call: the library may have been loaded, or become
-/// installed, since then.
+/// A failure is retried by the next call: the library may have been loaded or installed since.
 template <class Functions>
 Result<const LoadedRuntime<Functions>*> loaded_runtime(const VendorRuntime& runtime) noexcept {
   static std::mutex mutex;

@@ -1,4 +1,4 @@
-// Streams for an async handler, consumed by the C++ library and by a hand-written handler.
+// Streams for an async handler, read by the C++ library and by a hand-written handler.
 #include <atomic>
 #include <thread>
 
@@ -14,7 +14,7 @@ using Reader = fletching::StreamReader<ArrowDeviceArrayStream>;
 
 constexpr const char* kCase = "record_batch";
 
-// A stream of the producer, read batch by batch.
+// Reads a stream of the producer batch by batch.
 Result<Reader> read_stream(const std::string& backend, FletchingProducerGate* gate, int64_t batches,
                            int64_t fail_at, int64_t window) {
   auto async = AsyncReader::create(window);
@@ -79,7 +79,7 @@ TEST_P(AsyncBackendTest, SendsTheSchemaTheBatchesAndTheEnd) {
 
 TEST_P(AsyncBackendTest, FailsAtTheGivenBatch) {
   for (const int64_t fail_at : {0, 2, 3}) {
-    // A reader drops what it has not read when an error arrives: it requests one at a time.
+    // A reader drops unread batches when an error arrives, so the window is 1.
     auto reader = read_stream(GetParam(), nullptr, 3, fail_at, 1);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
     for (int64_t i = 0; i < fail_at; ++i) {
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(All, AsyncBackendTest, testing::ValuesIn(every_backend(
 
 // --- Hand-written
 
-// What a consumer has to be, in C.
+// A minimal C consumer.
 struct Handler : ArrowAsyncDeviceStreamHandler {
   explicit Handler(int64_t request)
       : ArrowAsyncDeviceStreamHandler{handle_schema,  handle_task, handle_error,
@@ -190,7 +190,7 @@ int give(Handler& handler, const char* backend, FletchingProducerGate* gate, int
   return FletchingProducerRunAsync(backend, gate, "int32", batches, fail_at, &handler, message);
 }
 
-// No demand beyond the batches is needed.
+// The stream ends without demand beyond its batches.
 TEST_F(AsyncTest, TheEndNeedsNoDemand) {
   Handler handler(3);
   FletchingMessage message;
@@ -202,7 +202,7 @@ TEST_F(AsyncTest, TheEndNeedsNoDemand) {
   EXPECT_EQ(handler.errors, 0);
 }
 
-// Whether it is asked for a batch before or after it has said that there is none.
+// The consumer may request a batch before or after the end was reported.
 TEST_F(AsyncTest, AnEmptyStreamEndsAtOnce) {
   for (int i = 0; i < 200; ++i) {
     Handler handler(1);
@@ -215,7 +215,7 @@ TEST_F(AsyncTest, AnEmptyStreamEndsAtOnce) {
   }
 }
 
-// What was delivered before a failure is not taken back.
+// Batches delivered before a failure remain valid.
 TEST_F(AsyncTest, AFailureDropsNoBatch) {
   for (int i = 0; i < 50; ++i) {
     Handler handler(100);

@@ -1,4 +1,4 @@
-// The catalogue: every case is exported as its text says.
+// The catalogue: every case is exported as its text describes.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -13,8 +13,7 @@ namespace {
 
 using fletching::producer::case_text;
 
-// --- A consumer: walks the structs and writes the text, knowing nothing but the Arrow formats
-// -------------
+// --- A consumer: walks the structs and prints them using only the Arrow formats
 
 std::string hex(const void* bytes, int64_t size) {
   std::string hex;
@@ -45,7 +44,7 @@ int64_t offset_at(const ArrowArray& array, bool wide, int64_t index) {
               : static_cast<const int32_t*>(array.buffers[1])[index];
 }
 
-// Bits of one value, for the types with a single buffer behind the validity.
+// Bits per value, for the types with a single buffer after the validity bitmap.
 int64_t value_bits(const std::string& format) {
   static const std::map<std::string, int64_t> kBits = {
       {"b", 1},    {"c", 8},    {"C", 8},    {"s", 16},   {"S", 16},   {"e", 16},   {"i", 32},
@@ -131,13 +130,13 @@ int64_t count_nulls(const std::string& format, const ArrowArray& array) {
   return nulls;
 }
 
-// How many elements of child `index` the parent covers.
+// Number of elements of child `index` that the parent covers.
 int64_t needed(const std::string& format, const ArrowArray& array, int64_t index) {
   const int64_t end = array.offset + array.length;
   int size = 0;
   if (std::sscanf(format.c_str(), "+w:%d", &size) == 1) return size * end;
   if (format == "+s" || format.starts_with("+us:")) return end;
-  if (format == "+r") return end > 0 ? 1 : 0;  // the run ends are looked at on their own
+  if (format == "+r") return end > 0 ? 1 : 0;  // the run ends are checked separately
   if (format == "+l" || format == "+m") return offset_at(array, false, end);
   if (format == "+L") return offset_at(array, true, end);
   int64_t needed = 0;
@@ -148,7 +147,7 @@ int64_t needed(const std::string& format, const ArrowArray& array, int64_t index
         wide ? static_cast<const int64_t*>(sizes)[i] : static_cast<const int32_t*>(sizes)[i];
     needed = std::max(needed, offset_at(array, wide, i) + last);
   }
-  // Children that are taken alternately, whatever their type ids are.
+  // Alternating children, whatever their type ids.
   for (int64_t i = 0; i < end && format.starts_with("+ud:"); ++i) {
     const auto id = static_cast<const int8_t*>(array.buffers[0])[i];
     const int first = std::atoi(format.c_str() + 4);
@@ -166,7 +165,7 @@ int64_t last_run_end(const std::string& format, const ArrowArray& ends) {
   return static_cast<const int64_t*>(values)[last];
 }
 
-// What has to hold in every node, whatever its type.
+// Checks the invariants of every node of any type.
 void expect_sound(const ArrowSchema& schema, const ArrowArray& array) {
   const std::string format = schema.format;
   const int64_t nulls = count_nulls(format, array);
@@ -248,7 +247,7 @@ void collect_formats(const ArrowSchema& schema, std::set<std::string>& formats) 
   if (schema.dictionary != nullptr) collect_formats(*schema.dictionary, formats);
 }
 
-// Each of the format strings that the C data interface has, with its parameters.
+// Every format string of the C data interface, with its parameters.
 TEST(Catalogue, HasEveryFormat) {
   std::set<std::string> seen;
   for (const std::string& name : case_names()) collect_formats(Exported(name).schema, seen);
@@ -309,7 +308,7 @@ TEST(Catalogue, HasEveryFormat) {
   }
 }
 
-// Hand-written from the formats, so that a mistake shared by the text and the export shows.
+// Hand-written from the formats, to detect an error shared by the text and the export.
 TEST(Catalogue, TextIsWhatItsHeaderSays) {
   if constexpr (std::endian::native != std::endian::little)
     GTEST_SKIP() << "the bytes here are little-endian";
@@ -354,7 +353,7 @@ TEST(Catalogue, TextIsWhatItsHeaderSays) {
             "616e6420612074686972642c20696e2074686520666972737420616761696e\n"
             "/ buffer 3 32:616e6f74686572206f6e6520696e20746865207365636f6e6420627566666572\n"
             "/ buffer 4 16:37000000000000002000000000000000\n");
-  // A slice: the whole of the offsets up to the last one seen, and no byte of data behind it.
+  // A slice: all offsets up to the last one used, and no data bytes after it.
   EXPECT_EQ(case_text("utf8_slice"),
             "/ format=u name= flags=2 metadata=- length=3 null_count=1 offset=1\n"
             "/ buffer 0 1:1b\n"

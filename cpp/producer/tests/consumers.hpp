@@ -1,5 +1,4 @@
-// The consumer's side of an event, by the vendor's own header and library: what a binding has to
-// do, hand-written.
+// Hand-written event consumers that use the vendor's header and library, as a binding does.
 #ifndef FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP
 #define FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP
 
@@ -20,8 +19,8 @@ Consumer cuda_consumer(std::string backend);
 Consumer rocm_consumer(std::string backend);
 Consumer vulkan_consumer();
 
-// One per backend that has queues and whose vendor's header was there for the build, whether its
-// device is there or not.
+// One per backend that has queues and whose vendor header was available to the build, even if its
+// device is absent.
 std::vector<Consumer> consumers();
 
 #endif  // FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP

@@ -1,4 +1,4 @@
-// Against NVIDIA's cuda.h. The library is the one that the producer has loaded.
+// Uses NVIDIA's cuda.h and the library that the producer has loaded.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ Function* find(const char* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));
 }
 
-// The primary context of the first device, current as long as the object lives.
+// Makes the primary context of the first device current during the object's lifetime.
 class Current {
  public:
   Current() {

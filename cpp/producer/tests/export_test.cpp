@@ -9,7 +9,7 @@ using Export = ProducerTest;
 
 TEST_F(Export, CountsEveryStruct) {
   {
-    Exported exported("struct");  // a root, three children, two below the last
+    Exported exported("struct");  // a root, three children, two children of the last one
     const FletchingProducerCounters counters = counters_now();
     EXPECT_EQ(counters.live_schemas, 6);
     EXPECT_EQ(counters.live_arrays, 6);
@@ -91,7 +91,7 @@ TEST_F(Export, ADoubleReleaseIsCounted) {
 
 TEST_F(Export, ADoubleReleaseOfAChildIsCounted) {
   Exported exported("struct");
-  ArrowArray child = *exported.array.array.children[2];  // two below it
+  ArrowArray child = *exported.array.array.children[2];  // has two children
   release(child);
   expected_double_released_ = 1;
 }
@@ -111,7 +111,7 @@ TEST_F(Export, AChangedPrivateDataIsNoCrash) {
   broken.private_data = &broken;
   release(broken);
   ArrowArray confused = exported.array.array;
-  confused.private_data = exported.schema.private_data;  // alive, but no array
+  confused.private_data = exported.schema.private_data;  // alive, but not an array
   release(confused);
   expected_double_released_ = 2;
 }

@@ -1,4 +1,4 @@
-// What the tests of the gate need: its C functions without their error arguments, and an export
+// Helpers for the gate tests: wrappers of its C functions without error arguments, and an export
 // behind a shut gate.
 #ifndef FLETCHING_PRODUCER_TESTS_GATE_SUPPORT_HPP
 #define FLETCHING_PRODUCER_TESTS_GATE_SUPPORT_HPP
@@ -59,7 +59,7 @@ inline void read(const OwnedQueue& queue, const std::string& name, const ArrowDe
       << message.text;
 }
 
-// How many bytes are as expected.
+// Returns the number of bytes that match `expected`.
 inline int64_t verify(const OwnedQueue& queue, int32_t expected) {
   int64_t asserted = -1;
   FletchingMessage message;
@@ -68,7 +68,7 @@ inline int64_t verify(const OwnedQueue& queue, int32_t expected) {
   return asserted;
 }
 
-// Why the device is absent; empty when it is present.
+// The reason why the device is absent; empty if it is present.
 inline std::string why_absent(const std::string& backend) {
   int32_t presence = -1;
   FletchingMessage description;

@@ -1,4 +1,4 @@
-// The gate, on every backend that has queues.
+// The gate, on every backend with queues.
 #include <array>
 #include <regex>
 #include <tuple>
@@ -12,7 +12,7 @@ using fletching::producer::case_text;
 
 // --- Every case
 
-// But those without a byte on the device, which have no old data to see.
+// All cases with bytes on the device; the others have no old data.
 std::vector<std::string> cases_with_data() {
   std::vector<std::string> names = case_names();
   std::erase_if(names, [](const std::string& name) {
@@ -81,7 +81,7 @@ class GateBackendTest : public GateTest, public testing::WithParamInterface<std:
   }
 };
 
-// The kernel has yet to write there.
+// The pending kernel still writes to that memory.
 TEST_P(GateBackendTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
   export_array("record_batch");
   const int64_t alive = counters_now().live_allocations;
@@ -92,7 +92,7 @@ TEST_P(GateBackendTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
   EXPECT_EQ(counters_now().live_allocations, 0);
 }
 
-// The event belongs to everything that was exported with it.
+// The event belongs to all structs exported with it.
 TEST_P(GateBackendTest, TheEventOutlivesTheParentOfAMovedChild) {
   export_array("record_batch");
   ArrowArray child = move(*array_.array.children[0]);
@@ -127,7 +127,7 @@ TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
   for (ArrowDeviceArray& batch : batches) release(batch.array);
 }
 
-// Their memory is set aside when the first gate is shut, whichever its backend is.
+// The first gate to be shut reserves memory for all backends.
 TEST_P(GateBackendTest, EveryOtherBackendHasAGateMeanwhile) {
   export_array("record_batch");
   for (const std::string& other : backend_names()) {
@@ -146,7 +146,7 @@ TEST_P(GateBackendTest, EveryOtherBackendHasAGateMeanwhile) {
   }
 }
 
-// Those of a vendor share the words that streams wait for.
+// The gates of a vendor share the words that streams wait on.
 TEST_P(GateBackendTest, AFifthShutGateOfAVendorIsRefused) {
   if (!backend_.starts_with("cuda") && !backend_.starts_with("rocm")) {
     GTEST_SKIP() << backend_ << ": no limit";
@@ -159,7 +159,7 @@ TEST_P(GateBackendTest, AFifthShutGateOfAVendorIsRefused) {
   EXPECT_EQ(fifth, nullptr);
 }
 
-// Without a gate the work is done soon, and not before the event says so.
+// Without a gate the work finishes soon, and not before its event reports that.
 TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
   FletchingMessage message;
   ASSERT_EQ(
@@ -172,7 +172,7 @@ TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
   EXPECT_GT(verify(queue, FLETCHING_PRODUCER_NEW), 0);
 }
 
-// A reader that sees the wrong data gets an error.
+// A reader that gets wrong data returns an error.
 TEST_P(GateBackendTest, VerifyNoticesTheOtherData) {
   export_array("int32");
   const OwnedQueue queue = new_queue(backend_);

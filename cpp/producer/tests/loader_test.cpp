@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loader of vendors' libraries, on libraries of this test, and the tables.
+// The loader of vendor libraries, tested on fake libraries, and the tables.
 #include "runtimes/loader.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace fletching {
 namespace {
 
-// libfirst and libsecond are two versions of one library: the number of each is another.
+// libfirst and libsecond are two versions of one library that return different numbers.
 constexpr std::array<const char*, 2> kVersions{FLETCHING_TEST_FIRST, FLETCHING_TEST_SECOND};
 constexpr std::array<const char*, 1> kSecond{FLETCHING_TEST_SECOND};
 constexpr std::array<const char*, 2> kAbsent{"libfletching-none.so.1", "libfletching-none.so"};
@@ -34,12 +34,12 @@ struct Functions {
 constexpr VendorFunction kNumber{"number", "fletching_test_number", nullptr, nullptr,
                                  offsetof(Functions, number)};
 
-// One that the library lacks.
+// A function that the library lacks.
 constexpr VendorFunction missing(const char* optional) {
   return {"other", "fletching_test_new", nullptr, optional, offsetof(Functions, other)};
 }
 
-// Each instance has its own copy of what is loaded.
+// Each instance has a separate copy of the loaded runtime.
 template <int kInstance>
 struct Instance : Functions {};
 
@@ -66,7 +66,7 @@ TEST(Loader, SaysThatASystemHasNone) {
 TEST(Loader, UsesTheVersionThatIsLoadedAlready) {
   const auto alone = find_library({"two", "Two API", kSecond, {}});
   ASSERT_TRUE(alone.ok()) << alone.error().message();
-  // libfirst.so is first in the list, but libsecond.so is in the process.
+  // libfirst.so is first in the list, but libsecond.so is already loaded.
   const auto found = find_library({"two", "Two API", kVersions, {}});
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_STREQ(found->name, FLETCHING_TEST_SECOND);

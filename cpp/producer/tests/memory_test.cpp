@@ -1,5 +1,5 @@
-// Out of memory: every allocation of every call fails once, and nothing is left behind.
-// Under valgrind: --soname-synonyms=somalloc=nouserintercepts, or it replaces our operator new.
+// Out of memory: every allocation of every call fails once, without a leak.
+// Under valgrind use --soname-synonyms=somalloc=nouserintercepts, or it replaces this operator new.
 #include "alloc_failure.hpp"
 #include "support.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 using fletching::testing::fail_each_allocation;
 using fletching::testing::Injection;
 
-// What the producer makes once and keeps is there before.
+// The producer's one-time allocations are made in advance.
 class OutOfMemory : public ProducerTest {
  protected:
   void SetUp() override {
@@ -17,8 +17,8 @@ class OutOfMemory : public ProducerTest {
   }
 };
 
-// Each allocation of `call` fails once: ENOMEM, and `after` finds nothing left behind. When none
-// fails, `succeeded` consumes the result. Returns how often it failed.
+// Fails each allocation of `call` once, expects ENOMEM, and calls `after` to check for leaks. When
+// no allocation fails, `succeeded` consumes the result. Returns the number of failures.
 template <class Call, class After, class Succeeded>
 int64_t fail_each(Call call, After after, Succeeded succeeded) {
   return fail_each_allocation([&](Injection& inject) {
@@ -79,7 +79,7 @@ TEST_F(OutOfMemory, Stream) {
   EXPECT_GT(failures, 0);
   ArrowDeviceArray batch;
   std::memset(&batch, 0xA5, sizeof(batch));
-  // The batch is not lost with the calls that failed.
+  // Failed calls do not lose the batch.
   failures = fail_each([&] { return stream.get_next(&stream, &batch); },
                        [&] {
                          EXPECT_STREQ(stream.get_last_error(&stream), "out of memory");
@@ -90,7 +90,7 @@ TEST_F(OutOfMemory, Stream) {
   release(stream);
 }
 
-// A new stream for each try, because verify_stream consumes it; a get_next that fails without
+// Each attempt uses a new stream, because verify_stream consumes it; a get_next that fails without
 // memory is a difference.
 TEST_F(OutOfMemory, VerifyStream) {
   for (int64_t fail_at : {-1, 1}) {

@@ -1,5 +1,5 @@
-// Every case, with every single thing in it made wrong: verify_array has to notice each, and to
-// name the case, the node, and the field or buffer.
+// Every case, with each of its fields and bytes changed in turn: verify_array must detect each
+// change and name the case, the node, and the field or buffer.
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -11,10 +11,10 @@ namespace {
 
 using fletching::producer::case_text;
 
-// Of children that are many, only some are changed: their parent checks all in one loop.
+// With many children only some are changed: the parent checks all in one loop.
 constexpr int64_t kManyChildren = 16;
 
-// "/0 buffer 1" to 12, from the text of the case.
+// Maps "/0 buffer 1" to 12, from the text of the case.
 std::map<std::string, int64_t> buffer_sizes(const std::string& case_name) {
   std::map<std::string, int64_t> sizes;
   std::istringstream text(case_text(case_name));
@@ -31,7 +31,7 @@ class Mutator {
   explicit Mutator(const std::string& case_name)
       : exported_(case_name), sizes_(buffer_sizes(case_name)) {}
 
-  // Returns how many things were made wrong.
+  // Returns the number of mutations.
   int64_t run() {
     ArrowDeviceArray& device = exported_.array;
     try_number("/", "device_type", device.device_type);
@@ -56,7 +56,7 @@ class Mutator {
     changes.set(field, value);
     EXPECT_EQ(exported_.verify(), EBADMSG) << expected << " was changed, unnoticed";
     const std::string text = exported_.message.text;
-    // What follows the name is a space or a colon, and not the rest of a longer name.
+    // The name is followed by a space or a colon, so it is not the prefix of a longer name.
     const bool names_it = text.starts_with(expected) && std::strchr(" :", text[expected.size()]);
     EXPECT_TRUE(names_it) << "'" << text << "' does not name '" << expected << "'";
   }
@@ -106,7 +106,7 @@ class Mutator {
     if (array.dictionary != nullptr) mutate_array(*array.dictionary, below + "/d");
   }
 
-  // One bit of every byte, the bits alternately; the pointer NULL, or pointing elsewhere.
+  // Mutations: one bit of every byte, alternating; a NULL pointer; a pointer to other memory.
   void mutate_buffer(const void*& buffer, const std::string& path, const std::string& name) {
     auto* bytes = static_cast<uint8_t*>(const_cast<void*>(buffer));
     const int64_t size = sizes_.at(path + " " + name);
@@ -117,7 +117,7 @@ class Mutator {
     try_value(path, name, buffer, this);
   }
 
-  // What a schema and an array have alike. `kind`: "schema".
+  // The members common to schemas and arrays. `kind`: "schema".
   template <class Struct>
   void mutate_below(Struct& above, const std::string& path, const std::string& kind) {
     try_value(path, kind, above.release, nullptr);

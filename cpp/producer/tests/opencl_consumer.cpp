@@ -1,4 +1,4 @@
-// Against Khronos' cl.h.
+// Uses Khronos' cl.h.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <gtest/gtest.h>

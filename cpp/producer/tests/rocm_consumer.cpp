@@ -1,4 +1,4 @@
-// Against AMD's hip_runtime_api.h. The library is the one that the producer has loaded.
+// Uses AMD's hip_runtime_api.h and the library that the producer has loaded.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>

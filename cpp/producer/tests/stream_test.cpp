@@ -1,4 +1,4 @@
-// Streams: ours as a consumer sees them, and hostile ones handed to verify_stream.
+// Streams: the producer's own, read by a consumer, and hostile ones passed to verify_stream.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -53,7 +53,7 @@ TEST_F(Stream, ReturnsBatchesAndThenTheEnd) {
     ArrowDeviceArray batch;
     std::memset(&batch, 0xA5, sizeof(batch));
     ASSERT_EQ(stream_.get_next(&stream_, &batch), 0);
-    // Byte by byte on purpose: padding is zeroed as well.
+    // Byte by byte, to check that padding is zeroed as well.
     const std::span<const std::byte> bytes = std::as_bytes(std::span(&batch, 1));
     EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }));
   }
@@ -193,8 +193,7 @@ TEST_F(Stream, VerifyConsumesTheStreamEvenWithBadArguments) {
   EXPECT_STREQ(message_.text, "stream: NULL: expected an address");
 }
 
-// --- Hostile streams: each callback is what the test makes it
-// --------------------------------------------
+// --- Hostile streams: the test defines each callback
 
 struct Behavior {
   std::function<int(ArrowSchema*)> get_schema;
@@ -208,7 +207,7 @@ Behavior& behavior_of(ArrowDeviceArrayStream* self) {
   return *static_cast<Behavior*>(self->private_data);
 }
 
-// What a well-behaved producer of one utf8 batch does.
+// Callbacks of a well-behaved producer of one utf8 batch.
 int give_schema(ArrowSchema* out) {
   ArrowDeviceArray array;
   const int code = FletchingProducerExportArray("cpu", "utf8", out, &array, nullptr);
@@ -349,7 +348,7 @@ TEST_F(HostileStream, FailsWithNullText) {
                  "before batch 0'");
 }
 
-// The expected result for a foreign text: every byte that is not UTF-8 replaced, on one line.
+// The expected text: one line in which every byte that is not UTF-8 is replaced.
 TEST_F(HostileStream, FailsWithTextThatIsNotUtf8) {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"a\xFFz", "a\uFFFDz"},
@@ -358,7 +357,7 @@ TEST_F(HostileStream, FailsWithTextThatIsNotUtf8) {
       {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},            // half of a surrogate pair
       {"\xF0\x82\x82\xAC", "\uFFFD\uFFFD\uFFFD\uFFFD"},  // the euro sign in four bytes
       {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},  // above U+10FFFF
-      {"\xE2\x82", "\uFFFD\uFFFD"},                      // cut
+      {"\xE2\x82", "\uFFFD\uFFFD"},                      // truncated
       {"\xC3(", "\uFFFD("},
       {"\u00e9\u20ac\U0001F3F9\U0010FFFF", "\u00e9\u20ac\U0001F3F9\U0010FFFF"},
       {"two\nlines\r\x7F", "two lines  "},
@@ -378,7 +377,7 @@ TEST_F(HostileStream, FailsWithALongText) {
   const std::string begin = "case utf8: batch 0 fails with errno 11: ";
   behavior_.get_next = [](ArrowDeviceArray*) { return EAGAIN; };
   const ArrowDeviceArrayStream fresh = stream_;
-  // Whatever precedes it, the last character is whole.
+  // The last character is complete, whatever precedes it.
   for (size_t shift = 0; shift < 4; ++shift) {
     std::string foreign(shift, 'x');
     for (int i = 0; i < 1000; ++i) foreign += "\U0001F3F9";

@@ -1,4 +1,4 @@
-// What every test of the producer needs: exported structs that are released, and counters at rest.
+// Helpers for all producer tests: exported structs that are released, and checks of the counters.
 #ifndef FLETCHING_PRODUCER_TESTS_SUPPORT_HPP
 #define FLETCHING_PRODUCER_TESTS_SUPPORT_HPP
 
@@ -28,7 +28,7 @@ inline FletchingProducerCounters counters_now() {
   return counters;
 }
 
-// `double_released` is the test's own affair.
+// Does not check `double_released`; the test does.
 inline void expect_at_rest() {
   const FletchingProducerCounters counters = counters_now();
   EXPECT_EQ(counters.live_allocations, 0);
@@ -38,7 +38,7 @@ inline void expect_at_rest() {
   EXPECT_EQ(counters.released, counters.exported);
 }
 
-// Starts and ends at rest.
+// Checks that the counters are at rest before and after each test.
 class ProducerTest : public testing::Test {
  protected:
   void SetUp() override { FletchingProducerResetCounters(); }
@@ -50,7 +50,7 @@ class ProducerTest : public testing::Test {
   int64_t expected_double_released_ = 0;
 };
 
-// A struct is moved by copying it and marking the source.
+// Moves a struct: copies it and marks the source as released.
 template <class Struct>
 Struct move(Struct& source) {
   const Struct target = source;
@@ -64,10 +64,10 @@ void release(Struct& released) {
   EXPECT_EQ(released.release, nullptr);
 }
 
-// One case, exported for the time of the scope.
+// One case, exported for the duration of the scope.
 struct Exported {
   explicit Exported(std::string name) : case_name(std::move(name)) {
-    // Not zeroed by the caller: the export has to.
+    // Filled with garbage: the export must zero it.
     std::memset(&schema, 0xA5, sizeof(schema));
     std::memset(&array, 0xA5, sizeof(array));
     EXPECT_EQ(FletchingProducerExportArray("cpu", case_name.c_str(), &schema, &array, &message), 0)
@@ -90,7 +90,7 @@ struct Exported {
   FletchingMessage message{};
 };
 
-// Foreign structs are changed in place and put back before they are released.
+// Changes foreign structs in place and restores them before they are released.
 class Changes {
  public:
   Changes() = default;

@@ -1,4 +1,4 @@
-// The blocking copies of a backend: one queue for all of them, from any thread.
+// The blocking copies of a backend: they share one queue and may be called from any thread.
 #include <array>
 #include <atomic>
 #include <latch>
@@ -22,7 +22,7 @@ class TransfersTest : public ProducerTest, public testing::WithParamInterface<st
     if (!why.empty()) GTEST_SKIP() << GetParam() << " is absent: " << why;
   }
 
-  // 0, or an errno value.
+  // Returns 0 or an errno value.
   static int export_case(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
     return FletchingProducerExportArray(GetParam().c_str(), kCase, &schema, &array, &message);
   }
@@ -42,10 +42,10 @@ class TransfersTest : public ProducerTest, public testing::WithParamInterface<st
   }
 };
 
-// Memory of the host is copied by the host.
+// False for host memory, which the host copies.
 bool has_queue_for_copies(const std::string& backend) { return !backend.ends_with("_host"); }
 
-// The function that makes a queue.
+// The function that creates a queue.
 std::string create_function(const std::string& backend) {
   if (backend == "opencl") return "clCreateCommandQueue";
   return backend.starts_with("cuda") ? "cuStreamCreate" : "hipStreamCreateWithFlags";
@@ -55,7 +55,7 @@ TEST_P(TransfersTest, OneQueueServesEveryCopyUntilTheLastBuffer) {
   const Control control(*vendor_of(GetParam()).runtime);
   if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";
   FletchingMessage message;
-  // Whatever is made once is there then.
+  // Run the one-time initialization first.
   ASSERT_EQ(export_verify_release(message), 0) << message.text;
   const std::string create = create_function(GetParam());
   const int64_t calls = control.calls(create);
@@ -72,7 +72,7 @@ TEST_P(TransfersTest, OneQueueServesEveryCopyUntilTheLastBuffer) {
 }
 
 // A driver may wait for the whole device before it allocates or frees, and copies from host to host
-// on the calling thread. The memory of both is pinned here.
+// on the calling thread. Here the memory of both is pinned.
 TEST_P(TransfersTest, AsksADriverForNothingThatMayWaitWhileAGateIsShut) {
   const Control control(*vendor_of(GetParam()).runtime);
   if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";

@@ -1,4 +1,4 @@
-// Every defence of verify_array: one field is made wrong, and the message names it.
+// Every check of verify_array: one field is wrong, and the message names it.
 #include <bit>
 
 #include "support.hpp"
@@ -7,8 +7,8 @@ namespace {
 
 class Verify : public ProducerTest {
  protected:
-  // `change` makes one thing wrong in the exported case; `expected` is the whole message after
-  // "case NAME: ".
+  // `change` makes one change to the exported case; `expected` is the whole message after "case
+  // NAME: ".
   template <class Change>
   void expect_refused(const std::string& name, const std::string& expected, Change change) {
     Exported exported(name);
@@ -60,7 +60,7 @@ TEST_F(Verify, NullAndEmptyAreTheSameName) {
   EXPECT_EQ(exported.verify(), 0) << exported.message.text;
 }
 
-// The block of the field metadata of record_batch, with one number in it changed.
+// The field metadata block of record_batch, with one number changed.
 template <class Test>
 void with_metadata(size_t at, int32_t value, Test test) {
   std::string block;
@@ -83,7 +83,7 @@ void with_metadata(size_t at, int32_t value, Test test) {
 TEST_F(Verify, Metadata) {
   const auto expect = [&](size_t at, int32_t value, const std::string& expected) {
     with_metadata(at, value, [&](const std::string& block) {
-      // Exactly as long as a right block, so that the address sanitizer sees a byte too far.
+      // Exactly as long as a correct block, so that AddressSanitizer detects a read past the end.
       const std::vector<char> exact(block.begin(), block.end());
       expect_refused("record_batch", "/1 schema.metadata" + expected, [&](auto& e, auto& c) {
         c.set(e.schema.children[1]->metadata, exact.data());
@@ -138,7 +138,7 @@ TEST_F(Verify, Buffers) {
                  [](auto& e, auto& c) { c.set(e.array.array.children[1]->buffers[2], nullptr); });
 }
 
-// The same bytes in other memory: somebody on the way has copied.
+// The same bytes in other memory: a copy was made.
 TEST_F(Verify, Copies) {
   expect_refused("int32", "/ buffer 1 is not the memory that was exported", [](auto& e, auto& c) {
     static int32_t copy[4];

@@ -1,4 +1,4 @@
-// Against Khronos' vulkan.h. The device and its functions are the producer's.
+// Uses Khronos' vulkan.h, with the producer's device and functions.
 #define VK_NO_PROTOTYPES
 #include "vulkan_handles.h"
 

@@ -1,5 +1,5 @@
-// What is special about Vulkan: the producer sees whether a consumer has recorded a wait, and
-// which; and it hands out what a consumer needs.
+// Vulkan specifics: the producer detects whether a consumer has recorded a wait and on which event,
+// and it provides the handles that a consumer needs.
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
@@ -65,7 +65,7 @@ class VulkanTest : public GateTest {
   OwnedQueue queue_;
 };
 
-// A command buffer without a recorded wait is not a wait.
+// Using the command buffer without recording a wait does not count as a wait.
 TEST_F(VulkanTest, AConsumerThatRecordsNothingSeesTheOldData) {
   EXPECT_NE(FletchingProducerQueueHandle(queue_.get()), nullptr);
   read(queue_, "int32", array_);
@@ -78,7 +78,7 @@ TEST_F(VulkanTest, AWaitForNothingIsNoticed) {
             "vkCmdWaitEvents: no event: expected the producer's VkEvent");
 }
 
-// sync_event is the address of the VkEvent.
+// sync_event is the address of the VkEvent, not the VkEvent.
 TEST_F(VulkanTest, TheAddressInPlaceOfTheEventIsNoticed) {
   EXPECT_EQ(why_read_fails({reinterpret_cast<VkEvent>(event_address())}, handles_.set_stages,
                            VK_PIPELINE_STAGE_TRANSFER_BIT),
@@ -97,7 +97,7 @@ TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
       "vkCmdWaitEvents: dstStageMask 0x800: expected VK_PIPELINE_STAGE_TRANSFER_BIT of the read");
 }
 
-// The library's own operations, from the handles alone.
+// The library's own operations, given only the handles.
 TEST_F(VulkanTest, SyncEventWaits) {
   const fletching::SyncEvent event(array_);
   const auto ready = [&] {
@@ -118,8 +118,7 @@ TEST_F(VulkanTest, SyncEventWaits) {
   EXPECT_GT(verify(queue_, FLETCHING_PRODUCER_NEW), 0);
 }
 
-// The work and the event were submitted when the array was handed over: a consumer may submit to
-// the queue by itself.
+// The work and the event were submitted on export, so a consumer may submit to the queue itself.
 TEST_F(VulkanTest, AConsumerMaySubmitToTheQueue) {
   VkCommandPoolCreateInfo pool_info{};
   pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;

@@ -1,4 +1,4 @@
-// The real headers of the vendors, all in one translation unit.
+// The real vendor headers, all in one translation unit.
 #ifndef FLETCHING_TESTS_VENDOR_HEADERS_HPP
 #define FLETCHING_TESTS_VENDOR_HEADERS_HPP
 

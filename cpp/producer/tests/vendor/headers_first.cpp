@@ -1,4 +1,4 @@
-// The vendors' headers first, with their macros, then ours.
+// The vendors' headers and their macros first, then the tables.
 // clang-format off
 #include "headers.hpp"
 #include "tables.hpp"

@@ -1,4 +1,4 @@
-// A vendor's library with one function, built under more than one name.
+// A fake vendor library with one function, built under several names.
 #ifdef _WIN32
 __declspec(dllexport)
 #endif

@@ -1,4 +1,4 @@
-// Our headers first, then the vendors'.
+// The tables first, then the vendors' headers.
 // clang-format off
 #include "tables.hpp"
 #include "headers.hpp"

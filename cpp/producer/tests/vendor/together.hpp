@@ -1,4 +1,4 @@
-// What the tables and the real headers have to agree on, whichever was included first.
+// Checks that the tables match the real headers in either include order.
 #ifndef FLETCHING_TESTS_VENDOR_TOGETHER_HPP
 #define FLETCHING_TESTS_VENDOR_TOGETHER_HPP
 
@@ -11,7 +11,8 @@
 
 namespace fletching::testing {
 
-// How a type is passed to a function: pointers are alike, and so are an enum and its integer.
+// The representation of a type as a function argument: all pointers are alike, and so are an enum
+// and its integer type.
 template <class T>
 struct Passed {
   using type = T;
@@ -43,7 +44,7 @@ constexpr bool same_shape(Ours, Theirs*) {
   return std::is_same_v<typename Shape<Ours>::type, typename Shape<Theirs*>::type>;
 }
 
-// On this target the convention changes nothing, so that a member has the type of the function.
+// On this target the calling convention is the default, so a member has the function's type.
 static_assert(same_shape(cuda::Functions{}.cu_event_query, ::cuEventQuery));
 static_assert(same_shape(cuda::Functions{}.cu_stream_wait_event, ::cuStreamWaitEvent));
 static_assert(same_shape(cuda::Functions{}.cu_ctx_pop_current, ::cuCtxPopCurrent));
@@ -59,7 +60,7 @@ static_assert(opencl::kClEventContext == CL_EVENT_CONTEXT);
 static_assert(vulkan::kVkEventReset == VK_EVENT_RESET);
 static_assert(sizeof(vulkan::VkMemoryBarrier) == sizeof(::VkMemoryBarrier));
 
-// The structs with which the core lists the devices of Vulkan.
+// The structs with which the core enumerates Vulkan devices.
 using Info = ::vulkan_instance_info;
 using Properties = ::vulkan_device_properties;
 static_assert(sizeof(Info) == sizeof(::VkInstanceCreateInfo));
