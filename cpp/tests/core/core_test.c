@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core from inside: it is compiled into this program, on drivers that are a few functions of
- * the test, with memory that runs out on demand. What a driver does behind a gate is in ../gpu. */
+ * White-box tests of the core: it is compiled into this program, with fake drivers and
+ * allocation failures. For drivers behind a gate see ../gpu. */
 #include "fakes.h"
 
 #include <pthread.h>
@@ -36,16 +36,16 @@ static void test_texts(void) {
   copy_printable(text, sizeof text, "\xE2\x82");
   CHECK(strcmp(text, "\\xe2\\x82") == 0);
   copy_printable(text, sizeof text, "0123456789abcd\xC3\xA9");
-  CHECK(strcmp(text, "0123456789abcd") == 0); /* the character does not fit, and is not split */
+  CHECK(strcmp(text, "0123456789abcd") == 0); /* the character does not fit and is not split */
 
-  /* A message that is too long ends at a character. */
+  /* A message that is too long is truncated at a character boundary. */
   char longest[1100];
   memset(longest, 'x', 1022);
   memcpy(longest + 1022, "\xE2\x82\xAC!", 5);
   no_failure(&failure);
   CHECK(!fail(&failure, EIO, "%s", longest));
   CHECK(strlen(failure.message.text) == 1022);
-  /* The first failure stays. */
+  /* The first failure is kept. */
   CHECK(!fail(&failure, EINVAL, "second"));
   CHECK(failure.code == EIO);
 }
@@ -73,7 +73,7 @@ static void test_pop_after_an_earlier_error(void) {
   }
 }
 
-/* What ran in between has destroyed the context, and with it the place on the stack. */
+/* The code in between has destroyed the context, which removes it from the stack. */
 static void test_a_context_that_was_taken_off_is_not_popped(void) {
   struct failure failure;
   struct scope scope = {0};
@@ -99,7 +99,7 @@ static void test_default_streams_are_of_their_device(void) {
       CHECK(fake.depth == 1 && fake.references[device] == 0);
     }
   }
-  /* The context of a caller whose thread is another one counts as the current one. */
+  /* A context named by the caller counts as current, even if the thread has another one. */
   struct FletchingStream named = stream_on(NULL, 1);
   named.context = &fake.created;
   CHECK(FletchingEventWaitOn(&awaited, named, 0, &message) == 0);
@@ -115,7 +115,7 @@ static void test_default_streams_are_of_their_device(void) {
   fake.depth = 0;
   CHECK(FletchingEventWaitOn(&awaited, stream_on(NULL, INT64_MAX), 0, &message) == EINVAL);
   CHECK(says("expected 0 to 2147483647"));
-  /* An event is asked from anywhere. */
+  /* An event can be queried in any context. */
   int ready = 0;
   event.is_done = true;
   CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 1);
@@ -124,7 +124,7 @@ static void test_default_streams_are_of_their_device(void) {
   CHECK(FletchingEventReady(&none, &ready, &message) == 0 && ready == 1);
 }
 
-/* Later, and on another thread, it names the same stream. */
+/* It keeps naming the same stream, later and on other threads. */
 static void test_a_default_stream_is_resolved(void) {
   fake_reset();
   fake_push(&fake.created);
@@ -142,14 +142,14 @@ static void test_a_default_stream_is_resolved(void) {
   CHECK(FletchingStreamResolve(&stream, &message) == 0 && stream.handle == &own);
 }
 
-/* --- The mode of captures --- */
+/* --- Capture modes --- */
 
 static void test_the_mode_is_as_before(void) {
   struct FakeEvent event = {.is_done = true};
   struct FakeEvent* handle = &event;
   const struct FletchingEvent awaited = event_of_fake(&handle);
   int ready = 0;
-  /* Each exchange may report an earlier error, and have exchanged or not. */
+  /* Each exchange may report an earlier error, and may have taken effect or not. */
   for (int failing = 1; failing <= 2; ++failing) {
     for (int exchanges = 0; exchanges < 2; ++exchanges) {
       fake_reset();
@@ -186,7 +186,7 @@ static void test_a_library_that_is_loaded_is_preferred(void) {
 #endif
 }
 
-/* Once in a process, but again after a failure. */
+/* Once per process, but again after a failure. */
 static void test_the_driver_is_initialized_once(void) {
   struct FakeEvent event = {0};
   struct FakeEvent* handle = &event;
@@ -289,7 +289,7 @@ static void test_the_event_lives_until_the_last_struct_is_released(void) {
   }
 }
 
-/* It belongs to who has moved the child out, or is freed. */
+/* A released child was moved out or freed, so its descendants belong to others. */
 static void test_nothing_below_a_released_child_is_touched(void) {
   struct Tree tree;
   int own = 0;
@@ -328,7 +328,7 @@ static void test_a_malformed_array_is_refused(void) {
   CHECK(tree.child.release == release && fake_living_events() == 0);
 }
 
-/* Each level lists the next one twice: few structs, and a great many paths. */
+/* Each level lists the next one twice: few structs, but very many paths. */
 static void test_an_array_with_shared_children_is_refused(void) {
   enum { LEVELS = 30 };
   struct ArrowArray levels[LEVELS] = {{0}};
@@ -352,7 +352,7 @@ static void test_an_array_with_shared_children_is_refused(void) {
 /* --- Threads --- */
 
 #ifndef _WIN32
-static atomic_int mask_seen; /* 1: as it should be, 2: not */
+static atomic_int mask_seen; /* 1: correct, 2: wrong */
 
 static void look_at_mask(void* unused) {
   sigset_t mask;
@@ -374,7 +374,7 @@ static void test_threads_take_no_signals_of_the_process(void) {
 #ifdef __linux__
 /* --- Processes --- */
 
-/* A handler that comes before the core's own enters the child first. */
+/* A handler registered before the core's runs first in the child. */
 static int64_t number_in_handler;
 static void enter_in_handler(void) { number_in_handler = process_number(); }
 
@@ -391,11 +391,11 @@ static void hold_locks(void* unused) {
   atomic_store(&has_locks, false);
 }
 
-/* Runs in the child, and must not hang. */
+/* Runs in the child and must not hang. */
 static int call_in_child(int64_t number_of_parent, bool has_handlers) {
   const struct FletchingWaiter waiter = {fake_waiter_synchronize, NULL, NULL, NULL};
   struct failure failure;
-  (void)alarm(60); /* ends a child that hangs */
+  (void)alarm(60); /* kills a child that hangs */
   no_failure(&failure);
   const int64_t number = process_number();
   if (number == number_of_parent || number != process_number()) return 1;
@@ -413,7 +413,7 @@ static int status_of(pid_t child) {
   return status;
 }
 
-/* A child has the locks of the parent's threads, but not the threads. */
+/* A child inherits the parent's locks but not the threads that hold them. */
 static void test_a_child_of_fork_finds_no_lock_held(void) {
 #ifdef __SANITIZE_THREAD__
   printf("skipped: a child of fork: the thread sanitizer takes its locks for the parent's\n");
@@ -429,7 +429,7 @@ static void test_a_child_of_fork_finds_no_lock_held(void) {
   if (child == 0) _exit(call_in_child(own, is_wiped));
   CHECK(status_of(child) == 0);
   if (is_wiped) {
-    child = _Fork(); /* calls no handlers */
+    child = _Fork(); /* calls no atfork handlers */
     if (child == 0) _exit(call_in_child(own, false));
     CHECK(status_of(child) == 0);
   } else {
@@ -463,9 +463,9 @@ static void test_memory_runs_out(void) {
     CHECK(tree.root.array.release == release_with_children && tree.root.sync_event == NULL);
     CHECK(fake_living_events() == 0 && releases == 0);
   }
-  CHECK(failed == 4); /* the share, and a hook for each struct */
+  CHECK(failed == 4); /* the share, and one hook per struct */
 
-  /* A release waits for the stream then, and is not early. */
+  /* Without memory a release waits for the stream and is not early. */
   fake_reset();
   fake_push(&fake.primary[0]);
   make_tree(&tree);
@@ -508,7 +508,7 @@ static void test_memory_runs_out_for_a_report(void) {
     ++failed;
     CHECK(code == ENOMEM && report == NULL && says("device report: no memory"));
   }
-  CHECK(failed >= 3); /* the report, the devices of CUDA and their list */
+  CHECK(failed >= 3); /* the report, the CUDA devices and their list */
   for (int64_t i = 0; i < FletchingDeviceReportCount(report); ++i) {
     const struct FletchingDeviceReportEntry* entry = FletchingDeviceReportGet(report, i);
     if (entry->device_type == ARROW_DEVICE_CUDA) {
@@ -563,7 +563,7 @@ static void test_a_tensor_that_gets_no_event_is_deleted(void) {
   CHECK(deletions == 2 && fake_living_events() == 0);
 }
 
-/* DLPack's device id of pinned memory is 0, whichever GPU it is for. */
+/* DLPack's device id of pinned memory is always 0, whichever GPU uses it. */
 static void test_a_default_stream_for_pinned_memory_is_of_the_current_gpu(void) {
   int64_t shape[] = {1};
   const struct FletchingTensorStream order = {stream_on((void*)(uintptr_t)1, -1),
@@ -590,7 +590,7 @@ static void test_a_default_stream_for_pinned_memory_is_of_the_current_gpu(void) 
 
 /* --- Releases --- */
 
-/* Neither deferred nor waited for: leaked, and not released early. */
+/* If the core can neither defer nor wait, it leaks the array rather than releasing it early. */
 static void test_a_release_that_cannot_wait_is_leaked(void) {
   struct Tree tree;
   struct FletchingReleaseCounts before;
@@ -618,7 +618,7 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
   CHECK(FletchingDeviceArrayReleaseAfter(&tree.root, stream_on(&own, 0), 0, &message) == EIO);
   CHECK(says("cuEventCreate") && releases == 0);
   fake.create_fails = false;
-  /* One failure of the wait may be left over from earlier work. */
+  /* The first failure of the wait may come from earlier work. */
   make_tree(&tree);
   fake.finish_fails = false;
   fake.failing_finishes = 1;
@@ -628,7 +628,7 @@ static void test_a_release_that_cannot_wait_is_leaked(void) {
   CHECK(after.leaked == before.leaked + 3 && after.pending == 0);
 }
 
-/* Work of a GPU may read memory of the host, whose device id says nothing about the GPU. */
+/* GPU work may read host memory, whose device id does not identify the GPU. */
 static void test_host_memory_is_released_behind_a_stream(void) {
   struct Tree tree;
   struct FletchingReleaseCounts before;
@@ -650,7 +650,7 @@ static void test_host_memory_is_released_behind_a_stream(void) {
   fake_wait_for_release(&releases, 6);
   CHECK(fake.recorded_in == &fake.primary[1]);
 
-  fake_reset(); /* no context is current, so that there is no default stream */
+  fake_reset(); /* no current context, so no default stream */
   FletchingPendingReleases(&before, NULL);
   make_tree(&tree);
   tree.root.device_type = ARROW_DEVICE_CPU;
@@ -676,7 +676,7 @@ static void test_a_stream_of_another_runtime_releases_nothing(void) {
   CHECK(after.leaked == before.leaked + 1 && after.pending == before.pending);
 }
 
-/* A per-thread stream that is captured: the reaper's own one is another. */
+/* A captured per-thread stream: the reaper has a different one. */
 static void test_a_captured_stream_is_kept(void) {
   struct Tree tree;
   fake_reset();
@@ -693,7 +693,7 @@ static void test_a_captured_stream_is_kept(void) {
   CHECK(fake.recorded_on == (void*)1 && fake.recorded_in == &fake.primary[1]);
 }
 
-/* After these errors no work can be running. Other errors tell nothing about the work. */
+/* After these errors no work can be running. Other errors do not imply that. */
 static void test_lost_is_not_refused(void) {
   static const int32_t cuda_lost[] = {4, 700, 709, 719}, hip_lost[] = {4, 700, 710, 719};
   static const int32_t cuda_other[] = {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999};
@@ -723,14 +723,14 @@ static void test_a_kept_array_of_a_lost_device_is_released(void) {
                                          &message) == 0);
   fake_wait_for_asked(4);
   CHECK(releases == 0);
-  fake.capture_answer = 1; /* an error that says nothing about the device */
+  fake.capture_answer = 1; /* an error that does not imply a lost device */
   fake_wait_for_asked(4);
   CHECK(releases == 0);
   fake.capture_answer = CUDA_ERROR_LAUNCH_FAILED;
   fake_wait_for_release(&releases, 3);
 }
 
-/* No event can be recorded in a context that was destroyed in spite of the contract. */
+/* No event can be recorded in a context that the caller destroyed in violation of the contract. */
 static void test_a_kept_array_of_a_destroyed_context_is_released(void) {
   struct Tree tree;
   fake_reset();
@@ -748,8 +748,8 @@ static void test_a_kept_array_of_a_destroyed_context_is_released(void) {
   CHECK(fake.recorded_in == NULL);
 }
 
-/* Of the arrays on a stream only the first is asked, in their order, and those on another stream do
- * not wait for them. */
+/* Only the first array of a stream is queried, in order; arrays on another stream do not wait
+ * for it. */
 static void test_only_the_first_of_a_stream_is_asked(void) {
   enum { ARRAYS = 6 };
   struct Tree trees[ARRAYS];
@@ -778,7 +778,7 @@ static void test_only_the_first_of_a_stream_is_asked(void) {
   CHECK(fake_living_events() == 0);
 }
 
-/* An error about one array delays neither earlier nor later ones. */
+/* An error for one array delays neither earlier nor later ones. */
 static void test_a_refused_array_holds_up_no_other(void) {
   struct Tree trees[3];
   struct FletchingReleaseCounts counts;
@@ -803,8 +803,8 @@ static void test_a_refused_array_holds_up_no_other(void) {
   fake_wait_for_release(&releases, 9);
 }
 
-/* Of two threads that record on one stream at once, either may be the first; two streams have no
- * order. */
+/* If two threads record on one stream concurrently, either may come first; two streams are
+ * unordered. */
 static void test_which_release_comes_after_another(void) {
   int event = 0;
   struct FletchingRelease entry = {.recorded = {.event = &event, .runtime = &cuda_runtime},
@@ -820,7 +820,7 @@ static void test_which_release_comes_after_another(void) {
   CHECK(!comes_after(&later, &entry));
 }
 
-/* An array that was kept is recorded when the capture has ended: what came before does not wait. */
+/* A kept array is recorded when the capture has ended: earlier arrays do not delay others. */
 static void test_a_kept_array_holds_up_no_other(void) {
   struct Tree kept;
   struct Tree tree;
@@ -851,7 +851,7 @@ static void test_a_kept_array_holds_up_no_other(void) {
   fake_wait_for_release(&releases, 6);
 }
 
-/* Each context has a default stream, and each thread a per-thread one, all with one handle. */
+/* Each context has a default stream and each thread a per-thread one, all with the same handle. */
 static void* release_on_own_stream(void* data) {
   struct Tree* tree = data;
   struct FletchingMessage ignored;
@@ -878,7 +878,7 @@ static void test_default_streams_do_not_wait_for_each_other(void) {
   fake_reset();
   releases = 0;
   fake.events[0].never = true;
-  for (int i = 0; i < 2; ++i) { /* the second thread may get the memory of the first */
+  for (int i = 0; i < 2; ++i) { /* the second thread may reuse the memory of the first */
     pthread_t thread;
     make_tree(&trees[i]);
     const int started = pthread_create(&thread, NULL, release_on_own_stream, &trees[i]);
@@ -890,7 +890,7 @@ static void test_default_streams_do_not_wait_for_each_other(void) {
   fake_wait_for_release(&releases, 6);
 }
 
-/* An answer that is an error is asked for ever more rarely; the other entry counts the rounds. */
+/* Queries that fail are retried at growing intervals; the other entry counts the rounds. */
 static void test_refusals(void) {
   struct Tree refusing;
   struct Tree counting;
@@ -921,7 +921,7 @@ static void test_refusals(void) {
   fake_wait_for_release(&releases, 9);
 }
 
-/* The callback runs where the stream is, and where the starter says. */
+/* The callback runs in the stream's context and where the starter chooses. */
 static struct FletchingRelease* _Atomic started;
 
 static int start_later(struct FletchingRelease* job) {
@@ -974,13 +974,13 @@ static void test_opencl(void) {
   event.queue = &producer;
   event.state = CL_SUBMITTED;
   CHECK(FletchingEventWaitOn(&awaited, queue, 0, &message) == 0);
-  CHECK(fake.flushed == &producer); /* a queue need not begin before it is flushed */
+  CHECK(fake.flushed == &producer); /* a queue need not start before it is flushed */
   event.queue = &own;
   CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 0);
   CHECK(fake.flushed == &producer);
   event.state = CL_QUEUED;
   CHECK(FletchingEventReady(&awaited, &ready, &message) == 0 && ready == 0);
-  CHECK(fake.flushed == &own); /* neither when it is only asked for */
+  CHECK(fake.flushed == &own); /* nor for a query */
   event.queue = &producer;
   event.state = CL_SUBMITTED;
   struct FletchingRecordedEvent* recorded = NULL;
@@ -989,7 +989,7 @@ static void test_opencl(void) {
   FletchingRecordedEventDestroy(recorded);
   CHECK(fake_living_events() == 0);
 
-  /* A state that cannot be read is no answer, neither "pending" nor "done". */
+  /* A state that cannot be read is neither "pending" nor "done". */
   fake.state_fails = true;
   CHECK(FletchingEventReady(&awaited, &ready, &message) == EIO && says("clGetEventInfo"));
   make_tree(&tree);
@@ -1000,7 +1000,7 @@ static void test_opencl(void) {
   CHECK(releases == 0);
   fake.state_fails = false;
   fake.finished = 0;
-  /* Of a command that has failed others may still run: the queue is finished first. */
+  /* After a failed command others may still run: the queue is finished first. */
   atomic_store(&fake.marker_state, -5);
   fake_wait_for_release(&releases, 3);
   CHECK(fake.finished == 1);

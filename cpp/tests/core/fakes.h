@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core with drivers that are a few functions. */
+ * The core with fake drivers. */
 #ifndef FLETCHING_TESTS_CORE_FAKES_H
 #define FLETCHING_TESTS_CORE_FAKES_H
 
@@ -12,9 +12,9 @@ struct FakeEvent {
   bool is_alive;
   bool is_done;
   atomic_bool is_lost;
-  atomic_bool never;    /* happens */
-  atomic_bool refuses;  /* to answer */
-  _Atomic int refusals; /* answers that are errors, before it happens */
+  atomic_bool never;    /* never happens */
+  atomic_bool refuses;  /* every query fails */
+  _Atomic int refusals; /* number of queries that fail before it happens */
   _Atomic int asked;
   /* OpenCL */
   void* queue;
@@ -24,28 +24,28 @@ struct FakeEvent {
 enum { MOST_EVENTS = 8 };
 
 static struct {
-  bool init_fails; /* the first time */
+  bool init_fails; /* once */
   _Atomic int initialized;
   /* CUDA: the context stack of the test's thread. Other threads have separate stacks. */
   int primary[2];
-  int created;              /* a context of device 1 */
-  atomic_bool is_destroyed; /* that one */
+  int created;              /* a context of device 1 that is not the primary one */
+  atomic_bool is_destroyed; /* the created context */
   bool is_active[2];
   int references[2];
   int depth;
   void* stack[8];
-  int stream_device; /* of a stream that is no default stream */
+  int stream_device; /* device of a stream that is not a default stream */
   bool pop_fails;
   bool pops_nonetheless;
   void* waited_in;
   void* recorded_in;
   void* recorded_on;
-  /* The mode of captures: 0 is global. */
+  /* The capture mode: 0 is global. */
   int mode;
-  int failing_exchange; /* the nth from now on; 0 for none */
+  int failing_exchange; /* the nth exchange from now fails; 0 for none */
   bool exchanges_nonetheless;
   atomic_bool is_captured;
-  _Atomic int32_t capture_answer; /* to the question whether it is */
+  _Atomic int32_t capture_answer; /* result of the capture query */
   bool create_fails;
   bool record_fails;
   bool finish_fails;
@@ -267,7 +267,7 @@ static int32_t wait_for_events(cl_uint count, const cl_event* events) {
   return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 }
 
-/* Two drivers, of which the first fails; of two devices of the second one goes meanwhile. */
+/* Two platforms: the first fails, and the second loses one of its two devices between the calls. */
 static int32_t get_platforms(cl_uint size, cl_platform_id* platforms, cl_uint* count) {
   for (cl_uint i = 0; i < size; ++i) platforms[i] = &fake.events[i];
   if (count != NULL) *count = 2;
@@ -290,7 +290,7 @@ static int32_t get_device_info(cl_device_id device, cl_uint what, size_t size, v
 
 /* NOLINTEND(readability-non-const-parameter) */
 
-/* Everything as at first: two devices with active contexts, and none current. */
+/* Restores the initial state: two devices with active contexts, none current. */
 static void fake_reset(void) {
   is_test_thread = true;
   memset(&fake, 0, sizeof fake);
@@ -347,13 +347,13 @@ static int fake_living_events(void) {
   return living;
 }
 
-/* Without an end the test is stopped. */
+/* The test's timeout ends an infinite wait. */
 static void fake_wait_for_asked(int more) {
   const int before = atomic_load(&fake.asked);
   while (atomic_load(&fake.asked) < before + more) sleep_ns(100000);
 }
 
-/* Waits for the releases that are running; pending ones may stay. */
+/* Waits for running releases; pending ones may remain. */
 static void fake_wait_for_release(const int* releases, int wanted) {
   struct FletchingReleaseCounts counts;
   do {

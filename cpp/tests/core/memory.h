@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core, with memory that runs out on demand. */
+ * The core with allocation failures. */
 #ifndef FLETCHING_TESTS_CORE_MEMORY_H
 #define FLETCHING_TESTS_CORE_MEMORY_H
 
@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* --- Memory: of this thread, the nth allocation from now on fails. --- */
+/* --- Memory: the nth next allocation of this thread fails. --- */
 
 static _Thread_local int allocations_left = -1;
 
 static void fail_allocation(int nth) { allocations_left = nth; }
 
-/* Whether it has failed; afterwards none does. */
+/* Returns whether it has failed, and disables further failures. */
 static bool has_failed_allocation(void) {
   const bool has_failed = allocations_left == -2;
   allocations_left = -1;

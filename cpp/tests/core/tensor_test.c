@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors in C, with memory that runs out: only the core's behavior. The types, shapes and orders
- * are in ../dlpack_*_test.cpp. */
+ * Tensors in C with allocation failures: only the core's behavior. For types, shapes and orders
+ * see ../dlpack_*_test.cpp. */
 #include "memory.h"
 
 static struct FletchingMessage message;
@@ -26,7 +26,7 @@ static void count_release(void* owner) {
 
 static int32_t values[6] = {0, 1, 2, 3, 4, 5};
 
-/* Two rows of three, the first index varying fastest when `by_column`. */
+/* Two rows of three; column-major if `by_column`. */
 struct matrix {
   int64_t shape[2];
   int64_t strides[2];
@@ -46,7 +46,7 @@ static DLManagedTensorVersioned* make_matrix(struct matrix* out, bool by_column)
   return &out->managed;
 }
 
-/* Imports with each allocation failing once; returns how many there are. */
+/* Imports with each allocation failing once. Returns the number of allocations. */
 static int fail_imports(bool by_column, uint32_t options) {
   struct matrix matrix;
   struct ArrowSchema schema;
@@ -77,7 +77,7 @@ static void test_memory_runs_out(void) {
   DLManagedTensorVersioned* tensor = NULL;
   CHECK(fail_imports(false, 0) == 2); /* the schema and the array */
   CHECK(fail_imports(false, FLETCHING_TENSOR_LISTS) == 2);
-  CHECK(fail_imports(true, FLETCHING_TENSOR_LISTS | FLETCHING_TENSOR_COPY) == 3); /* and a copy */
+  CHECK(fail_imports(true, FLETCHING_TENSOR_LISTS | FLETCHING_TENSOR_COPY) == 3); /* plus a copy */
 
   deletions = 0;
   CHECK(FletchingTensorImport(make_matrix(&matrix, false), NULL, 0, &schema, &array, NULL,
@@ -136,7 +136,7 @@ static void test_a_tensor_without_a_schema(void) {
   CHECK(FletchingTensorCreate(&like, DLPACK_FLAG_BITMASK_READ_ONLY, &releases, count_release,
                               &tensor, &message) == 0);
   CHECK(tensor->flags == DLPACK_FLAG_BITMASK_READ_ONLY && tensor->dl_tensor.data == values);
-  shape[0] = 9; /* was copied */
+  shape[0] = 9; /* the shape was copied */
   CHECK(tensor->dl_tensor.shape[0] == 2 && tensor->dl_tensor.shape[2] == 3);
   CHECK(tensor->dl_tensor.strides[0] == 3 && tensor->dl_tensor.strides[1] == 3 &&
         tensor->dl_tensor.strides[2] == 1);
@@ -167,7 +167,7 @@ static void leave_array(struct ArrowArray* array) { array->release = NULL; }
 
 static void test_validity_bitmaps_are_not_read(void) {
   const uint8_t all_valid = 7;
-  const void* buffers[] = {(const void*)16, values}; /* a read of the bitmap is a fault */
+  const void* buffers[] = {(const void*)16, values}; /* reading the bitmap would crash */
   struct ArrowSchema schema = {.format = "i", .release = leave_schema};
   struct ArrowDeviceArray array = {.array = {.length = 3,
                                              .null_count = -1,
@@ -313,7 +313,7 @@ static void rule_dlpack_exchange_set_error_on_failure(void) {
   CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == EIO && tensor == NULL);
   CHECK(says("BufferError: DLTensor.shape: size out of range"));
   shape[1] = 5;
-  for (int nth = 0; nth < 2; ++nth) { /* the memory, and the tensor */
+  for (int nth = 0; nth < 2; ++nth) { /* fails the memory, then the tensor */
     fail_allocation(nth);
     CHECK(FletchingExchangeAllocate(&table, &like, &tensor, &message) == ENOMEM);
     CHECK(has_failed_allocation() && says("MemoryError: ") && tensor == NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA and HIP under the same names, so that one test holds for both. Nothing here uses the
-// headers under test but for the tables.
+// CUDA and HIP under common names, so that one test covers both. Of the headers under test this
+// uses only the tables.
 #ifndef FLETCHING_TESTS_GPU_API_HPP
 #define FLETCHING_TESTS_GPU_API_HPP
 
@@ -16,8 +16,8 @@
 
 namespace fletching::testing {
 
-/// The context that is current while a test calls the library: that of device 0, whose memory the
-/// test uses, none, or that of device 1. FLETCHING_TEST_CURRENT chooses: "own", "none" or "other".
+/// The current context when a test calls the library: that of device 0, where the test's memory is,
+/// none, or that of device 1. Set by FLETCHING_TEST_CURRENT: "own", "none" or "other".
 enum class CurrentDevice : std::uint8_t { kOwn, kNone, kOther };
 inline CurrentDevice current_device() {
   static const std::string_view text = [] {
@@ -29,10 +29,10 @@ inline CurrentDevice current_device() {
   return text == "other" ? CurrentDevice::kOther : CurrentDevice::kOwn;
 }
 
-/// Of a test that makes devices current itself.
+/// Skip reason of a test that makes devices current itself.
 inline constexpr const char* kChoosesItself = "it chooses the current device itself";
 
-/// Device 0 is open as long as the object lives: for a call of the test's own.
+/// Makes device 0 current during the object's lifetime, for the test's own calls.
 template <class Api, class Functions>
 class Inside {
  public:
@@ -50,7 +50,7 @@ class Inside {
   const bool is_needed_ = current_device() != CurrentDevice::kOwn;
 };
 
-/// CUDA, by the primary context of the device.
+/// CUDA, with the primary context of the device.
 struct CudaApi {
   static constexpr ArrowDeviceType kType = ARROW_DEVICE_CUDA;
   static constexpr ArrowDeviceType kHostType = ARROW_DEVICE_CUDA_HOST;
@@ -84,14 +84,14 @@ struct CudaApi {
     EXPECT_EQ(api().cu_ctx_pop_current(&context), 0);
     EXPECT_EQ(api().cu_device_primary_ctx_release(device), 0);
   }
-  /// Ends the primary context, whatever references there are. They stay.
+  /// Destroys the primary context; references to it remain.
   static void reset_device(int device) {
     const auto reset = reinterpret_cast<std::int32_t (*)(std::int32_t)>(
         find_symbol(find_library(kRuntime)->handle, "cuDevicePrimaryCtxReset_v2"));
     EXPECT_EQ(reset(device), 0);
   }
-  /// Keeps the context until the process ends. What is released behind a stream is destroyed on a
-  /// thread of its own, perhaps after the test, and a driver need not survive an event without its
+  /// Keeps the context until the process ends. A deferred release destroys its objects on a
+  /// separate thread, possibly after the test, and a driver need not support events without their
   /// context.
   static void keep_device(int device) {
     cuda::CUcontext context = nullptr;
@@ -100,7 +100,7 @@ struct CudaApi {
   static void forget_device(int device) {
     EXPECT_EQ(api().cu_device_primary_ctx_release(device), 0);
   }
-  /// What is current for the calling thread, as a number.
+  /// The calling thread's current context as a number.
   static std::intptr_t current() {
     cuda::CUcontext context = nullptr;
     EXPECT_EQ(api().cu_ctx_get_current(&context), 0);
@@ -112,7 +112,7 @@ struct CudaApi {
     EXPECT_EQ(inside()->cu_stream_create(&stream, cuda::kCuStreamNonBlocking), 0);
     return stream;
   }
-  /// One that waits for the legacy default stream.
+  /// Creates a stream that synchronizes with the legacy default stream.
   static void* make_blocking_stream() {
     cuda::CUstream stream = nullptr;
     EXPECT_EQ(inside()->cu_stream_create(&stream, cuda::kCuStreamDefault), 0);
@@ -155,7 +155,7 @@ struct CudaApi {
     return memory;
   }
   static void free_pinned(void* memory) { EXPECT_EQ(inside()->cu_mem_free_host(memory), 0); }
-  /// What wait_for_word takes.
+  /// The memory for wait_for_word.
   static void* allocate_word() { return allocate_pinned(); }
   static void free_word(void* word) { free_pinned(word); }
 
@@ -176,7 +176,7 @@ struct CudaApi {
   static cuda::CUstream of(void* stream) { return static_cast<cuda::CUstream>(stream); }
 };
 
-/// HIP, by the device of the calling thread.
+/// HIP, with the calling thread's device.
 struct HipApi {
   static constexpr ArrowDeviceType kType = ARROW_DEVICE_ROCM;
   static constexpr ArrowDeviceType kHostType = ARROW_DEVICE_ROCM_HOST;
@@ -205,7 +205,7 @@ struct HipApi {
   }
   static void open_device(int device) { EXPECT_EQ(api().hip_set_device(device), 0); }
   static void close_device(int /*device*/) { EXPECT_EQ(api().hip_set_device(0), 0); }
-  static void keep_device(int /*device*/) {}  // HIP's contexts last as long as the process
+  static void keep_device(int /*device*/) {}  // HIP's contexts live until the process ends
   static void forget_device(int /*device*/) {}
   static std::intptr_t current() {
     std::int32_t device = -1;
@@ -259,7 +259,7 @@ struct HipApi {
     return memory;
   }
   static void free_pinned(void* memory) { EXPECT_EQ(inside()->hip_host_free(memory), 0); }
-  /// A stream waits for no other memory.
+  /// HIP streams can wait only on such memory.
   static void* allocate_word() {
     void* word = nullptr;
     EXPECT_EQ(inside()->hip_ext_malloc_with_flags(&word, 8, hip::kHipMallocSignalMemory), 0);

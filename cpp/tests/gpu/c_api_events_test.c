@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event operations of fletching/c_api.h on CUDA, or its stand-in: a gate is shut until the test
-// opens it, and no sleep and no clock decides. Prints one line in the form that tests/gpu/gpu.py
-// reads.
+// The event operations of fletching/c_api.h on CUDA or its stand-in, behind a gate that the test
+// opens. No result depends on time. Prints one line in the format of tests/gpu/gpu.py.
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "check.h"
 #include "fletching/c_api.h"
 
-// CUDA's driver, without its header: a GPU machine may lack it.
+// The CUDA driver API, declared here because a GPU machine may lack the header.
 typedef int CUresult;
 typedef int CUdevice;
 typedef struct CUctx* CUcontext;
@@ -19,7 +18,7 @@ typedef unsigned long long CUdeviceptr;
 enum { CUDA_SUCCESS = 0, CUDA_ERROR_NOT_READY = 600 };
 enum { CU_STREAM_NON_BLOCKING = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2, CU_STREAM_WAIT_VALUE_GEQ = 0 };
 
-// Each function with the symbol of the newest version that the driver has of it.
+// Each function with the symbol of its newest version.
 #define FOR_EACH_FUNCTION(X)                                                                    \
   X(cuInit, "cuInit", (unsigned))                                                               \
   X(cuDeviceGet, "cuDeviceGet", (CUdevice*, int))                                               \
@@ -38,7 +37,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2, CU_STREAM_WAIT
 #define DECLARE(name, symbol, arguments) static CUresult(*name) arguments;
 FOR_EACH_FUNCTION(DECLARE)
 
-// C has no cast from a pointer to an object to one to a function.
+// C has no cast from an object pointer to a function pointer.
 static void find(void* library, const char* symbol, void* function) {
   void* found = dlsym(library, symbol);
   if (found == NULL) fprintf(stderr, "the driver has no %s\n", symbol);
@@ -46,8 +45,8 @@ static void find(void* library, const char* symbol, void* function) {
   memcpy(function, &found, sizeof found);
 }
 
-// Of a stand-in: returns when nothing runs except what waits for the gate. NULL where the driver is
-// real, and a wait that is missing may be seen too late.
+// Function of a stand-in that waits until only work behind the gate is left. NULL with a real
+// driver, where a missing wait may be detected too late.
 static void (*settle_standin)(void);
 
 static void settle(void) {
@@ -90,7 +89,7 @@ static int ready(const struct ArrowDeviceArray* array) {
   return code == 0 ? answer : -1;
 }
 
-// A word that streams wait for. Shut while it is 0.
+// A word that streams wait on; 0 while shut.
 struct Gate {
   uint32_t* word;
   CUdeviceptr address;
@@ -133,8 +132,8 @@ static void test_export(const struct Gate* gate, CUstream producer, CUstream con
   CHECK(count(&releases) == 1);
 }
 
-// The array is released when the gate is open, and not before. One that need not wait overtakes it:
-// by then, both were looked at. ctest times out when the release is never called.
+// The array is released after the gate opens, not earlier. A release that need not wait overtakes
+// it; then both were queried. If the release is never called, ctest times out.
 static void test_release_after(const struct Gate* gate, CUstream stream, CUstream idle) {
   struct FletchingMessage message;
   int releases = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events while streams are captured into CUDA and HIP graphs: no capture is broken, and what a
-// driver refuses to say is never taken for done.
+// Events while streams are captured into CUDA and HIP graphs: the library invalidates no capture
+// and never treats a refused query as done.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -54,7 +54,7 @@ class Capture : public testing::Gated<Api> {
     }
   }
 
-  /// The capture has not noticed anything.
+  /// Ends the capture, which must still be valid.
   void end_capture() { Graphs::destroy(Graphs::end(captured_)); }
 
   void* captured_ = nullptr;
@@ -69,7 +69,7 @@ struct ApiNames {
 };
 TYPED_TEST_SUITE(Capture, Apis, ApiNames);
 
-// The reaper asks about events all the time, on a thread of its own.
+// The reaper queries events continuously on a separate thread.
 TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
   using Api = TypeParam;
   this->write_behind_gate();
@@ -79,7 +79,7 @@ TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
   DeviceArray second = free.make(Api::kType, 0);
   ASSERT_TRUE(release_after(array, this->on(this->producer_)).ok());
   TestFixture::Graphs::begin(this->captured_);
-  // One that need not wait overtakes the other: the reaper has looked at both by then.
+  // A release that need not wait overtakes it; then the reaper has queried both.
   ASSERT_TRUE(release_after(second, this->on(this->consumer_)).ok());
   EXPECT_TRUE(free.parents.wait_for(1));
   EXPECT_EQ(gated.parents.count(), 0) << "the gate is shut";
@@ -88,7 +88,7 @@ TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
   EXPECT_TRUE(gated.parents.wait_for(1));
 }
 
-// The thread's own capture, and that of another one.
+// Captures of this thread and of another one.
 TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
   using Api = TypeParam;
   ReleasedArray made;
@@ -106,7 +106,7 @@ TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
   TestFixture::Graphs::begin(this->captured_);
   ask();
   std::thread(ask).join();
-  // An event is made, recorded and destroyed as well.
+  // This also creates, records and destroys an event.
   ReleasedArray another;
   DeviceArray second = another.make(Api::kType, 0);
   const Status exported = export_with_event(second, this->on(this->producer_));
@@ -144,7 +144,7 @@ TYPED_TEST(Capture, ACapturingStreamIsRefused) {
   exported.release();
 }
 
-// A capture that is invalid already.
+// A capture that is already invalidated.
 TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
@@ -160,7 +160,7 @@ TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
   Api::destroy_event(event);
 }
 
-// What is put on the legacy default stream would depend on a blocking stream.
+// Work on the legacy default stream would depend on the blocking stream.
 TYPED_TEST(Capture, TheDefaultStreamNextToABlockingOneIsRefused) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
@@ -185,8 +185,8 @@ TYPED_TEST(Capture, TheDefaultStreamNextToABlockingOneIsRefused) {
   array.release();
 }
 
-// A graph that waits for an event and records that of an array, launched twice: what may make a
-// driver wait is done before the gate is shut. The event and the array outlive it.
+// A graph that waits for an event and records that of an array, launched twice. Operations that may
+// block a driver are done before the gate is shut. The event and the array outlive the graph.
 TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
@@ -230,7 +230,7 @@ TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
   array.release();
 }
 
-// A callback that frees memory of the device, which the driver calls unsafe.
+// A callback that frees device memory, which the driver documents as unsafe.
 TYPED_TEST(Capture, AReleaseCallbackMayFreeMemory) {
   using Api = TypeParam;
   struct Freeing {
@@ -257,7 +257,7 @@ TYPED_TEST(Capture, AReleaseCallbackMayFreeMemory) {
   this->end_capture();
 }
 
-/// A library that lacks what the table calls optional: the stand-ins in standin-old.
+/// Uses a library that lacks the optional functions of the table: the stand-ins in standin-old.
 template <class Api>
 void use_an_old_library() {
   Api::devices();

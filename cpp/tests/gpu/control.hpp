@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control functions of a stand-in runtime, where the library that was loaded is one.
+// The control functions of a stand-in runtime, if the loaded library is one.
 #ifndef FLETCHING_TESTS_GPU_CONTROL_HPP
 #define FLETCHING_TESTS_GPU_CONTROL_HPP
 
@@ -32,7 +32,7 @@ class Control {
     functions_ = runtime.functions;
   }
 
-  /// Whether the library is a stand-in; else it is the vendor's, with a device behind it.
+  /// Whether the library is a stand-in rather than the vendor's.
   [[nodiscard]] bool is_there() const { return leaks_ != nullptr; }
 
   [[nodiscard]] bool set_fault(const char* text) const { return set_fault_(text) == 0; }
@@ -40,13 +40,13 @@ class Control {
   [[nodiscard]] int64_t calls(const char* function) const { return calls_(function); }
 
   void settle() const { settle_(); }
-  /// Of all functions of the table.
+  /// The number of calls of all functions in the table.
   [[nodiscard]] int64_t all_calls() const {
     int64_t sum = 0;
     for (const VendorFunction& function : functions_) sum += calls(function.name);
     return sum;
   }
-  /// How many calls received a handle of something that was destroyed.
+  /// Number of calls that received the handle of a destroyed object.
   [[nodiscard]] int64_t stale_handles() const { return stale_handles_(); }
 
   [[nodiscard]] FletchingStandinCounts alive() const {
@@ -55,8 +55,8 @@ class Control {
     return counts;
   }
 
-  /// Whether as much is alive as before, and nothing leaks. What was released behind a stream is
-  /// destroyed later, on another thread, its event last. Gives up after a minute.
+  /// Whether the live counts return to `wanted` without leaks. A deferred release runs later on
+  /// another thread and destroys its event last. Times out after a minute.
   [[nodiscard]] bool comes_to(const FletchingStandinCounts& wanted) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (!same(alive(), wanted)) {

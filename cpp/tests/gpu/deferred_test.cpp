@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Releases behind a stream, when something is in their way: slow callbacks, a driver that refuses
-// to answer, a destroyed context, a fork.
+// Deferred releases under adverse conditions: slow callbacks, queries that fail, a destroyed
+// context, a fork.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ struct ApiNames {
 };
 TYPED_TEST_SUITE(Deferred, Apis, ApiNames);
 
-/// An array whose release callback does not return before the latch is open.
+/// An array whose release callback blocks until the latch is open.
 class SlowArray {
  public:
   explicit SlowArray(std::latch& open) : open_(open) {}
@@ -101,8 +101,7 @@ TYPED_TEST(Deferred, SlowCallbacksDelayNoOtherRelease) {
   for (auto& each : slow) EXPECT_TRUE(each->done.wait_for(1));
 }
 
-// Many callbacks that are all in the way at once, and depend on one another: each waits for the
-// next one to begin. Afterwards few threads stay.
+// Many callbacks that block at once, each waiting for the next to begin. Few threads remain.
 TYPED_TEST(Deferred, CallbacksThatWaitForOneAnotherEnd) {
   using Api = TypeParam;
   constexpr int kMany = 40;
@@ -127,14 +126,14 @@ TYPED_TEST(Deferred, CallbacksThatWaitForOneAnotherEnd) {
     ASSERT_TRUE(release_after(array, this->on(this->consumer_)).ok());
   }
   for (Waiting& each : arrays) EXPECT_TRUE(each.done.wait_for(1));
-  // Without an end in time the test is stopped.
+  // The test's timeout ends an infinite wait.
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
   while (threads() >= kMany) std::this_thread::yield();
 }
 
-/// The exit status of a child of fork that runs the body.
+/// Runs the body in a child of fork and returns its exit status.
 template <class Body>
 int in_a_child(Body body) {
   const pid_t child = fork();
@@ -144,7 +143,7 @@ int in_a_child(Body body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Neither the reaper's thread nor the driver is there.
+// The child has neither the reaper's thread nor the driver.
 TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
@@ -191,7 +190,7 @@ TYPED_TEST(Deferred, AnEventIsNotDestroyedInAChildOfFork) {
   array.release();
 }
 
-// A query that fails says nothing about the work, however often it does.
+// A failed query implies nothing about the work, however often it fails.
 TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
@@ -212,7 +211,7 @@ TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
   EXPECT_EQ(pending_releases()->pending, 0);
 }
 
-// Then every call reports the loss, and only the event's own answer says what is lost.
+// Every call then reports the loss, but only the query of the event shows that its device is lost.
 TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
@@ -230,7 +229,7 @@ TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
   this->control_.reset_faults();
 }
 
-/// Of the primary context of device 1.
+/// Tests with the primary context of device 1.
 class GoneContext : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -251,9 +250,9 @@ class GoneContext : public ::testing::Test {
   std::int64_t stale_ = 0;
 };
 
-// The last release of the context destroys the event, and a reset does so even when others have a
-// reference. Its handle is not used any more, nor is the context's, which may be memory that was
-// freed, or another context.
+// The event is destroyed with the last release of the context, or by a reset even if there are
+// other references. The handles of the event and the context must not be used afterwards: they may
+// point to freed memory or to another context.
 TEST_F(GoneContext, ItsEventIsLeftAlone) {
   for (const bool comes_back : {false, true}) {
     if (comes_back) {
@@ -276,7 +275,7 @@ TEST_F(GoneContext, ItsEventIsLeftAlone) {
   for (int opened = 0; opened < 2; ++opened) CudaApi::close_device(1);
 }
 
-// What a thread remembers of the context of its last event is not taken for this one's.
+// The thread's cached context of its last event is not used for this event.
 TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
   CudaApi::open_device(0);
   void* other = CudaApi::make_stream();
@@ -294,7 +293,7 @@ TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
   CudaApi::close_device(1);
 }
 
-// The reaper has a reference while it asks, so that the context does not go in between.
+// The reaper holds a reference during a query, so that the context is not destroyed meanwhile.
 TEST_F(GoneContext, NothingInItIsWaitedFor) {
   void* gate = CudaApi::allocate_pinned();
   testing::store_word(gate, 0);
@@ -307,7 +306,7 @@ TEST_F(GoneContext, NothingInItIsWaitedFor) {
   EXPECT_EQ(control_.stale_handles(), stale_);
 }
 
-// On the way to the event's context, the loss of the device is an answer too.
+// An error while making the event's context current can also report the lost device.
 TEST_F(GoneContext, ItsLossReleases) {
   void* gate = CudaApi::allocate_pinned();
   testing::store_word(gate, 0);
@@ -316,7 +315,7 @@ TEST_F(GoneContext, ItsLossReleases) {
   DeviceArray array = made.make(CudaApi::kType, 1);
   ASSERT_TRUE(release_after(array, on(stream_)).ok());
   const std::string state = "cuDevicePrimaryCtxGetState";
-  ASSERT_TRUE(control_.set_fault((state + ":*:304").c_str()));  // not an error of the context
+  ASSERT_TRUE(control_.set_fault((state + ":*:304").c_str()));  // not a context error
   const std::int64_t before = control_.calls(state.c_str());
   while (control_.calls(state.c_str()) < before + 3) std::this_thread::yield();
   EXPECT_EQ(made.parents.count(), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of CUDA and HIP behind a gate: a word in pinned memory that a stream waits for. On the
-// stand-in runtimes, and on a device where the vendor's library is loaded in their place.
+// CUDA and HIP events behind a gate: a word in pinned memory that a stream waits on. Runs on the
+// stand-in runtimes, or on a device if the vendor's library is loaded instead.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -34,7 +34,7 @@ using testing::message;
 using testing::per_thread_handle;
 using testing::ReleasedArray;
 
-/// With an event of the producer.
+/// Tests with an event of the producer.
 template <class Api>
 class Events : public testing::Gated<Api> {
  protected:
@@ -80,7 +80,7 @@ TYPED_TEST(Events, WaitBehindTheGate) {
       << "the negative control: without a wait the old data is read";
 
   const Status waiting = this->event().wait_on(this->on(this->consumer_));
-  ASSERT_TRUE(waiting.ok()) << message(waiting);  // it has returned, and the gate is shut
+  ASSERT_TRUE(waiting.ok()) << message(waiting);  // it has returned while the gate is shut
   Api::read(this->read_, this->memory_, this->consumer_);
   EXPECT_TRUE(this->is_blocked(this->consumer_));
 
@@ -132,8 +132,8 @@ TYPED_TEST(Events, TakeTheDefaultStreams) {
   }
 }
 
-// The handle in place of its address. What a vendor's handle points to is private to the vendor:
-// only the stand-in is sure to say that it is not an event.
+// A handle passed instead of its address. The memory behind a vendor's handle is private: only the
+// stand-in reliably reports that it is not an event.
 TYPED_TEST(Events, TellAHandleFromItsAddress) {
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   this->record();
@@ -166,8 +166,8 @@ TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
   }
 }
 
-// A child that is taken has its share already: nothing is allocated, and nothing waits for it. One
-// that was moved out before has nothing to do with the event.
+// A child that is taken already has its share: no allocation, and no further deferral. A child
+// moved out earlier has no share of the event.
 TYPED_TEST(Events, ExportedEventMovesWithATakenChild) {
   using Api = TypeParam;
   this->write_behind_gate();
@@ -203,7 +203,7 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   ASSERT_TRUE(deferred.ok()) << message(deferred);
   EXPECT_TRUE(array.is_released());
   this->settle();
-  // One that need not wait overtakes the other: the reaper has looked at both by then.
+  // A release that need not wait overtakes it; then the reaper has queried both.
   DeviceArray second = free.make(Api::kType, 0);
   ASSERT_TRUE(release_after(second, this->on(this->consumer_)).ok());
   EXPECT_TRUE(free.parents.wait_for(1));
@@ -213,7 +213,7 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   EXPECT_NE(gated.parents.last_thread(), std::this_thread::get_id());
 }
 
-// A process that exits neither waits for what is pending nor releases it.
+// Process exit neither waits for pending releases nor runs them.
 TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
@@ -235,7 +235,7 @@ TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
   EXPECT_EXIT(exit_with_a_pending_release(), ::testing::ExitedWithCode(0), "");
 }
 
-// What a vendor says about an error may fail as well.
+// The vendor's functions that describe an error may fail as well; the error number remains.
 TEST(CudaErrors, HaveANumberAtLeast) {
   const Control control(cuda::kRuntime);
   if (!control.is_there()) GTEST_SKIP() << "needs the stand-in for CUDA";
@@ -246,7 +246,7 @@ TEST(CudaErrors, HaveANumberAtLeast) {
   EXPECT_TRUE(contains(message(status), "cuCtxGetCurrent failed with 304")) << message(status);
 }
 
-// No context is current and the device has none that is active: none is created.
+// No context is current and the device has no active one: the library creates none.
 TEST(CudaContexts, AreNotCreated) {
   const Control control(cuda::kRuntime);
   if (!control.is_there())

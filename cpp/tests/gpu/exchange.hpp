@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is exchanged with the CUDA Array Interface and DLPack in the tests: four bytes of the
-// device, written behind a gate.
+// The data exchanged in the tests of the CUDA Array Interface and DLPack: four bytes on the device,
+// written behind a gate.
 #ifndef FLETCHING_TESTS_GPU_EXCHANGE_HPP
 #define FLETCHING_TESTS_GPU_EXCHANGE_HPP
 
@@ -39,7 +39,7 @@ inline void* stream_named(const cai::Interface& says) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(says.stream.value_or(0)));
 }
 
-/// Arrays of the four bytes, and what was released of them.
+/// Arrays of the four bytes, with release counts.
 class Exchange : public Gated<CudaApi> {
  protected:
   void SetUp() override {
@@ -51,7 +51,7 @@ class Exchange : public Gated<CudaApi> {
     if (!is_open_) return;
     open_gate();
     EXPECT_TRUE(releases_.wait_for(made_));
-    // While the context is there: an event that outlives it cannot be destroyed any more.
+    // Checked while the context exists: an event that outlives it cannot be destroyed.
     EXPECT_TRUE(!control_.is_there() || control_.comes_to(during_)) << "something leaks";
     end_streams();
     close();
@@ -60,7 +60,7 @@ class Exchange : public Gated<CudaApi> {
 
   [[nodiscard]] const void* data() const { return reinterpret_cast<const void*>(memory_); }
 
-  /// One int32 in the memory, or what else is said.
+  /// Makes an array of one int32 in the memory, or of other values.
   DeviceArray make(const ArrayValues& values = {.length = 1}, const void* bitmap = nullptr,
                    ArrowDeviceType type = ARROW_DEVICE_CUDA) {
     auto builder = build_array({.buffers = 2}, Counted(&releases_));
@@ -87,7 +87,7 @@ class Exchange : public Gated<CudaApi> {
     return result ? *std::move(result) : CudaArray(nullptr);
   }
 
-  /// What another library would say of the memory.
+  /// A description of the memory by another library.
   cai::Interface says(std::optional<std::int64_t> stream = {}) const {
     cai::Interface interface;
     interface.shape = kOne;
@@ -116,7 +116,7 @@ class Exchange : public Gated<CudaApi> {
   static constexpr std::array<std::int64_t, 1> kEight{8};
 
   FletchingStandinCounts during_{};
-  int made_ = 0;  // arrays
+  int made_ = 0;  // number of arrays made
   Releases releases_;
   Releases owners_;
 };

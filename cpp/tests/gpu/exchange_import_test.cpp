@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Imports of the CUDA Array Interface behind a gate, and faults. See exchange_test.cpp.
+// Imports of the CUDA Array Interface behind a gate, and faults. See also exchange_test.cpp.
 #include "exchange.hpp"
 
 namespace fletching::testing {
 namespace {
 
 // --- CUDA Array Interface, import
-// -----------------------------------------------------------------
 
 TEST_F(Exchange, AsksTheDriverForTheDeviceAndTheKindOfMemory) {
   EXPECT_EQ(imported(says()).array->device_type, ARROW_DEVICE_CUDA);
@@ -106,8 +105,8 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
   EXPECT_EQ(*read_, kNew);
 }
 
-// Both ways, and only the library waits: the work of the first producer, an export, an import
-// by somebody else, and that one's work.
+// Both directions, where only the library waits: work of the first producer, an export, an import
+// by a peer, and work of the peer.
 TEST_F(Rules, cai_sync_no_data_races) {
   write_behind_gate();
   const CudaArray exported = described(make_with_event());
@@ -175,7 +174,7 @@ TEST_F(Rules, cai_mask_as_boolean) {
   EXPECT_EQ(refused(interface, packing).code(), ENODEV);
 }
 
-// An array has one device for all its buffers.
+// All buffers of an array are on one device.
 TEST_F(Exchange, RefusesAMaskOnAnotherDevice) {
   cai::Interface mask;
   mask.shape = kEight;
@@ -216,7 +215,7 @@ TEST_F(Exchange, RefusesAMaskOnAnotherDevice) {
   Api::free(managed);
 }
 
-// A mask without elements says nothing, wherever it is.
+// A mask without elements is ignored, wherever it is.
 TEST_F(Exchange, AsksForNoMaskWithoutElements) {
   constexpr std::array<std::int64_t, 1> none{0};
   cai::Interface mask;
@@ -270,9 +269,8 @@ TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
 }
 
 // --- Faults
-// ---------------------------------------------------------------------------------------
 
-// A wait that fails is tried again: until it is over the consumer may read the memory.
+// A failed wait is retried: the consumer may read the memory until it succeeds.
 TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
   if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   constexpr const char* kWait = "cuStreamSynchronize";
@@ -281,7 +279,8 @@ TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
   const std::int64_t calls = control_.calls(kWait);
   ASSERT_TRUE(control_.set_fault("cuStreamSynchronize:1:CUDA_ERROR_LAUNCH_FAILED"));
   std::thread other([&] { result.array.release(); });
-  // Either the second wait has begun, which ends when the gate opens, or there is none.
+  // Waits until the second wait has begun, which ends when the gate opens, or the owner is
+  // released.
   while (control_.calls(kWait) < calls + 2 && owners_.count() == 0) std::this_thread::yield();
   EXPECT_EQ(owners_.count(), 0) << "the gate is shut";
   open_gate();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that runs out while an array is exchanged by the CUDA Array Interface: on the way out, on
-// the way in, where streams are joined, and at the release. On the stand-in driver, whose own
-// allocations fail as well.
+// Allocation failures while an array is exchanged by the CUDA Array Interface: in the export, the
+// import, the join of streams, and the release. Runs on the stand-in driver, whose own allocations
+// fail as well.
 #include <span>
 
 #include "../alloc_failure.hpp"
@@ -18,14 +18,14 @@ class ExchangeOutOfMemory : public Exchange {
     if (IsSkipped()) return;
     if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
     open_gate();
-    // What the stand-in and the library make once and keep is there before.
+    // Run the one-time initialization of the stand-in and the library first.
     described(make_with_event());
     EXPECT_TRUE(releases_.wait_for(made_));
   }
 
-  /// Calls `round(inject)` until no allocation of what it injects into is left to fail, and gives
-  /// how many there were. A round leaves nothing of the driver's, and every array released once.
-  /// Memory is not counted here: the stand-in keeps some of its own. A sanitizer sees what leaks.
+  /// Calls `round(inject)` until none of the injected allocations fails, and returns their number.
+  /// Each round must destroy its driver objects and release every array once. Memory is not
+  /// counted, because the stand-in caches some; sanitizers detect leaks.
   template <class Round>
   std::int64_t fail_each(const std::string& what, Round round) {
     SCOPED_TRACE(what);
@@ -39,8 +39,8 @@ class ExchangeOutOfMemory : public Exchange {
     }
   }
 
-  /// ENOMEM when an allocation failed, or what the driver says when it was its own; else
-  /// `expected`. The destruction of an event that is not needed any more may fail unnoticed.
+  /// Expects ENOMEM for a failed allocation, the driver's error for a failed allocation of the
+  /// driver, otherwise `expected`. Failures to destroy an unneeded event may be ignored.
   template <class T>
   static void expect_code(const Result<T>& result, bool fired, int expected) {
     if (!fired || result.ok()) {
@@ -61,7 +61,7 @@ class ExchangeOutOfMemory : public Exchange {
     int code = 0;
   };
 
-  /// An array of `make()` on its way out, and its release.
+  /// Exports an array of `make()` and releases it.
   template <class Make>
   void export_each(const char* what, Make make_array, const Exported& wanted) {
     const Schema schema = make_schema({.format = wanted.format}).value();
@@ -82,7 +82,7 @@ class ExchangeOutOfMemory : public Exchange {
     });
   }
 
-  /// A description on its way in, and its release.
+  /// Imports a description and releases it.
   void import_each(const char* what, const cai::Interface& interface,
                    const CudaArrayImportOptions& options = {}, int code = 0) {
     const std::int64_t failed = fail_each(what, [&](Injection& inject) {
@@ -106,7 +106,7 @@ class ExchangeOutOfMemory : public Exchange {
     });
   }
 
-  /// A mask of one bit for each of eight elements.
+  /// A bit mask for eight elements.
   cai::Interface mask_of_bits() const {
     cai::Interface mask;
     mask.shape = kEight;
@@ -192,7 +192,7 @@ TEST_F(ExchangeOutOfMemory, Join) {
   const std::array streams{on(producer_), on(nullptr)};
   const std::int64_t failed = fail_each("join_cuda_streams", [&](Injection& inject) {
     const Status joined = inject([&] { return join_cuda_streams(on(consumer_), streams, 0); });
-    // Where the event is destroyed, a context that cannot be had is asked for once more.
+    // The destruction of the event retries to make its context current.
     if (!joined.ok()) expect_code(joined, inject.fired(), 0);
     if (!inject.fired()) {
       EXPECT_TRUE(joined.ok()) << message(joined);
@@ -201,8 +201,8 @@ TEST_F(ExchangeOutOfMemory, Join) {
   EXPECT_GT(failed, 0) << "nothing was allocated: the test is blind";
 }
 
-// The message of an error needs memory as well, after a call of the driver has failed. On a thread
-// without a context, where one has to be made current and put back.
+// An error message needs memory too, after a driver call has failed. Runs on a thread without a
+// context, where the library must make one current and restore the previous one.
 TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
   const Schema schema = make_schema({.format = "i"}).value();
   const auto round = [&](const char* function) {

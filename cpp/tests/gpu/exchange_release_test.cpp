@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CUDA Array Interface leaves behind when it is released: while a stream is captured, on
-// another thread, in a child of fork.
+// Release of objects exported or imported by the CUDA Array Interface: during a capture, on another
+// thread, in a child of fork.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ namespace {
 
 using CudaGraphs = Graphs<CudaApi>;
 
-/// Exported or imported, with `ours` as the stream of the consumer's work.
+/// An exported or imported object, with `ours` as the stream of the consumer's work.
 class Released : public Exchange, public ::testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ TEST_P(Released, WhileItsStreamIsCaptured) {
   EXPECT_TRUE(released().wait_for(1));
 }
 
-// The event that could not be recorded during the capture is one of this stream.
+// The event that could not be recorded during the capture belongs to this stream.
 TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
   if (!CudaGraphs::are_there()) GTEST_SKIP() << "the driver has no graphs";
   void* idle = Api::make_stream();
@@ -71,7 +71,7 @@ TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
   CudaGraphs::begin(consumer_);
   array.reset();
   CudaGraphs::destroy(CudaGraphs::end(consumer_));
-  // These take the same way and overtake it: the reaper asks about it first in each round.
+  // These use the same path and overtake it: the reaper queries the first one first in each round.
   ReleasedArray other;
   for (int round = 1; round <= 3; ++round) {
     CudaGraphs::begin(idle);
@@ -87,7 +87,7 @@ TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
   Api::destroy_stream(idle);
 }
 
-// A collector of garbage has a thread of its own, whose per-thread default stream is another one.
+// A garbage collector has a separate thread with a different per-thread default stream.
 TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
   make_one(per_thread_handle());
   ASSERT_TRUE(!imported_.array || SyncEvent(imported_.array).synchronize());
@@ -98,11 +98,11 @@ TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
     Api::open_device(0);
     release();
     if (!GetParam()) Api::fill(memory_, 1, producer_);
-    Api::synchronize(per_thread_handle());  // this thread's own, which is idle
+    Api::synchronize(per_thread_handle());  // this thread's stream, which is idle
     Api::close_device(0);
   }).join();
   settle();
-  // Those that need not wait overtake the other: the reaper looks at all of them now and then.
+  // Releases that need not wait overtake it: the reaper queries all of them periodically.
   ReleasedArray other;
   for (int round = 1; round <= 50; ++round) {
     DeviceArray next = other.make(ARROW_DEVICE_CUDA, 0);
@@ -139,7 +139,7 @@ TEST_P(Released, InAChildOfFork) {
   EXPECT_TRUE(released().wait_for(1));
 }
 
-// Its own stream, which a consumer may capture as well.
+// The library's own stream, which a consumer may capture as well.
 TEST_F(Exchange, AStreamOfOurOwnIsNotDestroyedWhileItIsCaptured) {
   if (!CudaGraphs::are_there()) GTEST_SKIP() << "the driver has no graphs";
   std::optional<CudaArray> array(described(make_with_event()));
@@ -151,7 +151,7 @@ TEST_F(Exchange, AStreamOfOurOwnIsNotDestroyedWhileItIsCaptured) {
   EXPECT_TRUE(releases_.wait_for(1));
 }
 
-// The mask says which of the outermost elements are null, and nothing of those within.
+// The mask describes nulls of the outermost elements only.
 TEST_F(Exchange, AMaskHidesNoNullsOfInnerLists) {
   const Schema schema = make_schema({.format = "+w:1", .children = {{.format = "i"}}}).value();
   auto builder = build_array({.arrays = 1, .buffers = 3}, Counted(&releases_));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack and exports of the CUDA Array Interface behind a gate: events become stream waits, and
-// streams events. On the stand-in driver, and on a device where NVIDIA's library is loaded in its
-// place.
+// DLPack and CUDA Array Interface exports behind a gate: events become stream waits, and streams
+// become events. Runs on the stand-in driver, or on a device if NVIDIA's library is loaded instead.
 #include "exchange.hpp"
 #include "../dlpack_data.hpp"
 #include "graphs.hpp"
@@ -11,7 +10,6 @@ namespace fletching::testing {
 namespace {
 
 // --- DLPack
-// ---------------------------------------------------------------------------------------
 
 TEST_F(Rules, dlpack_stream_producer_synchronizes) {
   write_behind_gate();
@@ -43,7 +41,7 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForMemoryThatItReads) {
   EXPECT_TRUE(Api::is_idle(producer_));
 }
 
-// What the host has waited for, it can read: validity bitmaps without a null count.
+// After a wait the host can read the data: validity bitmaps without a null count.
 TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
   open_gate();
   const Schema schema = make_schema({.format = "i"}).value();
@@ -83,7 +81,7 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
   EXPECT_EQ(releases_.count(), 1);
 }
 
-// Pinned memory is gathered when the producer's work is done. The copy is the CPU's.
+// Pinned memory is gathered by the CPU when the producer's work is done.
 TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
   write_behind_gate();
   Api::read(read_, memory_, producer_);
@@ -95,7 +93,7 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
     (*tensor)->device = {kDLCUDAHost, 0};
     return tensor;
   };
-  // No wait where nothing is copied.
+  // Without a copy there is no wait.
   const auto compact = pinned(1);
   Result<ImportedTensor> shared = from_dlpack(compact->take(), stream, copies);
   ASSERT_TRUE(shared) << message(shared);
@@ -135,10 +133,9 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
   shared->array.release();
 }
 
-// --- The event of an array that we make
-// -----------------------------------------------------------------
+// --- The event of an array made by the library
 
-// It is recorded behind the work, not before it.
+// It is recorded after the work, not before it.
 TEST_F(Rules, sync_event_data_ready_when_triggered) {
   write_behind_gate();
   const DeviceArray array = make_with_event();
@@ -151,8 +148,8 @@ TEST_F(Rules, sync_event_data_ready_when_triggered) {
   EXPECT_EQ(read_on(consumer_), kNew);
 }
 
-// Of a tensor whose producer has work under way, an array has an event; without one when the host
-// has waited.
+// An array made from a tensor has an event if the tensor's producer has pending work, and none if
+// the host has waited.
 TEST_F(Rules, sync_event_null_means_ready) {
   write_behind_gate();
   const Schema schema = make_schema({.format = "i"}).value();
@@ -173,7 +170,6 @@ TEST_F(Rules, sync_event_null_means_ready) {
 }
 
 // --- CUDA Array Interface, export
-// -----------------------------------------------------------------
 
 TEST_F(Exchange, DescribesWhatIsThere) {
   const CudaArray array = described(make());
@@ -214,7 +210,7 @@ TEST_F(Exchange, DescribesTypes) {
       "<i8");
 }
 
-// The meaning of a time of an extension type would be lost.
+// The meaning of a time in an extension type would be lost.
 TEST_F(Exchange, DescribesNoTimesOfExtensionTypes) {
   const Schema schema =
       make_schema({.format = "tsu:", .metadata = {{kExtensionNameKey, "example.tide"}}}).value();
@@ -273,12 +269,12 @@ TEST_F(Rules, cai_lifetime_stream_outlives_object) {
   EXPECT_EQ(releases_.count(), 1) << "without a stream there is nothing to wait for";
   {
     const CudaArray array = described(make_with_event());
-    // A consumer's work on the named stream, which outlasts the object.
+    // A consumer's work on the named stream, which outlives the object.
     Api::wait_for_word(stream_named(array.array_interface()), gate_);
     Api::read(read_, memory_, stream_named(array.array_interface()));
   }
   settle();
-  // One that need not wait overtakes the other: the reaper has looked at both by then.
+  // A release that need not wait overtakes it; then the reaper has queried both.
   ReleasedArray other;
   DeviceArray second = other.make(ARROW_DEVICE_CUDA, 0);
   ASSERT_TRUE(release_after(second, on(consumer_)));
@@ -316,7 +312,7 @@ TEST_F(Rules, cai_mask) {
             nullptr);
 }
 
-// Who looks at the mask alone waits for the same work.
+// A reader of only the mask must wait for the same work.
 TEST_F(Exchange, AMaskNamesTheStreamOfItsArray) {
   DeviceArray array = make({.length = 1, .null_count = -1}, data());
   ASSERT_TRUE(export_with_event(array, on(producer_)));

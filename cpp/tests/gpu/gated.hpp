@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests on a device have in common: a stream of the producer whose work waits behind a
-// gate, a stream of the consumer, and four bytes of the device.
+// Common fixture of the device tests: a producer's stream whose work waits behind a gate, a
+// consumer's stream, and four bytes on the device.
 #ifndef FLETCHING_TESTS_GPU_GATED_HPP
 #define FLETCHING_TESTS_GPU_GATED_HPP
 
@@ -17,7 +17,7 @@
 
 namespace fletching::testing {
 
-// What the four bytes hold before the producer's work, and after it.
+// The four bytes before and after the producer's work.
 inline constexpr std::int32_t kOld = 0;
 inline constexpr std::int32_t kNew = 0x01010101;
 
@@ -25,15 +25,14 @@ inline constexpr std::int32_t kNew = 0x01010101;
 inline void* legacy_handle() { return Stream::legacy(ARROW_DEVICE_CUDA).handle(); }
 inline void* per_thread_handle() { return Stream::per_thread(ARROW_DEVICE_CUDA).handle(); }
 
-/// Writes a word that a stream waits for.
+/// Writes a word that a stream waits on.
 inline void store_word(void* word, std::int32_t value) {
   std::atomic_ref<std::int32_t>(*static_cast<std::int32_t*>(word))
       .store(value, std::memory_order_release);
 }
 
-/// The memory is on device 0, which is open for the thread of the test unless CurrentDevice says
-/// otherwise. The gate is a word that the host writes and the
-/// producer's stream waits for.
+/// The memory is on device 0, which is current for the test's thread unless CurrentDevice differs.
+/// The gate is a word that the host writes and the producer's stream waits on.
 template <class ApiOf>
 class Gated : public ::testing::Test {
  protected:
@@ -60,7 +59,7 @@ class Gated : public ::testing::Test {
     set_gate(0);
     Api::fill(memory_, 0, producer_);
     Api::synchronize(producer_);
-    EXPECT_EQ(read_on(consumer_), kOld);  // what a driver sets up for the first copy is there
+    EXPECT_EQ(read_on(consumer_), kOld);  // performs the driver's initialization for the first copy
     if (current_device() != CurrentDevice::kOwn) {
       Api::keep_device(0);
       Api::leave();
@@ -68,15 +67,16 @@ class Gated : public ::testing::Test {
     if (is_elsewhere()) Api::open_device(1);
   }
 
-  /// Waits for the work on both streams. What the test has made itself is destroyed after that,
-  /// before close.
+  /// Opens the gate, waits for the work on both streams and destroys them. A test destroys its own
+  /// objects between this and close.
   void end_streams() {
     open_gate();
     Api::destroy_stream(producer_);
     Api::destroy_stream(consumer_);
   }
 
-  /// What is alive in a stand-in is for the test to compare with before_.
+  /// Destroys the fixture's objects. Afterwards the test compares the stand-in's live counts with
+  /// before_.
   void close() {
     Api::free(memory_);
     Api::free_word(gate_);
@@ -90,15 +90,15 @@ class Gated : public ::testing::Test {
     if (control_.is_there()) control_.reset_faults();
   }
 
-  // The producer's work: it writes the new data when the gate opens.
+  // Enqueues the producer's work, which writes the new data when the gate opens.
   void write_behind_gate() {
     Api::wait_for_word(producer_, gate_);
     Api::fill(memory_, 1, producer_);
   }
   void open_gate() { set_gate(1); }
   void set_gate(std::int32_t value) { store_word(gate_, value); }
-  /// What does not wait for the gate is done on return. A device says nothing of the kind: there, a
-  /// test that looks at once may be too early to see a wait that is missing.
+  /// Waits until all work that does not wait for the gate is done. A real device cannot report
+  /// this; there a test may read too early to detect a missing wait.
   void settle() const {
     if (control_.is_there()) control_.settle();
   }
@@ -108,9 +108,9 @@ class Gated : public ::testing::Test {
     settle();
     return !Api::is_idle(stream);
   }
-  /// Calls `call`, which has to wait on the host for what is behind the gate, on a thread of its
-  /// own, and opens the gate when it is inside `function` of the driver. Whether it returned
-  /// before. A device does not say what is called: there, the gate may open too early to see it.
+  /// Calls `call`, which must wait on the host for work behind the gate, on a separate thread, and
+  /// opens the gate once it is inside `function` of the driver. Returns whether it returned
+  /// earlier. A real device does not report calls; there the gate may open too early to tell.
   template <class Call>
   bool returns_before_the_gate_opens(const char* function, Call call) {
     std::atomic<bool> has_returned = false;

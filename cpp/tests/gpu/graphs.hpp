@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Captures and graphs of CUDA and HIP, which the library has no use for. Looked up in the library
-// that the tables were filled from.
+// CUDA and HIP functions for captures and graphs, which the library does not use. They are loaded
+// from the same library as the tables.
 #ifndef FLETCHING_TESTS_GPU_GRAPHS_HPP
 #define FLETCHING_TESTS_GPU_GRAPHS_HPP
 
@@ -16,7 +16,7 @@
 
 namespace fletching::testing {
 
-/// As both vendors number them.
+/// The values are the same for both vendors.
 enum class CaptureMode : std::int32_t { kGlobal, kThreadLocal, kRelaxed };
 enum class CaptureStatus : std::int32_t { kNone, kActive, kInvalidated };
 inline constexpr std::int32_t kCaptureInvalidated = 901;
@@ -24,7 +24,7 @@ inline constexpr std::int32_t kCaptureInvalidated = 901;
 template <class Api>
 class Graphs {
  public:
-  /// Whether the library has every function.
+  /// Whether the library has all functions.
   [[nodiscard]] static bool are_there() {
     return std::ranges::all_of(kSymbols,
                                [](const char* symbol) { return find(symbol) != nullptr; });
@@ -33,11 +33,11 @@ class Graphs {
   static void begin(void* stream, CaptureMode mode = CaptureMode::kGlobal) {
     EXPECT_EQ(call<std::int32_t(void*, CaptureMode)>(0)(stream, mode), 0);
   }
-  /// The result; *graph is nullptr after an error.
+  /// Ends the capture and returns its result; *graph is nullptr on an error.
   static std::int32_t end(void* stream, void** graph) {
     return call<std::int32_t(void*, void**)>(1)(stream, graph);
   }
-  /// Ends a capture that is alive.
+  /// Ends a valid capture.
   static void* end(void* stream) {
     void* graph = nullptr;
     EXPECT_EQ(end(stream, &graph), 0) << "the capture has been invalidated";
@@ -48,7 +48,7 @@ class Graphs {
     EXPECT_EQ((call<std::int32_t(void*, CaptureStatus*)>(2)(stream, &found)), 0);
     return found;
   }
-  /// What can be launched. Destroys the graph.
+  /// Creates an executable graph and destroys `graph`.
   static void* instantiate(void* graph) {
     void* made = nullptr;
     EXPECT_EQ((call<std::int32_t(void**, void*, unsigned long long)>(3)(&made, graph, 0)), 0);
@@ -62,7 +62,7 @@ class Graphs {
   static void destroy_executable(void* executable) {
     EXPECT_EQ(call<std::int32_t(void*)>(6)(executable), 0);
   }
-  /// The mode of the calling thread, as it was before.
+  /// Sets the calling thread's capture mode and returns the previous one.
   static CaptureMode exchange(CaptureMode mode) {
     EXPECT_EQ(call<std::int32_t(CaptureMode*)>(7)(&mode), 0);
     return mode;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectors of tests/events against the core, through its C functions, on the stand-ins.
+// Runs the vectors of tests/events on the core's C functions, with the stand-ins.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -101,7 +101,7 @@ class Vectors : public Gated<Api> {
     FletchingMessage message{};
   };
 
-  /// The stream of the vector, behind the gate if that is said. The producer's stream waits for it.
+  /// Returns the vector's stream, behind the gate if requested. The producer's stream always is.
   void* prepare(const json& vector) {
     const std::string name = vector.value("stream", "own");
     const bool is_behind_gate = vector.value("behind_gate", false);
@@ -164,7 +164,7 @@ class Vectors : public Gated<Api> {
     return counts.leaked;
   }
 
-  /// The event of the test has passed, and the producer's stream waits from now on.
+  /// Shuts the gate: the test's event has happened, and the producer's stream waits from here on.
   void shut_gate() {
     this->set_gate(0);
     Api::record(event_, this->producer_);
@@ -191,7 +191,7 @@ class Vectors : public Gated<Api> {
     return array;
   }
 
-  /// Returns when the reaper has looked at every array that was deferred before.
+  /// Waits until the reaper has queried every array deferred earlier.
   void overtake() {
     this->settle();
     ReleasedArray free;
@@ -238,7 +238,7 @@ class Vectors : public Gated<Api> {
     return functions().contains(text) ? functions().at(text).get<std::string>() : text;
   }
   typename Api::Event event_{};
-  void* free_ = nullptr;                              // a stream without work
+  void* free_ = nullptr;                              // an idle stream
   std::vector<std::unique_ptr<ReleasedArray>> made_;  // leaked arrays are never released
 };
 
