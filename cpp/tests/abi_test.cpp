@@ -1,6 +1,6 @@
-// The generated declarations against the oracle, struct by struct, in five ways. What is compared
-// comes from the generated list of fields, so that a wrong spec fails here at run time, with the
-// oracle's line; no field name is hand-written.
+// Compares the generated declarations with the oracle, struct by struct, in five ways. The fields
+// come from the generated list, so a wrong spec fails here at run time with the oracle's line; no
+// field name is hand-written.
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -70,7 +70,7 @@ template <typename Struct>
 void check_c_writes(Verdict& verdict) {
   const char* name = Fields<Struct>::kName;
   Object<Struct> object(FletchingOracleSize(name));
-  // Padding is not zero, so that a field that is too wide reads something else.
+  // Padding is nonzero, so a field that is too wide reads a wrong value.
   std::memset(&*object, 0xFF, sizeof(Struct));
   verdict.require(FletchingOracleFill(name, &*object) == 0,
                   std::string(name) + ": C cannot fill it");
@@ -92,7 +92,7 @@ void check_c_verifies(Verdict& verdict) {
 
 // --- Calls
 
-/// With another layout a call would go to an address that is none.
+/// With a different layout, a call would jump to an invalid address.
 template <typename Struct>
 bool can_be_called(Verdict& verdict) {
   Verdict layout;
@@ -101,8 +101,8 @@ bool can_be_called(Verdict& verdict) {
   return layout.lines().empty();
 }
 
-/// Calls check(callback) for each callback that the oracle has and the binding has not, and
-/// compares the numbers of callbacks.
+/// Calls check(callback) for each callback that the oracle has and the binding lacks, and compares
+/// the numbers of callbacks.
 template <typename Struct, typename Check>
 void each_missing_callback(Verdict& verdict, const Check& check) {
   const char* name = Fields<Struct>::kName;

@@ -15,8 +15,7 @@ constexpr size_t kMost = std::numeric_limits<size_t>::max() / (sizeof(size_t) ==
 std::atomic<int64_t> allocated{0};
 std::atomic<int64_t> freed{0};
 
-// Counts down to 0, where the allocation fails, and continues below it: kNever or less is not a
-// failure.
+// Counts down; the allocation at 0 fails. It continues below 0; kNever or less never fails.
 std::atomic<int64_t> until_failure{kNever};
 std::atomic<bool> on_every_thread{false};
 std::atomic<bool> has_fired{false};
@@ -32,7 +31,7 @@ bool fails_now() noexcept {
 }
 
 void* allocate(size_t size, size_t alignment) noexcept {
-  // So much there is nowhere, and a sanitizer would end the program.
+  // No machine has this much memory, and a sanitizer would abort.
   if (fails_now() || size > kMost) return nullptr;
   if (within != nullptr) (*std::exchange(within, nullptr))();
   if (size == 0) size = 1;
@@ -86,7 +85,7 @@ WithinAllocation::~WithinAllocation() { within = nullptr; }
 
 }  // namespace fletching::testing
 
-// Every form, because what a sanitizer's runtime has for a form left out would not be counted.
+// All forms, because a form left to the sanitizer's runtime would not be counted.
 // NOLINTBEGIN(misc-new-delete-overloads)
 namespace t = fletching::testing;
 using std::align_val_t;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that runs out on demand: every allocation of a piece of code fails once, and whatever the
-// code left behind is counted.
+// Allocation failures: fails each allocation of a piece of code once and counts leaks.
 //
-// Link the target fletching_alloc_failure; it replaces operator new and delete of the program.
+// Link the target fletching_alloc_failure, which replaces the program's operator new and delete.
 #ifndef FLETCHING_TESTS_ALLOC_FAILURE_HPP
 #define FLETCHING_TESTS_ALLOC_FAILURE_HPP
 
@@ -15,16 +14,16 @@
 
 namespace fletching::testing {
 
-/// Allocations by operator new since the program began, of all threads.
+/// Allocations by operator new on all threads since the program started.
 int64_t allocations() noexcept;
 
-/// Allocations that have not been freed yet, of all threads.
+/// Allocations on all threads that have not been freed.
 int64_t live_allocations() noexcept;
 
 enum class FailOn { kThisThread, kEveryThread };
 
-/// While it lives, allocation number `nth` (from 0) throws std::bad_alloc, those before and after
-/// it work. One at a time in a program.
+/// During its lifetime, allocation number `nth` (from 0) throws std::bad_alloc; all others succeed.
+/// Only one may exist in a program.
 class FailAllocation {
  public:
   explicit FailAllocation(int64_t nth, FailOn where = FailOn::kThisThread) noexcept;
@@ -32,12 +31,12 @@ class FailAllocation {
   FailAllocation(const FailAllocation&) = delete;
   FailAllocation& operator=(const FailAllocation&) = delete;
 
-  /// Whether the allocation has been asked for, and has failed.
+  /// Whether the allocation was made and has failed.
   [[nodiscard]] bool fired() const noexcept;
 };
 
-/// While it lives, `call` runs within the next allocation of this thread, once: a test looks in
-/// where the code under test calls nothing else. One at a time on a thread.
+/// Runs `call` once, within this thread's next allocation, so that a test can intervene where the
+/// code under test makes no other calls. Only one may exist per thread.
 class WithinAllocation {
  public:
   explicit WithinAllocation(std::function<void()> call) noexcept;
@@ -49,12 +48,12 @@ class WithinAllocation {
   std::function<void()> call_;
 };
 
-/// What a round of fail_each_allocation gets: runs code in which one allocation fails.
+/// The argument of a round of fail_each_allocation: runs code in which one allocation fails.
 class Injection {
  public:
   Injection(int64_t nth, FailOn where) noexcept : nth_(nth), where_(where) {}
 
-  /// Runs `code` and returns what it returns. To be called once in a round.
+  /// Runs `code` and returns its result. Call it once per round.
   template <class Code>
   decltype(auto) operator()(Code&& code) {
     const FailAllocation failure(nth_, where_);
@@ -62,7 +61,7 @@ class Injection {
     return std::forward<Code>(code)();
   }
 
-  /// Whether an allocation has failed in this round. In the last round none does.
+  /// Whether an allocation has failed in this round; false in the last round.
   [[nodiscard]] bool fired() const noexcept { return fired_; }
 
  private:
@@ -77,21 +76,21 @@ class Injection {
   bool fired_ = false;
 };
 
-/// The errno value of a Result, 0 when there is a value.
+/// Returns the errno value of a Result; 0 if it has a value.
 template <class Result>
 int code_of(const Result& result) noexcept {
   return result.ok() ? 0 : result.error().code();
 }
 
-/// Calls `round(inject)` again and again. In the first call the first allocation of what `inject`
-/// runs fails, in the second the second, until none is left to fail. What a round sets up and
-/// checks outside `inject` never fails to allocate; it has to free what it allocated.
+/// Calls `round(inject)` repeatedly. The first call fails the first allocation of the code that
+/// `inject` runs, the second call the second one, and so on until no allocation fails. Code of a
+/// round outside `inject` never fails to allocate; it must free its memory.
 ///
 ///     const int64_t failed = fail_each_allocation([](Injection& inject) {
 ///       Result<Schema> schema = inject([] { return make_schema({.format = "i"}); });
 ///       EXPECT_EQ(code_of(schema), inject.fired() ? ENOMEM : 0);
 ///     });
-///     EXPECT_EQ(failed, 1);  // how many allocations there were, and each has failed once
+///     EXPECT_EQ(failed, 1);  // the number of allocations, each of which has failed once
 template <class Round>
 int64_t fail_each_allocation(Round&& round, FailOn where = FailOn::kThisThread) {
   for (int64_t nth = 0;; ++nth) {

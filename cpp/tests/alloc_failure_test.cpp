@@ -1,4 +1,4 @@
-// The tool of the other tests: it notices what it is meant to notice.
+// Tests the allocation-failure helper itself.
 #include "alloc_failure.hpp"
 
 #include <gtest/gtest-spi.h>
@@ -18,7 +18,7 @@ struct alignas(64) Wide {
   char bytes[64];
 };
 
-// A compiler may leave out an allocation whose result is unused.
+// Prevents the compiler from eliding an allocation whose result is unused.
 void* volatile seen = nullptr;
 
 template <class T>
@@ -27,7 +27,7 @@ T* see(T* allocated) noexcept {
   return allocated;
 }
 
-// Two allocations; false when one of them fails.
+// Makes two allocations. Returns false if one fails.
 bool allocate_twice() {
   try {
     const std::unique_ptr<int> one(see(new int));

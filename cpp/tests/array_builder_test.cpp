@@ -1,5 +1,5 @@
-// Arrays that we make: one allocation, children that outlive their parent, the reference producer's
-// data behind them.
+// Arrays built by the library: one allocation, children that outlive their parent, data of the
+// reference producer.
 #include "fletching/array_builder.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using testing::Injection;
 
 constexpr int64_t kRows = 3;
 
-// The columns of a batch, and how often such an object was destroyed while it owned something.
+// The columns of a batch. Counts destructions of objects that were not moved from.
 struct Columns {
   explicit Columns(int* destroyed, size_t columns = 2)
       : destroyed(destroyed), values(columns, std::array<int64_t, kRows>{}) {
@@ -47,7 +47,7 @@ struct Columns {
 
   int* destroyed;
   std::vector<std::array<int64_t, kRows>> values;
-  void* event = nullptr;  // the handle of an event
+  void* event = nullptr;  // an event handle
 };
 
 Result<DeviceArray> make_batch(Columns columns, ArrowDeviceType type = ARROW_DEVICE_CUDA) noexcept {
@@ -100,12 +100,12 @@ TEST(ArrayBuilder, Child500OutlivesItsParent) {
   EXPECT_EQ(destroyed, 0);
   EXPECT_EQ(value_of(child->array), 500);
   EXPECT_EQ(child->sync_event, event);
-  EXPECT_EQ(*static_cast<void**>(child->sync_event), nullptr);  // the handle is there
+  EXPECT_EQ(*static_cast<void**>(child->sync_event), nullptr);  // the stored handle
   child.release();
   EXPECT_EQ(destroyed, 1);
 }
 
-// As a consumer without the library does it.
+// Moves a child like a consumer without the library.
 TEST(ArrayBuilder, AChildMovedBitwiseOutlivesItsParent) {
   int destroyed = 0;
   ArrowDeviceArray batch;
@@ -142,7 +142,7 @@ TEST(ArrayBuilder, ChildrenAreReleasedOnManyThreads) {
   EXPECT_EQ(destroyed, 1);
 }
 
-// A list of dictionary-encoded values: nested, with a dictionary deep down.
+// A list of dictionary-encoded values: nested, with a dictionary at the bottom.
 Result<Array> make_nested(std::unique_ptr<int64_t> object) noexcept {
   const void* values = object.get();
   auto builder = build_array({.arrays = 3, .buffers = 8}, std::move(object));
@@ -161,7 +161,7 @@ Result<Array> make_nested(std::unique_ptr<int64_t> object) noexcept {
 TEST(ArrayBuilder, NestedWithADictionary) {
   const int64_t live = testing::live_allocations();
   Array array = make_nested(std::make_unique<int64_t>(7)).value();
-  EXPECT_EQ(testing::live_allocations(), live + 2);  // the object's own, and ours
+  EXPECT_EQ(testing::live_allocations(), live + 2);  // the object and the block
   Array lists = array.take_child(0).value();
   array.release();
   Array items = lists.take_child(0).value();
@@ -182,7 +182,7 @@ TEST(ArrayBuilder, AllIsReleasedWithTheParent) {
   EXPECT_EQ(testing::live_allocations(), live);
 }
 
-// A consumer may put a hook of its own into a child and leave the child where it is.
+// A consumer may install a hook in a child without moving the child out.
 TEST(ArrayBuilder, AHookInAChildThatStaysIsRun) {
   static ArrowArray original;
   static int hooked = 0;
@@ -222,7 +222,8 @@ TEST(ArrayBuilder, ABuilderContinuesAfterAMove) {
   EXPECT_EQ(destroyed, 1);
 }
 
-// What `requests` says to a builder with room for two arrays and three buffers, whose root is set.
+// Returns the error of `requests` for a builder with capacity for two arrays and three buffers,
+// whose root is set.
 template <class Requests>
 std::string refusal(Requests requests) {
   auto builder = build_array({.arrays = 2, .buffers = 3}, std::make_unique<int>(0)).value();
@@ -257,8 +258,8 @@ TEST(ArrayBuilder, MoreThanTheCapacityIsRefused) {
             "capacity.arrays is too small: expected at least 9223372036854775807, got 2");
 }
 
-// The result of add_children may be ignored: the first child of none is set and gets children and a
-// dictionary, without effect.
+// After a refused add_children its result may be used: setting a child, or adding children or a
+// dictionary to it, has no effect.
 TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               const AddedChildren children = builder.add_children(root, 3);
@@ -417,7 +418,7 @@ TEST(MakeDeviceArray, MemoryRunsOut) {
         return make_device_array({}, {nullptr}, std::move(columns), ARROW_DEVICE_CPU, -1);
       });
       EXPECT_EQ(code_of(array), inject.fired() ? ENOMEM : 0);
-      EXPECT_EQ(columns.destroyed != nullptr, inject.fired());  // still the caller's
+      EXPECT_EQ(columns.destroyed != nullptr, inject.fired());  // still owned by the caller
     }
     EXPECT_EQ(destroyed, 1);
   });
@@ -440,7 +441,7 @@ TEST(ArrayBuilder, AnEmptyArrayHasOneZeroOffset) {
   EXPECT_EQ(array.children()[0]->buffers[2], nullptr);
   const DeviceArray device = make({}).finish_cpu().value();
   EXPECT_NE(device.children()[0]->buffers[1], nullptr);
-  // An address of the host would be wrong on a GPU, and with an offset one zero is not enough.
+  // A host address would be wrong on a GPU, and one zero is too short with an array offset.
   const DeviceArray cuda = make({}).finish(ARROW_DEVICE_CUDA, 0).value();
   EXPECT_EQ(cuda.children()[0]->buffers[1], nullptr);
   const Array later = make({.offset = 1}).finish().value();
@@ -474,7 +475,7 @@ TEST(ArrayBuilder, MemoryRunsOut) {
       const auto builder =
           inject([&] { return build_array({.arrays = 1, .buffers = 1}, std::move(*object)); });
       EXPECT_EQ(code_of(builder), inject.fired() ? ENOMEM : 0);
-      EXPECT_EQ(object->destroyed != nullptr, inject.fired());  // still the caller's
+      EXPECT_EQ(object->destroyed != nullptr, inject.fired());  // still owned by the caller
     }
     EXPECT_EQ(destroyed, 1);
   });
@@ -529,7 +530,7 @@ TEST(Rules, release_address_independent) {
 TEST(Rules, release_walks_children) {
   int destroyed = 0;
   DeviceArray batch = make_batch(Columns(&destroyed)).value();
-  DeviceArray kept = batch.take_child(0).value();  // the block, and the other child in it, lives on
+  DeviceArray kept = batch.take_child(0).value();  // keeps the block with the other child alive
   const ArrowArray* other = batch.children()[1];
   batch.release();
   EXPECT_EQ(other->release, nullptr);
@@ -544,7 +545,7 @@ TEST(ArrayBuilder, ReleaseMarksTheStruct) {
   EXPECT_EQ(raw.array.release, nullptr);
 }
 
-// Padding too: all that is not a field is zero.
+// All bytes outside of the fields, including padding, are zero.
 TEST(Rules, device_array_reserved_zero) {
   int destroyed = 0;
   const DeviceArray batch = make_batch(Columns(&destroyed)).value();
@@ -557,7 +558,7 @@ TEST(Rules, device_array_reserved_zero) {
               sizeof raw.device_type);
   std::memcpy(expected + offsetof(ArrowDeviceArray, sync_event), &raw.sync_event,
               sizeof raw.sync_event);
-  // The padding is what is looked at. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+  // The test compares padding. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   EXPECT_EQ(std::memcmp(batch.get(), expected, sizeof expected), 0);
 }
 

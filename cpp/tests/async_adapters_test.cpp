@@ -1,4 +1,4 @@
-// An async stream as a device stream, a device stream as an async one, and both in a row.
+// An async stream as a device stream, the reverse, and both in sequence.
 #include "fletching/async_adapters.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace fletching::testing {
 namespace {
 
-/// A device stream of batches with the lengths 0, 1, 2, ..., which fails after them or ends.
+/// A device stream of batches with the lengths 0, 1, 2, ..., which then fails or ends.
 DeviceArrayStream a_stream(Ledger& ledger, int batches, int code = 0) {
   return make_device_stream(a_schema(ledger), ARROW_DEVICE_CPU,
                             [&ledger, batches, code, next = 0]() mutable -> Result<DeviceArray> {
@@ -29,7 +29,7 @@ DeviceArrayStream a_stream(Ledger& ledger, int batches, int code = 0) {
       .value();
 }
 
-/// Sends a stream through send_async and AsyncReader, with a worker thread between.
+/// Sends a stream through send_async and AsyncReader, with a worker thread in between.
 struct Pipe {
   explicit Pipe(DeviceArrayStream from, std::int64_t window = 2)
       : reader(AsyncReader::create(window).value()) {
@@ -60,7 +60,7 @@ TEST(AsyncAdapters, stream_to_async_to_stream) {
   EXPECT_EQ(ledger.live(), 0);
 }
 
-// The producer is somebody else.
+// Relays a foreign producer's stream.
 TEST(AsyncAdapters, a_record_batch_with_nulls_is_relayed) {
   Script script{.steps{{}}};
   {

@@ -1,5 +1,5 @@
-// What an async stream refuses to carry: released schemas and batches, and batches on another type
-// of device than the stream's. async_rules_test.cpp has the batches of another schema.
+// Structs that an async stream refuses: released schemas and batches, and batches on a device type
+// other than the stream's. For batches that do not match the schema see async_rules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@
 namespace fletching::testing {
 namespace {
 
-/// What a batch looks like after it was moved away: every field but release is still there.
+/// A batch that was moved from: every field except release is unchanged.
 DeviceArray moved_from(Ledger& ledger) {
   DeviceArray batch = a_batch(ledger, 7);
   DeviceArray(batch.get()).release();
@@ -33,7 +33,7 @@ void expect_says(const std::string& message, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// --- Our producer ---
+// --- The library's producer ---
 
 TEST(AsyncBatches, a_released_schema_is_refused_and_may_be_given_again) {
   ProducerBench bench;
@@ -64,7 +64,7 @@ TEST(AsyncBatches, a_released_batch_is_refused_and_the_stream_continues) {
   EXPECT_EQ(array->array.length, 1);
 }
 
-// A `make` that reports success and has moved its batch elsewhere.
+// A `make` that reports success but has moved its batch away.
 TEST(AsyncBatches, a_batch_that_is_made_released_fails_the_extraction) {
   ProducerBench bench;
   bench.deliver(1, 0);
@@ -81,7 +81,7 @@ TEST(AsyncBatches, a_batch_that_is_made_released_fails_the_extraction) {
   expect_says(bench.peer.message, "released");
 }
 
-// A consumer need not have zeroed the struct, and looks at release alone.
+// A consumer need not zero the struct and checks only release.
 TEST(AsyncBatches, an_extraction_that_fails_leaves_a_released_array) {
   ProducerBench bench;
   bench.deliver(1, 0);
@@ -108,9 +108,9 @@ TEST(AsyncBatches, nothing_is_pushed_after_the_end) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task", "end", "release"}));
 }
 
-/// Pushes numbered batches, each with its number as metadata too, inside on_demand or outside.
+/// Pushes numbered batches, with the number also in the metadata, inside or outside of on_demand.
 struct Numbers final : AsyncSource {
-  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no memory may end
+  // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate if memory runs out
   void on_demand(std::int64_t n) noexcept override {
     if (inside) give(n);
   }
@@ -126,7 +126,7 @@ struct Numbers final : AsyncSource {
   std::int64_t given = 0;
 };
 
-// The memory of a task that was extracted is used again; that of one which was not is left alone.
+// Reuses the memory of extracted tasks and leaves that of the others alone.
 TEST(AsyncBatches, tasks_may_be_extracted_in_any_order) {
   for (const bool inside : {false, true}) {
     auto source = std::make_shared<Numbers>();
@@ -156,9 +156,9 @@ TEST(AsyncBatches, tasks_may_be_extracted_in_any_order) {
   }
 }
 
-/// Has one batch pushed by another thread, and then pushes one itself.
+/// Makes another thread push one batch, then pushes one itself.
 struct OtherThreadFirst final : AsyncSource {
-  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no thread may end
+  // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate without a thread
   void on_demand(std::int64_t /*n*/) noexcept override {
     if (std::exchange(given, true)) return;
     std::thread other(
@@ -184,7 +184,7 @@ TEST(AsyncBatches, a_push_inside_on_demand_follows_earlier_ones) {
 }
 
 struct OtherShape final : AsyncSource {
-  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no memory may end
+  // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate if memory runs out
   void on_demand(std::int64_t /*n*/) noexcept override {
     static ArrowArray child{};
     static ArrowArray* children[] = {&child};
@@ -209,7 +209,7 @@ TEST(AsyncBatches, a_push_inside_on_demand_is_compared_with_the_schema) {
   bench.peer.cancel();
 }
 
-// What the job has at hand is freed by the job: before release, whatever the executor does between.
+// The job frees its undelivered batches before release, whatever the executor does in between.
 TEST(AsyncBatches, what_is_not_delivered_is_freed_before_release) {
   for (const bool inside : {false, true}) {
     ProducerBench bench;
@@ -229,12 +229,12 @@ TEST(AsyncBatches, what_is_not_delivered_is_freed_before_release) {
   }
 }
 
-// --- Our consumer ---
+// --- The library's consumer ---
 
-/// What a foreign producer returns instead of a batch of its CPU stream, with result 0.
+/// Writes the invalid batch that a foreign producer returns with result 0 in its CPU stream.
 using Give = std::function<void(Ledger&, ArrowDeviceArray*)>;
 
-/// A foreign producer whose first task returns an invalid array, and whose others are valid.
+/// A foreign producer whose first task returns an invalid array; its other tasks are valid.
 struct WrongBench : ConsumerBench {
   explicit WrongBench(Give give) : give_(std::move(give)) {}
 
@@ -281,7 +281,7 @@ std::vector<Wrong> wrong_batches() {
           {give_other_child_count, "async-next.same-schema"}};
 }
 
-// The producer knows of nothing: without a cancel it would wait for requests for ever.
+// The producer cannot notice the error: without a cancel it would wait for requests forever.
 TEST(Rules, async_producer_one_device_type) {
   for (const Wrong& wrong : wrong_batches()) {
     SCOPED_TRACE(wrong.says);
@@ -304,7 +304,7 @@ TEST(Rules, async_producer_one_device_type) {
   }
 }
 
-// The first task needs memory, which is asked for between the look at the state and the queue.
+// The first task allocates between the check of the state and the insertion into the queue.
 TEST(AsyncBatches, a_task_that_is_queued_while_the_stream_is_cancelled_is_dropped) {
   ConsumerBench bench;
   bench.receive(2, 0);
@@ -329,7 +329,7 @@ TEST(AsyncBatches, a_task_that_is_queued_while_the_stream_is_cancelled_is_droppe
   bench.peer.release();
 }
 
-// The end was reported, so nothing is cancelled, and the other tasks can still be taken.
+// The end was reported, so there is no cancel, and the other tasks can still be extracted.
 TEST(AsyncBatches, a_wrong_batch_after_the_end_is_lost_alone) {
   for (const Wrong& wrong : wrong_batches()) {
     for (const bool released : {false, true}) {

@@ -1,5 +1,4 @@
-// The rules of the async interface that a consumer has to keep, each by its id, and memory that
-// runs out in a consumer.
+// The consumer rules of the async interface, each by its id, and allocation failures in a consumer.
 #include "fletching/async_consumer.hpp"
 
 #include <gtest/gtest.h>
@@ -49,7 +48,7 @@ TEST(AsyncConsumer, what_is_kept_over_the_release_ends_with_a_cancel) {
   EXPECT_FALSE(bench.consumer.drop());
 }
 
-// Not errno values, and still what the producer has to say.
+// These are not errno values, but the producer's codes must stay readable.
 TEST(AsyncConsumer, keeps_a_foreign_code_readable) {
   for (const int code : {0, -1, -4711, std::numeric_limits<int>::min()}) {
     const std::string said = "(code " + std::to_string(code) + ")";
@@ -109,7 +108,7 @@ TEST(AsyncConsumer, loses_nothing_when_release_follows_the_end_at_once) {
   }
 }
 
-// A producer may go with its last task, as libarrow's does.
+// A producer may be destroyed with its last task, as libarrow's is.
 TEST(AsyncConsumer, asks_for_more_before_it_extracts) {
   ConsumerBench bench;
   bench.receive(2, 2);
@@ -143,7 +142,7 @@ TEST(AsyncConsumer, extracts_nothing_after_a_release_inside_request) {
   EXPECT_EQ(bench.peer.log, (Log{"request 1", "extract 0", "extract 1", "released"}));
 }
 
-// A producer may go with its last task, as libarrow's does.
+// A producer may be destroyed with its last task, as libarrow's is.
 TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
   ConsumerBench bench;
   bench.receive(1, 1);

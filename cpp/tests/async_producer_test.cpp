@@ -1,5 +1,4 @@
-// The rules of the async interface that a producer has to keep, each by its id, and memory that
-// runs out in a producer.
+// The producer rules of the async interface, each by its id, and allocation failures in a producer.
 #include "fletching/async_producer.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +24,7 @@ TEST(Rules, async_next_only_release_after_failure) {
   EXPECT_EQ(bench.ledger.live(), 1) << "a refused task is the producer's";
 }
 
-// It would reach the consumer as the type of every batch.
+// The consumer would receive it as the type of every batch.
 TEST(AsyncProducerTest, RefusesADeviceTypeThatIsNotSet) {
   RunQueue queue;
   PeerHandler peer;
@@ -106,7 +105,7 @@ TEST(AsyncProducer, there_is_no_demand_behind_the_end) {
   bench.queue.run_ready();
 }
 
-// Inside of on_next_task the task itself is not gone yet.
+// Inside on_next_task the task itself still exists.
 TEST(AsyncProducer, what_makes_a_batch_is_gone_when_it_is_extracted) {
   ProducerBench bench;
   std::weak_ptr<int> held;
@@ -182,7 +181,7 @@ TEST(Rules, async_request_refused_when_not_positive) {
 
 TEST(AsyncProducer, notifies_its_source) {
   struct Source final : AsyncSource {
-    // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
+    // NOLINTBEGIN(bugprone-exception-escape): the test may terminate if memory runs out
     void on_demand(std::int64_t n) noexcept override {
       log.push_back("demand " + std::to_string(n));
     }
@@ -205,7 +204,7 @@ TEST(AsyncProducer, every_allocation_fails_once) {
   Ledger ledger;
   const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
     PeerHandler peer;
-    peer.log.reserve(9);  // so that no allocation is the peer's
+    peer.log.reserve(9);  // so that the peer does not allocate
     peer.tasks.reserve(9);
     peer.task_metadata.reserve(9);
     const std::int64_t noted = inject([&] {

@@ -1,5 +1,5 @@
-// Release of a consumer's handler while calls of the consumer are running: what it waits for, and
-// what a producer may do around it (erratum async-release-waits).
+// Release of a consumer's handler while the consumer's calls to the producer are running: which
+// calls it waits for, and how a producer may use it (erratum async-release-waits).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace fletching::testing {
 namespace {
 
-/// Something that happens once, and can be waited for.
+/// A one-shot event that can be waited on.
 class Latch {
  public:
   void open() {
@@ -35,13 +35,13 @@ class Latch {
   std::shared_future<void> future_ = promise_.get_future().share();
 };
 
-// --- A producer that is freed when release has returned, as the text has it ---
+// --- A producer that is freed after release has returned, as the published text allows ---
 
-/// What the test knows of the producer, and keeps longer than it.
+/// The test's view of the producer; outlives it.
 struct Watch {
   Latch entered;   // request or cancel is running
   Latch go_on;     // it may return
-  Latch returned;  // it is about to
+  Latch returned;  // about to return
 };
 
 struct FreedProducer {
@@ -60,7 +60,7 @@ struct FreedProducer {
     Watch& kept = watch;
     kept.entered.open();
     kept.go_on.wait();
-    ++calls;  // a use after free, when release has not waited
+    ++calls;  // a use after free if release has not waited
     kept.returned.open();
   }
 
@@ -73,7 +73,7 @@ void release(AsyncConsumer& /*consumer*/, ArrowAsyncDeviceStreamHandler* handler
   handler->release(handler);
 }
 
-/// From inside the extraction of a task, as a producer that is destroyed with its last one.
+/// Releases inside the extraction of a task, like a producer that is destroyed with its last task.
 void release_inside(AsyncConsumer& consumer, ArrowAsyncDeviceStreamHandler* handler) {
   ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* /*out*/) {
                         auto* own = static_cast<ArrowAsyncDeviceStreamHandler*>(self->private_data);
@@ -122,7 +122,7 @@ TEST(AsyncRelease, inside_an_extraction_waits_for_a_request_of_another_thread) {
                      &release_inside);
 }
 
-// What the listener does last may well be to let go of all it has.
+// The listener's last action may be to destroy all its objects.
 TEST(AsyncRelease, inside_an_extraction_may_destroy_the_consumer) {
   ArrowAsyncProducer producer{};
   producer.device_type = ARROW_DEVICE_CPU;
@@ -144,7 +144,7 @@ TEST(AsyncRelease, inside_an_extraction_may_destroy_the_consumer) {
   EXPECT_FALSE(consumer.has_value());
 }
 
-/// A task whose extraction lasts until the test opens it.
+/// A task whose extraction blocks until the test opens it.
 struct SlowTask {
   ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* /*out*/) {
                         auto& slow = *static_cast<SlowTask*>(self->private_data);
@@ -157,7 +157,8 @@ struct SlowTask {
   Latch go_on;
 };
 
-// Erratum async-release-inside: it does not wait for the other extraction, which keeps the stream.
+// Erratum async-release-inside: release does not wait for the other extraction, which keeps the
+// stream alive.
 TEST(AsyncRelease, inside_an_extraction_leaves_the_stream_to_that_of_another_thread) {
   ConsumerBench bench;
   std::optional<AsyncConsumer> consumer = std::move(bench.consumer);
@@ -177,8 +178,8 @@ TEST(AsyncRelease, inside_an_extraction_leaves_the_stream_to_that_of_another_thr
 
 // --- A producer that releases under the lock that its request needs ---
 
-// The limit: release and request wait for each other. What the application can do is what it does
-// when on_release_waits is called, before the wait.
+// Here release and request would deadlock. on_release_waits is called before the wait so that the
+// application can resolve it.
 TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
   ConsumerBench bench;
   bench.receive(1, 0);
@@ -203,7 +204,7 @@ TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
   EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kReleased);
 }
 
-/// Holds one lock, which is not recursive, in request, in cancel and around release.
+/// Holds one non-recursive lock in request, in cancel and around release.
 struct LockingProducer {
   LockingProducer() {
     raw.device_type = ARROW_DEVICE_CPU;
@@ -222,7 +223,7 @@ struct LockingProducer {
     raw.private_data = this;
   }
 
-  /// A stream of `batches`, from first to last call. Fewer when it is cancelled.
+  /// Runs a stream of `batches` from the first to the last call; a cancel ends it early.
   void run(ArrowAsyncDeviceStreamHandler* handler, Ledger& ledger, int batches) {
     handler->producer = &raw;
     ArrowSchema schema{};
@@ -258,7 +259,7 @@ struct LockingProducer {
   bool cancelled = false;
 };
 
-// Calls that are made inside the listener's are over when release begins, so it never waits.
+// Calls made inside a listener function have returned when release begins, so it never waits.
 TEST(AsyncRelease, under_a_lock_is_harmless_when_the_application_calls_from_inside) {
   for (const int cancel_after : {0, 1, 2, 99}) {
     Ledger ledger;

@@ -1,5 +1,4 @@
-// The rules of the async interface about what passes from side to side: schema, batches and
-// metadata.
+// The rules of the async interface about the exchanged data: schema, batches and metadata.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -23,7 +22,7 @@ namespace {
 
 // --- Schema and batches ---
 
-/// A batch with a child that the schema "i" does not have. The child is not a struct of its own.
+/// A batch with a child that the schema "i" does not have. The child is not a separate allocation.
 DeviceArray other_batch(Ledger& ledger) {
   static ArrowArray child{};
   static ArrowArray* children[] = {&child};
@@ -103,7 +102,7 @@ TEST(SameSchema, of_a_peer) {
   }
 }
 
-/// Of a batch whose only fault is the number of its buffers, in strict mode.
+/// A batch whose only fault is its number of buffers; only strict mode refuses it.
 TEST(SameSchema, strict_compares_every_part) {
   for (const bool strict : {false, true}) {
     PeerProducer peer;
@@ -168,8 +167,8 @@ TEST(SameSchema, strict_refuses_a_malformed_schema) {
 
 // --- Metadata ---
 
-/// Blocks that cannot be read: too short, with a negative count, with a length beyond the end, and
-/// with bytes that no pair has.
+/// Malformed blocks: too short, with a negative count, with a length past the end, and with
+/// trailing bytes.
 std::vector<std::string> bad_blocks() {
   return {"ab", std::string(4, '\xff'), std::string("\1\0\0\0\x7f\0\0\0", 8), a_block() + "more"};
 }
@@ -187,7 +186,7 @@ TEST(Rules, async_next_metadata_encoding) {
     bench.queue.run_ready();
     EXPECT_EQ(bench.peer.task_metadata, (Log{a_block(), "NULL"}));
   }
-  // Of a peer: the task is refused, and stays the peer's.
+  // From a peer: the task is refused and still owned by the peer.
   ConsumerBench bench;
   bench.receive(1, 0);
   EXPECT_EQ(bench.peer.give_task(0, "\xff\xff\xff\xff"), EINVAL);
@@ -228,9 +227,9 @@ TEST(Rules, async_producer_metadata_encoding) {
   bench.peer.release();
 }
 
-// --- What a task costs ---
+// --- The cost of a task ---
 
-/// A consumer that is inside on_next_task for its second task until the test lets it go on.
+/// A consumer that blocks in on_next_task for its second task until the test releases it.
 struct BusyHandler : PeerHandler {
   BusyHandler() {
     inside = [this](const std::string& name) {
@@ -256,7 +255,7 @@ struct BusyHandler : PeerHandler {
   bool busy = false;
 };
 
-// Nothing is waited for, though a handler call does not return, and nothing is allocated.
+// Does not wait, although a handler call does not return, and does not allocate.
 TEST(Rules, async_task_no_blocking) {
   Ledger ledger;
   BusyHandler peer;

@@ -1,6 +1,6 @@
-// Thousands of async streams, many at a time: 0, 1, 3 and 100 batches, with a cancel, a failure, a
-// refusal or a lost extraction at a random point, on several threads. FLETCHING_ASYNC_STREAMS says
-// how many.
+// Thousands of concurrent async streams: 0, 1, 3 and 100 batches, with a cancel, failure, refusal
+// or lost extraction at a random point, on several threads. FLETCHING_ASYNC_STREAMS sets their
+// number.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@
 namespace fletching::testing {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};  // ctest waits for twice as long
+constexpr std::chrono::seconds kPatience{60};  // half of ctest's timeout
 constexpr std::uint64_t kSeed = 20261121;
 constexpr int kNever = -1;
 
@@ -37,7 +37,7 @@ std::int64_t streams_wanted() {
   return text == nullptr ? 400 : std::strtoll(text, nullptr, 10);
 }
 
-/// What one stream is going to do.
+/// The plan of one stream.
 struct Plan {
   explicit Plan(std::uint64_t number) {
     std::mt19937_64 random(kSeed + number);
@@ -78,17 +78,17 @@ struct Plan {
   int batches = 0;
   int window = 1;
   int cancel_at = kNever;          // the application cancels instead of reading this batch
-  int fail_at = kNever;            // the source fails instead of giving this batch
+  int fail_at = kNever;            // the source fails instead of delivering this batch
   int lose_at = kNever;            // the extraction of this batch fails
   int refuse_at = kNever;          // the application refuses this task
-  int outside_cancel_at = kNever;  // a third thread cancels about now
+  int outside_cancel_at = kNever;  // a third thread cancels at about this batch
   bool drops = false;              // every third task is dropped
-  bool inside = false;             // read inside on_task, or on a thread of the application's
-  bool pulled = false;             // the source pushes on demand, or all at once
-  bool waits = false;              // read by two threads that sleep in wait_and_take
+  bool inside = false;             // read inside on_task, else on an application thread
+  bool pulled = false;             // the source pushes on demand, else all at once
+  bool waits = false;              // read by two threads that block in wait_and_take
 };
 
-/// Something that is waited for, with a limit that only a bug reaches.
+/// A condition to wait for, with a timeout that only a bug reaches.
 class Gate {
  public:
   void open() {
@@ -109,12 +109,12 @@ class Gate {
   bool open_ = false;
 };
 
-/// The consumer's application.
+/// The consumer application.
 class App final : public AsyncListener {
  public:
   explicit App(const Plan& plan) : plan_(plan) {}
 
-  // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
+  // NOLINTBEGIN(bugprone-exception-escape): the test may terminate if memory runs out
   Status accept_task(std::string_view) noexcept override {
     if (asked_++ != plan_.refuse_at) return {};
     return Error(ENOBUFS, "no more, thank you");
@@ -131,7 +131,7 @@ class App final : public AsyncListener {
   void on_error(const Error&, std::string_view) noexcept override { finish(errors); }
   // NOLINTEND(bugprone-exception-escape)
 
-  /// The application's own thread: reads until the stream is over.
+  /// Runs on the application's thread: reads until the stream is over.
   void read_all() {
     while (true) {
       std::unique_lock lock(mutex_);
@@ -143,8 +143,8 @@ class App final : public AsyncListener {
     }
   }
 
-  /// One of two threads of the application: the same without notifications of tasks. The first
-  /// batch that it takes need not be the first of the stream.
+  /// Runs on each of two application threads: reads without task notifications. The first batch
+  /// that a thread takes need not be the first of the stream.
   void wait_for_all() {
     while (true) {
       const int number = seen_++;
@@ -155,7 +155,7 @@ class App final : public AsyncListener {
     }
   }
 
-  /// The stream is over; what is queued may still be read.
+  /// Called when the stream is over; queued batches may still be read.
   void stop() {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -198,7 +198,7 @@ class App final : public AsyncListener {
   bool over_ = false;
 };
 
-/// The producer's source.
+/// The source of the producer.
 class Source final : public AsyncSource {
  public:
   Source(const Plan& plan, Ledger& ledger) : plan_(plan), ledger_(ledger) {}
@@ -210,7 +210,7 @@ class Source final : public AsyncSource {
   }
   void on_release() noexcept override { released.open(); }
 
-  /// False when there was nothing more to push.
+  /// Pushes the next batch. Returns false if there is none.
   bool give() {
     const int number = given_++;
     if (number == plan_.fail_at) {
@@ -235,7 +235,7 @@ class Source final : public AsyncSource {
   int given_ = 0;
 };
 
-/// What all streams together have done.
+/// The totals over all streams.
 struct Totals {
   std::atomic<std::int64_t> made{0};
   std::atomic<std::int64_t> read{0};
@@ -317,7 +317,7 @@ TEST(AsyncStress, streams_end_as_they_should) {
 /// Pushes inside on_demand, while other threads push.
 class ManySources final : public AsyncSource {
  public:
-  static constexpr int kBatches = 300;  // of each
+  static constexpr int kBatches = 300;  // per source
   static constexpr int kThreads = 2;
 
   explicit ManySources(Ledger& ledger) : ledger_(ledger) {}
@@ -330,7 +330,7 @@ class ManySources final : public AsyncSource {
   }
   void on_release() noexcept override { released.open(); }
 
-  /// The last one ends the stream.
+  /// Pushes all batches. The last source ends the stream.
   void push_all(int source) {
     for (int i = 0; i < kBatches; ++i) {
       EXPECT_TRUE(producer->push(a_batch(ledger_, (source * kBatches) + i)).ok());
@@ -351,7 +351,7 @@ class ManySources final : public AsyncSource {
   std::atomic<int> finished_{0};
 };
 
-// What is pushed inside on_demand takes another way than what other threads push.
+// Batches pushed inside on_demand take a different code path than those pushed by other threads.
 TEST(AsyncStress, batches_of_each_source_come_in_its_order) {
   constexpr int kRounds = 20;
   auto worker = WorkerThread::start().value();

@@ -1,5 +1,5 @@
-// Peers for tests of async streams: structs that are counted, a handler and a producer that write
-// down what is done to them.
+// Peers for tests of async streams: counted structs, and a handler and a producer that log the
+// calls they receive.
 #ifndef FLETCHING_TESTS_ASYNC_SUPPORT_HPP
 #define FLETCHING_TESTS_ASYNC_SUPPORT_HPP
 
@@ -26,7 +26,7 @@ namespace fletching::testing {
 
 using Log = std::vector<std::string>;
 
-/// How many schemas and arrays were made, and how many of them were released.
+/// Numbers of schemas and arrays that were made and released.
 struct Ledger {
   std::atomic<std::int64_t> made{0};
   std::atomic<std::int64_t> released{0};
@@ -47,14 +47,14 @@ Owner<Raw> counted(Ledger& ledger) {
   return owner;
 }
 
-/// A schema of int32, which is shared and read in places.
+/// An int32 schema that is shared and read in place.
 inline Schema a_schema(Ledger& ledger) {
   Schema schema = counted<ArrowSchema>(ledger);
   schema->format = "i";
   return schema;
 }
 
-/// A batch that is known by its length.
+/// A batch identified by its length.
 inline DeviceArray a_batch(Ledger& ledger, std::int64_t length = 0) {
   DeviceArray batch = counted<ArrowDeviceArray>(ledger);
   batch->array.length = length;
@@ -63,12 +63,12 @@ inline DeviceArray a_batch(Ledger& ledger, std::int64_t length = 0) {
   return batch;
 }
 
-/// Metadata of one pair, too long to fit into a std::string itself.
+/// Metadata of one pair, too long for the small-string buffer of std::string.
 inline std::string a_block() {
   return encode_metadata({{"key", "value that takes some memory"}}).value();
 }
 
-/// The pairs of a block as they are encoded; "NULL" for NULL.
+/// The encoded bytes of a block; "NULL" for NULL.
 inline std::string block_of(const char* metadata) {
   if (metadata == nullptr) return "NULL";
   return std::string(MetadataView::read(metadata).value().block());
@@ -109,7 +109,7 @@ struct PeerHandler {
   int task_came(ArrowAsyncTask* task, const char* metadata) {
     const std::string name = task == nullptr ? "end" : "task";
     log.push_back(name);
-    if (task != nullptr && refuse != name) tasks.push_back(*task);  // a refused one is not taken
+    if (task != nullptr && refuse != name) tasks.push_back(*task);  // refused ones are not taken
     task_metadata.push_back(block_of(metadata));
     if (inside) inside(name);
     return refuse == name ? EIO : 0;
@@ -123,8 +123,8 @@ struct PeerHandler {
 
   ArrowAsyncDeviceStreamHandler raw{};
   Log log;
-  std::function<void(const std::string&)> inside;  // what is done within the call of this name
-  std::string refuse;                              // the call that is refused
+  std::function<void(const std::string&)> inside;  // runs inside the call with this name
+  std::string refuse;                              // the name of the call to refuse
   Schema schema;
   std::vector<ArrowAsyncTask> tasks;
   std::string message;
@@ -132,7 +132,7 @@ struct PeerHandler {
   Log task_metadata;
 };
 
-/// A producer under test with its peer, played on the test's thread.
+/// A producer under test with its peer, all on the test's thread.
 struct ProducerBench {
   explicit ProducerBench(AsyncProducerOptions options = {})
       : producer(AsyncProducer::start(&peer.raw, queue, std::move(options)).value()) {}
@@ -147,7 +147,7 @@ struct ProducerBench {
   ProducerBench(const ProducerBench&) = delete;
   ProducerBench& operator=(const ProducerBench&) = delete;
 
-  /// Up to the first batches: schema, request, batches, whatever of that is due delivered.
+  /// Delivers the schema, makes a request, pushes the batches and delivers those that are due.
   void deliver(std::int64_t wanted, int batches) {
     EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
     queue.run_ready();
@@ -169,9 +169,9 @@ struct ProducerBench {
   AsyncProducer producer;
 };
 
-/// Records the notifications of an application.
+/// Logs the notifications that an application receives.
 struct LoggingListener final : AsyncListener {
-  // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
+  // NOLINTBEGIN(bugprone-exception-escape): the test may terminate if memory runs out
   void on_schema(Schema given, AsyncStreamInfo received) noexcept override {
     log.emplace_back("schema");
     schema = std::move(given);
@@ -235,7 +235,7 @@ struct PeerProducer {
     return task.result;
   }
 
-  // Two tasks may be extracted at once.
+  // Thread-safe: two tasks may be extracted concurrently.
   void note(std::string what) {
     const std::lock_guard lock(mutex);
     log.push_back(std::move(what));
@@ -281,7 +281,7 @@ struct ConsumerBench {
     peer.handler->producer = &peer.raw;
   }
 
-  /// Schema, demand and tasks.
+  /// Receives a schema, makes a request, and receives tasks.
   void receive(std::int64_t wanted, int tasks) {
     EXPECT_EQ(peer.give_schema(), 0);
     if (wanted > 0) {
@@ -290,7 +290,7 @@ struct ConsumerBench {
     for (int i = 0; i < tasks; ++i) EXPECT_EQ(peer.give_task(), 0);
   }
 
-  PeerProducer peer;  // destroyed last: what the listener keeps is counted there
+  PeerProducer peer;  // destroyed last: it counts the structs kept by the listener
   std::shared_ptr<LoggingListener> listener = std::make_shared<LoggingListener>();
   AsyncConsumer consumer = AsyncConsumer::create(listener).value();
 };

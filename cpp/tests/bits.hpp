@@ -1,5 +1,5 @@
-// Values as the oracle passes them: the bits of a field, argument or result in its own width,
-// zero-extended to 64.
+// Values in the oracle's representation: the bits of a field, argument or result in its native
+// width, zero-extended to 64.
 #ifndef FLETCHING_TESTS_BITS_HPP
 #define FLETCHING_TESTS_BITS_HPP
 
@@ -18,7 +18,7 @@ std::uint64_t to_bits(const Value& value) {
     return to_bits(static_cast<std::underlying_type_t<Value>>(value));
   } else if constexpr (std::is_integral_v<Value>) {
     return static_cast<std::make_unsigned_t<Value>>(value);
-  } else {  // a struct, which only a wrong spec passes by value: its first bytes
+  } else {  // a struct, passed by value only with a wrong spec: its first bytes
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, std::min(sizeof(bits), sizeof(value)));
     return bits;

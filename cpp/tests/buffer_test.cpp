@@ -1,4 +1,4 @@
-// Values and validity read as types of C++, where the host can read them.
+// Values and validity read as C++ types, on devices that the host can read.
 #include "fletching/buffer.hpp"
 
 #include <gtest/gtest.h>

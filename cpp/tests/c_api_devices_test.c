@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The report of the devices from C99. Arguments: what the entry of a device type has to say, as
-// NAME PRESENCE PART, PART being in its reason, version, library or first device; or none.
+// The device report from C99. Arguments: the expected entry of a device type as NAME PRESENCE PART,
+// where PART is a substring of its reason, version, library or first device. They may be omitted.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int wait_nothing(void* context, void* event, int64_t device_id,
   return 0;
 }
 
-// What is not asked says what is needed, and whether it is there.
+// An entry without a built-in query names the required waiter and whether it is registered.
 static void test_waiters(void) {
   struct FletchingDeviceReport* report = NULL;
   struct FletchingWaiter waiter = {0};

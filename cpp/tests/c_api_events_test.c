@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event operations of fletching/c_api.h from C99, with a waiter of our own; the CUDA stand-in
-// has tests of its own in gpu/.
+// The event operations of fletching/c_api.h from C99, with a test waiter. For the CUDA stand-in see
+// gpu/.
 #include <errno.h>
 #include <string.h>
 
 #include "check.h"
 #include "fletching/c_api.h"
 
-// What the waiter was asked, and what it answers.
+// Calls received by the waiter, and its result.
 struct Event {
   int synchronized;
   int waited;
@@ -88,7 +88,7 @@ static void test_waiter(void) {
   const struct FletchingWaiter waiter = {synchronize, wait_on, ask, &calls};
   const struct ArrowDeviceArray array = array_with(ARROW_DEVICE_EXT_DEV, &event);
 
-  // Without one: an error, never skipped.
+  // Without a waiter: an error; the event is not skipped.
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP);
   CHECK(says(&message, "register a waiter"));
   CHECK(FletchingStreamSynchronize(FletchingStreamOfArray(NULL), &message) == ENOTSUP &&
@@ -109,7 +109,7 @@ static void test_waiter(void) {
   CHECK(event.synchronized == 1 && event.waited == 1 && event.asked == 2 && calls == 4);
   CHECK(event.stream == &stream && event.device_id == 7);
 
-  // Its own errno, and its words as one line of UTF-8.
+  // The waiter's errno, and its message as one line of UTF-8.
   event.code = ECANCELED;
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ECANCELED);
   CHECK(says(&message, "waiter says no") && strchr(message.text, '\xFF') == NULL);
@@ -137,7 +137,7 @@ static void test_registration(void) {
   CHECK(FletchingRegisterWaiter(ARROW_DEVICE_CUDA, &waiter, &message) == EINVAL);
   CHECK(says(&message, "cuda"));
 
-  // An unknown device type, and a waiter with one function.
+  // An unknown device type, and a waiter with only one function.
   CHECK(FletchingRegisterWaiter(9999, &waiter, NULL) == 0);
   CHECK(FletchingDeviceArraySynchronize(&array, NULL) == 0 && event.synchronized == 1);
   CHECK(FletchingDeviceArrayReady(&array, &ready, &message) == ENOTSUP);
@@ -153,14 +153,14 @@ static void test_arguments(void) {
   struct ArrowDeviceArray released = array_with(ARROW_DEVICE_CUDA, &event);
   FletchingDeviceArrayRelease(&released);
 
-  // NULL is nothing to wait for, whatever the device and without its library.
+  // NULL means that there is no event, on any device and without its library.
   CHECK(FletchingDeviceArraySynchronize(&nothing, &message) == 0);
   CHECK(FletchingDeviceArrayWaitOn(&nothing, none, FLETCHING_CAPTURE_REFUSE, &message) == 0);
   CHECK(FletchingDeviceArrayReady(&nothing, &ready, &message) == 0 && ready == 1);
   CHECK(FletchingDeviceArrayReady(&nothing, NULL, &message) == EINVAL);
   CHECK(says(&message, "ready: NULL: expected an address for the result"));
 
-  // A released array may have a dangling sync_event: it is not read.
+  // A released array may have a dangling sync_event, which must not be read.
   CHECK(FletchingDeviceArraySynchronize(&released, &message) == EINVAL);
   CHECK(says(&message, "released"));
   CHECK(FletchingDeviceArrayWaitOn(&released, none, FLETCHING_CAPTURE_REFUSE, NULL) == EINVAL);
@@ -174,7 +174,7 @@ static void test_arguments(void) {
   CHECK(says(&message, "array: NULL: expected a device array"));
 }
 
-// An export that fails leaves the array as it was; a release takes it in every case.
+// A failed export leaves the array unchanged; a release always consumes it.
 static void test_producers_verbs(void) {
   struct FletchingMessage message;
   struct FletchingReleaseCounts counts;
@@ -186,14 +186,14 @@ static void test_producers_verbs(void) {
   CHECK(array.array.release == release && array.sync_event == NULL && array.device_id == 7);
   CHECK(releases == before);
 
-  // On the CPU nothing runs on no stream.
+  // On the CPU no work can be pending on a NULL stream.
   CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) == 0);
   CHECK(FletchingDeviceArrayIsReleased(&array) && releases == before + 1);
   CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) ==
         EINVAL);
   CHECK(says(&message, "released"));
 
-  // Metal streams cannot be recorded: the array is leaked, not released early.
+  // Metal streams cannot record events: the array is leaked rather than released early.
   array = array_with(ARROW_DEVICE_METAL, NULL);
   CHECK(FletchingDeviceArrayReleaseAfter(&array, none, FLETCHING_CAPTURE_REFUSE, &message) ==
         ENOTSUP);

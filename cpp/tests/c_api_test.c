@@ -16,12 +16,12 @@ static int is_zero(const void* bytes, size_t size) {
   return 1;
 }
 
-// Padding too: a move copies every byte.
+// Includes padding: a move copies every byte.
 static int same_bytes(const void* left, const void* right, size_t size) {
   return memcmp(left, right, size) == 0;
 }
 
-// One per struct: its callbacks, which count, and what each function does.
+// For each struct: counting callbacks, and a test of each function.
 #define DEFINE_TEST(Name, Raw, Base, base)                   \
   static int Name##_released;                                \
   static void Name##_release(struct Base* self) {            \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations of fletching/c_api.h for Vulkan from C99, on whatever driver is installed: what
-// they refuse, what they ask, and the wait that they record.
+// The Vulkan operations of fletching/c_api.h from C99, on any installed driver: refusals, queries,
+// and the recorded wait.
 #include <errno.h>
 #include <string.h>
 #include <vulkan/vulkan.h>
@@ -13,7 +13,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-enum { kSkipped = 77 };  // ctest knows it by this number
+enum { kSkipped = 77 };  // ctest's skip code
 
 static struct FletchingMessage message;
 
@@ -40,13 +40,13 @@ static void test_refusals(void) {
   int object = 0;
   int event = 0;
   int ready = 5;
-  void* sync_event[1] = {&event};  // the address of a handle; it is not used
+  void* sync_event[1] = {&event};  // the address of a handle that is not used
   struct FletchingVulkanWaitContext context = {0};
   struct ArrowDeviceArray array = array_with(ARROW_DEVICE_VULKAN, sync_event);
   struct ArrowDeviceArray cuda = array_with(ARROW_DEVICE_CUDA, sync_event);
   const struct ArrowDeviceArray nothing = array_with(ARROW_DEVICE_VULKAN, NULL);
 
-  // The operations without a context say what is missing.
+  // The operations without a context name the missing one.
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP && says("WaitContext"));
 
   CHECK(FletchingDeviceArraySynchronizeVulkan(&array, NULL, &message) == EINVAL);
@@ -73,7 +73,7 @@ static void test_refusals(void) {
   CHECK(FletchingDeviceArrayWaitOnVulkan(&array, &context, &object, &message) == ENOTSUP);
   CHECK(says("producer's VkQueue"));
 
-  // Nothing to wait for, and nothing that may be looked at any more.
+  // A NULL event, and a released array whose event must not be read.
   CHECK(FletchingDeviceArraySynchronizeVulkan(&nothing, &context, &message) == 0);
   CHECK(message.text[0] == '\0');
   CHECK(FletchingDeviceArrayWaitOnVulkan(&nothing, &context, NULL, NULL) == 0);
@@ -146,7 +146,7 @@ static void submit(VkCommandBuffer commands) {
   CHECK(vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE) == VK_SUCCESS);
 }
 
-// Wraps the driver's functions, and logs what is recorded.
+// Wraps the driver's functions and logs the recorded commands.
 static struct {
   int waits;
   VkCommandBuffer commands;
@@ -194,7 +194,7 @@ static void test_host_verbs(void) {
   vkDestroyEvent(device, event, NULL);
 }
 
-// The producer sets the first event, and the consumer the second after a wait for the first.
+// The producer sets the first event. The consumer waits on it and sets the second one.
 static void test_wait_on(void) {
   int ready = 5;
   VkEvent first = make_event();
@@ -221,7 +221,7 @@ static void test_wait_on(void) {
   CHECK(FletchingDeviceArraySynchronizeVulkan(&behind, &host, &message) == 0);
   CHECK(FletchingDeviceArrayReadyVulkan(&array, &host, &ready, NULL) == 0 && ready == 1);
 
-  // A context that says nothing about stages waits for all commands.
+  // A context without stages waits for all commands.
   VkCommandBuffer more = begin_commands();
   context.set_stages = 0;
   CHECK(FletchingDeviceArrayWaitOnVulkan(&array, &context, more, NULL) == 0);
@@ -237,7 +237,7 @@ static void test_wait_on(void) {
 int main(void) {
   test_refusals();
 #if defined(__SANITIZE_ADDRESS__)
-  __lsan_disable();  // what the driver keeps for itself is not ours to count
+  __lsan_disable();  // ignore leaks of the driver
 #endif
   const int is_open = open_device();
 #if defined(__SANITIZE_ADDRESS__)

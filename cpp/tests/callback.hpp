@@ -1,5 +1,5 @@
-// One callback of a struct, from its member pointer: a function of its exact type that reports to
-// the oracle, and a call through the field with the oracle's arguments.
+// A callback of a struct, from its member pointer: a function of the exact type that reports to the
+// oracle, and a call through the field with the oracle's arguments.
 #ifndef FLETCHING_TESTS_CALLBACK_HPP
 #define FLETCHING_TESTS_CALLBACK_HPP
 
@@ -17,7 +17,7 @@
 
 namespace fletching::testing {
 
-/// The place among `Arguments` of the pointer to the struct itself; 0 when there is none.
+/// Index in `Arguments` of the pointer to the struct itself; 0 if there is none.
 template <typename Struct, typename... Arguments>
 constexpr std::size_t self_place() {
   constexpr std::array<bool, sizeof...(Arguments)> kIsSelf{std::is_same_v<Arguments, Struct*>...};
@@ -25,7 +25,7 @@ constexpr std::size_t self_place() {
   return found == kIsSelf.end() ? 0 : static_cast<std::size_t>(found - kIsSelf.begin());
 }
 
-/// The width of an argument or a result as the oracle spells it.
+/// The width of an argument or result in the oracle's spelling.
 template <typename Value>
 std::string width() {
   if constexpr (std::is_void_v<Value>) {
@@ -41,17 +41,17 @@ struct Callback;
 template <typename Struct, typename Result, typename... Arguments,
           Result (*Struct::*Member)(Arguments...)>
 struct Callback<Member> {
-  /// Set before the oracle calls.
+  /// Must be set before the oracle calls.
   static inline const char* name = nullptr;
 
-  /// The widths of the arguments and of the result as the oracle spells them.
+  /// The widths of the arguments and the result in the oracle's spelling.
   static std::string signature() {
     std::string text;
     ((text += (text.empty() ? "" : ",") + width<Arguments>()), ...);
     return text + "->" + width<Result>();
   }
 
-  /// The binding's own function for the field.
+  /// The binding's function for the field.
   static Result enter(Arguments... arguments) noexcept {
     report(std::index_sequence_for<Arguments...>(), arguments...);
     if constexpr (!std::is_void_v<Result>) {
@@ -59,14 +59,14 @@ struct Callback<Member> {
     }
   }
 
-  /// Calls the field's function; returns the bits of the result, 0 for void.
+  /// Calls the field's function. Returns the bits of the result, 0 for void.
   static std::uint64_t call(Struct& object) {
     return call(object, std::index_sequence_for<Arguments...>());
   }
 
  private:
-  /// The oracle's number of the argument in this place: self is 0, the others follow in order. So
-  /// arguments whose order is wrong are seen although both are pointers.
+  /// The oracle's number of the argument at this index: self is 0, the others follow in order. This
+  /// detects arguments in the wrong order even if both are pointers.
   static constexpr int number_of(std::size_t place) {
     constexpr std::size_t kSelf = self_place<Struct, Arguments...>();
     if (place == kSelf) return 0;

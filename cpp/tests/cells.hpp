@@ -1,4 +1,4 @@
-// Writes the cells of the structs for build/roundtrip.json (tests/roundtrip/README.md).
+// Writes the structs' cells for build/roundtrip.json (tests/roundtrip/README.md).
 #ifndef FLETCHING_TESTS_CELLS_HPP
 #define FLETCHING_TESTS_CELLS_HPP
 
@@ -7,9 +7,9 @@
 
 namespace fletching::testing {
 
-/// Appends the cell of a struct, such as "ArrowSchema", as one line to the file that
-/// FLETCHING_CELLS names; nothing when it is unset. `reason`: what went wrong, or empty. Returns
-/// whether it could.
+/// Appends the cell of a struct, such as "ArrowSchema", as one line to the file named by
+/// FLETCHING_CELLS; does nothing if that is unset. `reason`: the problem, or empty. Returns false
+/// on failure.
 bool append_cell(const std::string& struct_name, const std::string& direction,
                  std::int64_t asserted, const std::string& reason);
 

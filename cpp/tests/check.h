@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a test in C needs: a check that prints where it failed, and continues. */
+ * A check for C tests that prints its location on failure and continues. */
 #ifndef FLETCHING_TESTS_CHECK_H
 #define FLETCHING_TESTS_CHECK_H
 

@@ -1,4 +1,5 @@
-// Arrays held against their schemas: every fault by its name, and nothing read that must not be.
+// Arrays checked against their schemas: every fault is reported by name, and no buffer is read that
+// must not be.
 #include "fletching/check_array.hpp"
 
 #include <gtest/gtest.h>
@@ -28,10 +29,10 @@ using testing::Injection;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// No memory of this program: a check that reads a buffer crashes.
+// An invalid address: a check that reads the buffer crashes.
 const void* nowhere() { return reinterpret_cast<const void*>(std::uintptr_t{0x10}); }
 
-/// Puts back what a test has changed in a tree, so that it can be released.
+/// Restores a tree that a test has changed, so that it can be released.
 template <class Raw>
 class Restored {
   using Base = detail::BaseOf<Raw>;
@@ -64,7 +65,7 @@ class Restored {
   std::vector<std::pair<Base**, Base*>> children_;
 };
 
-/// A schema, and an array of three values that fits it.
+/// A schema and a matching array of three values.
 struct Pair {
   explicit Pair(const SchemaNode& node, int64_t variadic = 0) : schema(make_schema(node).value()) {
     auto builder = build_array_for(*schema, std::make_unique<int>(0), 64 * variadic).value();
@@ -82,7 +83,7 @@ struct Pair {
       text.append(finding.path).append(": ").append(finding.rule).append("\n");
       EXPECT_NE(finding.message, "");
     }
-    // The other forms say the same.
+    // The other overloads must agree.
     EXPECT_EQ(code_of(verify_array(*schema, *array)), found.empty() ? 0 : EINVAL);
     EXPECT_EQ(check_array(*schema, array->array).value().list.size(), found.list.size());
     return text;
@@ -116,7 +117,7 @@ struct Pair {
 
 const SchemaNode kInt{.format = "i"};
 
-/// One of each type, with the children that it has to have.
+/// One node of each type, with the children that it requires.
 std::vector<SchemaNode> every_type() {
   std::vector<SchemaNode> nodes;
   for (const auto& plain : detail::kPlainFormats) {
@@ -150,7 +151,7 @@ TEST(CheckArray, NothingIsWrongWithAnyType) {
   }
 }
 
-// The lists, the lengths and the NULLs of an empty array.
+// The offsets, lengths and NULL buffers of an empty array.
 TEST(CheckArray, AnEmptyArrayMayHaveNullBuffers) {
   for (const SchemaNode& node : every_type()) {
     Pair pair(node);
@@ -188,7 +189,7 @@ TEST(CheckArray, NumbersOutOfRange) {
   EXPECT_EQ(faults(3, 0, 4), "array: array.null-count-range\n");
   EXPECT_EQ(faults(3, 0, -2), "array: array.null-count-range\n");
   EXPECT_EQ(faults(3, kMost - 2, 0), "array: array.buffers-large-enough\n");  // the sum overflows
-  EXPECT_EQ(faults(0, kMost, 0), "array: array.buffers-large-enough\n");      // its bits do
+  EXPECT_EQ(faults(0, kMost, 0), "array: array.buffers-large-enough\n");      // its bits overflow
   EXPECT_EQ(faults(kMost, 0, 0), "array: array.buffers-large-enough\n");
   EXPECT_EQ(faults(std::numeric_limits<int64_t>::min(), -1, kMost),
             "array: array.length-set\narray: array.offset-not-negative\n");
@@ -201,7 +202,7 @@ TEST(CheckArray, NumbersOfBuffers) {
     const bool view = parse_format(node.format)->is_view();
     for (const int64_t n : {right - 1, right + 1, int64_t{-1}, kMost}) {
       pair.root().n_buffers = n;
-      if (view && n == right + 1) continue;  // its list would be that long
+      if (view && n == right + 1) continue;  // the sizes buffer would have this length
       EXPECT_EQ(pair.faults(), view && n == 2 ? "array: array.view-sizes-buffer\n"
                                               : "array: array.n-buffers-of-type\n")
           << node.format << ": " << n;
@@ -220,7 +221,7 @@ TEST(CheckArray, NullBuffers) {
   };
   EXPECT_EQ(faults("i", 0), "");
   EXPECT_EQ(faults("i", 0, 1), kFault);
-  EXPECT_EQ(faults("i", 0, -1), "");  // no nulls, which were not counted
+  EXPECT_EQ(faults("i", 0, -1), "");  // null count unknown, but no nulls
   EXPECT_EQ(faults("i", 1, -1), kFault);
   EXPECT_EQ(faults("i", 1), kFault);
   EXPECT_EQ(faults("u", 1), kFault);
@@ -229,7 +230,7 @@ TEST(CheckArray, NullBuffers) {
   EXPECT_EQ(faults("vu", 1), kFault);
   EXPECT_EQ(faults("vu", 2), "");            // no variadic buffers, no sizes
   EXPECT_EQ(faults("vu", 2, 0, 1), "");      // an empty variadic buffer
-  EXPECT_EQ(faults("vu", 3, 0, 1), kFault);  // its size
+  EXPECT_EQ(faults("vu", 3, 0, 1), kFault);  // the sizes buffer is required
   for (const char* format : {"+vl", "+vL"}) {
     Pair views({.format = format, .children = {kInt}});
     views.root().buffers[1] = nullptr;
@@ -277,7 +278,7 @@ TEST(CheckArray, ChildrenThatAreNotThere) {
   EXPECT_EQ(faults([](Pair& pair) { pair.schema.release(); }), "schema: schema.release-set\n");
 }
 
-// Map of int32 to int32: entries, keys, values.
+// A map of int32 to int32: nulls in the entries, keys and values.
 TEST(CheckArray, NullsInAMap) {
   const auto faults = [](int64_t entries, int64_t keys, int64_t values) {
     Pair pair({.format = "+m", .children = {{.format = "+s", .children = {kInt, kInt}}}});
@@ -290,7 +291,7 @@ TEST(CheckArray, NullsInAMap) {
   EXPECT_EQ(faults(-1, -1, -1), "");
   EXPECT_EQ(faults(1, 0, 0), "array.children[0]: format.map-child\n");
   EXPECT_EQ(faults(0, 1, 0), "array.children[0].children[0]: format.map-child\n");
-  // A key that is a struct may have children with nulls.
+  // A key of struct type may have children with nulls.
   Pair nested(
       {.format = "+m",
        .children = {{.format = "+s", .children = {{.format = "+s", .children = {kInt}}, kInt}}}});
@@ -413,7 +414,7 @@ TEST(CheckArray, EveryFindingIsListedUpToTheMaximum) {
   EXPECT_FALSE(check_array(*pair.schema, *pair.array, 0).value().empty());
 }
 
-// A schema and an array that are their own child, again and again.
+// A schema and an array that contain themselves as a child.
 TEST(CheckArray, DepthHasALimit) {
   Pair deep({.format = "+l", .children = {kInt}});
   deep.schema->children[0] = deep.schema.get();
@@ -429,7 +430,7 @@ TEST(CheckArray, DepthHasALimit) {
   EXPECT_TRUE(check_array(*wide.schema, *wide.array, kMostFindings + 1).value().more);
 }
 
-// Three levels of 200 structs, each level the same struct 200 times: 8 million in all.
+// Three levels of 200 structs, each level the same struct 200 times: 8 million in total.
 TEST(CheckArray, TheNumberOfStructsHasALimit) {
   Pair many({.format = "+s", .children = {batch_of(batch_of({.format = "n"}))}});
   ArrowSchema* schema = many.schema.get();
@@ -556,7 +557,7 @@ TEST(VerifySameTypes, MalformedSchemasAreRefused) {
       "verify_same_types: the struct or a descendant has children NULL: expected a list of 2");
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[0]->format = nullptr; }),
             "verify_same_types: the struct or a descendant has format NULL");
-  // A schema that is its own child, twice.
+  // A schema that has itself as both children.
   Schema loop = make_schema({.format = "+s", .children = {kInt, kInt}}).value();
   const Restored<ArrowSchema> restored(loop);
   loop->children[0] = loop->children[1] = loop.get();
@@ -578,7 +579,7 @@ TEST(VerifySameTypes, MemoryRunsOutForTheText) {
 TEST(CapacityFor, CountsWhatEveryTypeNeeds) {
   for (const SchemaNode& node : every_type()) {
     for (const int64_t variadic : {0, 2}) {
-      // Pair fills it, so that it is enough; here, that it is not more.
+      // Pair shows that the capacity suffices; this checks that it is exact.
       const Schema schema = make_schema(node).value();
       const ArrayCapacity capacity = capacity_for(*schema, variadic).value();
       const Pair pair(node);
@@ -605,7 +606,7 @@ TEST(CapacityFor, RefusesASchemaThatCannotBeCounted) {
     EXPECT_EQ(code_of(capacity), EINVAL);
     auto object = std::make_unique<int>(0);
     EXPECT_EQ(code_of(build_array_for(*schema, std::move(object))), EINVAL);
-    EXPECT_NE(object, nullptr);  // still the caller's
+    EXPECT_NE(object, nullptr);  // still owned by the caller
     return capacity.error().message();
   };
   EXPECT_EQ(

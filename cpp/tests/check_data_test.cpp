@@ -1,5 +1,5 @@
-// check_data where the corpus (tests/corpus/data.json) says nothing: alignment, the number of
-// findings, paths, memory that runs out, and the count of nulls at every bit.
+// Aspects of check_data that the corpus (tests/corpus/data.json) does not cover: alignment, the
+// number of findings, paths, allocation failures, and the null count at every bit offset.
 #include "fletching/check_data.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using testing::code_of;
 using testing::fail_each_allocation;
 using testing::Injection;
 
-/// A copy of values at an odd address.
+/// A copy of the values at an odd address.
 class Unaligned {
  public:
   template <class Value, std::size_t kCount>
@@ -40,7 +40,8 @@ class Unaligned {
   std::vector<char> bytes_;
 };
 
-/// A struct of `count` columns, each an int8 whose only index is not in the empty dictionary.
+/// A struct of `count` columns, each an int8 with one index that is out of range of an empty
+/// dictionary.
 struct Batch {
   explicit Batch(std::size_t count) {
     const SchemaNode column{.format = "c", .dictionary = {{.format = "n"}}};

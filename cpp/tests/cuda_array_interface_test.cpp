@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPrefix = "cuda-array-interface.";
 
-/// Thrown for a dictionary that no Interface can hold.
+/// Thrown for a dictionary that an Interface cannot represent.
 struct Untyped {};
 
 const Json* find(const Json& value, const char* key) {
@@ -38,7 +38,7 @@ const Json* find(const Json& value, const char* key) {
 
 template <typename Integer>
 Integer integer(const Json& value) {
-  // What a double cannot hold is written as a text.
+  // Integers that a double cannot represent are written as text.
   const Json* digits = find(value, "integer");
   if (digits == nullptr && !value.is_number_integer()) throw Untyped{};
   const Json& written = digits != nullptr ? *digits : value;
@@ -59,9 +59,9 @@ const Json& tuple_of(const Json& value) {
   if (!value.is_array()) throw Untyped{};
   return value;
 }
-const Json& tuple_of(Json&& value) = delete;  // it would dangle
+const Json& tuple_of(Json&& value) = delete;  // the reference would dangle
 
-/// A dictionary of the vectors as an Interface, with what that points to.
+/// A dictionary of the vectors as an Interface, with the memory that it points to.
 class Dictionary {
  public:
   explicit Dictionary(const Json& value) {
@@ -155,12 +155,12 @@ class Dictionary {
 struct Vector {
   std::string name;
   std::vector<std::string> breaks;
-  std::unique_ptr<Dictionary> dictionary;  // none: no Interface can hold it
-  bool untyped;                            // the file says so
+  std::unique_ptr<Dictionary> dictionary;  // NULL if an Interface cannot represent it
+  bool untyped;                            // as stated in the file
 };
 
 std::vector<Vector> load() {
-  // Views into the text of the file are kept, so it is never given back.
+  // Never freed: views into the file's text are kept.
   static const Json file = [] {
     std::ifstream stream(FLETCHING_CUDA_ARRAY_INTERFACE_VECTORS);
     if (!stream) throw std::runtime_error("no " FLETCHING_CUDA_ARRAY_INTERFACE_VECTORS);
@@ -186,7 +186,7 @@ const std::vector<Vector>& vectors() {
   return loaded;
 }
 
-/// What `check` finds, as the vectors say it.
+/// The findings of `check`, in the vectors' format.
 std::vector<std::string> broken(const Dictionary& dictionary,
                                 std::span<const cai::Rule> rules = cai::kRules) {
   std::vector<std::string> lines;
@@ -229,7 +229,7 @@ TEST(CudaArrayInterface, WithoutARuleAVectorFails) {
   }
 }
 
-/// There are vectors that break this check, which is found in them and in no others.
+/// Expects that the vectors contain breaks of this check and that only those are found.
 void expect_found(std::string_view check) {
   const auto is_in = [&](const std::vector<std::string>& lines) {
     return std::ranges::any_of(
@@ -244,7 +244,7 @@ void expect_found(std::string_view check) {
   EXPECT_GT(vectors_of_it, 0) << check;
 }
 
-// Of each rule what a struct can hold; the types of a dictionary's values are Python's.
+// Only the part of each rule that a struct can break; the value types are Python's.
 TEST(Rules, cai_shape_tuple) { expect_found("shape-sizes"); }
 
 TEST(Rules, cai_typestr) {
@@ -264,7 +264,7 @@ TEST(Rules, cai_descr) {
   expect_found("descr-size");
 }
 
-/// The rules that opaque items of no bytes with these fields break.
+/// The rules broken by opaque items of zero bytes with these fields.
 std::vector<std::string> broken_by(std::span<const cai::Field> fields) {
   cai::Interface says;
   says.typestr = "|V0";
@@ -287,7 +287,7 @@ TEST(CudaArrayInterface, FieldsThatContainThemselves) {
 }
 
 TEST(CudaArrayInterface, BoundsLists) {
-  // Each field is the list of the one behind it: 32 lists within the first.
+  // Each field is the list of the next one: 32 levels of lists.
   std::array<cai::Field, 33> chain{};
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
     chain[i].fields = &chain[i + 1];

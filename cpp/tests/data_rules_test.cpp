@@ -1,6 +1,6 @@
-// The rules of the data and the device data interface that no single header keeps: who owns what,
-// who touches what, and what an array has to have to be read at all. Broken arrays go into the
-// export to DLPack, which is where the library reads arrays itself.
+// Rules of the data and device data interfaces that no single header implements: ownership, access,
+// and the requirements for reading an array. Broken arrays are passed to the DLPack export, which
+// reads arrays itself.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -42,7 +42,7 @@ TEST(Rules, schema_extension_storage) {
     wrong.extension("arrow.bool8");
     EXPECT_NE(code_of_export(wrong), 0) << storage;
   }
-  // What we make has the format of its storage.
+  // The library's arrays have the format of their storage.
   ForeignTensor tensor({kDLBool, 8, 1}, kValues.data(), {2});
   EXPECT_STREQ(from_dlpack(tensor.take()).value().schema->format, "c");
 }
@@ -53,7 +53,7 @@ TEST(Rules, schema_extension_keys) {
   const MetadataView metadata = imported.schema.metadata().value();
   EXPECT_EQ(metadata.find("ARROW:extension:name"), "arrow.fixed_shape_tensor");
   EXPECT_EQ(metadata.find("ARROW:extension:metadata"), R"({"shape":[2,2]})");
-  // Under another key a name is not an extension: plain bytes are exported.
+  // Under another key the name is not an extension type: plain bytes are exported.
   const std::string other = encode_metadata({{"arrow:extension:name", "arrow.bool8"}}).value();
   Data bytes("c", 3, kValues.data());
   Schema schema = bytes.schema();
@@ -62,7 +62,7 @@ TEST(Rules, schema_extension_keys) {
   EXPECT_EQ(to_dlpack(*schema, array).value()->dl_tensor.dtype.code, kDLInt);
 }
 
-// --- What an array has to have ---
+// --- Requirements for reading an array ---
 
 TEST(Rules, array_null_count_unknown_accepted) {
   const std::uint8_t all = 0xff;
@@ -96,7 +96,7 @@ TEST(Rules, array_buffers_null_accepted) {
   }
 }
 
-// As a producer: a tensor that is not aligned is refused, or copied to memory that is.
+// As a producer: an unaligned tensor is refused, or copied to aligned memory.
 TEST(Rules, array_buffers_aligned) {
   const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 1;
   ForeignTensor refused(kInt32, odd, {2});
@@ -114,7 +114,7 @@ TEST(Rules, array_n_children_of_type) {
   EXPECT_EQ(code_of_export(childless), EINVAL);
 }
 
-// A consumer of our tensor is notified, or the caller has allowed writing.
+// A tensor's consumer is told that it is read-only, unless the caller has allowed writing.
 TEST(Rules, array_data_immutable) {
   Data data("i", 3, kValues.data());
   const Schema schema = data.schema();
@@ -126,9 +126,9 @@ TEST(Rules, array_data_immutable) {
   EXPECT_TRUE(to_legacy_dlpack(*schema, array, {.read_only = false}));
 }
 
-// --- Who allocates, who frees ---
+// --- Allocation and release ---
 
-/// Says when it is destroyed.
+/// Sets the flag during its lifetime.
 struct Alive {
   explicit Alive(bool* flag) : flag(flag) { *flag = true; }
   Alive(Alive&& other) noexcept : flag(std::exchange(other.flag, nullptr)) {}
@@ -139,7 +139,7 @@ struct Alive {
     if (flag != nullptr) *flag = false;
   }
   bool* flag;
-  void* handle = nullptr;  // what an event is the address of
+  void* handle = nullptr;  // sync_event is its address
 };
 
 TEST(Rules, release_members_owned_by_producer) {
@@ -185,7 +185,7 @@ TEST(Rules, release_no_access_after) {
   raw.array.children = list->data();
   raw.array.release = [](ArrowArray* self) {
     list.reset();
-    std::memset(static_cast<void*>(self), 0xA5, sizeof *self);  // a length and pointers of garbage
+    std::memset(static_cast<void*>(self), 0xA5, sizeof *self);  // overwrites it with garbage
     self->release = nullptr;
   };
   DeviceArray array(&raw);
@@ -200,7 +200,7 @@ TEST(Rules, release_no_access_after) {
   EXPECT_FALSE(Shared<ArrowDeviceArray>::make(std::move(array)));
 }
 
-// Parent and children move away, and where they were there is garbage when they are released.
+// Parent and children are moved, and their old places contain garbage at release.
 TEST(Rules, move_no_stored_address) {
   bool alive = false;
   auto builder = build_array({.arrays = 1, .buffers = 3}, Alive(&alive)).value();

@@ -1,4 +1,4 @@
-// Arrays and tensors for the tests of DLPack, with counts of what is released.
+// Arrays and tensors for the DLPack tests, with release counts.
 #ifndef FLETCHING_TESTS_DLPACK_DATA_HPP
 #define FLETCHING_TESTS_DLPACK_DATA_HPP
 
@@ -18,8 +18,8 @@
 
 namespace fletching::testing {
 
-/// An array of one type, or of a list of another one, that stays where it is. It counts how often
-/// it is released, and may be handed out once.
+/// An array of one type, or a list of another Data, at a fixed address. It counts its releases and
+/// can be exported once.
 class Data {
  public:
   Data(std::string format, std::int64_t length, const void* values = nullptr)
@@ -55,7 +55,7 @@ class Data {
     return *this;
   }
 
-  /// The schema; its owner may be destroyed at any time.
+  /// Returns the schema; its owner may be destroyed at any time.
   Schema schema() {
     Schema out;
     fill(out.out());
@@ -122,7 +122,7 @@ class Data {
   ArrowSchema dictionary_schema_{};
 };
 
-/// A foreign tensor that counts how often its deleter is called. Reads as version 1.3.
+/// A foreign tensor of version 1.3 that counts calls of its deleter.
 template <class Managed>
 struct Foreign {
   Managed managed{};

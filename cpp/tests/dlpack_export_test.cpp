@@ -1,4 +1,4 @@
-// Device arrays as tensors.
+// Device arrays exported as tensors.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -40,7 +40,7 @@ TEST(DlpackExport, AppliesTheOffset) {
   EXPECT_EQ(extents(tensor->dl_tensor), Sizes{4});
 }
 
-// A consumer that ignores byte_offset is led right, wherever the first element is.
+// byte_offset is 0 for every offset, for consumers that ignore it.
 TEST(DlpackExport, NeedsNoByteOffsetUnlessAsked) {
   for (std::int64_t offset = 0; offset < 20; ++offset) {
     Data data("i", 4, kValues.data());
@@ -241,7 +241,7 @@ TEST(DlpackExport, RefusesMalformedArrays) {
   malformed(childless);
 }
 
-// Each alone: of a schema and of an array, all but one of the parts are right.
+// One wrong part at a time, in the schema or in the array.
 TEST(DlpackExport, RefusesAListWithoutExactlyOneChild) {
   const auto code = [](const auto& spoil) {
     Data values("i", 6, kValues.data());
@@ -254,7 +254,7 @@ TEST(DlpackExport, RefusesAListWithoutExactlyOneChild) {
     spoil(*schema, array->array);
     const auto exported = to_dlpack(*schema, array);
     if (exported.ok()) return 0;
-    array->array = whole;  // for its release
+    array->array = whole;  // for the release
     whole.children[0] = child;
     return exported.error().code();
   };
@@ -297,7 +297,7 @@ TEST(DlpackExport, RefusesIdsThatDoNotFit) {
   EXPECT_EQ(refused(data.on(ARROW_DEVICE_CUDA, std::int64_t{1} << 40)).code(), ERANGE);
 }
 
-/// The extents of one tensor of `size` elements with these parameters; empty when it is refused.
+/// The shape of a tensor of `size` elements with these parameters; empty if it is refused.
 Sizes shape_of(const std::string& parameters, int size) {
   Data values("i", size, kValues.data());
   Data tensors("+w:" + std::to_string(size), 1);
@@ -356,12 +356,12 @@ TEST(DlpackExport, ReadsOnlyDlpacksOpaqueTypes) {
         R"({"type_name":"bfloat16","vendor_name":"DLPack")", ""}) {
     EXPECT_EQ(code_of_type(parameters), -ENOTSUP) << parameters;
   }
-  // Of another storage.
+  // Types with a different storage.
   EXPECT_EQ(code_of_type(R"({"type_name":"complex64","vendor_name":"DLPack"})"), -EINVAL);
   EXPECT_EQ(code_of_type(R"({"type_name":"float8_e5m2","vendor_name":"DLPack"})"), -EINVAL);
 }
 
-// Odd offsets of the parts: a complex number begins anywhere.
+// Odd offsets: a complex number may begin at any part.
 TEST(DlpackExport, ReadsPartsFromWhereTheyAre) {
   Data parts("f", 10, kValues.data());
   Data numbers("+w:2", 3);

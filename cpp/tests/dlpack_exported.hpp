@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports to DLPack that succeed or fail, for the tests.
+// Helpers for DLPack exports that succeed or fail.
 #ifndef FLETCHING_TESTS_DLPACK_EXPORTED_HPP
 #define FLETCHING_TESTS_DLPACK_EXPORTED_HPP
 
@@ -32,7 +32,7 @@ inline DlpackTensor exported(Data& data, const DlpackExportOptions& options = {}
   return std::move(tensor).value_or(DlpackTensor());
 }
 
-/// The error, and proof that the array is still the caller's.
+/// Returns the error and checks that the caller still owns the array.
 inline Error refused(Data& data, const DlpackExportOptions& options = {}) {
   Schema schema = data.schema();
   DeviceArray array = data.array();

@@ -1,4 +1,4 @@
-// Tensors as device arrays.
+// Tensors imported as device arrays.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ ImportedTensor imported(Tensor& tensor, const DlpackImportOptions& options = {})
   return result ? *std::move(result) : ImportedTensor{};
 }
 
-/// The error, and proof that the tensor has been given back once.
+/// Returns the error and checks that the tensor's deleter was called once.
 template <class Tensor>
 Error refused(Tensor& tensor, const DlpackImportOptions& options = {}) {
   const int before = tensor.deleted;
@@ -297,7 +297,7 @@ TEST(DlpackImport, MakesDimensionsLists) {
 }
 
 TEST(DlpackImport, KeepsAPermutation) {
-  // Memory order is the dimensions 2, 1, 3 of 4, 2, 3 elements.
+  // In memory order the dimensions are 2, 1, 3, with 4, 2, 3 elements.
   ForeignTensor tensor(kInt32, kValues.data(), {1, 2, 4, 3}, {24, 3, 6, 1});
   const ImportedTensor result = imported(tensor);
   EXPECT_EQ(parameters(result.schema),
@@ -332,8 +332,8 @@ TEST(DlpackImport, IgnoresStridesThatAreNeverTaken) {
 
 TEST(DlpackImport, RefusesGaps) {
   const std::vector<std::vector<std::int64_t>> gaps{{2},   // every other element
-                                                    {-1},  // backwards
-                                                    {0},   // the same one again and again
+                                                    {-1},  // reversed
+                                                    {0},   // the same element repeatedly
                                                     {INT64_MIN}};
   for (const std::vector<std::int64_t>& strides : gaps) {
     ForeignTensor tensor(kInt32, kValues.data(), {3}, strides);
@@ -368,7 +368,7 @@ TEST(DlpackImport, CopiesGapsWhenAsked) {
 }
 
 TEST(DlpackImport, CopiesToTheCpu) {
-  // Whatever memory the host reads them from, and whatever device id that has.
+  // Any memory that the host can read, with any device id.
   for (const DeviceInfo& device : kDevices) {
     if (!is_accessible(device.value, ARROW_DEVICE_CPU)) continue;
     for (const std::int32_t id : {0, 3}) {
@@ -475,7 +475,7 @@ TEST(DlpackImport, KeepsTheMemoryForMovedChildren) {
 TEST(Rules, dlpack_alignment_not_relied_on) {
   ForeignTensor tensor(kInt32, kValues.data() + 1, {3});
   EXPECT_EQ(imported(tensor).array->array.buffers[1], kValues.data() + 1);
-  // The sum counts: data and byte_offset may both lie between two values.
+  // The sum must be aligned: data and byte_offset may each be unaligned.
   const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 2;
   ForeignTensor between(kInt32, odd, {3});
   between->byte_offset = 6;
@@ -532,7 +532,7 @@ TEST(Rules, dlpack_type_unexpected_bits_refused) {
 }
 
 TEST(Rules, dlpack_type_packed_unless_flagged) {
-  // Neither form has a type in Arrow; the error says which one it was.
+  // Neither form has an Arrow type; the error names the form.
   for (const auto& [flags, found] :
        {std::pair<std::uint64_t, const char*>{0, "packed"},
         {DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED, "packed"},
@@ -548,7 +548,7 @@ TEST(Rules, dlpack_type_packed_unless_flagged) {
   }
   ForeignLegacyTensor legacy({kDLInt, 4, 1}, kValues.data(), {2});
   expect_mentions(refused(legacy, {.as_storage = true}), "packed");
-  // It says nothing of types that have whole bytes.
+  // The flag is ignored for types of whole bytes.
   ForeignTensor whole(kInt32, kValues.data(), {2});
   whole.managed.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   EXPECT_EQ(values(imported(whole)), (std::vector<std::int32_t>{0, 1}));

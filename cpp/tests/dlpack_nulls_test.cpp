@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays with nulls, and arrays that may have some, as tensors.
+// Arrays with nulls, or with an unknown null count, exported as tensors.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,7 +38,7 @@ TEST(DlpackNulls, CountInTheRangeAlone) {
 }
 
 TEST(DlpackNulls, AreNotReadOnADevice) {
-  // A read of the bitmap here is a read of an invalid address.
+  // An invalid address: reading the bitmap would crash.
   const void* elsewhere = reinterpret_cast<const void*>(16);
   Data data("i", 3, kValues.data());
   expect_mentions(refused(data.nulls(-1, elsewhere).on(ARROW_DEVICE_CUDA, 0)), "may have nulls");
@@ -58,7 +58,7 @@ TEST(DlpackNulls, AreRefusedAtEveryLevel) {
 
 using Bitmap = std::array<std::uint8_t, 8>;
 
-/// Every element is valid but one.
+/// Every element but one is valid.
 Bitmap all_but(std::int64_t element) {
   Bitmap bits;
   bits.fill(0xFF);
@@ -66,8 +66,7 @@ Bitmap all_but(std::int64_t element) {
   return bits;
 }
 
-// Three lists of two around int32: `first` to `last` are the elements of the child that the slice
-// has.
+// Three lists of two int32 values; `first` to `last` are the child elements of the slice.
 TEST(DlpackNulls, OfASlicedListAreThoseOfItsElements) {
   for (const std::int64_t null_count : {-1, 1}) {
     for (std::int64_t lists_offset = 0; lists_offset < 4; ++lists_offset) {
@@ -93,7 +92,7 @@ TEST(DlpackNulls, OfASlicedListAreThoseOfItsElements) {
   }
 }
 
-// The lists between the outer ones and the values have a range of their own.
+// The inner lists have a separate range.
 TEST(DlpackNulls, OfSlicedListsOfListsAreThoseOfTheInnerLists) {
   for (std::int64_t null = 0; null < 16; ++null) {
     const Bitmap bits = all_but(null);
@@ -110,7 +109,7 @@ TEST(DlpackNulls, OfSlicedListsOfListsAreThoseOfTheInnerLists) {
   }
 }
 
-// Its bits are not looked at: the sum has no place in 64 bits.
+// The bitmap is not read, because the sum overflows 64 bits.
 TEST(DlpackNulls, AreNotLookedForBeyondTheRangeOfNumbers) {
   const Bitmap bits = all_but(63);
   for (const std::int64_t offset : {INT64_MAX, INT64_MAX - 4}) {

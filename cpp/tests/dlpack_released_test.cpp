@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays and schemas of which a part is released: neither DLPack nor the CUDA Array Interface reads
-// what is gone.
+// Arrays and schemas with a released part, which neither DLPack nor the CUDA Array Interface reads.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +22,7 @@ namespace {
 alignas(8) constexpr std::array<std::int32_t, 24> kValues{};
 
 /// Lists of lists of dictionary-encoded int32. Every struct owns memory that its release frees, so
-/// that a sanitizer sees who reads it afterwards.
+/// a sanitizer detects later reads.
 class Tree {
  public:
   static constexpr std::size_t kLevels = 3;
@@ -113,7 +112,7 @@ class Tree {
   ArrowArray array_dictionary_{};
 };
 
-/// What the export says, and proof that the array is still the caller's.
+/// Expects that the export fails and that the caller still owns the array.
 template <class Export>
 void expect_refused(Export to, const Schema& schema, DeviceArray& array, std::string_view where) {
   const auto result = to(*schema, array);
@@ -123,7 +122,7 @@ void expect_refused(Export to, const Schema& schema, DeviceArray& array, std::st
   EXPECT_FALSE(array.is_released());
 }
 
-/// Both exports after `release` has released a part of a tree.
+/// Tests both exports after `release` has released a part of a tree.
 void expect_both_refuse(const std::function<void(Tree&, Schema&, DeviceArray&)>& release,
                         std::string_view where) {
   const auto play = [&](auto to) {
@@ -171,7 +170,7 @@ TEST(DlpackReleased, Dictionaries) {
                      "ArrowArray.children[0].children[0].dictionary: released");
 }
 
-// The event was destroyed with the array: no stream is ordered behind it.
+// The event was destroyed with the array: no stream waits for it.
 TEST(DlpackReleased, ArraysHaveNoEvent) {
   Tree tree;
   Schema schema = tree.schema();

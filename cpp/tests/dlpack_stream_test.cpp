@@ -37,7 +37,7 @@ constexpr ArrowDeviceType kStreams[] = {ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOS
                                         ARROW_DEVICE_ROCM_HOST};
 
 TEST(DlpackStream, TakesHandles) {
-  // Where a handle has 32 bits, the lower half.
+  // With 32-bit handles, the lower half.
   constexpr auto kHandle = static_cast<std::uintptr_t>(0x7f0012345678);
   for (const ArrowDeviceType device : kStreams) {
     expect_ordered(device, 3, Ordering::kStream, 3);
@@ -59,7 +59,7 @@ TEST(DlpackStream, OrdersTheHostWhereThereAreNoStreams) {
   expect_ordered(9999, {}, Ordering::kHost);
 }
 
-/// The export of an array for a consumer that passes None.
+/// Exports an array for a consumer that passes None.
 Status exported_for_none(ArrowDeviceType device, void* event) {
   constexpr static std::array<std::int32_t, 2> kValues{};
   Data data("i", 2, kValues.data());
@@ -71,7 +71,7 @@ Status exported_for_none(ArrowDeviceType device, void* event) {
   return tensor ? Status() : Status(tensor.error());
 }
 
-// An event is waited for, or it is an error. It is never skipped.
+// The export waits for an event or fails; it never skips the wait.
 TEST(DlpackStream, WaitsForTheEventWhereThereAreNoStreams) {
   struct Waits {
     void* event = nullptr;
@@ -107,7 +107,7 @@ TEST(DlpackStream, WaitsForTheEventWhereThereAreNoStreams) {
   }
 }
 
-/// A stream is never passed to a runtime that is not its own, which would take it for a pointer.
+/// A stream is never passed to another runtime, which would treat it as a pointer.
 TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
   constexpr static std::array<std::int32_t, 2> kValues{};
   FletchingWaiter waiter{};
@@ -145,7 +145,7 @@ TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
     expect_mentions(exported, "to_dlpack: stream of another runtime: ");
     expect_mentions(exported, pair.text);
     ASSERT_FALSE(array.is_released());
-    if (pair.device == ARROW_DEVICE_ONEAPI) continue;  // no import has an event there
+    if (pair.device == ARROW_DEVICE_ONEAPI) continue;  // imports have no event there
     for (const Strided strided : {Strided::kRefuse, Strided::kCopy}) {
       Data foreign("i", 2, kValues.data());
       DeviceArray source = foreign.on(pair.device, 0).array();

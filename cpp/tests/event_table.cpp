@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the tables describe the event of each device type: asks the vendor's own library, in the
-// way that they say, about an event of the reference producer that has not happened, and that has.
+// Checks that the tables describe the event of each device type: queries an event of the reference
+// producer with the vendor's library as described by the tables, while it is pending and after it.
 //
-// The producer is the good one, whatever tables this is built from. One line per device type that
-// is wrong: "cuda.event: pending by the runtime, failed by the tables". Exit code: 0 all right, 1
-// something is wrong.
+// The producer is always correct, whatever tables this program is built from. Prints one line per
+// wrong device type: "cuda.event: pending by the runtime, failed by the tables". Exit codes: 0
+// correct, 1 wrong.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ using fletching::EventPointer;
 using fletching::EventState;
 using fletching::Runtime;
 
-// What a query's answer can be, and what a device type without events has.
+// The results of a query, and kNoEvent for device types without events.
 enum class Answer { kNoEvent, kPending, kDone, kFailed };
 
 const char* Name(Answer answer) {
@@ -94,7 +94,7 @@ Answer AskVulkan(void* event) {
                                                  reinterpret_cast<api::VkEvent>(event))));
 }
 
-// As the tables say: whose event it is, and how sync_event points to it.
+// Queries the event as described by the tables: the runtime, and how sync_event points to it.
 Answer Ask(const DeviceInfo& device, void* sync_event) {
   if (device.event_pointer == EventPointer::kNone) return Answer::kNoEvent;
   void* const event = device.event_pointer == EventPointer::kAddressOfHandle
@@ -126,7 +126,7 @@ int Fail(const DeviceInfo& device, const FletchingMessage& message) {
   return 1;
 }
 
-// 0, or 1 when something is wrong.
+// Returns 0, or 1 on an error.
 int Check(const DeviceInfo& device) {
   const std::string name(device.name);
   FletchingMessage message{};
@@ -145,7 +145,7 @@ int Check(const DeviceInfo& device) {
   return right ? 0 : 1;
 }
 
-// In a process of its own: a wrong handle may well crash a vendor's library.
+// Runs in a separate process: a wrong handle may crash a vendor's library.
 bool CheckApart(const DeviceInfo& device) {
   std::fflush(stdout);
   const pid_t child = fork();
@@ -164,8 +164,7 @@ bool CheckApart(const DeviceInfo& device) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// The device types whose events one of the four runtimes makes. Their numbers and not what the
-// tables say of them, which may be wrong.
+// Device types with events of the four runtimes, listed here because the tables may be wrong.
 constexpr ArrowDeviceType kChecked[] = {
     ARROW_DEVICE_CUDA,      ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_ROCM,
     ARROW_DEVICE_ROCM_HOST, ARROW_DEVICE_OPENCL,    ARROW_DEVICE_VULKAN};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls to DLPack and from the CUDA Array Interface that do not compile: check_errors.cmake
-// compares the errors of the compiler, one line for each call, with the comments here.
+// compares the compiler's errors, one line per call, with the comments here.
 #include <memory>
 #include <utility>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Result and C++23's std::expected: the same members, categories and traits, by one set of concepts
-// for both. Compiled as C++23 where the compiler has it.
+// Result and C++23's std::expected: the same members, value categories and traits, tested by one
+// set of concepts. Compiled as C++23 if the compiler supports it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -60,7 +60,7 @@ concept HasNoValue = HasStateAndError<R> && requires(R& result, const R& constan
   R(std::in_place);
 };
 
-/// The callables get what the value and the error are in the same category.
+/// The callables receive the value and the error in the value category of the result.
 template <class R>
 concept HasOperations = requires(R& result, const R& constant) {
   result.and_then([](int&) -> R { throw 0; });
@@ -118,7 +118,7 @@ static_assert(kSameTraits<int> && kSameTraits<double> && kSameTraits<std::string
 
 #endif
 
-/// Code that knows the members of std::expected only.
+/// Code that uses only members of std::expected.
 template <class R>
 R half(const R& result) {
   if (!result.has_value() || *result % 2 != 0) return result;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A producer that knows nothing of the library: plain structs with callbacks, which write down what
-// is released and in which order.
+// A producer without the library: plain structs whose callbacks log releases in order.
 #ifndef FLETCHING_TESTS_FOREIGN_HPP
 #define FLETCHING_TESTS_FOREIGN_HPP
 
@@ -16,11 +15,10 @@
 
 namespace fletching::testing {
 
-/// What happened, in order.
+/// Logged events in order.
 using Log = std::vector<std::string>;
 
-/// The private data of one foreign array: `name` is logged when it is released, and then the
-/// event, if it has one.
+/// The private data of a foreign array. Its release logs `name`, then the event, if any.
 struct ForeignArray {
   static void release(ArrowArray* self) noexcept {
     const std::unique_ptr<ForeignArray> array(static_cast<ForeignArray*>(self->private_data));
@@ -45,7 +43,7 @@ struct ForeignArray {
   std::unique_ptr<int> event;
 };
 
-/// A foreign array of one value, with so many children below it. They are called "a", "a0", "a1".
+/// A foreign array of one value with `children` children. Their names are "a", "a0", "a1".
 inline ArrowArray foreign_array(Log* log, const std::string& name, size_t children = 0,
                                 bool with_dictionary = false) {
   auto node = std::make_unique<ForeignArray>(log, name);
@@ -66,7 +64,7 @@ inline ArrowArray foreign_array(Log* log, const std::string& name, size_t childr
   return array;
 }
 
-/// The same on device 3 of CUDA's, with an event that the release of the array destroys.
+/// The same on CUDA device 3, with an event that the array's release destroys.
 inline ArrowDeviceArray foreign_device_array(Log* log, const std::string& name, size_t children,
                                              bool with_dictionary = false) {
   ArrowDeviceArray array{};

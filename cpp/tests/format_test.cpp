@@ -1,4 +1,4 @@
-// Every format string that the C Data Interface publishes, and what is none.
+// All format strings of the C data interface, and invalid ones.
 #include "fletching/format.hpp"
 
 #include <gtest/gtest.h>

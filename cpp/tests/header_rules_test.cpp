@@ -1,6 +1,6 @@
-// The rules about the declarations of the async interface, where the published page and upstream's
-// header differ: the types of fields and arguments, which a layout does not show. What a wrong copy
-// of the other declarations does is in tests/abi_header.
+// Rules about the declarations of the async interface on which the published page and upstream's
+// header differ: the types of fields and arguments, which a layout does not show. For wrong copies
+// of the other declarations see tests/abi_header.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr bool is_declared_as(Field Struct::* /*field*/) {
 }
 
 TEST(Rules, async_header_producer_fields) {
-  // Five members one behind the other, and nothing after them: no release.
+  // Exactly five members, so there is no release.
   const auto [device_type, request, cancel, additional_metadata, private_data] =
       ArrowAsyncProducer{};
   EXPECT_EQ(offsetof(ArrowAsyncProducer, private_data) + sizeof private_data,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The catalogue of the hostile peer, for loops over its cases (tests/hostile/README.md).
+// The catalogue of the hostile peer, with helpers to iterate over its cases
+// (tests/hostile/README.md).
 #ifndef FLETCHING_TESTS_HOSTILE_HPP
 #define FLETCHING_TESTS_HOSTILE_HPP
 
@@ -36,19 +37,19 @@ inline std::vector<HostileCase> hostile_cases(std::int32_t party) {
   return cases;
 }
 
-/// How many batches an async producer of the peer sends, when its case is accepted.
+/// Number of batches that the peer's async producer sends if its case is accepted.
 inline int batches_of_producer(const HostileCase& played) {
   if (played.is("producer.empty")) return 0;
   return played.is("producer.release-with-tasks") ? 2 : 3;
 }
 
-/// Ends the case: nothing has leaked, and we have done nothing wrong.
+/// Ends the case and checks for leaks and for faults of the library.
 inline void finish(const HostileCase& played) {
   FletchingMessage message;
   EXPECT_EQ(FletchingHostileFinish(&message), 0) << played.name << ": " << message.text;
 }
 
-/// Compares the result of a case with the catalogue: an error, or none.
+/// Compares the result of a case, an error or none, with the catalogue.
 inline void check_outcome(const HostileCase& played, const std::optional<Error>& error) {
   const int code = error ? error->code() : 0;
   const std::string message = error ? error->message() : std::string();
@@ -67,7 +68,7 @@ inline void check_outcome(const HostileCase& played, const std::optional<Error>&
     default:
       break;
   }
-  // Whatever the peer said, it can be printed and has an end.
+  // The message is printable and bounded, whatever the peer's text is.
   EXPECT_LE(message.size(), 64U * 1024U) << played.name;
 }
 

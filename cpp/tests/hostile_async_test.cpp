@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Async producers of the hostile peer with a consumer that takes inside on_task, cancels, or is
-// destroyed. The conformance suite plays the rest.
+// destroyed. The conformance suite runs the other cases.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace fletching::testing {
 namespace {
 
-// An application: takes inside on_task, or never.
+// An application that takes inside on_task, or never.
 class Application final : public AsyncListener {
  public:
   explicit Application(bool takes_inside) : takes_inside_(takes_inside) {}
@@ -114,7 +114,7 @@ TEST(HostileAsync, ProducersAndAConsumerThatTakesInside) {
   }
 }
 
-// Cancelled at every point that the peer can be at, from another thread.
+// Cancels from another thread at every state of the peer.
 TEST(HostileAsync, ProducersAndAConsumerThatCancels) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);

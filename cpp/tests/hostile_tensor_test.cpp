@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack tensors of the hostile peer: each is imported or refused as the catalogue says, whatever
-// is asked for, and its deleter is called once.
+// DLPack tensors of the hostile peer: each is imported or refused as the catalogue says, with any
+// options, and its deleter is called once.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -38,7 +38,7 @@ const ArrowArray& leaf(const ArrowArray& array) {
   return array.n_children == 0 ? array : leaf(*array.children[0]);
 }
 
-/// What was accepted is 1, 2, 3 or the beginning of it.
+/// Accepted tensors contain 1, 2, 3 or a prefix of it.
 void check_values(const HostileCase& played, const DeviceArray& array) {
   if (played.outcome != kFletchingHostileAccepted) return;
   const ArrowArray& values = leaf(array->array);
@@ -60,7 +60,7 @@ void play(const HostileCase& played) {
     check_outcome(played, error);
     if (imported.ok()) {
       check_values(played, imported->array);
-      // The schema is released first, the memory last and on another thread.
+      // Releases the schema first and the memory last, on another thread.
       imported->schema.release();
       std::thread([array = std::move(imported->array)]() mutable { array.release(); }).join();
     }

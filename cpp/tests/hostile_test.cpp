@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events and strict streams of the hostile peer. The conformance suite plays the rest.
+// Events and strict streams of the hostile peer. The conformance suite runs the other cases.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace fletching::testing {
 namespace {
 
-// An event without a way to wait is an error of every operation, never skipped. So is the event
-// of an array that is released.
+// Every operation returns an error for an event that cannot be waited on, and for the event of a
+// released array. It is never skipped.
 TEST(Hostile, EventsAreWaitedForOrRefused) {
   int refused = 0;
   for (const HostileCase& played : hostile_cases(kFletchingHostileArray)) {
@@ -36,7 +36,7 @@ TEST(Hostile, EventsAreWaitedForOrRefused) {
   finish({"array.*", 0, 0});
 }
 
-/// Reads to the end: the message of the error, or nothing.
+/// Reads to the end. Returns the error message, or an empty string.
 std::string error_of(const HostileCase& played, Options options) {
   ArrowDeviceArrayStream raw;
   EXPECT_EQ(FletchingHostileExportDeviceStream(played.c_str(), &raw, nullptr), 0);
@@ -48,7 +48,7 @@ std::string error_of(const HostileCase& played, Options options) {
   return {};
 }
 
-// A strict reader refuses the tolerated cases, and names the rule.
+// A strict reader refuses the tolerated cases and names the rule.
 TEST(Hostile, StrictStreamsRefuseWhatIsTolerated) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileDeviceStream)) {
     if (played.outcome != kFletchingHostileTolerated) continue;

@@ -1,4 +1,4 @@
-// The metadata of a schema: encoded, read in place, and refused when it is malformed.
+// Schema metadata: encoding, reading in place, and refusal of malformed blocks.
 #include "fletching/metadata.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ std::string text(std::string_view bytes) {
 
 std::vector<KeyValue> pairs_of(const MetadataView& view) { return {view.begin(), view.end()}; }
 
-// A block of its own on the heap, so that a sanitizer sees a byte that is read beyond its end.
+// A block in a separate heap allocation, so that a sanitizer detects reads past its end.
 struct Exact {
   explicit Exact(const std::string& bytes)
       : memory(std::make_unique<char[]>(bytes.size())), size(bytes.size()) {
@@ -86,7 +86,7 @@ TEST(Metadata, ABlockNeedsNoAlignment) {
   EXPECT_EQ(MetadataView::read(block.data() + 1).value().find("key"), "value");
 }
 
-// Limits beyond what can be allocated: only the size of such a text is read.
+// Sizes that cannot be allocated: only the size of such a text is read.
 TEST(Metadata, ATextThatNoInt32MeasuresIsRefused) {
   if constexpr (sizeof(size_t) > sizeof(int32_t)) {
     const char byte = 'x';

@@ -1,5 +1,5 @@
-// Children that are moved out of an array that we made: device memory and the event are freed with
-// the last struct, once, in whatever order the structs are released.
+// Children moved out of an array made by the library: device memory and the event are freed once,
+// with the last struct, in any order of release.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace fletching {
 namespace {
 
-/// The handles of a driver, memory and events: each handle lives until it is freed, once.
+/// Handles of a fake driver, for memory and events: each handle is valid until it is freed, once.
 class Driver {
  public:
   void* make() {
@@ -34,7 +34,7 @@ class Driver {
   std::set<const void*> live_;
 };
 
-/// The memory of three columns, and the event that says when it is written.
+/// The memory of three columns, and the event for the end of its writes.
 struct OnDevice {
   explicit OnDevice(Driver& from) : driver(&from), event(from.make()) {
     for (int i = 0; i < 3; ++i) memory.push_back(from.make());
@@ -71,7 +71,7 @@ DeviceArray make_batch(Driver& driver) {
   return builder.finish(ARROW_DEVICE_CUDA, 0, &builder.object().event).value();
 }
 
-/// As a consumer without the library moves a child out.
+/// Moves a child out like a consumer without the library.
 DeviceArray take_by_hand(DeviceArray& parent, ArrowArray* child) {
   DeviceArray taken;
   *taken.get() = *parent.get();
@@ -88,7 +88,7 @@ void expect_usable(const Driver& driver, const DeviceArray& part) {
   EXPECT_TRUE(driver.has(part->array.buffers[1])) << "the memory was freed";
 }
 
-/// Releases the parts in the order, and looks at those that are left each time.
+/// Releases the parts in the given order and checks the remaining ones each time.
 void expect_freed_with_the_last(Driver& driver, std::vector<DeviceArray> parts,
                                 const std::vector<size_t>& order) {
   for (const size_t index : order) {
@@ -131,7 +131,7 @@ TEST(MovedChild, OnlyOneIsMovedOut) {
   }
 }
 
-// A producer may have put a column of another array in: its memory outlives the event.
+// A producer may have inserted a column of another array: its memory outlives the event.
 TEST(MovedChild, AColumnOfAnotherArrayKeepsTheEvent) {
   Driver driver;
   Driver other;

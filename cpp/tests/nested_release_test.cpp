@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owners that own owners: released at any depth without recursion, in the order of recursion.
+// Owners that own owners: released at any depth without recursion, in the order that recursion
+// would have.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,10 +22,10 @@ using testing::foreign_array;
 using testing::foreign_device_array;
 using testing::Log;
 
-// Recursion would need more than any stack has.
+// Recursion would overflow any stack.
 constexpr int kLevels = 1 << 18;
 
-/// Writes a name down when it is destroyed.
+/// Logs a name when it is destroyed.
 class Note {
  public:
   Note(Log* log, std::string name) : log_(log), name_(std::move(name)) {}

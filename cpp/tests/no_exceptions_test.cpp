@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library compiled without exceptions: errors are values all the same; when memory runs out, an
-// array that is built has an error, and everything else ends the program.
+// The library compiled without exceptions: errors are still values. Without memory, building an
+// array returns an error; all other functions terminate the program.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -37,7 +37,7 @@ TEST(NoExceptions, AnArrayThatFindsNoMemoryIsAnError) {
   EXPECT_EQ(failed, 1);
 }
 
-// On a thread of its own, because GoogleTest was compiled with exceptions and would catch this one.
+// On a separate thread, because GoogleTest was compiled with exceptions and would catch this one.
 TEST(NoExceptionsDeathTest, ATextThatFindsNoMemoryEndsTheProgram) {
   const auto fail = [] {
     const FailAllocation failure(0);

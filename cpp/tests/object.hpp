@@ -10,8 +10,8 @@
 
 namespace fletching::testing {
 
-/// A zeroed struct in memory that is large enough for both sides' idea of it, and for what a call
-/// through a wrong declaration may write behind it.
+/// A zeroed struct in memory large enough for both sides' layouts and for writes past its end by a
+/// call through a wrong declaration.
 template <typename Struct>
 class Object {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Release callbacks that free the memory of the struct they are called for, or of the struct that
-// is assigned meanwhile: what runs after the callback must not touch either.
+// Release callbacks that free the memory of their struct, or of the struct being assigned: the code
+// after the callback must access neither.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,8 +21,8 @@ namespace {
 using testing::foreign_device_array;
 using testing::Log;
 
-/// A struct of any kind whose release runs `on_release`, once per call. `marks`: whether the
-/// callback keeps the contract and sets release to NULL.
+/// A struct of any kind whose release runs `on_release`. `marks`: whether the callback sets release
+/// to NULL, as the contract requires.
 template <class Raw>
 Owner<Raw> calling(std::function<void()> on_release, bool marks = true) {
   struct State {
@@ -34,8 +34,8 @@ Owner<Raw> calling(std::function<void()> on_release, bool marks = true) {
   Base& base = detail::base(*owner.out());
   base.private_data = new State{std::move(on_release), marks};
   base.release = [](Base* self) {
-    // The state leaks when release is called twice, rather than being read after it was freed: the
-    // counts of a test report it.
+    // If release is called twice, the state leaks instead of being used after free; the test's
+    // counts report that.
     const std::unique_ptr<State> state(
         static_cast<State*>(std::exchange(self->private_data, nullptr)));
     if (state == nullptr) {
@@ -54,7 +54,7 @@ using Raws = ::testing::Types<ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowAr
                               ArrowDeviceArrayStream>;
 TYPED_TEST_SUITE(OwnerOrder, Raws);
 
-// As with std::unique_ptr: head = std::move(head->next).
+// Like std::unique_ptr: head = std::move(head->next).
 TYPED_TEST(OwnerOrder, AssignmentTakesBeforeItReleases) {
   Log log;
   auto next = std::make_unique<Owner<TypeParam>>(
@@ -71,7 +71,7 @@ TYPED_TEST(OwnerOrder, AssignmentTakesBeforeItReleases) {
   EXPECT_EQ(log, (Log{"first", "second"}));
 }
 
-// The same through a Result, where the new content is an error and the old one a value.
+// The same with a Result whose new content is an error and whose old one is a value.
 TYPED_TEST(OwnerOrder, AssignmentOfAResultTakesBeforeItReleases) {
   auto next = std::make_unique<Result<Owner<TypeParam>>>(
       Error(EIO, "an error with a text that is too long to be inside the string"));
@@ -167,7 +167,7 @@ TEST(StreamReaderOrder, ReleaseOfAReaderThatIsDestroyedByIt) {
   EXPECT_EQ(reader, nullptr);
 }
 
-// --- The struct in the hands of a consumer in C, which calls release where the struct is ---
+// --- A struct owned by a C consumer, which calls release in place ---
 
 /// Moves `owner` to memory that `release_now` frees from within a callback.
 template <class Raw>
@@ -206,7 +206,7 @@ TEST(HookOrder, AHookedStructThatIsFreedByTheAttachedObject) {
   EXPECT_EQ(entry.struct_, nullptr);
 }
 
-/// Replaces child `index` of a foreign array, which is released.
+/// Releases child `index` of a foreign array and replaces it.
 void replace_child(ArrowArray& parent, size_t index, Array by) {
   ArrowArray* child = parent.children[index];
   if (child->release != nullptr) child->release(child);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owners: moves, releases, objects that are attached.
+// The owners: moves, releases, attached objects.
 #include "fletching/owner.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ constexpr bool kIsOwner =
 static_assert(kIsOwner<Schema> && kIsOwner<Array> && kIsOwner<DeviceArray> &&
               kIsOwner<ArrayStream> && kIsOwner<DeviceArrayStream>);
 
-// Writes its name down when it is destroyed.
+// Logs its name when it is destroyed.
 struct Note {
   Log* log;
   std::string name;
@@ -112,7 +112,7 @@ TEST(Owner, AReleasedOneReadsAsEmpty) {
   EXPECT_EQ(schema.name(), "");
 }
 
-// The metadata that the struct still points to has been freed.
+// The metadata pointer of the released struct is dangling.
 TEST(Owner, TheMetadataOfAReleasedSchemaAreRefused) {
   ArrowSchema raw{};
   raw.metadata = new char[4]{};  // no pairs
@@ -206,7 +206,7 @@ TEST(Attach, ToAReleasedOneIsRefused) {
   const Status attached = attach(array, std::move(note));
   EXPECT_EQ(code_of(attached), EINVAL);
   EXPECT_EQ(attached.error().message(), "attach: target is released: expected a live struct");
-  EXPECT_EQ(note.log, &log);  // NOLINT(bugprone-use-after-move): that it is not moved from
+  EXPECT_EQ(note.log, &log);  // NOLINT(bugprone-use-after-move): it must not be moved from
 }
 
 TEST(Attach, AReleaseThatForgetsToMarkIsMarked) {
@@ -270,7 +270,7 @@ TEST(Rules, move_marks_source) {
   EXPECT_EQ(log, Log{"a"});
 }
 
-// The destructor releases in place; release() moves the array away first.
+// The destructor releases in place; release() moves the array out first.
 TEST(Rules, device_array_release_through_array) {
   static const void* called_with = nullptr;
   static int64_t length = 0;

@@ -131,7 +131,7 @@ class RandomTree {
     EXPECT_GT(memory_.use_count(), 1) << what;
   }
 
-  /// Keeps the object until the end, or releases it now.
+  /// Keeps the object until the end, or releases it immediately.
   template <class Owned>
   void keep(Owned owned) {
     if (below(2) == 0) rest_.push_back(std::make_shared<Owned>(std::move(owned)));
@@ -144,7 +144,7 @@ class RandomTree {
     return shared.view().value();
   }
 
-  /// A struct below, as schema and array: moved out, or as a view of a column.
+  /// Descends to a child of schema and array: moves it out, or takes a view of the column.
   void descend(bool take) {
     const auto children = array_->array.n_children;
     const bool dictionary = children == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array with two children that counts its releases, for the tests of events.
+// A device array with two children that counts its releases, for the event tests.
 #ifndef FLETCHING_TESTS_RELEASED_ARRAY_HPP
 #define FLETCHING_TESTS_RELEASED_ARRAY_HPP
 
@@ -16,7 +16,7 @@
 
 namespace fletching::testing {
 
-/// Counts releases, and lets a test wait for one; it fails after a minute.
+/// Counts releases and lets a test wait for one, with a timeout of a minute.
 class Releases {
  public:
   void add() {
@@ -51,10 +51,10 @@ class Releases {
 struct AddRelease {
   void operator()(Releases* releases) const { releases->add(); }
 };
-/// Counts when it is destroyed.
+/// Adds a count on destruction.
 using Counted = std::unique_ptr<Releases, AddRelease>;
 
-/// The structs of a parent with two children; each release is counted. Must outlive the array.
+/// The structs of a parent with two children, with counted releases. Must outlive the array.
 class ReleasedArray {
  public:
   DeviceArray make(ArrowDeviceType type, int64_t device_id) {

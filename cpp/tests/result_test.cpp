@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results: the members of std::expected, and where `if (result)` does not compile.
+// Results: the members of std::expected, and conditions that must not compile.
 #include "fletching/result.hpp"
 
 #include <gtest/gtest.h>
@@ -31,14 +31,14 @@ namespace {
 template <class T>
 constexpr bool kConverts = std::is_constructible_v<bool, T>;
 
-// `if (event.ready())` would mean "no error", also for an event that is pending.
+// `if (event.ready())` would mean "no error", even for a pending event.
 static_assert(!kConverts<Result<bool>>);
 static_assert(!kConverts<decltype(std::declval<const SyncEvent&>().ready())>);
 static_assert(!kConverts<decltype(std::declval<const SyncEvent&>().ready(vulkan::WaitContext{}))>);
-// `if (next())` would mean "no error", also at the end.
+// `if (next())` would mean "no error", even at the end.
 static_assert(!kConverts<Result<std::optional<DeviceArray>>>);
 static_assert(!kConverts<Result<ArrayFindings>>);
-// Generic code names the result before it tests it.
+// Generic code stores the result in a variable before it tests it.
 static_assert(kConverts<const Result<bool>&> && kConverts<Result<std::optional<int>>&> &&
               kConverts<Result<ArrayFindings>&>);
 static_assert(std::is_same_v<decltype(std::declval<DeviceArrayStreamReader&>().next()),
@@ -54,7 +54,7 @@ static_assert(std::is_same_v<Result<int>::value_type, int> &&
 
 Error failure() { return {EIO, "no answer"}; }
 
-/// The early return of generic code, for a result of any type.
+/// The early return of generic code, for any result type.
 template <class R>
 R relay(R result) {
   if (!result) return std::move(result).error();
@@ -158,7 +158,7 @@ TEST(Result, ComparesValuesAndErrors) {
   EXPECT_TRUE(Status(failure()) == failure());
 }
 
-// Where there is no operator== for the value, iterators of results still have theirs.
+// Iterators of results are comparable even if the value has no operator==.
 TEST(Result, IteratorsOfResultsAreCompared) {
   std::vector<Result<DeviceArray>> batches;
   EXPECT_TRUE(batches.empty());
@@ -209,7 +209,7 @@ TEST(Result, ValueOfAnErrorThrowsTheCodeAndTheText) {
 
 template <class Thrown>
 Error error_of(const Thrown& thrown) {
-  // NOLINTNEXTLINE(bugprone-exception-copy-constructor-throws): Error has a text
+  // NOLINTNEXTLINE(bugprone-exception-copy-constructor-throws): Error contains a string
   return detail::guarded([&]() -> Status { throw thrown; }).error();
 }
 

@@ -1,4 +1,4 @@
-// Schemas that we make: what they say, who owns it, and what is refused.
+// Schemas made by the library: content, ownership, and refusals.
 #include "fletching/schema_builder.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ const SchemaNode kBatch{
                                 .flags = ARROW_FLAG_DICTIONARY_ORDERED,
                                 .dictionary = {{.format = "u", .metadata = {{"d", "e"}}}}}}}}};
 
-// A schema with one thing wrong, deep down.
+// A schema with one fault at the bottom.
 SchemaNode with_inner(SchemaNode inner) {
   return {.format = "+s",
           .children = {{.format = "i"}, {.format = "+l", .children = {std::move(inner)}}}};
@@ -207,7 +207,7 @@ TEST(MakeSchema, RefusesMoreStructsThanALibraryReads) {
   EXPECT_EQ(wide.error().message(), "child 0: one of too many: expected at most 4194304 structs");
 }
 
-// As of a few long texts that millions of nodes share.
+// For example a few long texts shared by millions of nodes.
 TEST(MakeSchema, DoesNotWrapTheSizeOfTheTexts) {
   detail::SchemaSize size{.text = INT64_MAX - 2};
   EXPECT_TRUE(detail::measure({.format = "i"}, &size));

@@ -1,4 +1,4 @@
-// Shared structs: views of columns and of all, which keep the data and the event alive.
+// Shared structs: views of columns and of whole structs, which keep the data and the event alive.
 #include "fletching/shared.hpp"
 
 #include <gtest/gtest.h>
@@ -123,14 +123,14 @@ TEST(Shared, MalformedOnesAreRefusedWithWords) {
             std::string(kBegin) + "is NULL");
   EXPECT_EQ(with([&] {
               first->n_children = 1;
-              first->children = &first;  // below itself
+              first->children = &first;  // contains itself
             }),
             std::string(kBegin) + "is nested too deep: expected at most 256 levels");
   EXPECT_EQ(with([&] { first->dictionary = first; }),
             std::string(kBegin) + "is nested too deep: expected at most 256 levels");
 }
 
-// Each level is listed twice by the one above: 23 structs, in 2^23 - 1 places.
+// The level above lists each level twice: 23 structs in 2^23 - 1 places.
 TEST(Shared, TooManyStructsAreRefused) {
   std::array<ArrowSchema, 23> levels{};
   std::array<std::array<ArrowSchema*, 2>, levels.size() - 1> lists{};
@@ -221,7 +221,7 @@ TEST(Shared, MemoryRunsOut) {
       return shared->column(0);
     });
     EXPECT_EQ(code_of(column), inject.fired() ? ENOMEM : 0);
-    // Released when it had been shared already, else still ours.
+    // Released if it was already shared, otherwise still owned by the caller.
     EXPECT_EQ(log.empty(), column.ok() || !array.is_released());  // NOLINT(bugprone-use-after-move)
   });
   EXPECT_EQ(failed, 2);
@@ -254,7 +254,7 @@ TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
   EXPECT_EQ(log.back(), "event");
 }
 
-// A count in two steps does not survive as many rounds.
+// A non-atomic count would fail within this many rounds.
 TEST(Shared, IsCopiedOnManyThreads) {
   Log log;
   const SharedDeviceArray shared = shared_batch(&log, 1);

@@ -65,7 +65,7 @@ TEST(StreamAdapters, a_device_that_the_cpu_cannot_read_is_refused) {
 }
 
 TEST(Rules, sync_event_waited_before_access) {
-  constexpr ArrowDeviceType kType = ARROW_DEVICE_CPU;  // has no events, but for those of this test
+  constexpr ArrowDeviceType kType = ARROW_DEVICE_CPU;  // has no events except in this test
   Script script;
   int waits = 0;
   const auto with_event = [&] {
@@ -74,7 +74,7 @@ TEST(Rules, sync_event_waited_before_access) {
     batch->sync_event = &waits;
     return batch;
   };
-  EXPECT_EQ(code_of(to_array(with_event())), ENOTSUP);  // no way to wait is no reason to skip it
+  EXPECT_EQ(code_of(to_array(with_event())), ENOTSUP);  // the event cannot be waited on
 
   FletchingWaiter waiter{};
   waiter.synchronize = [](void* /*context*/, void* event, int64_t /*id*/, FletchingMessage*) {

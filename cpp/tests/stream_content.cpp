@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What no stream can be made of. It does not compile: check_errors.cmake compares the errors of the
-// compiler, one line for each call, with the comments here.
+// Invalid stream contents. This does not compile: check_errors.cmake compares the compiler's
+// errors, one line per call, with the comments here.
 #include <span>
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams made of ranges and callables, seen through their C callbacks and through the reader.
+// Streams made of ranges and callables, used through their C callbacks and through the reader.
 #include "fletching/stream_producer.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 using Plain = ArrowArrayStream;
 using Device = ArrowDeviceArrayStream;
 
-/// Schemas and batches of one test, counted.
+/// The counted schemas and batches of one test.
 struct Parts {
   Script script{};
 
@@ -61,7 +61,7 @@ Owner<Raw> stream_of(Parts& parts, Content content) {
   }
 }
 
-/// Returns batches of length 1 to `count`, then what `last` returns.
+/// Returns batches of length 1 to `count`, then the result of `last`.
 template <class Raw, class Last>
 auto counting(Parts& parts, std::int64_t count, Last last) {
   return [&parts, count, last, n = std::int64_t{0}]() mutable -> Result<BatchOf<Raw>> {
@@ -70,7 +70,7 @@ auto counting(Parts& parts, std::int64_t count, Last last) {
   };
 }
 
-/// A batch fits the schema of the stream, and has its values.
+/// Calls get_next and checks the batch's values against the stream's schema.
 template <class Raw>
 int get_next(Owner<Raw>& stream, BatchOf<Raw>& out) {
   const int code = stream->get_next(stream.get(), out.out());
@@ -118,7 +118,7 @@ int code_when_thrown(const Thrown& thrown) {
   const int code = get_next(stream, batch);
   EXPECT_TRUE(batch.is_released());
   EXPECT_EQ(get_next(stream, batch), code);
-  EXPECT_EQ(calls, 1);  // who has failed is left alone
+  EXPECT_EQ(calls, 1);  // not called again after a failure
   return code;
 }
 template <class Raw>
@@ -144,7 +144,7 @@ void tells_why() {
     Parts parts;
     const auto fails = [&] { return Result<BatchOf<Raw>>(Error(EIO, words)); };
     auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 0, fails));
-    EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);  // nothing has failed yet
+    EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);  // no failure yet
     BatchOf<Raw> batch;
     EXPECT_EQ(get_next(stream, batch), EIO);
     const char* text = stream->get_last_error(stream.get());
@@ -170,7 +170,7 @@ void text_stays_until_the_next_call() {
   Owner<Raw> moved(std::move(stream));
   EXPECT_EQ(moved->get_last_error(moved.get()), text);
   EXPECT_STREQ(text, "long enough for the heap");
-  // A stream that has failed fails again in the same words; get_schema still works, without any.
+  // A failed stream fails again with the same text; get_schema still succeeds, without a text.
   Schema schema;
   EXPECT_EQ(moved->get_schema(moved.get(), schema.out()), 0);
   EXPECT_EQ(moved->get_last_error(moved.get()), nullptr);
@@ -230,7 +230,7 @@ TEST(Rules, device_array_reserved_zero) {
   EXPECT_EQ(warnings, 1);
 }
 
-// --- What streams are made of ---
+// --- Content of a stream ---
 
 template <class Raw, class Content>
 std::vector<std::int64_t> lengths_of(Parts& parts, Content content) {

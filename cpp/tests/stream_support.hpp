@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A foreign producer of streams, in plain C callbacks: it does what its script says, counts, and
-// notes what a consumer must not do.
+// A foreign producer of streams in plain C callbacks: it follows its script, counts calls, and
+// records violations by the consumer.
 #ifndef FLETCHING_TESTS_STREAM_SUPPORT_HPP
 #define FLETCHING_TESTS_STREAM_SUPPORT_HPP
 
@@ -24,7 +24,7 @@
 
 namespace fletching::testing {
 
-/// What one get_next does.
+/// The behavior of one get_next.
 struct Step {
   int code = 0;
   ArrowDeviceType device_type = ARROW_DEVICE_CPU;
@@ -32,7 +32,7 @@ struct Step {
 };
 
 /// The end follows the last step.
-// The initializers are for gcc, which misses them where a script names some fields only.
+// For gcc, which otherwise warns about scripts that name only some of the fields.
 // NOLINTBEGIN(readability-redundant-member-init)
 struct Script {
   std::vector<Step> steps = {};
@@ -42,19 +42,19 @@ struct Script {
   ArrowDeviceType device_type = ARROW_DEVICE_CPU;
 
   std::size_t at = 0;
-  int live = 0;  // schemas and arrays that are not released
+  int live = 0;  // unreleased schemas and arrays
   int released_streams = 0;
   int asked_for_text = 0;
   int pulls = 0;
-  std::vector<std::string> broken = {};  // what the consumer did wrong
+  std::vector<std::string> broken = {};  // violations by the consumer
   std::vector<char> given_text = {};
-  bool failed = false;  // the last call
+  bool failed = false;  // the last call has failed
   bool inside = false;  // a call is running
   bool gone = false;
 };
 // NOLINTEND(readability-redundant-member-init)
 
-/// One running call: none may begin before it is over, and none after release.
+/// A running call: no other call may begin during it, and none after release.
 class Call {
  public:
   template <class Raw>
@@ -69,7 +69,7 @@ class Call {
 
   Script& script() { return script_; }
 
-  /// A call that takes an out-struct makes the text of the last error invalid.
+  /// A call with an out-struct invalidates the text of the last error.
   template <class Out>
   Script& begin(const Out* out) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(out);
@@ -95,7 +95,7 @@ void release_base(Base* self) {
 /// The buffers of batch `at`, an array of int32 with the values at + 1, at + 2 and so on.
 inline const void** buffers_of_batch(std::size_t at) {
   constexpr std::size_t kBatches = 16;
-  // Initialized once: streams of several threads share them.
+  // Initialized once: streams on several threads share them.
   static const auto values = [] {
     std::array<std::int32_t, 2 * kBatches> filled{};
     for (std::size_t i = 0; i < filled.size(); ++i) filled[i] = static_cast<std::int32_t>(i + 1);
@@ -170,7 +170,7 @@ void foreign_release(Raw* self) {
   self->release = nullptr;
 }
 
-/// A stream over `script`, which has to outlive it and all that it returns.
+/// A stream over `script`, which must outlive the stream and its structs.
 template <class Raw>
 Owner<Raw> foreign_stream(Script& script) {
   Owner<Raw> stream;
@@ -184,7 +184,7 @@ Owner<Raw> foreign_stream(Script& script) {
   return stream;
 }
 
-/// The next batch or error of `reader`, which is not at its end.
+/// Returns the next batch or error of `reader`, which must not be at its end.
 template <class Reader>
 Result<typename std::remove_cvref_t<Reader>::batch_type> next_of(Reader&& reader) {
   auto batch = reader.next();
@@ -196,7 +196,7 @@ Result<typename std::remove_cvref_t<Reader>::batch_type> next_of(Reader&& reader
 inline std::int64_t length_of(const Array& array) { return array->length; }
 inline std::int64_t length_of(const DeviceArray& array) { return array->array.length; }
 
-/// The batch fits the schema, and its values are those of a batch of its length.
+/// Expects that the batch fits the schema and has the values of a batch of its length.
 template <class Raw>
 void expect_whole(const Schema& schema, const Owner<Raw>& batch) {
   const Status fits = verify_array(*schema, *batch);
@@ -206,7 +206,7 @@ void expect_whole(const Schema& schema, const Owner<Raw>& batch) {
   for (std::int64_t i = 0; i < array.length; ++i) ASSERT_EQ(values[i], array.length + i);
 }
 
-/// Nothing is alive, the stream was released once, and the consumer kept the rules.
+/// Expects no live structs, one release of the stream, and no violations.
 inline void expect_clean(const Script& script) {
   EXPECT_EQ(script.live, 0);
   EXPECT_EQ(script.released_streams, 1);

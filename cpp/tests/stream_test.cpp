@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader of streams against a foreign producer that does as its script says.
+// The stream reader with a foreign producer that follows a script.
 #include "fletching/stream.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ StreamReader<Raw> reader_of(Script& script, Options options = {}) {
   return StreamReader<Raw>(foreign_stream<Raw>(script), std::move(options));
 }
 
-// --- What both kinds of stream have to do ---
+// --- Requirements of both kinds of stream ---
 
 template <class Raw>
 void keeps_errno(int code, int expected) {
@@ -53,8 +53,8 @@ void keeps_errno(int code, int expected) {
       EXPECT_EQ(batch.error().message(),
                 code > 0 ? "the foreign text" : "the foreign text (code -1)");
     }
-    EXPECT_EQ(elements, 2);  // the error is the last one
-    // Over: nothing more, and no callback is called.
+    EXPECT_EQ(elements, 2);  // the error comes last
+    // At the end: no more elements and no more callbacks.
     EXPECT_FALSE(reader.next().has_value());
     EXPECT_EQ(reader.begin(), reader.end());
     EXPECT_EQ(reader.schema().error().code(), expected);
@@ -66,7 +66,7 @@ void keeps_errno(int code, int expected) {
 TEST(Rules, stream_errno_read) {
   keeps_errno<Plain>(ENOSPC, ENOSPC);
   keeps_errno<Device>(ENOSPC, ENOSPC);
-  keeps_errno<Plain>(-1, EIO);  // no errno value, and still an error
+  keeps_errno<Plain>(-1, EIO);  // not an errno value, but still an error
   keeps_errno<Device>(-1, EIO);
 }
 
@@ -77,7 +77,7 @@ void not_after_release(const Read& read) {
   reader.release();
   EXPECT_EQ(read(reader), EINVAL);
   EXPECT_EQ(script.asked_for_text, 0);
-  expect_clean(script);  // the script notes every call after release
+  expect_clean(script);  // the script records calls after release
 }
 const auto kReadSchema = [](auto& reader) { return code_of(reader.schema()); };
 const auto kReadNext = [](auto& reader) { return code_of(next_of(reader)); };
@@ -98,7 +98,7 @@ void calls_one_at_a_time() {
     for (auto& batch : reader) EXPECT_EQ(code_of(batch), script.failed ? EIO : 0);
     EXPECT_EQ(script.pulls, 2);
   }
-  expect_clean(script);  // the script notes a call during a call
+  expect_clean(script);  // the script records concurrent calls
 }
 TEST(Rules, stream_calls_serialized) { calls_one_at_a_time<Plain>(); }
 TEST(Rules, device_stream_calls_serialized) { calls_one_at_a_time<Device>(); }
@@ -140,9 +140,9 @@ TEST(Rules, device_stream_result_accessible) {
   const std::pair<ArrowDeviceType, ArrowDeviceType> cases[] = {
       {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA},           // not readable on the CPU
       {ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU},           //
-      {ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA},  // whom it was promised may be the CPU
+      {ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA},  // the consumer may be the CPU
       {ARROW_DEVICE_ROCM, ARROW_DEVICE_CUDA_HOST},     //
-      {ARROW_DEVICE_VPI, ARROW_DEVICE_CPU},            // nothing is known of it
+      {ARROW_DEVICE_VPI, ARROW_DEVICE_CPU},            // unknown accessibility
       {9999, ARROW_DEVICE_CPU},
       {ARROW_DEVICE_CPU, 9999},
   };
@@ -220,7 +220,7 @@ TEST(StreamReader, strict_compares_batches_with_the_schema) {
   strict_compares_batches_with_the_schema<Device>();
 }
 
-/// The rest of `text` is not read from a stream that its callback has released.
+/// If the callback released the stream, the rest of `text` is not read.
 template <class Raw>
 void no_text_after_the_callback_has_released_the_stream() {
   using RawBatch = typename StreamReader<Raw>::batch_type::raw_type;
@@ -330,7 +330,7 @@ TEST(StreamReader, a_batch_that_was_moved_out_is_not_the_end) {
   EXPECT_TRUE(it == reader.end());
 }
 
-/// The codes of all elements, 0 for a batch.
+/// The codes of all elements; 0 for a batch.
 const auto kByRange = [](auto& reader) {
   std::vector<int> codes;
   for (const auto& batch : reader) codes.push_back(code_of(batch));

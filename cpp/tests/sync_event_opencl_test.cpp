@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refusals and errors of OpenCL events, and DLPack behind a gate, a user event, on whatever driver
-// is installed. The conformance suite plays the operations behind the gate.
+// Refusals and errors of OpenCL events, and DLPack behind a gate (a user event), on any installed
+// driver. The conformance suite runs the operations behind the gate.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -70,7 +70,7 @@ class OpenCl : public ::testing::Test {
     return cl_->cl_create_command_queue(context, device_, 0, nullptr);
   }
 
-  // On the producer's queue; a wait for the event in the list is enqueued first.
+  // Writes on the producer's queue, after a wait for the event in the list.
   void write(std::int32_t value, const cl_event* wait_for) {
     written_ = value;
     ASSERT_EQ(cl_->cl_enqueue_write_buffer(producer_, memory_, opencl::kClFalse, 0, sizeof value,
@@ -136,7 +136,7 @@ TEST_F(OpenCl, DlpackLetsTheHostWait) {
   };
   export_behind_gate();
   DeviceArray array = make();
-  // Without a wait the other thread returns before the gate is open.
+  // If the wait is missing, the other thread returns before the gate is open.
   std::atomic<bool> has_begun{false};
   std::atomic<bool> is_done{false};
   std::thread exporter([&] {
@@ -152,7 +152,7 @@ TEST_F(OpenCl, DlpackLetsTheHostWait) {
   exporter.join();
   EXPECT_TRUE(event().ready().value());
 
-  // What cannot be waited for is an error, and the array is still the caller's.
+  // An event that cannot be waited on is an error, and the caller still owns the array.
   cl_event lost = nullptr;
   array = make();
   array->sync_event = static_cast<void*>(&lost);

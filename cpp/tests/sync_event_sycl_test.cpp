@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of SYCL, through the waiter of fletching/sycl.hpp.
+// SYCL events with the waiter of fletching/sycl.hpp.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Sycl : public ::testing::Test {
 
 SyncEvent view(sycl::event& event) { return {ARROW_DEVICE_ONEAPI, 0, &event}; }
 
-// Without a gate: a host task that waits stops the other queue of this process as well.
+// Without a gate: a host task that waits also blocks the process's other queue.
 TEST_F(Sycl, WaitsForWorkOfAnotherQueue) {
   constexpr std::size_t kSize = std::size_t{1} << 24;
   sycl::queue producer;

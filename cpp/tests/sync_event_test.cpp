@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device types, and events that need no vendor: NULL, of no runtime, through a waiter.
+// Device types, and events that need no vendor library: NULL, without a runtime, with a waiter.
 #include "fletching/sync_event.hpp"
 #include "fletching/vulkan_event.hpp"
 
@@ -34,7 +34,7 @@ using testing::contains;
 using testing::message;
 using testing::ReleasedArray;
 
-constexpr ArrowDeviceType kNew = 9999;  // a number that no table has
+constexpr ArrowDeviceType kNew = 9999;  // not in any table
 
 TEST(DeviceType, IsOpen) {
   for (const ArrowDeviceType number : {kNew, 0, -1, std::numeric_limits<int>::min()}) {
@@ -58,7 +58,7 @@ TEST(DeviceType, KnowsTheTable) {
   EXPECT_LT(DeviceType(ARROW_DEVICE_CPU), kHost);
 }
 
-// Never "nothing to wait for", and the event, which has been freed, is not read.
+// It does not count as "no event", and the freed event is not read.
 TEST(SyncEvent, OfAReleasedArrayIsRefused) {
   const auto free_event = [](ArrowArray* self) {
     self->release = nullptr;
@@ -98,7 +98,7 @@ TEST(SyncEvent, OfAReleasedArrayIsRefused) {
   EXPECT_FALSE(SyncEvent(DeviceArray()).ready().ok());
 }
 
-// The event itself in place of its address.
+// The event passed instead of its address.
 TEST(Rules, sync_event_type_of_table) {
   for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL}) {
     for (const std::uintptr_t handle :
@@ -219,8 +219,8 @@ TEST(EventOperations, NameRuntimeAndReasonWhereTheyCannot) {
     EXPECT_EQ(exported.error().code(), ENOTSUP);
     EXPECT_TRUE(contains(message(exported), device_name(type))) << message(exported);
     EXPECT_EQ(array->sync_event, nullptr);
-    // Without a runtime nothing can run on no stream. Of another one that is not known, and the
-    // array is leaked.
+    // Without a runtime no work can be pending on a NULL stream. With another runtime this is
+    // unknown, so the array is leaked.
     const bool is_idle = DeviceType(type).runtime() == Runtime::kNone;
     const Status deferred = release_after(array, {type, nullptr});
     EXPECT_EQ(deferred.ok() ? 0 : deferred.error().code(), is_idle ? 0 : ENOTSUP);
@@ -231,7 +231,7 @@ TEST(EventOperations, NameRuntimeAndReasonWhereTheyCannot) {
   }
 }
 
-// A handle says nothing about its runtime, and the address of one is none.
+// A handle does not identify its runtime, and the address of a handle is not a stream.
 static_assert(!std::is_convertible_v<void*, Stream> && !std::is_constructible_v<Stream, void*>);
 static_assert(std::is_constructible_v<Stream, ArrowDeviceType, int*> &&
               !std::is_constructible_v<Stream, ArrowDeviceType, int**> &&

@@ -1,4 +1,4 @@
-// The tables against the oracle's constants and enumerators, and their look-ups.
+// Compares the tables with the oracle's constants and enumerators, and tests lookups.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -102,7 +102,7 @@ TEST(Rules, device_type_values_of_dlpack) {
   for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
 }
 
-// The number was DLPack's before it is Arrow's: the name that the test above finds there.
+// DLPack defines the number first: the test above finds the name there.
 TEST(Rules, device_type_dlpack_first) {
   for (const DeviceInfo& device : kDevices) {
     EXPECT_TRUE(device.arrow_macro.empty() || !device.dlpack_name.empty()) << device.name;

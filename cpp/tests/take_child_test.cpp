@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Children that are moved out of their parent, and the events that live as long as they do.
+// Children moved out of their parent, and the lifetime of the events.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -77,7 +77,7 @@ TEST(TakeChild, TheEventLivesUntilTheLastChildIsReleased) {
   DeviceArray first = array.take_child(0).value();
   DeviceArray last = array.take_child(2).value();
   array.release();
-  EXPECT_EQ(log, Log{"a1"});  // the data of a child that was not taken does not wait
+  EXPECT_EQ(log, Log{"a1"});  // the data of a child that was not taken is released immediately
   first.release();
   EXPECT_EQ(log, (Log{"a1", "a0"}));
   last.release();
@@ -106,30 +106,29 @@ TEST(TakeChild, OfAChildThatWasTaken) {
   DeviceArray grandchild = child.take_child(1).value();
   array.release();
   child.release();
-  EXPECT_EQ(log, (Log{"b0", "b"}));  // only what has the event waits
+  EXPECT_EQ(log, (Log{"b0", "b"}));  // only structs with the event are deferred
   EXPECT_EQ(grandchild->sync_event, node->event.get());
   grandchild.release();
   EXPECT_EQ(log, (Log{"b0", "b", "b1", "a", "event"}));
 }
 
-/// Writes "own event" to the log when it is destroyed.
+/// Logs "own event" when it is destroyed.
 std::shared_ptr<void> own_event(Log* log) {
   return {log, [](Log* log) { log->emplace_back("own event"); }};
 }
 
-/// Hooks an array with the only share of an event that lives in `owner`.
+/// Hooks an array with the only share of an event owned by `owner`.
 void hook_event(std::shared_ptr<void> owner, ArrowArray* array) {
   auto* const event = new detail::SharedObject<std::shared_ptr<void>>(std::move(owner));
   detail::EventHook::set(new detail::EventHook{{}, {detail::Share(event)}}, array);
 }
 
-/// Replaces child `index` of a foreign array by one that has been exported with an event of its
-/// own, as export_with_event hooks it.
+/// Gives child `index` of a foreign array a separate event, with the hook of export_with_event.
 void hook_own_event(Log* log, ArrowArray& parent, size_t index) {
   hook_event(own_event(log), parent.children[index]);
 }
 
-// The hook of the child's own event is not a share of the parent's, in either order.
+// The hook of the child's event is not a share of the parent's, in either order.
 TEST(TakeChild, OneWithItsOwnEventKeepsTheParentsToo) {
   for (const int64_t first : {0, 1}) {
     Log log;
@@ -164,7 +163,7 @@ TEST(TakeChild, OneWithItsOwnEventOutOfAParentThatHasOneOfOurs) {
   EXPECT_EQ(exported.use_count(), 1);
 }
 
-// A parent of ours may have a child that is not: no share of the block is the child's.
+// An array made by the library may have a foreign child, which has no share of the block.
 TEST(TakeChild, AForeignOneOutOfAParentOfOursKeepsTheEvent) {
   Log log;
   int event = 0;
@@ -223,7 +222,7 @@ TEST(TakeChild, OfACountThatIsNone) {
               "take_child: child 0: no such child: expected an index below 0");
     n_children = before;
     EXPECT_TRUE(array.take_child(0).ok());
-    n_children = count;  // its release is deferred by now: the remaining children are not searched
+    n_children = count;  // its release is already deferred: the remaining children are not searched
     array.release();
     EXPECT_EQ(log, (Log{"a0", "a", "event"}));
   }
@@ -260,8 +259,8 @@ TEST(TakeChild, ChildrenAreReleasedOnManyThreads) {
   for (size_t i = 0; i < kChildren; ++i) EXPECT_EQ(logs[i + 1], Log{"a" + std::to_string(i)});
 }
 
-// The event is kept although another object was attached to the parent last; a linker may have
-// folded the release callbacks of the two into one.
+// The event is kept even if another object was attached to the parent last; a linker may have
+// folded the two release callbacks into one.
 TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 2));
@@ -277,7 +276,7 @@ TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
   EXPECT_EQ(attached.use_count(), 1);
 }
 
-// The array is held back once, whatever is attached between two children.
+// The array is deferred once, with any number of attached objects between two children.
 TEST(TakeChild, ChildrenAndObjectsByTurns) {
   constexpr int kObjects = 1 << 17;
   Log log;
@@ -307,8 +306,7 @@ TEST(TakeChild, TheDictionaryThatStaysDoesNotWaitForTheChild) {
   EXPECT_EQ(log, (Log{"ad", "a0", "a", "event"}));
 }
 
-// When we hold the parent's release back, the other children are moved out before they are
-// released.
+// When the parent's release is deferred, the other children are moved out before they are released.
 TEST(TakeChild, ChildrenThatStayAreMovedOutBeforeTheyAreReleased) {
   static bool was_in_parent = false;
   static ArrowArray* in_parent = nullptr;

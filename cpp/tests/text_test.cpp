@@ -23,13 +23,13 @@ TEST(Text, keeps_what_is_utf8) {
 }
 
 TEST(Text, spells_out_what_is_not) {
-  EXPECT_EQ(printable("\xC3("), "\\xc3(");                  // no continuation
+  EXPECT_EQ(printable("\xC3("), "\\xc3(");                  // no continuation byte
   EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");           // overlong, two bytes
-  EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");  // three
+  EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");  // overlong, three bytes
   EXPECT_EQ(printable("\xF0\x80\x80\xAF"), "\\xf0\\x80\\x80\\xaf");
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");           // a surrogate
   EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
-  EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");                    // cut off
+  EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");                    // truncated
   EXPECT_EQ(printable("\x80\xFF"), "\\x80\\xff");
   EXPECT_EQ(printable("\x1B[0m\x7F\r"), "\\x1b[0m\\x7f\\x0d");
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
@@ -50,7 +50,7 @@ TEST(Text, is_cut_between_characters) {
 }
 
 TEST(Text, reads_no_further_than_the_limit) {
-  const std::vector<char> without_nul(kMaxText + 1, 'x');  // the sanitizer guards what follows
+  const std::vector<char> without_nul(kMaxText + 1, 'x');  // a sanitizer detects reads past the end
   EXPECT_EQ(printable(without_nul.data()), std::string(kMaxText, 'x') + "...");
 }
 

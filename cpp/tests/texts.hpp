@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an error says, for expectations.
+// Error messages for expectations.
 #ifndef FLETCHING_TESTS_TEXTS_HPP
 #define FLETCHING_TESTS_TEXTS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace fletching::testing {
 
-/// The text of the error, or that there is none.
+/// Returns the error message, or a text for success.
 template <class T>
 std::string message(const Result<T>& result) {
   return result.ok() ? std::string("no error") : result.error().message();

@@ -1,4 +1,4 @@
-// What one cell found: how often the oracle was asked, and each line in which it disagreed.
+// The result of one cell: the number of checks by the oracle, and each line in which it disagreed.
 #ifndef FLETCHING_TESTS_VERDICT_HPP
 #define FLETCHING_TESTS_VERDICT_HPP
 
@@ -16,7 +16,7 @@ namespace fletching::testing {
 
 class Verdict {
  public:
-  /// Calls one of the oracle's checks, which take a message and its capacity last.
+  /// Calls a check of the oracle, whose last arguments are a message and its capacity.
   template <typename Check, typename... Arguments>
   void ask(const Check& check, const Arguments&... arguments) {
     std::array<char, 512> message{};
@@ -24,7 +24,7 @@ class Verdict {
     if (check(arguments..., message.data(), message.size()) != 0) disagree(message.data());
   }
 
-  /// A comparison made here, not by the oracle.
+  /// Records a comparison made here, not by the oracle.
   void require(bool condition, const std::string& line) {
     ++asserted_;
     if (!condition) disagree(line);

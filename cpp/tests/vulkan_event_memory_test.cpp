@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that runs out while an event of Vulkan is waited on. Every function of the device is one
-// of ours, so that no driver is needed and none allocates.
+// Allocation failures while waiting on a Vulkan event. All device functions are fakes, so no driver
+// is needed and none allocates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,9 +24,9 @@
 namespace fletching::testing {
 namespace {
 
-// --- A device with scripted answers.
+// --- A device with scripted results.
 
-std::array<vulkan::VkResult, 2> answers{};  // the last one again and again
+std::array<vulkan::VkResult, 2> answers{};  // the last one repeats
 std::size_t asked = 0;
 int waits = 0;
 
@@ -58,13 +58,13 @@ vulkan::any_function find_nothing(vulkan::VkDevice /*device*/, const char* /*nam
   return nullptr;
 }
 
-// --- What can be asked of an event.
+// --- The operations of an event.
 
 class VulkanOutOfMemory : public ::testing::Test {
  protected:
   void SetUp() override {
     answer(vulkan::kVkEventSet);
-    std::memset(&handle_, 1, sizeof handle_);  // any but NULL; 64 bits, whatever a pointer has
+    std::memset(&handle_, 1, sizeof handle_);  // not NULL; 64 bits on every target
     context_.device = &device_;
     context_.producer_queue = context_.queue = &queue_;
     context_.get_device_proc_addr = reinterpret_cast<void (*)()>(&find);
@@ -76,7 +76,8 @@ class VulkanOutOfMemory : public ::testing::Test {
 
   SyncEvent event() { return {ARROW_DEVICE_VULKAN, 0, static_cast<void*>(&handle_)}; }
 
-  /// Each allocation of `operation` fails once, and is ENOMEM; without that it returns `expected`.
+  /// Fails each allocation of `operation` once, with ENOMEM; without a failure it returns
+  /// `expected`.
   void fails_cleanly(const char* what, int expected, const std::function<int()>& operation) {
     SCOPED_TRACE(what);
     const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
@@ -151,8 +152,8 @@ TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
                 [&] { return code_of(of_cuda.synchronize(context_)); });
 }
 
-// Vulkan has no event that the library could record: the array stays as it was, whatever fails.
-// release_after takes an array nonetheless, and is tested elsewhere.
+// The library cannot record Vulkan events: on any failure the array is unchanged. release_after
+// consumes the array anyway and is tested elsewhere.
 TEST_F(VulkanOutOfMemory, TheProducersOperations) {
   const auto each_verb = [&](const char* what, int expected, bool released, void* sync_event) {
     SCOPED_TRACE(what);

@@ -1,4 +1,4 @@
-// What the pages in C take for granted: a device array that has arrived, and the vendors' types.
+// Declarations that the C pages assume: a received device array and the vendors' types.
 #include <stdint.h>
 
 #include "fletching/c_api.h"

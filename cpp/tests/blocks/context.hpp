@@ -1,5 +1,4 @@
-// What the pages in C++ take for granted: arrays and streams that have arrived, and functions of
-// the reader's own.
+// Declarations that the C++ pages assume: received arrays and streams, and the reader's functions.
 #include <memory>
 #include <optional>
 #include <string_view>

@@ -1,8 +1,8 @@
-"""Compiles the code blocks of pages that are in $BLOCKS, and runs those that are whole programs.
+"""Compiles the code blocks of the pages in $BLOCKS, and runs the complete programs.
 
-A block with an #include is a file of its own. All others are in one file, behind context.hpp or
-context.h, which declare what the pages take for granted: a block that defines a function is there
-as it is, any other is the body of a function.
+A block with an #include is compiled as a separate file. All others go into one file, after
+context.hpp or context.h, which declare what the pages assume: a block that defines a function is
+used unchanged, any other becomes the body of a function.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 @functools.cache
 def core() -> tuple[str | Path, ...]:
-    """The linker arguments for the core, which is compiled once."""
+    """Returns the linker arguments for the core, which is compiled once."""
     built = BLOCKS / "core.o"
     run("cc", "-std=c11", f"-I{ROOT}/cpp/include", "-c", f"{ROOT}/cpp/core/core.c", "-o", built)
     return (built, "-pthread", "-ldl")
@@ -68,7 +68,7 @@ def compile_together(suffix: str, paths: list[Path]) -> None:
 
 
 def build_project(path: Path) -> None:
-    """A user's CMakeLists.txt, with a main.cpp, and the installed headers."""
+    """Builds a user's CMakeLists.txt with a main.cpp and the installed headers."""
     installed, project = BLOCKS / "installed", BLOCKS / path.stem
     options = ["-DFLETCHING_BUILD_TESTS=OFF", "-DFLETCHING_BUILD_SHARED=OFF"]
     run("cmake", "-S", ROOT, "-B", BLOCKS / "package", *options)

@@ -1,6 +1,6 @@
-# Holds the list of public headers in README and the umbrella header to the folder:
+# Compares the public headers listed in README and included by the umbrella header with the folder:
 # cmake -DINCLUDE=cpp/include -DREADME=cpp/README.md -P check_public.cmake
-# What users do not include is in fletching/detail.
+# Internal headers are in fletching/detail.
 function(compare what expected actual)
   set(missing ${expected})
   set(unknown ${actual})
@@ -16,7 +16,7 @@ endfunction()
 
 file(GLOB headers RELATIVE "${INCLUDE}" "${INCLUDE}/fletching/*.h" "${INCLUDE}/fletching/*.hpp")
 
-# The first column of README's tables.
+# The first column of the tables in README.
 file(STRINGS "${README}" rows REGEX "^[|] `fletching/")
 set(listed "")
 foreach(row IN LISTS rows)

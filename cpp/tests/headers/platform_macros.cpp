@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every header after the macros of platform headers. Compiling is the test.
+// Compiles every header after the macros of platform headers. Compiling is the test.
 #include "platform_macros.h"
 
 #include "all_headers.inc"
 
-// What warns in a member of a template does so when the member is made.
+// Instantiated to trigger warnings in members of templates.
 template class fletching::Owner<ArrowDeviceArray>;
 template class fletching::Owner<ArrowSchema>;
 template class fletching::Shared<ArrowArray>;

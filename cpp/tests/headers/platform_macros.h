@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The macros of platform headers: windows.h, rpc.h, wingdi.h, sys/sysmacros.h. Included before the
-// headers of the library.
+// The macros of platform headers: windows.h, rpc.h, wingdi.h, sys/sysmacros.h. Include it before
+// the library's headers.
 #ifndef FLETCHING_TESTS_PLATFORM_MACROS_H
 #define FLETCHING_TESTS_PLATFORM_MACROS_H
 
-#include <bits/stdc++.h>  // before the macros, because the standard library removes some of them
+#include <bits/stdc++.h>  // before the macros: the standard library undefines some of them
 #include <dlfcn.h>
 
-// Their values are what no correct use could compile with.
+// The values break the compilation of any header that uses these names.
 #define interface struct
 #define near
 #define far

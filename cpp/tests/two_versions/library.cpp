@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shared library that uses the header library: built with these headers, and with those of a
-// made-up next version.
+// A shared library that uses the header library, built with these headers and with those of a fake
+// newer version.
 #include <cerrno>
 #include <cstdint>
 
@@ -10,12 +10,12 @@
 
 extern "C" {
 
-/// The code of an error, which the newer headers count from another number.
+/// Returns an error code; the newer headers use different numbers.
 [[gnu::visibility("default")]] std::int32_t fletching_test_code() {
   return fletching::Error{EINVAL, "made up"}.code();
 }
 
-/// Registers a waiter for EXT_DEV and answers how many there were before: 0 or 1.
+/// Registers a waiter for EXT_DEV. Returns the previous number of waiters: 0 or 1.
 [[gnu::visibility("default")]] int fletching_test_register() {
   const fletching::DeviceType device{ARROW_DEVICE_EXT_DEV};
   const bool was_there = fletching::unregister_waiter(device);

@@ -1,4 +1,5 @@
-# The headers as a next version would have them: another version number, and other numbers of errors.
+# Creates the headers of a fake newer version, with a different version number and different error
+# numbers.
 #   cmake -DFROM=cpp/include -DTO=FOLDER -P newer.cmake
 file(REMOVE_RECURSE "${TO}")
 file(COPY "${FROM}/" DESTINATION "${TO}")

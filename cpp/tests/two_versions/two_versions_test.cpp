@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two libraries of one process that were built with two versions of the headers, or with one. Two
-// versions are loaded with RTLD_GLOBAL: the dynamic linker merges symbols of the same name.
+// Two libraries in one process, built with the same or with two versions of the headers. Two
+// versions are loaded with RTLD_GLOBAL: the dynamic linker merges symbols with the same name.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class Library {
   }
 
  private:
-  void* handle_;  // the libraries stay loaded, as a plugin does
+  void* handle_;  // the libraries stay loaded, like plugins
 };
 
 TEST(TwoVersions, EachReadsItsOwnErrors) {

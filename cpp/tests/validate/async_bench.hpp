@@ -18,7 +18,7 @@
 
 namespace fletching::testing {
 
-/// Both sides are played on the calling thread. The end of a script closes the stream.
+/// Both sides run on the calling thread. The end of a script closes the stream.
 struct AsyncBench {
   using Handler = ArrowAsyncDeviceStreamHandler;
   using Script = std::function<void(AsyncBench&)>;
@@ -44,7 +44,7 @@ struct AsyncBench {
     producer.handler = wrapped;
   }
 
-  /// on_schema, then a request unless n is 0.
+  /// Calls on_schema, then makes a request unless n is 0.
   void start(std::int64_t n = 9) {
     is_over = producer.give_schema() != 0;
     if (n != 0) consumer.request(n);
@@ -52,7 +52,7 @@ struct AsyncBench {
   void task(int result = 0, const char* metadata = nullptr) {
     is_over = producer.give_task(result, metadata) != 0 || is_over;
   }
-  /// A task of another producer function; the private_data is the bench.
+  /// Sends a task with another extraction function; private_data is the bench.
   void custom_task(int (*extract)(ArrowAsyncTask*, ArrowDeviceArray*)) {
     ArrowAsyncTask given{extract, this};
     is_over = wrapped->on_next_task(wrapped, &given, nullptr) != 0 || is_over;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For each rule that the checker of async streams reports: a call that breaks it, and the nearest
-// valid one.
+// For each rule that the checker of async streams reports: a call that breaks it, and the closest
+// valid call.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -24,7 +24,7 @@ using Bench = AsyncBench;
 using Handler = Bench::Handler;
 using Expected = std::vector<std::string>;
 
-/// A script for both sides, and a change of them before the handler is wrapped.
+/// A script for both sides, and a change to them before the handler is wrapped.
 struct Side {
   Bench::Script script = nullptr;
   Bench::Script prepare = nullptr;
@@ -36,7 +36,7 @@ struct Case {
   std::int32_t level = FLETCHING_VALIDATE_PROTOCOL;
 };
 
-/// Does something inside the call of this name, once.
+/// Runs `what` once, inside the call with this name.
 Bench::Script inside(const std::string& name, const Bench::Script& what,
                      const Bench::Script& script) {
   return [=](Bench& b) {
@@ -53,7 +53,7 @@ Bench::Script on_thread(const Bench::Script& what) {
   return [=](Bench& b) { std::thread([&] { what(b); }).join(); };
 }
 
-/// A handler call that returns a code and leaves its arguments alone.
+/// A handler call that returns a code and does not use its arguments.
 template <int code>
 int schema_result(Handler* /*self*/, ArrowSchema* /*schema*/) {
   return code;
@@ -103,7 +103,7 @@ int cuda_array(ArrowAsyncTask* self, ArrowDeviceArray* out) {
   return fill(self, out, [](ArrowDeviceArray& array) { array.device_type = ARROW_DEVICE_CUDA; });
 }
 int released_array(ArrowAsyncTask* /*self*/, ArrowDeviceArray* /*out*/) { return 0; }
-/// Fails, and the error overtakes the result.
+/// Fails, and delivers the error before the result.
 int error_inside(ArrowAsyncTask* self, ArrowDeviceArray* /*out*/) {
   Bench& b = *static_cast<Bench*>(self->private_data);
   b.cancel();
@@ -572,7 +572,7 @@ std::vector<Case> cases_of_tasks() {
       {{"async-task.failure-then-on-error error producer on_next_task[2]"},
        {[](Bench& b) {
          on_thread(failed_extraction)(b);
-         b.task();  // may have begun before the extraction has failed
+         b.task();  // may have begun before the extraction failed
          b.task();
        }},
        {[](Bench& b) {
@@ -785,7 +785,7 @@ std::vector<Case> cases_of_requests() {
   };
 }
 
-/// The producer calls a handler inside this cancel.
+/// The producer calls a handler function inside this cancel.
 Bench::Script handler_in_cancel(int number, void (*call)(Bench&)) {
   return [=](Bench& b) {
     static int calls;

@@ -23,7 +23,7 @@
 namespace fletching::testing {
 namespace {
 
-/// Compares an array, slices of it, and every array below it.
+/// Checks an array, slices of it, and all its descendants.
 void expect_sound(const ArrowSchema& schema, const ArrowArray& array) {
   const std::int64_t length = array.length;
   for (const std::int64_t begin : {std::int64_t{0}, std::int64_t{1}, length / 2, length}) {
@@ -57,7 +57,7 @@ TEST(DataLevelTest, ReportsNothingForSlicesOfCatalogue) {
   }
 }
 
-/// An array of one string, which is not UTF-8 until its event has happened.
+/// An array of one string that is invalid UTF-8 until its event has happened.
 class EventTest : public ::testing::Test {
  public:
   [[nodiscard]] const ArrowSchema& schema() const { return schema_; }
@@ -165,7 +165,7 @@ TEST_F(EventTest, ReadsPlainArray) {
   EXPECT_EQ(findings.list, kNotUtf8);
 }
 
-/// A stream of one batch, the array of the test.
+/// A stream with the test's array as its only batch.
 int get_schema(ArrowDeviceArrayStream* self, ArrowSchema* out) {
   *out = static_cast<EventTest*>(self->private_data)->schema();
   return 0;

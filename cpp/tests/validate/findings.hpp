@@ -12,7 +12,7 @@
 
 namespace fletching::testing {
 
-/// All options but the report at exit, when the findings are gone.
+/// All options except the report at exit, when the findings are already destroyed.
 inline constexpr std::uint32_t kAllStress = FLETCHING_STRESS_REPORT_AT_EXIT - 1;
 /// No stress, every option alone, and all together.
 inline constexpr std::uint32_t kStress[] = {0,
@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kStress[] = {0,
                                             FLETCHING_STRESS_DELAY,
                                             kAllStress};
 
-/// Rule, severity, party and path of each finding, on one line.
+/// Formats each finding as one line: rule, severity, party and path.
 struct Findings {
   static void add(void* context, const FletchingFinding* finding) {
     auto& self = *static_cast<Findings*>(context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members of schemas and device arrays that break a rule without a wrong shape.
+// Schema and device array members that break a rule although the shape is correct.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
 using Stream = ArrowDeviceArrayStream;
 using Found = std::vector<std::string>;
 
-/// A schema of one map, and a batch, for the callbacks of a stream.
+/// A map schema and a batch, for the callbacks of a stream.
 struct Members {
   Members() {
     for (ArrowSchema* node : {&map, &entries, &key, &value}) {
@@ -74,7 +74,7 @@ struct Members {
   ArrowDeviceArray batch{};
 };
 
-/// One change, and the finding of it.
+/// A change and its finding.
 struct Change {
   std::string finding;
   void (*make)(Members& members);

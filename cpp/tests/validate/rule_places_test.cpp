@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every rule that the layer does not check has a reason. places.hpp asserts that no rule is left.
+// Every rule not checked by the layer has a reason; places.hpp asserts that none is missing.
 #include <gtest/gtest.h>
 
 #include "places.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For each rule that the stream checker reports: a call that breaks it, and the nearest valid one.
-// Both kinds of streams run the same table.
+// For each rule that the stream checker reports: a call that breaks it, and the closest valid call.
+// Both kinds of streams use the same table.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -58,7 +58,7 @@ void release_stream(Raw& stream) {
   if (stream.release != nullptr) stream.release(&stream);
 }
 
-/// A change of the producer, and the calls of the consumer.
+/// A change to the producer, and the consumer's calls.
 template <class Raw>
 struct Side {
   std::function<void(Script&, Raw&)> prepare = nullptr;
@@ -72,7 +72,7 @@ struct Case {
   Side<Raw> valid;
 };
 
-/// A get_next that always has a batch.
+/// A get_next that always returns a batch.
 template <class Raw>
 int endless_next(Raw* self, BatchOf<Raw>* out) {
   auto& script = *static_cast<Script*>(self->private_data);

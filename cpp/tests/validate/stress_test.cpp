@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stress options: each shows a fault of a producer or consumer that is right without it.
+// The stress options: each exposes a fault that has no findings without it.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -296,7 +296,7 @@ TEST_F(StressTest, ReportsAtExitWhatIsAliveWithHistory) {
 
 using Bench = AsyncBench;
 
-/// Plays a script with the stress options.
+/// Runs a script with the stress options.
 Findings stressed(std::uint32_t stress, const Bench::Script& script,
                   const Bench::Script& prepare = nullptr) {
   return Bench::run(script, [&](Bench& b) {
@@ -305,7 +305,7 @@ Findings stressed(std::uint32_t stress, const Bench::Script& script,
   });
 }
 
-/// A text that a consumer keeps without a copy.
+/// A text that a consumer keeps without copying it.
 const char* g_kept = nullptr;
 
 TEST(AsyncStressTest, PoisonShowsKeptTexts) {
@@ -359,7 +359,7 @@ TEST(AsyncStressTest, PoisonFindsChangedMetadataOfProducer) {
   }
 }
 
-// The address sanitizer sees a copy that is freed too early.
+// AddressSanitizer detects a copy that is freed too early.
 TEST(AsyncStressTest, PoisonKeepsMetadataOfProducer) {
   constexpr int kTasks = 300;
   const std::string block = a_block();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schemas, arrays and tensors that are validated alone.
+// Validation of single schemas, arrays and tensors.
 #include <gtest/gtest.h>
 
 #include <array>

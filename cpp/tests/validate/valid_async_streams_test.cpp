@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Valid async streams have no findings; what libarrow is known to do wrong has.
+// Valid async streams have no findings; libarrow's known faults do.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -53,7 +53,7 @@ void verify_catalogue_stream(const char* name, std::int64_t fail_at, std::uint32
   Findings findings;
   findings.stress = stress;
   FletchingMessage message{};
-  // A failure drops the batches that were not read: as many are requested as come before it.
+  // A failure drops unread batches, so the reader requests them one at a time.
   Result<AsyncReader> reader = AsyncReader::create(fail_at < 0 ? kBatches : 1);
   ASSERT_TRUE(reader.ok());
   ASSERT_EQ(FletchingProducerRunAsync("cpu", nullptr, name, kBatches, fail_at,
@@ -95,7 +95,7 @@ DeviceArray int32_batch(Ledger& ledger) {
   return batch;
 }
 
-/// What one stream does.
+/// The parameters of one stream.
 struct Plan {
   int batches = 0;
   std::int64_t window = 1;
@@ -115,7 +115,7 @@ struct CountingSource final : AsyncSource {
     (void)producer->schema(a_schema(ledger));
     if (batches == 0) (void)producer->end();
   }
-  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no memory may end
+  // NOLINTNEXTLINE(bugprone-exception-escape): the test may terminate if memory runs out
   void on_demand(std::int64_t /*n*/) noexcept override {
     if (next == batches) return;
     if (next++ == fail_at) {
@@ -169,7 +169,7 @@ struct TakingListener final : AsyncListener {
     ++(error.code() == EACCES ? counts.refused : counts.failed);
   }
 
-  /// An extraction that fails is the only report of the error.
+  /// A failed extraction is the only report of the error.
   bool count(const std::optional<Result<AsyncBatch>>& batch) noexcept {
     if (batch.has_value()) ++(batch->ok() ? counts.taken : counts.failed);
     return batch.has_value();
@@ -182,8 +182,8 @@ struct TakingListener final : AsyncListener {
   int tasks = 0;
 };
 
-/// Every kind of end with windows of 1 and 64, by number. Never a cancel and an error in one
-/// stream: the layer cannot know which of them came first.
+/// Every kind of end, with windows of 1 and 64, by number. No stream has both a cancel and an
+/// error: the layer cannot know which came first.
 Plan plan_of(int number) {
   Plan plan{.batches = number % 5 * 4, .window = number % 2 == 0 ? 1 : 64};
   plan.inside = number % 3 != 0;
@@ -331,7 +331,7 @@ TEST(ValidateAsyncHandlerTest, PassesTaskUnwatchedWithoutMemory) {
   }
 }
 
-/// A handler around a wrapped handler: both find the fault, and neither anything else.
+/// A handler that wraps a wrapped handler: both report the fault and nothing else.
 TEST(ValidateAsyncHandlerTest, WrapsWrappedHandler) {
   Findings outer;
   const Findings inner = Bench::run([&](Bench& b) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Valid streams in threads have no findings; a released stream is recognized long afterwards.
+// Valid streams on threads have no findings; a released stream is still recognized much later.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@
 namespace fletching::testing {
 namespace {
 
-/// Fails with every finding.
+/// Fails for every finding.
 void expect_no_findings(const Findings& findings) {
   for (std::size_t i = 0; i < findings.list.size(); ++i) {
     ADD_FAILURE() << findings.list[i] << ": " << findings.messages[i];
@@ -95,7 +95,7 @@ TEST(ReleasedStreamTest, IsRecognizedUntilManyOthersAreReleased) {
   EXPECT_EQ(first.get_next(&first, &batch), EINVAL);
   EXPECT_EQ(findings.list,
             std::vector<std::string>{"stream.get-next-not-after-release error consumer get_next"});
-  released_stream(script);  // drops the record of the first
+  released_stream(script);  // drops the record of the first stream
   EXPECT_EQ(first.get_next(&first, &batch), EINVAL);
   EXPECT_EQ(findings.list.size(), 1U);
 }
