@@ -5,13 +5,13 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event core: one translation unit, so that a program can compile it as one file, and nothing
-// but its public functions has a name outside of it. C11, libc and threads only.
+// The event core. It is one translation unit, so that a program can compile it as a single file and
+// only its public functions have external linkage. C11, libc and threads only.
 //
-// Bottom up: platform, failure, library; runtime and the runtimes; waiter, events; export_event,
-// streams; releaser, reaper, release_after; fork; device_report; structs; then DLPack:
-// tensor_types, tensor_extension, tensor_walk, tensor_layout, tensor_build, tensor_stream;
-// tensor_import, tensor_export.
+// In dependency order: platform, failure, library; runtime and the runtimes; waiter, events;
+// export_event, streams, cuda_exchange; releaser, reaper, release_after; fork; device_report;
+// structs; then DLPack: tensor_types, tensor_extension, tensor_walk, tensor_layout, tensor_build,
+// tensor_stream; tensor_import, tensor_export, tensor_exchange.
 #if !defined(_GNU_SOURCE) && !defined(_WIN32)
 #define _GNU_SOURCE  // dladdr, RTLD_NODELETE, clock_gettime
 #endif
@@ -24,7 +24,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's streams and memory, for exchanges that are not of device arrays.
+// CUDA streams and memory for exchanges other than device arrays.
 #ifndef FLETCHING_CORE_CUDA_EXCHANGE_H
 #define FLETCHING_CORE_CUDA_EXCHANGE_H
 
@@ -32,7 +32,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams that are waited for, by the host and by each other.
+// Waits for streams, by the host and by other streams.
 #ifndef FLETCHING_CORE_STREAMS_H
 #define FLETCHING_CORE_STREAMS_H
 
@@ -40,8 +40,8 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events that are recorded for arrays, and hooks with which they live until the last struct of an
-// array is released.
+// Records events for arrays, and keeps them alive with hooks until the last struct of an array is
+// released.
 #ifndef FLETCHING_CORE_EXPORT_EVENT_H
 #define FLETCHING_CORE_EXPORT_EVENT_H
 
@@ -57,7 +57,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The waiters that were registered, by device type, and the operations through them.
+// Registered waiters by device type, and the operations that use them.
 #ifndef FLETCHING_CORE_WAITER_H
 #define FLETCHING_CORE_WAITER_H
 
@@ -65,8 +65,8 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runtimes, by number. A new one is its entry in spec/runtimes.yaml, a header with its row, and
-// its place in the list below.
+// The runtimes by number. A new runtime needs an entry in spec/runtimes.yaml, a header with its
+// functions, and a place in the list below.
 #ifndef FLETCHING_CORE_RUNTIMES_H
 #define FLETCHING_CORE_RUNTIMES_H
 
@@ -74,7 +74,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA, and its contexts as the operations on events need them, by the driver API alone.
+// CUDA events and contexts through the driver API.
 #ifndef FLETCHING_CORE_CUDA_H
 #define FLETCHING_CORE_CUDA_H
 
@@ -82,9 +82,8 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on events for runtimes whose streams can be captured into a graph: CUDA and HIP.
-// Their functions have the same signatures. They differ in the context or device that must be
-// current.
+// Event operations for runtimes with stream capture into graphs: CUDA and HIP. Their functions have
+// the same signatures. They differ in the context or device that must be current.
 #ifndef FLETCHING_CORE_GRAPH_RUNTIME_H
 #define FLETCHING_CORE_GRAPH_RUNTIME_H
 
@@ -100,7 +99,7 @@
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors inside the core: a number and a sentence, which the caller's FletchingMessage receives.
+// Errors inside the core: a code and a text for the caller's FletchingMessage.
 #ifndef FLETCHING_CORE_FAILURE_H
 #define FLETCHING_CORE_FAILURE_H
 
@@ -113,12 +112,12 @@
 #include <string.h>
 
 struct failure {
-  int code;        // an errno value, 0 for none
-  int32_t result;  // of the vendor's function
+  int code;        // an errno value; 0: no error
+  int32_t result;  // returned by the vendor's function
   struct FletchingMessage message;
 };
 
-// Instead of an initializer, which would write the whole text.
+// Used instead of an initializer, which would write the whole text.
 static void no_failure(struct failure* failure) {
   failure->code = 0;
   failure->result = 0;
@@ -168,7 +167,7 @@ static void copy_printable(char* to, size_t size, const char* text) {
   *to = '\0';
 }
 
-// Removes the beginning of a character whose end was cut off.
+// Removes an incomplete character at the end.
 static void end_at_character(char* text) {
   size_t length = strlen(text);
   size_t start = length;
@@ -188,8 +187,8 @@ set_failure(struct failure* failure, int code, const char* format, va_list argum
   end_at_character(failure->message.text);
 }
 
-// Sets the failure, unless there is one: what fails while the first is handled adds nothing.
-// Returns false, as a function that fails does.
+// Sets the failure unless it is already set, so that the first error is kept. Returns false, which
+// callers pass on.
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -203,13 +202,13 @@ fail(struct failure* failure, int code, const char* format, ...) {
   return false;
 }
 
-// A vendor's function that has failed.
+// A failed call of a vendor's function.
 struct answer {
-  const char* title;  // of the runtime
+  const char* title;  // the runtime's title
   const char* function;
   int32_t result;
-  const char* name;  // of the result; NULL or "" for none
-  const char* text;  // about the result; likewise
+  const char* name;  // of the result; NULL or "" if unknown
+  const char* text;  // describes the result; NULL or "" if unknown
   bool is_invalid_handle;
 };
 
@@ -230,7 +229,7 @@ static bool fail_with(struct failure* failure, const struct answer* answer) {
                   : "");
 }
 
-// The failure becomes "operation: text; hint: hint".
+// Changes the failure's text to "operation: text; hint: hint".
 static void add_hint(struct failure* failure, const char* operation, const char* hint) {
   struct failure made;
   no_failure(&made);
@@ -253,7 +252,7 @@ static int report(const struct failure* failure, struct FletchingMessage* messag
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads the library of a vendor's runtime when it is needed, and finds its functions.
+// Loads the library of a vendor's runtime on demand and finds its functions.
 #ifndef FLETCHING_CORE_LIBRARY_H
 #define FLETCHING_CORE_LIBRARY_H
 
@@ -320,7 +319,8 @@ static DWORD milliseconds(int64_t ns) {
   return rounded < 0x7FFFFFFF ? (DWORD)rounded : 0x7FFFFFFF;
 }
 
-// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
+// Waits for a notification or until now_ns() reaches `until`; INT64_MAX means forever. May return
+// early.
 static void wait_until(condition_type* self, lock_type* held, int64_t until) {
   const DWORD time = until == INT64_MAX ? INFINITE : milliseconds(until - now_ns());
   (void)SleepConditionVariableSRW(self, held, time, 0);
@@ -358,8 +358,8 @@ static int64_t process_number(void) { return 1; }  // Windows has no fork
 
 static void write_to_stderr(const char* text) { (void)fputs(text, stderr); }
 
-// A library of the driver is in the system's folder; the program's and the current one are not
-// searched, so that nobody can put another one there.
+// Searches only the system folder, which contains the driver libraries. The program's folder and
+// the current one could contain a planted library.
 static void* open_library(const char* name, bool is_loaded) {
   HMODULE module = NULL;
   if (is_loaded) return GetModuleHandleExA(0, name, &module) ? (void*)module : NULL;
@@ -377,7 +377,7 @@ static any_function find_symbol(void* library, const char* name) {
   return function;
 }
 
-// Keeps the library that this is compiled into from being unloaded under its threads.
+// Prevents this library from being unloaded while its threads run.
 static void pin_this_library(void) {
   HMODULE module = NULL;
   (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
@@ -392,8 +392,8 @@ typedef pthread_cond_t condition_type;
 
 // --- The process ---
 //
-// A child of fork inherits locks, but not the threads that hold them: its first call makes them
-// free again.
+// A child of fork inherits locks but not the threads that hold them. The first call in the child
+// resets the locks.
 
 static void reset_locks(void);
 
@@ -406,16 +406,16 @@ static _Atomic int64_t* process_mark = &ordinary_mark;
 
 static _Atomic int64_t entered_pid;
 
-// Unless an earlier handler has entered the child already.
+// Does nothing if an earlier handler has already entered the child.
 static void mark_as_new(void) {
   if (atomic_load(&entered_pid) != getpid()) atomic_store(process_mark, NEW_PROCESS);
 }
 
 static void watch_forks(void) {
-#ifdef MADV_WIPEONFORK  // also of a child of clone or _Fork, for which no handlers are called
+#ifdef MADV_WIPEONFORK  // also covers clone and _Fork, which run no handlers
   const size_t size = sizeof *process_mark;
   void* page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // qemu ignores advice and returns 0, also for advice that does not exist.
+  // qemu ignores advice and returns 0, even for invalid advice.
   if (page != MAP_FAILED && madvise(page, size, -1) != 0 &&
       madvise(page, size, MADV_WIPEONFORK) == 0) {
     process_mark = page;
@@ -427,7 +427,7 @@ static void watch_forks(void) {
 }
 
 static int64_t enter_process(void) {
-  static _Atomic int64_t entered;  // by this process and its ancestors
+  static _Atomic int64_t entered;  // entries by this process and its ancestors
   int64_t mark = NEW_PROCESS;
   if (atomic_compare_exchange_strong(process_mark, &mark, ENTERING)) {
     reset_locks();
@@ -442,8 +442,8 @@ static int64_t enter_process(void) {
   return mark;
 }
 
-// Positive, and greater in a child of fork. A mark in memory, because getpid is a system call,
-// which would take longer than the rest of the core's work on an event.
+// Returns a positive number that is greater in a child of fork. Uses a mark in memory, because the
+// system call getpid would take longer than the rest of the core's work on an event.
 static int64_t process_number(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, watch_forks);
@@ -459,7 +459,7 @@ static void lock(lock_type* self) {
 static void unlock(lock_type* self) { (void)pthread_mutex_unlock(self); }
 static void notify(condition_type* self) { (void)pthread_cond_signal(self); }
 
-#ifdef __APPLE__  // has no condition variables by another clock
+#ifdef __APPLE__  // condition variables support no other clock
 #define CONDITION_CLOCK CLOCK_REALTIME
 #else
 #define CONDITION_CLOCK CLOCK_MONOTONIC
@@ -491,7 +491,8 @@ static struct timespec timespec_of(int64_t ns) {
   return time;
 }
 
-// Waits until it is notified, or until `until` of now_ns(); INT64_MAX for ever. May return early.
+// Waits for a notification or until now_ns() reaches `until`; INT64_MAX means forever. May return
+// early.
 static void wait_until(condition_type* self, lock_type* held, int64_t until) {
   if (until == INT64_MAX) {
     (void)pthread_cond_wait(self, held);
@@ -519,8 +520,8 @@ static void* run_thread(void* data) {
   return NULL;
 }
 
-// Leaves the signals of the process to the program's own threads. The signals of faults stay
-// unblocked, because the runtime behind a release callback may handle them.
+// Leaves the process's signals to the program's threads. Fault signals stay unblocked, because the
+// runtime behind a release callback may handle them.
 static sigset_t block_signals(void) {
   static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
   sigset_t all;
@@ -550,19 +551,19 @@ static bool start_thread(void (*body)(void*), void* data) {
   return is_started;
 }
 
-// Without stdio: in a child of fork its lock may be held forever.
+// Avoids stdio, whose lock may be held forever in a child of fork.
 static void write_to_stderr(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, strlen(text));
   (void)written;
 }
 
-// One that is loaded already keeps the visibility that it has.
+// A library that is already loaded keeps its visibility.
 static void* open_library(const char* name, bool is_loaded) {
   return dlopen(name, is_loaded ? RTLD_LAZY | RTLD_NOLOAD : RTLD_LAZY | RTLD_LOCAL);
 }
 
 static void library_error(const char* name, char* text, size_t size) {
-  const char* reason = dlerror();  // begins with the name
+  const char* reason = dlerror();  // starts with the name
   const char* shown = reason != NULL ? reason : name;
   const size_t length = strlen(shown) < size ? strlen(shown) : size - 1;
   memcpy(text, shown, length);
@@ -576,12 +577,12 @@ static any_function find_symbol(void* library, const char* name) {
   return function;
 }
 
-// Keeps the library that this is compiled into from being unloaded under its threads.
+// Prevents this library from being unloaded while its threads run.
 static void pin_this_library(void) {
   Dl_info info;
   static const char inside = 0;
   if (dladdr(&inside, &info) == 0 || info.dli_fname == NULL) return;
-  // Of a program, which is never unloaded, this finds nothing.
+  // Fails in a program, which is never unloaded anyway.
   (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -599,26 +600,26 @@ static void pin_this_library(void) {
 
 struct vendor_function {
   const char* symbol;
-  size_t offset;  // of the pointer in the struct of the runtime's functions
+  size_t offset;  // of the pointer in the runtime's function struct
 };
 
-// A vendor's library. It is loaded once and never closed. What did not work is tried again by the
-// next call: the library may have been loaded, or become installed, since then.
+// A vendor's library. It is loaded once and never closed. After a failure the next call tries
+// again, because the library may have been loaded or installed since then.
 struct vendor_library {
   const char* title;         // "CUDA driver API"
-  const char* const* names;  // in the order in which they are tried; NULL ends them
+  const char* const* names;  // in the order of attempts; ends with NULL
   const struct vendor_function* functions;
   size_t n_functions;
-  void* table;                 // the struct of the functions; missing functions are NULL
-  void (*bind)(void);          // called when the table is filled; may be NULL
-  const char* found;           // the name under which it was loaded
-  lock_type lock;              // guards the load
-  atomic_bool is_loaded;       // then nothing changes any more
+  void* table;                 // the function struct; missing functions are NULL
+  void (*bind)(void);          // called after the table is filled; may be NULL
+  const char* found;           // the name that was loaded
+  lock_type lock;              // protects the load
+  atomic_bool is_loaded;       // if set, the struct is constant
   atomic_bool is_initialized;  // by this process or an ancestor
 };
 
-// Opens the library under the first name that works. Prefers a library that the process has loaded,
-// because handles of one version are invalid in another.
+// Opens the library under the first name that works. Prefers a loaded library, because handles of
+// one version are invalid in another.
 static void* find_library(const struct vendor_library* self, const char** found) {
   for (const char* const* name = self->names; *name != NULL; ++name) {
     void* handle = open_library(*name, true);
@@ -644,7 +645,7 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
   char reason[256];
   for (const char* const* name = self->names; *name != NULL; ++name) {
     append(names, sizeof names, ", ", *name);
-    if (open_library(*name, false) != NULL) continue;  // it has come in between: the next call
+    if (open_library(*name, false) != NULL) continue;  // available to the next call
     library_error(*name, reason, sizeof reason);
     append(reasons, sizeof reasons, "; ", reason);
   }
@@ -657,7 +658,7 @@ static bool no_library(const struct vendor_library* self, struct failure* failur
               self->title, names, reasons);
 }
 
-// After it has returned true, the table can be used.
+// Once this has returned true, the table can be used.
 static bool load(struct vendor_library* self, struct failure* failure) {
   if (atomic_load_explicit(&self->is_loaded, memory_order_acquire)) return true;
   bool is_loaded = true;
@@ -676,7 +677,7 @@ static bool load(struct vendor_library* self, struct failure* failure) {
   return is_loaded;
 }
 
-// For the operation that needs the function: a library without it can do the others.
+// Fails only the operation that needs the function: other operations work without it.
 static bool has_function(const struct vendor_library* self, bool is_there, const char* symbol,
                          struct failure* failure) {
   return is_there || fail(failure, ENOSYS, "%s: %s has no %s; hint: install a newer version",
@@ -685,13 +686,13 @@ static bool has_function(const struct vendor_library* self, bool is_there, const
 
 #endif  // FLETCHING_CORE_LIBRARY_H
 
-// The answer of a query of an event.
+// Result of an event query.
 enum event_state { EVENT_DONE, EVENT_PENDING, EVENT_FAILED };
 
-// Where an event is from. CUDA: its context, and how to know that again. HIP: its device.
+// Origin of an event. CUDA: its context, and data to recognize it. HIP: its device.
 struct origin {
   void* context;
-  uint64_t id;  // 0 where the driver has no cuCtxGetId
+  uint64_t id;  // 0 if the driver lacks cuCtxGetId
   int32_t device;
   bool is_primary;
 };
@@ -703,47 +704,47 @@ struct FletchingRecordedEvent {
   int64_t process;
 };
 
-// True for success, else the failure is set. Handles are those of the vendor. All are NULL for a
-// runtime whose events cannot be waited on by a call.
+// Functions return true on success and otherwise set the failure. Handles are the vendor's. All
+// functions are NULL if a call cannot wait on the runtime's events.
 struct runtime {
-  const char* name;  // NULL for none
+  const char* name;  // NULL if there is no runtime
   bool (*synchronize)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                       struct failure* failure);
   bool (*wait_on)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                   const struct FletchingStream* stream, int on_capture, struct failure* failure);
   bool (*ready)(const struct runtime* self, const struct FletchingEvent* event, void* handle,
                 bool* is_done, struct failure* failure);
-  // An event that was created is in `recorded` also after a failure.
+  // If an event was created, `recorded` contains it even after a failure.
   bool (*record)(const struct runtime* self, struct FletchingRecordedEvent* recorded,
                  const struct FletchingStream* stream, int on_capture, struct failure* failure);
-  // Whether the work on the stream is done, or can never run. A failure is no answer.
+  // Whether the work on the stream is done or can never run. After a failure this is unknown.
   bool (*has_passed)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                      struct failure* failure);
-  // Whether the context of the origin is destroyed, and its streams with it.
+  // Whether the origin's context is destroyed, and its streams with it.
   bool (*is_gone)(const struct runtime* self, const struct origin* origin);
-  // Whether work can never run on the stream again, because its device is lost.
+  // Whether work can never run on the stream again because its device is lost.
   bool (*is_lost)(const struct runtime* self, const struct FletchingStream* stream);
-  // Finishes other work on the queue after a failed command, before a release.
+  // Finishes the other work on the queue after a failed command, before a release.
   void (*settle)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
   void (*destroy)(const struct runtime* self, const struct FletchingRecordedEvent* recorded);
-  // Runs the body where the event is from, and in the mode in which no other thread's capture is in
-  // its way, nor it in theirs.
+  // Runs the body at the event's origin, in the mode in which captures of other threads and the
+  // body do not interfere.
   void (*run_at_origin)(const struct runtime* self, const struct FletchingRecordedEvent* recorded,
                         void (*body)(void*), void* data);
   bool (*finish)(const struct runtime* self, const struct FletchingStream* stream,
                  struct failure* failure);
-  // A default stream that is used later, maybe on another thread, is made to name the same one.
+  // Replaces a default stream by a handle that denotes the same stream on other threads.
   bool (*resolve)(const struct runtime* self, struct FletchingStream* stream,
                   struct failure* failure);
-  // The context that is current on this thread, or NULL.
+  // Returns this thread's current context, or NULL.
   bool (*get_current)(void** context, struct failure* failure);
-  const struct graph_runtime* graph;  // of one whose streams can be captured into a graph
-  // The reason why events cannot be recorded, or ""; the alternative to a wait, or NULL.
+  const struct graph_runtime* graph;  // if streams can be captured into a graph
+  // Reason why events cannot be recorded, or ""; alternative to a wait, or NULL.
   const char* no_record;
   const char* instead_of_wait;
 };
 
-// The handle that sync_event is the address of.
+// Reads the handle at the address sync_event.
 static bool get_handle(const struct FletchingEvent* event, const char* device, void** handle,
                        struct failure* failure) {
   const uintptr_t lowest = 4096;  // lower addresses are never mapped
@@ -761,7 +762,7 @@ static bool get_handle(const struct FletchingEvent* event, const char* device, v
 
 #endif  // FLETCHING_CORE_RUNTIME_H
 
-// The common functions and their vendor names: cuda.h and hip.h fill them in.
+// Common functions. cuda.h and hip.h provide the vendor's names.
 #define GRAPH_FUNCTIONS(X)                                                \
   X(init, (uint32_t flags))                                               \
   X(exchange_mode, (int32_t* mode))                                       \
@@ -791,7 +792,7 @@ struct graph_names {
 struct scope {
   void* current;  // CUDA: the current context
   bool is_pushed;
-  bool is_retained;  // CUDA: a reference of the primary context of `device`
+  bool is_retained;  // CUDA: holds a reference to the primary context of `device`
   bool is_changed;   // HIP: `device` is the previous device
   int32_t device;
 };
@@ -810,22 +811,22 @@ struct graph_runtime {
   bool (*is_lost)(int32_t answer);
 
   bool (*load)(struct failure* failure);
-  // Whether the call has succeeded.
+  // Whether the call succeeded.
   bool (*check)(const char* function, int32_t result, struct failure* failure);
-  // The handle as this runtime knows it.
+  // Converts the handle for this runtime.
   void* (*stream)(void* handle);
-  // ENOTSUP where a graph has no events of each launch.
+  // Fails with ENOTSUP if graphs cannot record or wait on an event at each launch.
   bool (*has_external_events)(bool is_record, struct failure* failure);
-  // Enters where the stream is, where any event can be asked, or where an event is from. The last
-  // returns EVENT_DONE for one that was destroyed with its context, EVENT_PENDING for one that is
-  // there. leave() is called after each, also after a failure.
+  // Enters the place of a stream, a place where any event can be queried, or the origin of an
+  // event. enter_origin returns EVENT_DONE if the event was destroyed with its context and
+  // EVENT_PENDING if it exists. leave() must be called after each of them, even after a failure.
   bool (*enter_stream)(struct scope* scope, const struct FletchingStream* stream,
                        struct failure* failure);
   bool (*enter_any)(struct scope* scope, const struct FletchingEvent* event,
                     struct failure* failure);
   enum event_state (*enter_origin)(struct scope* scope, const struct origin* origin,
                                    struct failure* failure);
-  // The same, and as far as a callback of a producer may expect it to be current.
+  // Like enter_origin, for release callbacks, which may expect the origin to be current.
   enum event_state (*enter_place)(struct scope* scope, const struct origin* origin,
                                   struct failure* failure);
   bool (*get_origin)(struct scope* scope, struct origin* origin, struct failure* failure);
@@ -837,19 +838,19 @@ struct graph_runtime {
 #define GRAPH_CHECK(self, member, result, failure) \
   (self)->check((self)->names->member, result, failure)
 
-// The mode in which the thread may make calls that are unsafe while streams are captured: then they
-// fail neither themselves nor the capture.
+// Saved capture mode of the thread. In relaxed mode, calls that are unsafe during captures neither
+// fail nor invalidate a capture.
 struct relaxed {
   int32_t before;
   bool is_set;
 };
 
-// HIP before ROCm 5.0 has no modes.
+// HIP before ROCm 5.0 has no capture modes.
 static bool relax(const struct graph_runtime* self, struct relaxed* mode, struct failure* failure) {
   *mode = (struct relaxed){self->relaxed_mode, false};
   if (self->functions->exchange_mode == NULL) return true;
   const int32_t result = self->functions->exchange_mode(&mode->before);
-  // It may report an earlier error, and have set the mode nonetheless.
+  // The call may report an earlier error although it set the mode.
   mode->is_set = result == 0 || mode->before != self->relaxed_mode;
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
@@ -860,12 +861,12 @@ static bool restore(const struct graph_runtime* self, struct relaxed* mode,
   mode->is_set = false;
   int32_t exchanged = mode->before;
   const int32_t result = self->functions->exchange_mode(&exchanged);
-  // After an earlier error that it reports, the number says whether it has exchanged.
+  // The call may report an earlier error; `exchanged` shows whether it set the mode.
   if (result != 0 && exchanged == mode->before) (void)self->functions->exchange_mode(&exchanged);
   return GRAPH_CHECK(self, exchange_mode, result, failure);
 }
 
-// In a child of fork the next function fails as a second initialization would.
+// Not repeated in a child of fork: there the next call fails as the initialization would.
 static bool initialize(const struct graph_runtime* self, struct failure* failure) {
   if (!self->load(failure)) return false;
   if (atomic_load_explicit(&self->library->is_initialized, memory_order_acquire)) return true;
@@ -883,8 +884,8 @@ static bool refuse_capture(const struct vendor_library* library, const char* got
 #define CAPTURED "one that is being captured into a graph"
 #define CAPTURE_INVALIDATED CAPTURED ", and whose capture is invalid and not ended"
 
-// Whether the stream, whose place is entered, is captured, and may be. Does not disturb the
-// capture.
+// Sets *is_captured. Fails with EBUSY if the stream is captured and `on_capture` does not allow it.
+// The stream's place must be entered. Does not disturb the capture.
 static bool check_capture(const struct graph_runtime* self, void* stream, int on_capture,
                           bool* is_captured, struct failure* failure) {
   *is_captured = false;
@@ -918,7 +919,7 @@ static bool graph_synchronize(const struct runtime* runtime, const struct Fletch
   return restore(self, &mode, failure) && has_left && is_done;
 }
 
-// A query works in any context.
+// Works in any context.
 static bool graph_ready(const struct runtime* runtime, const struct FletchingEvent* event,
                         void* handle, bool* is_done, struct failure* failure) {
   (void)event;
@@ -995,8 +996,7 @@ static bool graph_record(const struct runtime* runtime, struct FletchingRecorded
   return restore(self, &mode, failure) && has_left && is_recorded;
 }
 
-// An error of the mode may be of any context: whether it is the event's that is lost, the event is
-// asked.
+// relax() may report the lost device of another context, so query the event itself.
 static bool graph_has_passed(const struct runtime* runtime,
                              const struct FletchingRecordedEvent* recorded,
                              struct failure* failure) {
@@ -1016,7 +1016,7 @@ static bool graph_has_passed(const struct runtime* runtime,
       if (self->state(answer) == EVENT_FAILED)
         (void)GRAPH_CHECK(self, event_query, answer, failure);
     }
-    // What leave() reports is of something else: the answer stands.
+    // An error from leave() does not concern the event: ignore it.
     struct failure ignored;
     no_failure(&ignored);
     (void)self->leave(&scope, &ignored);
@@ -1037,7 +1037,7 @@ static bool graph_is_gone(const struct runtime* runtime, const struct origin* or
   return is_gone;
 }
 
-// For a stream on which no event can be recorded any more.
+// For a stream on which events can no longer be recorded.
 static bool graph_is_lost(const struct runtime* runtime, const struct FletchingStream* stream) {
   const struct graph_runtime* self = runtime->graph;
   struct scope scope = {0};
@@ -1089,7 +1089,7 @@ static void graph_run_at_origin(const struct runtime* runtime,
   (void)restore(self, &mode, &ignored);
 }
 
-// One failure may be left over from earlier work, so that it is tried twice.
+// Retries once, because the first failure may be left over from earlier work.
 static bool graph_finish(const struct runtime* runtime, const struct FletchingStream* stream,
                          struct failure* failure) {
   const struct graph_runtime* self = runtime->graph;
@@ -1495,7 +1495,7 @@ static bool cuda_check(const char* function, int32_t result, struct failure* fai
 #define CUDA_CALL(function, arguments, failure) \
   (CUDA_HAS(function, failure) && cuda_check(#function, cuda.function arguments, failure))
 
-// What every operation needs of contexts.
+// Loads the library and checks the context functions that every operation needs.
 static bool cuda_load(struct failure* failure) {
   return load(&cuda_library, failure) && CUDA_HAS(cuCtxGetCurrent, failure) &&
          CUDA_HAS(cuCtxPushCurrent, failure) && CUDA_HAS(cuCtxPopCurrent, failure);
@@ -1513,8 +1513,8 @@ static bool cuda_enter(struct scope* scope, void* context, struct failure* failu
   return cuda_check("cuCtxPushCurrent", result, failure);
 }
 
-// One that is not on top any more was taken off, or destroyed, by what ran in between. A pop may
-// report an earlier error, and have popped nonetheless.
+// If the context is not on top, the code in between has popped or destroyed it. A pop may report an
+// earlier error although it succeeded.
 static bool cuda_pop(struct scope* scope, struct failure* failure) {
   if (!scope->is_pushed) return true;
   scope->is_pushed = false;
@@ -1551,7 +1551,7 @@ static bool cuda_is_active(CUdevice device, bool* is_active, struct failure* fai
   return true;
 }
 
-// A primary context that is active, which stays so until cuda_give_back.
+// Retains an active primary context until cuda_give_back.
 static bool cuda_retain(struct scope* scope, CUdevice device, CUcontext* context,
                         struct failure* failure) {
   if (!CUDA_HAS(cuDevicePrimaryCtxRelease, failure) ||
@@ -1587,8 +1587,8 @@ static bool cuda_enter_primary(struct scope* scope, int64_t device_id, struct fa
   return cuda_retain(scope, device, &context, failure) && cuda_enter(scope, context, failure);
 }
 
-// The context that counts as the current one, when it is of the device; else the primary one. Of
-// the device -1 are all.
+// Enters `context`, or the current context if it is NULL, if it belongs to the device. Otherwise
+// enters the device's primary context. device_id -1 matches any context.
 static bool cuda_enter_device(struct scope* scope, void* context, int64_t device_id,
                               struct failure* failure) {
   CUcontext own = context;
@@ -1622,7 +1622,7 @@ static bool cuda_enter_stream(struct scope* scope, const struct FletchingStream*
   return cuda_check("cuStreamGetCtx", result, failure) && cuda_enter(scope, context, failure);
 }
 
-// Where a thread can wait for any event.
+// Enters a context in which the thread can wait for any event.
 static bool cuda_enter_any(struct scope* scope, const struct FletchingEvent* event,
                            struct failure* failure) {
   if (!cuda_check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&scope->current), failure)) return false;
@@ -1631,7 +1631,7 @@ static bool cuda_enter_any(struct scope* scope, const struct FletchingEvent* eve
   return cuda_enter_primary(scope, event->device_id, failure);
 }
 
-// The device of the current context, and whether the context is the device's primary one.
+// Finds the device of the current context, and whether the context is its primary one.
 static bool cuda_find_device(struct scope* scope, struct origin* origin, struct failure* failure) {
   if (!CUDA_CALL(cuCtxGetDevice, (&origin->device), failure)) return false;
   if (scope->is_retained && scope->device == origin->device) {
@@ -1647,7 +1647,7 @@ static bool cuda_find_device(struct scope* scope, struct origin* origin, struct 
   return cuda_give_back(scope, failure);
 }
 
-// The id of a context is unique, so that each thread remembers the last one.
+// Context ids are unique, so each thread caches the last origin.
 static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct failure* failure) {
   static _Thread_local struct origin known;
   origin->context = scope->current;
@@ -1664,13 +1664,13 @@ static bool cuda_get_origin(struct scope* scope, struct origin* origin, struct f
   return true;
 }
 
-// Whether the event's context is still there, and with it the event. A primary context stays as
-// long as this scope, unless it is reset.
+// Whether the event's context, and with it the event, still exists. A primary context stays active
+// during this scope unless it is reset.
 //
-// Of a primary context the driver knows at any time whether it is active, and the number of the one
-// that is. A context that was created can only be asked itself, which the driver answers with
-// CUDA_ERROR_CONTEXT_IS_DESTROYED, but does not promise to. Without cuCtxGetId, before CUDA 12.0, a
-// primary context that was reset and is active again counts as the same.
+// For a primary context the driver can always report whether one is active and its id. A created
+// context can only be queried through its handle. If it is destroyed, the driver returns
+// CUDA_ERROR_CONTEXT_IS_DESTROYED but does not guarantee this. Without cuCtxGetId, before CUDA
+// 12.0, a primary context that was reset and is active again counts as the same.
 static enum event_state cuda_find(struct scope* scope, const struct origin* origin,
                                   struct failure* failure) {
   CUcontext context = origin->context;
@@ -1694,7 +1694,7 @@ static enum event_state cuda_find(struct scope* scope, const struct origin* orig
 static enum event_state cuda_enter_origin(struct scope* scope, const struct origin* origin,
                                           struct failure* failure) {
   uint64_t id = 0;
-  // The driver answers also when the current context was destroyed elsewhere.
+  // The driver also answers if the current context was destroyed elsewhere.
   if (origin->id != 0 && cuda.cuCtxGetId(NULL, &id) == CUDA_SUCCESS && id == origin->id) {
     return EVENT_PENDING;
   }
@@ -1703,7 +1703,7 @@ static enum event_state cuda_enter_origin(struct scope* scope, const struct orig
   return cuda_enter(scope, origin->context, failure) ? EVENT_PENDING : EVENT_FAILED;
 }
 
-// Drivers that do not know the flag of a wait refuse it.
+// Checks records only: a driver without external waits rejects the wait's flag.
 static bool cuda_has_external_events(bool is_record, struct failure* failure) {
   if (!is_record || cuda.cuEventRecordWithFlags != NULL) return true;
   return fail(failure, ENOTSUP,
@@ -1720,7 +1720,7 @@ static const struct graph_runtime cuda_parts = {
     .names = &cuda_names,
     .not_in_capture = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
     .relaxed_mode = CU_STREAM_CAPTURE_MODE_RELAXED,
-    // A host wait that spins takes a whole core.
+    // A spinning host wait occupies a whole core.
     .event_flags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC,
     .wait_external = CU_EVENT_WAIT_EXTERNAL,
     .record_external = CU_EVENT_RECORD_EXTERNAL,
@@ -1738,8 +1738,8 @@ static const struct graph_runtime cuda_parts = {
     .leave = cuda_leave,
 };
 
-// On another thread the per-thread default stream is another one. The legacy default stream waits
-// for every other thread's, and they for it (CUDA driver API, "Stream synchronization behavior").
+// The per-thread default stream differs between threads. The legacy default stream waits for those
+// of all threads, and they wait for it (CUDA driver API, "Stream synchronization behavior").
 static bool cuda_resolve(const struct runtime* runtime, struct FletchingStream* stream,
                          struct failure* failure) {
   if (!cuda_is_default(stream->handle)) return true;
@@ -1789,8 +1789,7 @@ static const struct runtime cuda_runtime = {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// HIP. An event is waited on, asked and destroyed from whatever device the thread has: HIP knows
-// where it belongs.
+// HIP. Events can be waited on, queried and destroyed with any current device.
 #ifndef FLETCHING_CORE_HIP_H
 #define FLETCHING_CORE_HIP_H
 
@@ -2055,7 +2054,7 @@ static bool hip_check(const char* function, int32_t result, struct failure* fail
 
 static bool hip_load(struct failure* failure) { return load(&hip_library, failure); }
 
-// The thread's device is as before after leave().
+// leave() restores the thread's device.
 static bool hip_enter_device(struct scope* scope, int32_t device, struct failure* failure) {
   if (!HIP_HAS(hipSetDevice, failure) || !HIP_CALL(hipGetDevice, (&scope->device), failure)) {
     return false;
@@ -2070,7 +2069,7 @@ static bool hip_leave(struct scope* scope, struct failure* failure) {
   if (!scope->is_changed) return true;
   scope->is_changed = false;
   const hipError_t result = hip.hipSetDevice(scope->device);
-  if (result != hipSuccess) (void)hip.hipSetDevice(scope->device);  // it may be an earlier error
+  if (result != hipSuccess) (void)hip.hipSetDevice(scope->device);  // may be an earlier error
   return hip_check("hipSetDevice", result, failure);
 }
 
@@ -2120,7 +2119,7 @@ static bool hip_get_origin(struct scope* scope, struct origin* origin, struct fa
   return HIP_CALL(hipGetDevice, (&origin->device), failure);
 }
 
-// ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait.
+// ROCm 6.4 can record an external event, but ignores the flag of an external wait.
 static bool hip_has_external_events(bool is_record, struct failure* failure) {
   const int32_t first = 70000000;  // 7.0
   int32_t version = 0;
@@ -2132,7 +2131,7 @@ static bool hip_has_external_events(bool is_record, struct failure* failure) {
               HIP_TITLE, (int)version);
 }
 
-// 1 is CUDA's number for the legacy default stream; HIP's is NULL, and older ones have no other.
+// 1 is CUDA's handle of the legacy default stream. HIP uses NULL, and older HIP versions only NULL.
 static void* hip_stream(void* handle) { return (uintptr_t)handle == 1 ? NULL : handle; }
 
 static const struct graph_runtime hip_parts = {
@@ -2159,7 +2158,7 @@ static const struct graph_runtime hip_parts = {
     .leave = hip_leave,
 };
 
-// On another thread the per-thread default stream is another one. The legacy one waits for it.
+// The per-thread default stream differs between threads. The legacy default stream waits for it.
 static bool hip_resolve(const struct runtime* runtime, struct FletchingStream* stream,
                         struct failure* failure) {
   if (!hip_is_default(stream->handle)) return true;
@@ -2198,7 +2197,7 @@ static const struct runtime hip_runtime = {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL. A wait is enqueued on a queue of the event's own cl_context. OpenCL captures nothing.
+// OpenCL. Waits are enqueued on a queue of the event's cl_context. OpenCL has no stream capture.
 #ifndef FLETCHING_CORE_OPENCL_H
 #define FLETCHING_CORE_OPENCL_H
 
@@ -2432,8 +2431,7 @@ static bool opencl_ready(const struct runtime* self, const struct FletchingEvent
   cl_int state = CL_QUEUED;
   cl_command_queue producer = NULL;
   if (!load(&opencl_library, failure) || !opencl_get_state(handle, &state, failure)) return false;
-  // A command may stay queued until a flush: without one, a caller that polls may never see the
-  // end.
+  // A command may stay queued until a flush, so a polling caller might never see its end.
   if (state == CL_QUEUED &&
       opencl_get(handle, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure) &&
       producer != NULL) {
@@ -2449,7 +2447,7 @@ static bool opencl_synchronize(const struct runtime* self, const struct Fletchin
   const cl_event waited_for = handle;
   bool is_done = false;
   const cl_int result = cl.clWaitForEvents(1, &waited_for);
-  // The command itself has failed, and its state says how.
+  // The event's command has failed: report its state.
   if (result == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
     (void)opencl_ask(handle, &is_done, failure);
   }
@@ -2485,14 +2483,14 @@ static bool opencl_wait_on(const struct runtime* self, const struct FletchingEve
   const cl_event waited_for = handle;
   cl_command_queue producer = NULL;
   bool is_done = false;
-  // Not every implementation refuses a barrier behind a command that has failed.
+  // Not every implementation rejects a barrier behind a failed command.
   if (!opencl_check_queue(queue, failure) || !load(&opencl_library, failure) ||
       !opencl_check_context(waited_for, queue, failure) ||
       !opencl_ask(waited_for, &is_done, failure) ||
       !opencl_get(waited_for, CL_EVENT_COMMAND_QUEUE, &producer, sizeof producer, failure)) {
     return false;
   }
-  // A queue need not begin with a command before it is flushed. A user event has no queue.
+  // A queue may defer commands until it is flushed. A user event has no queue.
   if (producer != NULL && !OPENCL_CALL(clFlush, (producer), failure)) return false;
   return OPENCL_CALL(clEnqueueBarrierWithWaitList, (queue, 1, &waited_for, NULL), failure);
 }
@@ -2508,7 +2506,7 @@ static bool opencl_record(const struct runtime* self, struct FletchingRecordedEv
     return false;
   }
   recorded->event = event;
-  // An event that no queue has submitted never happens.
+  // An event whose queue was never flushed may never complete.
   return OPENCL_CALL(clFlush, (stream->handle), failure);
 }
 
@@ -2522,7 +2520,7 @@ static bool opencl_has_passed(const struct runtime* self,
          (opencl_event_state(state) == EVENT_DONE || opencl_is_lost(state));
 }
 
-// After a failed command others of the same queue may still run.
+// After a failed command, other commands of the same queue may still run.
 static void opencl_settle(const struct runtime* self,
                           const struct FletchingRecordedEvent* recorded) {
   (void)self;
@@ -2725,7 +2723,7 @@ static bool device_is_host_readable(ArrowDeviceType type) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits on an event of Vulkan, which needs more than the interface hands over.
+// Waits on a Vulkan event, which needs more information than the interface provides.
 #ifndef FLETCHING_CORE_VULKAN_H
 #define FLETCHING_CORE_VULKAN_H
 
@@ -2885,7 +2883,7 @@ static bool vulkan_get_event(const struct FletchingEvent* event, VkEvent* handle
          fail(failure, EINVAL, "sync_event of vulkan: the handle is NULL: expected an event");
 }
 
-// A function of the device, or the loader's, which finds the device by its handle.
+// Finds a function of the device, or the loader's function, which dispatches on the device handle.
 static bool vulkan_find(const struct FletchingVulkanWaitContext* context, const char* name,
                         any_function from_loader(void), any_function* found,
                         struct failure* failure) {
@@ -2938,7 +2936,7 @@ static bool vulkan_ready(const struct FletchingEvent* event,
          vulkan_ask(get_status(context->device, handle), is_done, failure);
 }
 
-// Asks again and again, with ever longer sleeps: Vulkan has no host wait.
+// Polls with increasing sleeps, because Vulkan has no host wait for an event.
 static bool vulkan_synchronize(const struct FletchingEvent* event,
                                const struct FletchingVulkanWaitContext* context,
                                struct failure* failure) {
@@ -3025,16 +3023,16 @@ static const struct runtime* runtime_of(ArrowDeviceType type) {
   return runtimes[device_runtime(type)];
 }
 
-// NULL for a number that is none.
+// Returns NULL for an unknown number.
 static const struct runtime* numbered_runtime(int32_t number) {
   const bool is_known = number >= 0 && (size_t)number < sizeof runtimes / sizeof runtimes[0];
   return is_known ? runtimes[number] : NULL;
 }
 
-// Whether the core waits on the events of this type itself, without a registered waiter.
+// Whether the core waits on events of this type without a registered waiter.
 static bool has_own_waits(ArrowDeviceType type) { return runtime_of(type)->synchronize != NULL; }
 
-// The name of a device type, "cuda_host" or "unknown(9999)".
+// Name of a device type, for example "cuda_host" or "unknown(9999)".
 struct device_label {
   char text[32];
 };
@@ -3067,18 +3065,18 @@ struct waiter_entry {
   struct waiter_entry* next;
 };
 
-// Of a handful. Those at the end of the process are not freed: events are waited on until then.
+// A short list. Waiters are not freed at process exit, because they may be used until then.
 static struct waiter_entry* first_waiter;
 static lock_type waiter_lock = LOCK_INIT;
 
-// With the lock held: the link to the entry of the device type, or to NULL at the end.
+// Returns the link to the device type's entry, or the NULL link at the end. Requires the lock.
 static struct waiter_entry** find_waiter(ArrowDeviceType type) {
   struct waiter_entry** place = &first_waiter;
   while (*place != NULL && (*place)->type != type) place = &(*place)->next;
   return place;
 }
 
-// The list changes in one store, so that a child of fork finds it as it was before or after.
+// The list changes in one store, so that a child of fork sees it before or after the change.
 static bool add_waiter(ArrowDeviceType type, const struct FletchingWaiter* waiter) {
   struct waiter_entry* made = malloc(sizeof *made);
   if (made == NULL) return false;
@@ -3210,7 +3208,7 @@ static bool check_event(const struct FletchingEvent* event, struct failure* fail
   return event != NULL || fail(failure, EINVAL, "event: NULL: expected an event");
 }
 
-// The event of an array that is alive.
+// Sets `event` to the event of a live array.
 static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent* event,
                      struct failure* failure) {
   if (array == NULL) return fail(failure, EINVAL, "array: NULL: expected a device array");
@@ -3224,7 +3222,7 @@ static bool event_of(const struct ArrowDeviceArray* array, struct FletchingEvent
   return true;
 }
 
-// Fills in the device and runtime that the caller left to the array.
+// Fills in the device and runtime that the caller left unspecified.
 static bool complete_stream(struct FletchingStream* stream, const char* operation,
                             ArrowDeviceType type, int64_t device_id, struct failure* failure) {
   const int32_t own = device_runtime(type);
@@ -3397,7 +3395,7 @@ int FletchingEventReadyVulkan(const struct FletchingEvent* event,
   return report_ready(is_done, &failure, ready, message);
 }
 
-// NULL becomes the event of an array that is unusable, with the failure.
+// Returns NULL and sets the failure if the array is not usable.
 static const struct FletchingEvent* vulkan_event_of(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     struct FletchingEvent* event, struct failure* failure) {
@@ -3449,7 +3447,7 @@ static void count_inherited(void) {
       "vendor's runtime does not survive a fork (printed once, and counted)\n");
 }
 
-// No caller can receive an error.
+// Ignores errors, because no caller can receive them.
 static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   if (recorded->event == NULL) return;
   if (recorded->process != process_number()) {
@@ -3459,7 +3457,7 @@ static void end_recorded(const struct FletchingRecordedEvent* recorded) {
   recorded->runtime->destroy(recorded->runtime, recorded);
 }
 
-// The runtime of a stream, or NULL with the reason.
+// Returns the runtime of a stream, or NULL with the failure.
 static const struct runtime* recorder_of(int32_t number, struct failure* failure) {
   const struct runtime* runtime = numbered_runtime(number);
   if (runtime != NULL && runtime->record != NULL) return runtime;
@@ -3467,7 +3465,7 @@ static const struct runtime* recorder_of(int32_t number, struct failure* failure
   return NULL;
 }
 
-// The same for an array of the device type.
+// Like recorder_of, for an array of a device type.
 static const struct runtime* recorder_for(const char* operation, ArrowDeviceType type,
                                           int32_t number, struct failure* failure) {
   struct failure reason;
@@ -3519,18 +3517,19 @@ void FletchingRecordedEventDestroy(struct FletchingRecordedEvent* recorded) {
 
 // --- Hooks ---
 
-// An event with its users: the structs of an array, each of which a consumer may move out.
+// An event and the number of its users: the structs of an array, each of which a consumer may move
+// out.
 struct event_share {
   struct FletchingRecordedEvent recorded;
   atomic_size_t users;
 };
 
-// The previous callback of a struct.
+// Original callback of a struct.
 struct event_hook {
   void (*release)(struct ArrowArray*);
   void* private_data;
   struct event_share* share;
-  struct event_hook* next;  // while hooks are made
+  struct event_hook* next;  // links the hooks until they are set
   struct ArrowArray* target;
 };
 
@@ -3545,7 +3544,7 @@ static void run_event_hook(struct ArrowArray* array) {
   struct event_hook* hook = array->private_data;
   array->release = hook->release;
   array->private_data = hook->private_data;
-  // The callback may free the memory of the struct, and may forget to mark it.
+  // The callback may free the struct's memory and may forget to set release to NULL.
   struct ArrowArray moved = *array;
   array->release = NULL;
   moved.release(&moved);
@@ -3568,9 +3567,8 @@ static bool malformed(const char* operation, const char* what, struct failure* f
   return fail(failure, EINVAL, "%s: array: %s", operation, what);
 }
 
-// Makes a hook for every live struct of the array, but does not set it yet. Does not look below a
-// released struct, whose children may belong to another owner or be freed. `n_structs` is the
-// total.
+// Makes a hook for every live struct of the array, without setting it. Skips the descendants of a
+// released struct, which may belong to another owner or be freed. `n_structs` is the total.
 static bool make_hooks(const char* operation, struct ArrowArray* array, int level,
                        int64_t* n_structs, struct event_hook** first, struct failure* failure) {
   if (level > MOST_LEVELS) {
@@ -3607,7 +3605,7 @@ static void set_hooks(struct event_hook* first, struct event_share* share) {
     hook->private_data = hook->target->private_data;
     hook->target->release = run_event_hook;
     hook->target->private_data = hook;
-    hook->target = NULL;  // may be in memory of a language that moves or reuses it
+    hook->target = NULL;  // may be in memory that a language moves or reuses
     atomic_fetch_add(&share->users, 1);
   }
 }
@@ -3626,7 +3624,7 @@ static bool export_event(struct ArrowDeviceArray* array, struct FletchingStream 
       !complete_stream(&stream, operation, event.device_type, event.device_id, failure)) {
     return false;
   }
-  // Everything that can fail is done before the array is changed.
+  // Do everything that can fail before changing the array.
   struct event_hook* hooks = NULL;
   int64_t n_structs = 0;
   struct event_share* share = calloc(1, sizeof *share);
@@ -3698,7 +3696,7 @@ int FletchingStreamWaitFor(struct FletchingStream stream, struct FletchingStream
                                          .device_id = other.device_id};
     (void)runtime->wait_on(runtime, &event, recorded.event, &stream, FLETCHING_CAPTURE_REFUSE,
                            &failure);
-    // The enqueued wait does not need the event any longer.
+    // The enqueued wait does not need the event.
     end_recorded(&recorded);
   }
   return report(&failure, message);
@@ -3716,7 +3714,8 @@ int FletchingStreamResolve(struct FletchingStream* stream, struct FletchingMessa
   return report(&failure, message);
 }
 
-// Runs `body` where the stream is, in the mode in which no other thread's capture is in its way.
+// Runs `body` in the stream's context and in the relaxed capture mode, in which captures of other
+// threads do not interfere.
 static bool in_cuda_stream(const struct FletchingStream* stream,
                            bool (*body)(void* data, struct failure* failure), void* data,
                            struct failure* failure) {
@@ -3776,7 +3775,7 @@ static bool ask_pointer(void* value, CUpointer_attribute attribute, CUdeviceptr 
   return CUDA_CALL(cuPointerGetAttribute, (value, attribute, address), failure);
 }
 
-// The ordinal is available in any context, the device address only in a context of the device.
+// The ordinal can be queried in any context, the device address only in a context of the device.
 static bool find_cuda_memory(CUdeviceptr address, struct FletchingCudaMemory* memory,
                              struct failure* failure) {
   uint32_t kind = 0;
@@ -3821,7 +3820,7 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The report of the devices: one entry for each device type that is known.
+// The device report, with one entry for each known device type.
 #ifndef FLETCHING_CORE_DEVICE_REPORT_H
 #define FLETCHING_CORE_DEVICE_REPORT_H
 
@@ -3829,7 +3828,7 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that CUDA lists.
+// Lists the CUDA devices.
 #ifndef FLETCHING_CORE_DEVICES_CUDA_H
 #define FLETCHING_CORE_DEVICES_CUDA_H
 
@@ -3837,7 +3836,7 @@ int FletchingCudaMemoryFind(uint64_t address, struct FletchingCudaMemory* memory
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices of a runtime are on this machine. Nothing here creates a context.
+// Devices of a runtime on this machine. Creates no context.
 #ifndef FLETCHING_CORE_DEVICES_FOUND_H
 #define FLETCHING_CORE_DEVICES_FOUND_H
 
@@ -3850,7 +3849,7 @@ struct found_device {
 };
 
 struct found_devices {
-  const char* library;  // as it was loaded; NULL when it was not
+  const char* library;  // the loaded name; NULL if it was not loaded
   char version[MOST_NAME];
   struct failure failure;  // the reason for an empty list
   struct found_device* devices;
@@ -3879,7 +3878,7 @@ static bool make_room(struct found_devices* found, int64_t more) {
   return true;
 }
 
-// A name or a version from the runtime, or in parentheses why it did not return any.
+// Sets a name or version from the runtime, or the error in parentheses.
 static void set_text(char text[MOST_NAME], const char* given, const struct failure* failure) {
   if (failure->code == 0) {
     copy_printable(text, MOST_NAME, given);
@@ -3945,7 +3944,7 @@ static void find_cuda_devices(struct found_devices* found) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that HIP lists.
+// Lists the HIP devices.
 #ifndef FLETCHING_CORE_DEVICES_HIP_H
 #define FLETCHING_CORE_DEVICES_HIP_H
 
@@ -3992,7 +3991,7 @@ static void find_hip_devices(struct found_devices* found) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that OpenCL lists, of all drivers.
+// Lists the OpenCL devices of all drivers.
 #ifndef FLETCHING_CORE_DEVICES_OPENCL_H
 #define FLETCHING_CORE_DEVICES_OPENCL_H
 
@@ -4013,7 +4012,7 @@ static void add_opencl_device(struct found_devices* found, cl_device_id device) 
   added->id = found->n_devices++;
 }
 
-// The devices of one driver; a driver without any is none, and no error.
+// Adds the devices of one driver. A driver without devices is not an error.
 static bool add_opencl_platform(struct found_devices* found, cl_platform_id platform) {
   struct failure* failure = &found->failure;
   cl_uint count = 0;
@@ -4027,7 +4026,7 @@ static bool add_opencl_platform(struct found_devices* found, cl_platform_id plat
       is_listed &&
       OPENCL_CALL(clGetDeviceIDs, (platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), failure);
   for (cl_uint i = 0; is_listed && i < count; ++i) {
-    if (devices[i] != NULL) add_opencl_device(found, devices[i]);  // one may have gone
+    if (devices[i] != NULL) add_opencl_device(found, devices[i]);  // a device may be gone
   }
   free(devices);
   return is_listed;
@@ -4072,7 +4071,7 @@ static void find_opencl_devices(struct found_devices* found) {
   if (!opencl_check("clGetPlatformIDs", result, failure) || list_opencl_platforms(found, count)) {
     return;
   }
-  // A driver that fails does not hide the devices of another.
+  // One failing driver does not hide the devices of another.
   if (found->n_devices > 0 && failure->code != ENOMEM) no_failure(failure);
 }
 
@@ -4082,7 +4081,7 @@ static void find_opencl_devices(struct found_devices* found) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that Vulkan lists, by an instance that is made for it.
+// Lists the Vulkan devices with a temporary instance.
 #ifndef FLETCHING_CORE_DEVICES_VULKAN_H
 #define FLETCHING_CORE_DEVICES_VULKAN_H
 
@@ -4090,9 +4089,8 @@ static void find_opencl_devices(struct found_devices* found) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structs and constants of Vulkan that only the device report needs. Declared here, so that the
-// report does not depend on the headers of the build machine; cpp/tests/vendor compares them with
-// the vendor's.
+// Vulkan structs and constants that only the device report needs. Declared here, so that the report
+// does not depend on the build machine's headers; cpp/tests/vendor compares them with the vendor's.
 #ifndef FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 #define FLETCHING_CORE_DEVICES_VULKAN_STRUCTS_H
 
@@ -4112,7 +4110,7 @@ struct vulkan_instance_info {
   const char* const* extensions;
 };
 
-// The beginning of VkPhysicalDeviceProperties, and room for the rest of it.
+// The first members of VkPhysicalDeviceProperties, followed by room for the others.
 struct vulkan_device_properties {
   uint32_t api_version;
   uint32_t driver_version;
@@ -4143,7 +4141,7 @@ static bool vulkan_check(const char* function, VkResult result, struct failure* 
                                              .name = vulkan_status_name(result)});
 }
 
-// NULL and the failure for a function that is missing.
+// Returns NULL and sets the failure if the function is missing.
 static any_function find_in_vulkan(VkInstance instance, const char* name, struct failure* failure) {
   const any_function found = vulkan.vkGetInstanceProcAddr(instance, name);
   (void)has_function(&vulkan_library, found != NULL, name, failure);
@@ -4154,7 +4152,7 @@ static void set_vulkan_version(struct found_devices* found) {
   struct failure failure;
   char text[MOST_NAME];
   no_failure(&failure);
-  uint32_t version = (uint32_t)1 << 22;  // of a loader that cannot be asked, before Vulkan 1.1
+  uint32_t version = (uint32_t)1 << 22;  // for loaders before Vulkan 1.1, which cannot report it
   const vulkan_enumerate_version enumerate =
       (vulkan_enumerate_version)vulkan.vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
   if (enumerate != NULL) {
@@ -4176,7 +4174,7 @@ static void list_vulkan_devices(struct found_devices* found, VkInstance instance
       (vulkan_get_properties)find_in_vulkan(instance, "vkGetPhysicalDeviceProperties", failure);
   if (get == NULL) return;
   const VkResult result = enumerate(instance, &count, devices);
-  // One that was added in between is left out.
+  // Omits a device that was added in between.
   if (result != FLETCHING_VULKAN_INCOMPLETE && !vulkan_check(ENUMERATE_DEVICES, result, failure)) {
     return;
   }
@@ -4224,7 +4222,7 @@ static void find_vulkan_devices(struct found_devices* found) {
   if (create == NULL) return;
   set_vulkan_version(found);
   if (vulkan_check("vkCreateInstance", create(&info, NULL, &instance), &found->failure)) {
-    // Looked for first, and twice: without it the instance could not be destroyed.
+    // Find it first, with one retry: without it the instance could not be destroyed.
     vulkan_destroy_instance destroy =
         (vulkan_destroy_instance)vulkan.vkGetInstanceProcAddr(instance, "vkDestroyInstance");
     if (destroy == NULL) {
@@ -4236,7 +4234,7 @@ static void find_vulkan_devices(struct found_devices* found) {
       destroy(instance, NULL);
     }
   }
-  if (found->failure.code == EIO) {  // others have a hint, or need none
+  if (found->failure.code == EIO) {  // other errors have a hint or need none
     add_hint(&found->failure, "device report", "install a driver, for example mesa-vulkan-drivers");
   }
 }
@@ -4248,7 +4246,7 @@ enum {
   N_DEVICE_TYPES = sizeof device_types / sizeof device_types[0],
 };
 
-// How the devices of a runtime are found, or why they cannot be.
+// How to list the devices of a runtime, or why they cannot be listed.
 static const struct device_finder {
   const char* title;
   void (*find)(struct found_devices* found);
@@ -4276,7 +4274,7 @@ static const struct device_finder {
 struct listed_devices {
   struct found_devices found;
   struct FletchingFoundDevice* all;
-  struct FletchingFoundDevice* managed;  // behind them: of these, those with managed memory
+  struct FletchingFoundDevice* managed;  // in the same allocation: devices with managed memory
   int64_t n_managed;
 };
 
@@ -4312,7 +4310,7 @@ static bool list_devices(struct listed_devices* listed) {
   return true;
 }
 
-// Why a device type has no library that could be asked.
+// Returns why no library can list the devices of a type.
 static const char* why_unknown(ArrowDeviceType type) {
   if (FletchingHasWaiter(type)) return "a waiter is registered; it cannot list devices";
   if (device_has_no_event(type)) return "no known library; its sync_event is always NULL";
@@ -4406,7 +4404,7 @@ void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The locks of the core, which a child of fork inherits in any state.
+// Resets the core's locks, which a child of fork inherits in any state.
 #ifndef FLETCHING_CORE_FORK_H
 #define FLETCHING_CORE_FORK_H
 
@@ -4414,7 +4412,7 @@ void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Releases of arrays that work on a stream still reads. None is early.
+// Releases arrays after the work that reads them on a stream. Never releases an array early.
 #ifndef FLETCHING_CORE_RELEASE_AFTER_H
 #define FLETCHING_CORE_RELEASE_AFTER_H
 
@@ -4422,7 +4420,7 @@ void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that asks whether the work that reads an array has passed.
+// A thread that queries whether the work that reads an array is done.
 #ifndef FLETCHING_CORE_REAPER_H
 #define FLETCHING_CORE_REAPER_H
 
@@ -4430,29 +4428,28 @@ void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that call release callbacks, so that a slow one delays no other.
+// Threads that call release callbacks, so that a slow callback does not delay others.
 #ifndef FLETCHING_CORE_RELEASER_H
 #define FLETCHING_CORE_RELEASER_H
 
 struct release_list {
   struct FletchingRelease* first;
-  struct FletchingRelease** end;  // the link behind the last entry; NULL of a list that is new
+  struct FletchingRelease** end;  // link after the last entry; NULL if the list is new
 };
 
-// An array that is released when its event has passed.
+// An array to release after its event has passed.
 struct FletchingRelease {
   struct ArrowDeviceArray array;
-  struct FletchingRecordedEvent recorded;  // without an event: of a stream that is captured
+  struct FletchingRecordedEvent recorded;  // has no event if the stream is captured
   struct FletchingStream stream;
-  // When the record of the event began and ended, by a counter.
+  // Counter values at the start and end of the event's record.
   int64_t record_began;
   int64_t record_ended;
-  int64_t thread;  // whose per-thread default stream it is; 0 for other streams
-  // How often in a row the runtime has refused to say whether the event has passed, as far as it
-  // matters, and how often not to ask from now on.
+  int64_t thread;  // if it is a per-thread default stream, its thread; otherwise 0
+  // Consecutive failed queries, up to MOST_REFUSALS, and the number of rounds to skip.
   int refusals;
   int skips;
-  struct release_list followers;  // on the same stream, later
+  struct release_list followers;  // later entries of the same stream
   struct FletchingRelease* next;
 };
 
@@ -4465,40 +4462,41 @@ static void append_entry(struct release_list* list, struct FletchingRelease* ent
   list->end = &entry->next;
 }
 
-// Set when the process exits: no further release begins.
+// Set at process exit: no further release starts.
 static atomic_bool is_exiting;
 static void note_exit(void) { atomic_store(&is_exiting, true); }
 
-// To be called when the runtime has been used: then note_exit comes before its own exit handlers.
+// Must be called after the first use of the runtime, so that note_exit runs before the runtime's
+// exit handlers.
 static void watch_exit(int32_t runtime) {
   static _Atomic uint32_t watched;
   const uint32_t bit = UINT32_C(1) << runtime;
   if ((atomic_fetch_or(&watched, bit) & bit) == 0) (void)atexit(note_exit);
 }
 
-// Worker threads for release callbacks. Another thread starts if entries wait and none was taken
+// Worker threads for release callbacks. A new thread starts if entries wait and none was taken
 // since the last keep_up, up to MOST_WORKERS. At most MOST_IDLE idle threads sleep. The threads are
 // never joined.
 enum {
   MOST_IDLE = 2,
-  MOST_WORKERS = 64,  // callbacks that all wait for one lock need no more
+  MOST_WORKERS = 64,  // enough even if all callbacks wait for one lock
 };
 
 static struct {
   lock_type lock;
   condition_type changed;
-  struct release_list ready;  // guarded by the lock, like the next four
-  uint64_t taken;             // in all
+  struct release_list ready;  // the lock guards this and the next four
+  uint64_t taken;             // total
   uint64_t seen;              // `taken` at the last keep_up
   int workers;
   int idle;
-  _Atomic int64_t running_count;  // entries that have passed, and whose callback has not returned
+  _Atomic int64_t running_count;  // passed entries whose callback has not returned
 } releaser = {.lock = LOCK_INIT};
 
 // --- One release ---
 
-// Moves a struct that is alive to the stack and releases it there: the callback may free the memory
-// of the struct, and may forget to mark it.
+// Moves a live struct to the stack and releases it there: the callback may free the struct's memory
+// and may forget to set release to NULL.
 static void release_array(struct ArrowArray* array) {
   struct ArrowArray moved = *array;
   array->release = NULL;
@@ -4522,7 +4520,7 @@ void FletchingReleaseRun(struct FletchingRelease* release) {
 
 // --- Threads ---
 
-// With the lock held, which is given up for a while.
+// Called with the lock, which it releases during the callback.
 static void release_first(void) {
   struct FletchingRelease* entry = releaser.ready.first;
   releaser.ready.first = entry->next;
@@ -4549,7 +4547,8 @@ static void run_worker(void* unused) {
   unlock(&releaser.lock);
 }
 
-// To be called now and then, by one thread, until it returns false: then nothing waits.
+// Must be called periodically by one thread until it returns false, which means that no entry
+// waits.
 static bool keep_up(void) {
   lock(&releaser.lock);
   const bool waits = releaser.ready.first != NULL;
@@ -4561,7 +4560,7 @@ static bool keep_up(void) {
     } else if (releaser.workers < MOST_WORKERS && start_thread(run_worker, NULL)) {
       ++releaser.workers;
     } else if (releaser.workers == 0) {
-      release_first();  // there can be no thread at all
+      release_first();  // no thread could be started
     }
   }
   unlock(&releaser.lock);
@@ -4585,17 +4584,17 @@ static void start_release(struct FletchingRelease* entry) {
 
 #endif  // FLETCHING_CORE_RELEASER_H
 
-// The process-wide reaper, whose thread is never joined. Pending entries are not released when the
-// process exits. A child of fork has no such thread, and may call only is_of_parent().
+// The process-wide reaper, whose thread is never joined. Pending entries are not released at
+// process exit. A child of fork has no such thread and may call only is_of_parent().
 static struct {
   lock_type lock;
   condition_type wake;
   struct release_list incoming;          // guarded by the lock
-  struct FletchingMessage last_refusal;  // likewise
-  struct release_list pending;           // of the thread
-  _Atomic int64_t process;               // which the thread is of; 0 before it is started
-  _Atomic int64_t pending_count;         // entries that have not passed, as far as is known
-  _Atomic int64_t refused_count;         // of these, those for which the last answer was an error
+  struct FletchingMessage last_refusal;  // also guarded by the lock
+  struct release_list pending;           // used by the thread
+  _Atomic int64_t process;               // owner of the thread; 0 before it is started
+  _Atomic int64_t pending_count;         // entries whose event is not known to have passed
+  _Atomic int64_t refused_count;         // entries whose last query failed
 } reaper = {.lock = LOCK_INIT};
 
 static const int64_t MICROSECOND = 1000;
@@ -4603,13 +4602,13 @@ static const int64_t MICROSECOND = 1000;
 enum {
   SHORTEST_PAUSE_US = 20,
   LONGEST_PAUSE_US = 20000,
-  PAUSE_WHILE_BEHIND_US = 500,  // the longest while a release waits for a thread
-  REST_FACTOR = 50,             // times the duration of a query of every stream
+  PAUSE_WHILE_BEHIND_US = 500,  // the maximum while a release waits for a thread
+  REST_FACTOR = 50,             // times the duration of a query of all streams
   LONGEST_REST_US = 100000,
-  MOST_REFUSALS = 4,  // then every 16th time is often enough
+  MOST_REFUSALS = 4,  // then every 16th round queries the entry
 };
 
-static _Atomic int64_t records;  // counts beginnings and ends of records
+static _Atomic int64_t records;  // counts the starts and ends of records
 
 static bool is_of_parent(void) {
   const int64_t process = atomic_load(&reaper.process);
@@ -4635,8 +4634,8 @@ static bool ask_entry(struct FletchingRelease* entry, struct failure* failure) {
   return runtime->is_lost(runtime, &entry->stream);
 }
 
-// An error says nothing about the work: however often it is returned, the array stays as it is, and
-// is asked for again, ever more rarely.
+// A failed query does not show whether the work is done. The array is kept and queried again at
+// increasing intervals.
 static bool has_passed(struct FletchingRelease* entry) {
   if (entry->skips > 0) {
     --entry->skips;
@@ -4660,11 +4659,10 @@ static bool has_passed(struct FletchingRelease* entry) {
   return false;
 }
 
-// --- Queues: of the entries of a stream only the first that is pending is asked ---
+// --- Queues: only the first pending entry of a stream is queried ---
 
-// Whether `later`, which has just come, can only pass after the entry. One handle can stand for the
-// default streams of several contexts, devices and threads. Records that overlap may have either
-// order.
+// Whether the new entry `later` can only pass after `entry`. One handle can denote the default
+// streams of several contexts, devices and threads. Overlapping records may have either order.
 static bool comes_after(const struct FletchingRelease* later,
                         const struct FletchingRelease* entry) {
   const struct FletchingRecordedEvent* a = &later->recorded;
@@ -4680,7 +4678,7 @@ static struct FletchingRelease** add_to_queues(struct FletchingRelease* entry) {
   struct FletchingRelease** first_new = end_of(&reaper.pending);
   while (entry != NULL) {
     struct FletchingRelease* next = entry->next;
-    // One without an event comes after none.
+    // An entry without an event follows no other entry.
     struct FletchingRelease* head = entry->recorded.event != NULL ? reaper.pending.first : NULL;
     while (head != NULL && !comes_after(entry, head)) head = head->next;
     entry->next = NULL;
@@ -4702,14 +4700,13 @@ static void split_queue(struct FletchingRelease* head) {
   head->next = follower;
 }
 
-// Starts the releases of the entries that are done, from this head on. Returns whether there were
-// any.
+// Starts the releases of finished entries, beginning at *place. Returns whether there were any.
 static bool hand_over(struct FletchingRelease** place) {
   bool any = false;
   while (*place != NULL) {
     struct FletchingRelease* entry = *place;
     const bool is_done = has_passed(entry);
-    // One that is refused holds up no other.
+    // An entry whose query failed does not delay others.
     if (is_done || entry->refusals > 0) split_queue(entry);
     if (!is_done) {
       place = &entry->next;
@@ -4718,7 +4715,7 @@ static bool hand_over(struct FletchingRelease** place) {
     *place = entry->next;
     entry->next = NULL;
     any = true;
-    // Before the other count goes down, so that nobody finds neither.
+    // Before the other count decreases, so that the entry is always counted.
     atomic_fetch_add(&releaser.running_count, 1);
     atomic_fetch_sub(&reaper.pending_count, 1);
     start_release(entry);
@@ -4727,7 +4724,7 @@ static bool hand_over(struct FletchingRelease** place) {
   return any;
 }
 
-// Sleeps until there is something to do. Returns the first entry that is new; NULL for none.
+// Sleeps until there is work. Returns the first new entry, or NULL.
 static struct FletchingRelease* collect(int64_t due, bool is_behind) {
   lock(&reaper.lock);
   if (is_behind && due > now_ns() + PAUSE_WHILE_BEHIND_US * MICROSECOND) {
@@ -4746,8 +4743,8 @@ static struct FletchingRelease* collect(int64_t due, bool is_behind) {
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Asks about new streams at once, and about every stream when that is due: often while things
-// happen, then ever more rarely. A round that takes up to 2 ms takes a fiftieth of the time.
+// Queries new streams at once and all streams when due: at short intervals while there is activity,
+// then at increasing ones. A round that takes up to 2 ms uses at most a fiftieth of the time.
 static void run_reaper(void* unused) {
   (void)unused;
   bool is_behind = false;
@@ -4776,7 +4773,7 @@ static void run_reaper(void* unused) {
 static lock_type starting = LOCK_INIT;
 
 static bool start_reaper(void) {
-  static int64_t ready_in;  // a child of fork inherits conditions that a lost thread waits for
+  static int64_t ready_in;  // a child of fork inherits conditions with lost waiters
   if (ready_in != process_number()) {
     if (!init_condition(&reaper.wake) || !init_condition(&releaser.changed)) return false;
     pin_this_library();
@@ -4785,7 +4782,7 @@ static bool start_reaper(void) {
   return start_thread(run_reaper, NULL);
 }
 
-// False when there can be no thread.
+// Returns false if no thread can be started.
 static bool has_reaper(struct failure* failure) {
   if (atomic_load(&reaper.process) != 0) return true;
   lock(&starting);
@@ -4811,9 +4808,9 @@ static const char RELEASE_AFTER[] = "release_after";
 
 static _Atomic int64_t leaked_arrays;
 
-static void* const PER_THREAD_STREAM = (void*)2;  // of CUDA and HIP
+static void* const PER_THREAD_STREAM = (void*)2;  // for CUDA and HIP
 
-// Not the address of a thread-local variable: a later thread may have the same.
+// The address of a thread-local variable would not do: a later thread may reuse it.
 static int64_t thread_number(void) {
   static _Atomic int64_t threads;
   static _Thread_local int64_t own;
@@ -4821,7 +4818,7 @@ static int64_t thread_number(void) {
   return own;
 }
 
-// Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; then it is as it was.
+// Takes the array. Errors: see FletchingDeviceArrayReleaseAfter; the array is then unchanged.
 static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream* stream,
                           int on_capture, struct failure* failure) {
   const struct runtime* runtime =
@@ -4861,7 +4858,8 @@ static bool defer_release(struct ArrowDeviceArray* array, struct FletchingStream
   return true;
 }
 
-// Instead: only where that cannot hurt a capture, or a runtime that did not survive a fork.
+// Fallback that waits for the stream. Not after EBUSY, where the wait could break a capture, nor
+// after ECHILD, where the runtime did not survive the fork.
 static bool wait_and_release(struct ArrowDeviceArray* array, const struct FletchingStream* stream,
                              int code) {
   struct failure failure;
@@ -4883,12 +4881,12 @@ static void take_array(struct ArrowDeviceArray* array, struct FletchingStream st
                        int on_capture, struct failure* failure) {
   const int32_t own = device_runtime(array->device_type);
   if (!complete_stream(&stream, RELEASE_AFTER, array->device_type, array->device_id, failure)) {
-    // The order of that stream does not cover the work on this memory.
+    // The stream's order does not cover the work on this memory.
     if (own != FLETCHING_RUNTIME_NONE) {
       leak(array);
       return;
     }
-    no_failure(failure);  // any runtime's work may read memory of the host
+    no_failure(failure);  // work of any runtime may read host memory
   }
   if (stream.runtime == FLETCHING_RUNTIME_NONE && stream.handle == NULL) {
     release_array(&array->array);  // no stream, no pending work
@@ -4954,13 +4952,13 @@ static void reset_locks(void) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ownership of the five structs: init, move, release.
+// Init, move and release of the five structs.
 #ifndef FLETCHING_CORE_STRUCTS_H
 #define FLETCHING_CORE_STRUCTS_H
 
 #include <string.h>
 
-// The functions of one struct. BASE is the member that has the release callback, or nothing.
+// Defines the functions of one struct. BASE is the path to the release callback's struct, or empty.
 #define STRUCT_FUNCTIONS(NAME, TYPE, BASE_TYPE, BASE)                              \
   void Fletching##NAME##Init(struct TYPE* self) { memset(self, 0, sizeof *self); } \
   void Fletching##NAME##Move(struct TYPE* source, struct TYPE* target) {           \
@@ -5005,7 +5003,7 @@ int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack's table of functions: ours for new tensors, and the use of another's.
+// DLPack's exchange table: our allocator for new tensors, and calls through a foreign table.
 #ifndef FLETCHING_CORE_TENSOR_EXCHANGE_H
 #define FLETCHING_CORE_TENSOR_EXCHANGE_H
 
@@ -5013,7 +5011,7 @@ int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array, or memory of the caller, as a DLPack tensor.
+// Exports a device array, or the caller's memory, as a DLPack tensor.
 #ifndef FLETCHING_CORE_TENSOR_EXPORT_H
 #define FLETCHING_CORE_TENSOR_EXPORT_H
 
@@ -5021,7 +5019,7 @@ int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message) {
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream argument of __dlpack__: how each device reads the integer, and the waits.
+// The stream argument of __dlpack__: its meaning for each device, and the waits.
 #ifndef FLETCHING_CORE_TENSOR_STREAM_H
 #define FLETCHING_CORE_TENSOR_STREAM_H
 
@@ -5031,7 +5029,7 @@ static bool bad_stream(ArrowDeviceType type, int64_t number, const char* expecte
               expected, (long long)number);
 }
 
-// Whether __dlpack__ takes a number for the device.
+// Whether __dlpack__ accepts a stream for the device.
 static bool has_stream_argument(ArrowDeviceType type) {
   const int32_t runtime = device_runtime(type);
   return runtime == FLETCHING_RUNTIME_CUDA || runtime == FLETCHING_RUNTIME_HIP;
@@ -5048,7 +5046,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   if (!has_streams && argument != NULL) {
     return bad_stream(type, *argument, "None, because the device has no streams", failure);
   }
-  // Consumers of host-readable memory may not know streams at all.
+  // Consumers of host-readable memory may not support streams at all.
   if (argument == NULL && (!has_streams || device_is_host_readable(type))) return true;
   const int64_t number = argument != NULL ? *argument : is_cuda ? 1 : 0;
   out->ordering = number == -1 ? FLETCHING_ORDER_NOTHING : FLETCHING_ORDER_STREAM;
@@ -5070,7 +5068,7 @@ static bool read_tensor_stream(ArrowDeviceType type, const int64_t* argument,
   return true;
 }
 
-// `out` is the caller's address for the result.
+// `out` is the address for the caller's result.
 static bool check_result(const void* out, struct failure* failure) {
   return out != NULL || fail(failure, EINVAL, "result: NULL: expected an address for it");
 }
@@ -5084,7 +5082,7 @@ int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
   return report(&failure, message);
 }
 
-// A number that is no ordering must not pass for none.
+// An unknown ordering must not be treated as no ordering.
 static bool check_ordering(const struct FletchingTensorStream* order, struct failure* failure) {
   return order == NULL || order->ordering == FLETCHING_ORDER_NOTHING ||
          order->ordering == FLETCHING_ORDER_HOST || order->ordering == FLETCHING_ORDER_STREAM ||
@@ -5093,7 +5091,7 @@ static bool check_ordering(const struct FletchingTensorStream* order, struct fai
               (int)order->ordering);
 }
 
-// Makes the host or the stream wait for the event, as the argument says.
+// Makes the host or the stream wait for the event, as requested.
 static bool order_behind(const struct FletchingEvent* event,
                          const struct FletchingTensorStream* order, struct failure* failure) {
   if (order->ordering == FLETCHING_ORDER_HOST) return synchronize_event(event, failure);
@@ -5103,8 +5101,8 @@ static bool order_behind(const struct FletchingEvent* event,
          wait_on_event(event, stream, FLETCHING_CAPTURE_REFUSE, failure);
 }
 
-// DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
-// counts for a default stream, if one is current.
+// For host-readable memory DLPack's device id is 0 and does not identify a GPU. A default stream
+// then uses the current device, if there is one.
 static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
                                   struct failure* failure) {
   const struct runtime* runtime = runtime_of(type);
@@ -5115,8 +5113,8 @@ static bool get_device_of_streams(ArrowDeviceType type, int64_t* device_id,
   return true;
 }
 
-// Blocks until all work now on the stream is done. A GPU may write even to memory whose device type
-// has no runtime.
+// Blocks until all work on the stream so far is done. A GPU may write even to memory whose device
+// type has no runtime.
 static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct FletchingStream stream,
                             struct failure* failure) {
   static const char operation[] = "from_dlpack";
@@ -5133,7 +5131,7 @@ static bool finish_producer(ArrowDeviceType type, int64_t device_id, struct Flet
     if (failure->code == EBUSY) add_hint(failure, operation, "copy before the capture begins");
     return false;
   }
-  // Of an event the host waits asleep, of a stream it may spin.
+  // The host sleeps while waiting for an event, but may spin on a stream.
   const struct FletchingEvent event = {.sync_event = &recorded.event, .device_id = device_id};
   const bool is_done = runtime->synchronize(runtime, &event, recorded.event, failure);
   end_recorded(&recorded);
@@ -5164,7 +5162,7 @@ static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStre
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way down from an array to the values of its tensor, through the lists around them.
+// Descends from an array through its lists to the values of its tensor.
 #ifndef FLETCHING_CORE_TENSOR_WALK_H
 #define FLETCHING_CORE_TENSOR_WALK_H
 
@@ -5172,8 +5170,8 @@ static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStre
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extension types of a schema: the two keys of its metadata, and the parameters, which are JSON
-// (C Data Interface, "Extension types"; "Canonical Extension Types").
+// Extension types of a schema: the two metadata keys and the JSON parameters (C Data Interface,
+// "Extension types"; "Canonical Extension Types").
 #ifndef FLETCHING_CORE_TENSOR_EXTENSION_H
 #define FLETCHING_CORE_TENSOR_EXTENSION_H
 
@@ -5181,7 +5179,7 @@ static bool record_producer(struct ArrowDeviceArray* array, struct FletchingStre
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which DLPack type a format string is.
+// Maps format strings to DLPack types.
 #ifndef FLETCHING_CORE_TENSOR_TYPES_H
 #define FLETCHING_CORE_TENSOR_TYPES_H
 
@@ -5358,22 +5356,22 @@ static const char* data_type_code_name(uint8_t code) {
 
 // --- Sizes ---
 
-// a * b, neither negative. Returns false, and leaves *product, when int64_t cannot hold it.
+// Computes a * b for non-negative numbers. Returns false and leaves *product unchanged on overflow.
 static bool multiply(int64_t a, int64_t b, int64_t* product) {
   if (b != 0 && a > INT64_MAX / b) return false;
   *product = a * b;
   return true;
 }
 
-// The distance one dimension further out. It only overflows when another dimension is empty, and
-// then it means nothing.
+// Returns the stride of the next outer dimension. It overflows only if another dimension is empty;
+// the result is then meaningless.
 static int64_t next_step(int64_t step, int64_t extent) {
   int64_t product = INT64_MAX;
   (void)multiply(step, extent > 1 ? extent : 1, &product);
   return product;
 }
 
-// --- Text of others ---
+// --- Foreign text ---
 
 #define MOST_QUOTED 64
 
@@ -5381,7 +5379,7 @@ struct quoted {
   char text[MOST_QUOTED * 4 + 8];
 };
 
-// Printable ASCII in quotes, cut when it is long. Reads nothing behind `size`.
+// Quotes text as printable ASCII, truncated if long. Does not read past `size`.
 static struct quoted quote_bytes(const char* text, size_t size) {
   static const char digits[] = "0123456789abcdef";
   struct quoted quoted;
@@ -5414,10 +5412,10 @@ static struct quoted quote(const char* text) {
 // The DLPack type of a format string.
 struct tensor_format {
   bool is_list;
-  bool is_binary;  // `size` bytes, in one more dimension
-  int64_t size;    // of a list or of a binary value
+  bool is_binary;  // `size` bytes, which become one more dimension
+  int64_t size;    // of a list or a binary value
   DLDataType type;
-  const char* lost;  // the part of the meaning that the storage lacks, or NULL
+  const char* lost;  // the meaning that the storage does not preserve, or NULL
 };
 
 static bool no_tensor_type(const char* format, const char* why, const char* hint,
@@ -5430,7 +5428,7 @@ static bool bad_format(const char* format, const char* what, struct failure* fai
   return fail(failure, EINVAL, "ArrowSchema.format: %s, got %s", what, quote(format).text);
 }
 
-// Steps over an int32.
+// Parses an int32 and advances past it.
 static bool take_int32(const char** text, int32_t* number) {
   const bool is_negative = **text == '-';
   const char* at = *text + (is_negative ? 1 : 0);
@@ -5457,7 +5455,7 @@ static bool read_size(const char* format, struct tensor_format* out, struct fail
   return true;
 }
 
-// Steps over a comma and an int32.
+// Parses a comma and an int32.
 static bool take_next(const char** text, int32_t* number) {
   if (**text != ',') return false;
   ++*text;
@@ -5490,7 +5488,7 @@ static bool read_decimal(const char* format, struct tensor_format* out, struct f
   return bad_format(format, "unknown width: expected 32, 64, 128 or 256", failure);
 }
 
-// A format of the tables ends, or parameters follow its colon.
+// Compares with a table entry. An entry that ends with a colon matches any parameters.
 static bool is_format(const char* format, const char* known) {
   const size_t size = strlen(known);
   return known[size - 1] == ':' ? strncmp(format, known, size) == 0 : strcmp(format, known) == 0;
@@ -5532,7 +5530,7 @@ static bool read_tensor_format(const char* format, struct tensor_format* out,
   return read_size(format, out, failure);
 }
 
-// A time or a time difference as NumPy has it: 64 bits, no time zone.
+// Whether this is a timestamp or duration as in NumPy: 64 bits, no time zone.
 static bool is_plain_time(const char* format) {
   return strncmp(format, "tD", 2) == 0 ||
          (strncmp(format, "ts", 2) == 0 && strlen(format) == sizeof "tss:" - 1);
@@ -5561,9 +5559,9 @@ static const struct tensor_type* no_arrow_type(DLDataType type, const char* why,
   return NULL;
 }
 
-// The row of a DLPack type, of which an element has one group of lanes or several; NULL with the
-// reason. What stores values narrower than a byte says less than they do, and is no type of its
-// own.
+// Returns the row of a DLPack type, or NULL with the failure. The type's lanes may be a multiple of
+// the row's. Values narrower than a byte have no row as storage, which would not preserve their
+// type.
 static const struct tensor_type* type_of(DLDataType type, bool is_padded, bool as_storage,
                                          struct failure* failure) {
   const bool is_narrow = type.bits % 8 != 0;
@@ -5597,7 +5595,7 @@ static const struct tensor_type* type_of(DLDataType type, bool is_padded, bool a
   return no_arrow_type(type, why, failure);
 }
 
-// The row of the type name of arrow.opaque; NULL for a type that is not DLPack's.
+// Returns the row with the type name of arrow.opaque, or NULL if it is not a DLPack type.
 static const struct tensor_type* type_named(const char* name, size_t size) {
   for (size_t i = 0; i < N_ROWS(tensor_types); ++i) {
     const char* known = tensor_types[i].type_name;
@@ -5617,7 +5615,7 @@ static const char BOOL8[] = "arrow.bool8";
 static const char OPAQUE[] = "arrow.opaque";
 static const char FIXED_SHAPE_TENSOR[] = "arrow.fixed_shape_tensor";
 
-// A piece of a text that need not end with NUL.
+// Part of a text, not necessarily NUL-terminated.
 struct piece {
   const char* text;
   size_t size;
@@ -5627,7 +5625,7 @@ static bool is_text(struct piece piece, const char* text) {
   return piece.size == strlen(text) && memcmp(piece.text, text, piece.size) == 0;
 }
 
-// The extension type of a field; the name is empty for none.
+// Extension type of a field. The name is empty if there is no extension.
 struct extension {
   struct piece name;
   struct piece parameters;
@@ -5635,7 +5633,7 @@ struct extension {
 
 // --- Metadata ---
 
-// Steps over an int32 of the metadata, which has no alignment.
+// Reads an int32 of the metadata, which is not aligned.
 static bool take_length(const char** at, int32_t* number, const char* what,
                         struct failure* failure) {
   memcpy(number, *at, sizeof *number);
@@ -5654,7 +5652,7 @@ static bool take_piece(const char** at, struct piece* piece, const char* what,
   return true;
 }
 
-// Nothing says how long the metadata is: wrong positive lengths cannot be noticed.
+// The size of the metadata is unknown, so positive lengths cannot be validated.
 static bool find_extension(const struct ArrowSchema* schema, struct extension* out,
                            struct failure* failure) {
   const char* at = schema->metadata;
@@ -5671,7 +5669,7 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
         !take_piece(&at, &value, "length of a value", failure)) {
       return false;
     }
-    if (is_text(key, EXTENSION_NAME)) {  // of a key that stands twice, the first counts
+    if (is_text(key, EXTENSION_NAME)) {  // the first of duplicate keys counts
       if (!has_name) out->name = value;
       has_name = true;
     } else if (is_text(key, EXTENSION_METADATA)) {
@@ -5684,15 +5682,15 @@ static bool find_extension(const struct ArrowSchema* schema, struct extension* o
 
 // --- JSON ---
 
-#define MOST_JSON_LEVELS 32  // no text makes the reader recurse without end
+#define MOST_JSON_LEVELS 32  // bounds the recursion
 
-// Each function leaves the position behind the text that it read, and returns false for any other.
+// Each function advances past the text it accepts and returns false for other text.
 struct json {
   const char* at;
   const char* end;
 };
 
-// The next character that is not white space; 0 at the end.
+// Returns the next character that is not white space, or 0 at the end.
 static char json_peek(struct json* json) {
   while (json->at < json->end && strchr(" \t\r\n", *json->at) != NULL && *json->at != '\0') {
     ++json->at;
@@ -5706,7 +5704,7 @@ static bool json_take(struct json* json, char expected) {
   return true;
 }
 
-// A string as it is written, escapes and all.
+// Reads a string without decoding its escapes.
 static bool json_string(struct json* json, struct piece* out) {
   if (!json_take(json, '"')) return false;
   const char* start = json->at;
@@ -5734,7 +5732,7 @@ static bool json_size(struct json* json, int64_t* out) {
   return true;
 }
 
-// An array of sizes. Those beyond the limit of a tensor are counted, and not kept.
+// Reads an array of sizes. Sizes beyond the tensor limit are counted but not stored.
 static bool json_sizes(struct json* json, int64_t* out, int32_t* n_out) {
   int64_t size = 0;
   *n_out = 0;
@@ -5762,7 +5760,7 @@ static bool json_skip_group(struct json* json, char open, int level) {
   return json_take(json, close);
 }
 
-// Steps over a value of any kind.
+// Skips any value.
 static bool json_skip(struct json* json, int level) {
   struct piece text;
   const char first = json_peek(json);
@@ -5775,7 +5773,7 @@ static bool json_skip(struct json* json, int level) {
   return json->at > start;
 }
 
-// Calls `read(json, key, out)` for each member of an object, which is the whole text.
+// Calls `read(json, key, out)` for each member of an object. The object must be the whole text.
 static bool json_object(struct piece text, bool (*read)(struct json*, struct piece, void*),
                         void* out) {
   struct json json = {text.text, text.text + text.size};
@@ -5796,8 +5794,8 @@ static bool json_object(struct piece text, bool (*read)(struct json*, struct pie
 // --- arrow.fixed_shape_tensor ---
 
 struct tensor_shape {
-  int64_t shape[FLETCHING_TENSOR_DIMENSIONS];  // in memory, the last varying fastest
-  // Which of `shape` each dimension of the logical tensor is; each once.
+  int64_t shape[FLETCHING_TENSOR_DIMENSIONS];  // in memory order: the last varies fastest
+  // Index into `shape` for each dimension of the logical tensor.
   int64_t permutation[FLETCHING_TENSOR_DIMENSIONS];
   int32_t ndim;
   int32_t n_permutation;
@@ -5831,7 +5829,7 @@ static bool read_tensor_shape(struct piece parameters, struct tensor_shape* out,
   if (!json_object(parameters, read_shape_member, out)) {
     why = "malformed: expected the form {\"shape\":[2,3],\"permutation\":[1,0]}";
   } else if (out->ndim > FLETCHING_TENSOR_DIMENSIONS) {
-    return true;  // the caller refuses it
+    return true;  // the caller rejects it
   } else if (out->ndim == 0) {
     why = "no shape: expected one size or more";
   } else if (out->n_permutation == 0) {
@@ -5860,7 +5858,7 @@ static bool read_opaque_member(struct json* json, struct piece key, void* out) {
   return json_skip(json, 0);
 }
 
-// The DLPack type that arrow.opaque stands for; NULL for any other extension type.
+// Returns the DLPack type of arrow.opaque, or NULL for any other extension type.
 static const struct tensor_type* opaque_of(const struct extension* extension) {
   struct opaque_type type = {{"", 0}, {"", 0}};
   if (!is_text(extension->name, OPAQUE) ||
@@ -5873,11 +5871,11 @@ static const struct tensor_type* opaque_of(const struct extension* extension) {
 
 #endif  // FLETCHING_CORE_TENSOR_EXTENSION_H
 
-// One array on the way down.
+// One array of the walk.
 struct walk_level {
   const struct ArrowSchema* schema;
   const struct ArrowArray* array;
-  int64_t first;  // element, counted from the beginning of the array's buffers
+  int64_t first;  // first element, relative to the start of the array's buffers
   int64_t count;
   int32_t depth;
 };
@@ -5885,8 +5883,8 @@ struct walk_level {
 struct walk {
   uint32_t options;
   struct FletchingTensorView* view;
-  // The list, counted from the outside, that a dimension is of: its stride so far is in elements of
-  // the level below.
+  // Index, from the outside, of each dimension's list. Strides count elements of the level below
+  // until scale_strides().
   int32_t list_of[FLETCHING_TENSOR_DIMENSIONS];
   struct failure* failure;
 };
@@ -5912,7 +5910,7 @@ static bool add_dimension(struct walk* walk, int32_t depth, int64_t extent, int6
   return true;
 }
 
-// The dimensions of arrow.fixed_shape_tensor: `shape` as it is in memory, permuted.
+// Adds the dimensions of arrow.fixed_shape_tensor: the memory order in `shape`, permuted.
 static bool add_tensor_shape(struct walk* walk, const struct extension* extension, int64_t size,
                              int32_t depth) {
   struct tensor_shape tensor;
@@ -5952,7 +5950,7 @@ static bool fail_released(struct walk* walk, const struct walk_level* level, con
   return false;
 }
 
-// An error when a struct or its dictionary is released.
+// Fails if a struct or its dictionary is released.
 static bool check_alive(struct walk* walk, const struct walk_level* level) {
   const struct ArrowSchema* schema = level->schema;
   const struct ArrowArray* array = level->array;
@@ -6020,7 +6018,7 @@ static bool unknown_extension(struct walk* walk, const struct extension* extensi
               is_opaque ? quote_bytes(parameters.text, parameters.size).text : "");
 }
 
-// Moves the level to the only child of a list of `size` elements.
+// Moves the level to the only child of a list with `size` elements per value.
 static bool descend(struct walk* walk, struct walk_level* level, int64_t size) {
   const struct ArrowSchema* schema = level->schema;
   const struct ArrowArray* array = level->array;
@@ -6055,7 +6053,7 @@ static bool descend(struct walk* walk, struct walk_level* level, int64_t size) {
   return true;
 }
 
-// The values, of which an element has `n` of `bytes` each.
+// Ends the walk at the values, of `bytes` bytes each.
 static bool end_walk(struct walk* walk, const struct walk_level* level, int64_t bytes) {
   struct FletchingTensorView* view = walk->view;
   int64_t end = 0;
@@ -6085,7 +6083,7 @@ static bool check_storage(struct walk* walk, const char* format, const struct te
          bad_storage(walk, row->type_name != NULL ? row->type_name : row->extension, row);
 }
 
-// A type of DLPack that Arrow lacks.
+// Handles a DLPack type that Arrow lacks.
 static bool walk_opaque(struct walk* walk, struct walk_level* level,
                         const struct tensor_format* format, const struct tensor_type* row) {
   struct tensor_format parts;
@@ -6133,11 +6131,11 @@ static bool walk_values(struct walk* walk, const struct walk_level* level,
   return end_walk(walk, level, format->size * (format->type.bits / 8));
 }
 
-// From the strides within each list to strides in elements of the tensor.
+// Converts strides within each list to strides in elements of the tensor.
 static void scale_strides(struct walk* walk) {
   struct FletchingTensorView* view = walk->view;
-  int64_t step = 1;   // of the list below
-  int64_t below = 1;  // of the lists below, with this one
+  int64_t step = 1;   // of the next inner list
+  int64_t below = 1;  // product over the inner lists, including this one
   for (int32_t i = view->ndim; i-- > 0;) {
     const bool is_next_list = i + 1 < view->ndim && walk->list_of[i] != walk->list_of[i + 1];
     if (is_next_list) step = below;
@@ -6146,7 +6144,7 @@ static void scale_strides(struct walk* walk) {
   }
 }
 
-// Goes down until there are values. The number of dimensions bounds how deep.
+// Descends to the values. The limit on dimensions bounds the depth.
 static bool walk_down(struct walk* walk, struct walk_level* level) {
   const bool as_storage = (walk->options & FLETCHING_TENSOR_AS_STORAGE) != 0;
   struct tensor_format format;
@@ -6178,7 +6176,7 @@ static bool walk_down(struct walk* walk, struct walk_level* level) {
   }
 }
 
-// Reads no memory but validity bitmaps, and no field of a released struct but `release`.
+// Reads no memory except validity bitmaps, and only `release` of a released struct.
 static bool describe_tensor(const struct ArrowSchema* schema, const struct ArrowArray* array,
                             uint32_t options, struct FletchingTensorView* view,
                             struct failure* failure) {
@@ -6210,10 +6208,10 @@ int FletchingTensorDescribe(const struct ArrowSchema* schema, const struct Arrow
 
 #endif  // FLETCHING_CORE_TENSOR_WALK_H
 
-// Of DLTensor.data.
+// Alignment of DLTensor.data.
 #define DATA_ALIGNMENT 256
 
-// A tensor and the array it keeps alive, followed by its shape and strides.
+// A tensor and the array that it keeps alive, followed by its shape and strides.
 struct exported_tensor {
   union {
     DLManagedTensorVersioned versioned;
@@ -6239,7 +6237,7 @@ static void delete_exported_legacy(DLManagedTensor* tensor) {
   destroy_exported(tensor->manager_ctx);
 }
 
-// With room for the shape and the strides, to which the tensor points.
+// Allocates room for the shape and strides, and sets the tensor's pointers to them.
 static struct exported_tensor* new_exported(int32_t ndim, DLTensor* tensor,
                                             struct failure* failure) {
   struct exported_tensor* exported =
@@ -6273,7 +6271,7 @@ static DLManagedTensor* as_legacy(struct exported_tensor* exported, const DLTens
   return &exported->managed.legacy;
 }
 
-// The id of host-readable memory is 0 in DLPack, and any number in Arrow (DLDevice.device_id).
+// Host-readable memory has id 0 in DLPack and any id in Arrow (DLDevice.device_id).
 static bool to_dlpack_device(const struct ArrowDeviceArray* array, DLDevice* out,
                              struct failure* failure) {
   out->device_type = (DLDeviceType)array->device_type;
@@ -6310,7 +6308,7 @@ static bool point_at(const struct FletchingTensorView* view, ArrowDeviceType typ
   return true;
 }
 
-// Neither a released array nor one with an event that is not handled is exported.
+// Rejects released structs and an event that is not handled.
 static bool check_exportable(const struct ArrowSchema* schema, const struct ArrowDeviceArray* array,
                              bool is_handled, struct failure* failure) {
   if (schema == NULL || array == NULL) {
@@ -6326,7 +6324,7 @@ static bool check_exportable(const struct ArrowSchema* schema, const struct Arro
              "hint: pass the consumer's stream, or wait and pass event_handled");
 }
 
-// The tensor of the array, in new memory; NULL with the failure. The array has not moved yet.
+// Creates the tensor without moving the array. Returns NULL with the failure.
 static struct exported_tensor* export_tensor(const struct ArrowSchema* schema,
                                              const struct ArrowDeviceArray* array,
                                              const struct FletchingTensorStream* order,
@@ -6480,7 +6478,7 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// A DLPack tensor as a device array.
+// Imports a DLPack tensor as a device array.
 #ifndef FLETCHING_CORE_TENSOR_IMPORT_H
 #define FLETCHING_CORE_TENSOR_IMPORT_H
 
@@ -6488,8 +6486,8 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schema and the array of a tensor: lists around the values, each struct of which a consumer
-// may move out.
+// Builds the schema and array of a tensor: lists around the values. A consumer may move out each
+// struct.
 #ifndef FLETCHING_CORE_TENSOR_BUILD_H
 #define FLETCHING_CORE_TENSOR_BUILD_H
 
@@ -6499,18 +6497,18 @@ int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the elements of a foreign tensor lie in memory: read, checked, put in order.
+// Memory layout of a foreign tensor: reads, checks and orders its elements.
 #ifndef FLETCHING_CORE_TENSOR_LAYOUT_H
 #define FLETCHING_CORE_TENSOR_LAYOUT_H
 
-#define MOST_EXTENTS (FLETCHING_TENSOR_DIMENSIONS + 2)  // with those within an element
+#define MOST_EXTENTS (FLETCHING_TENSOR_DIMENSIONS + 2)  // including those within an element
 
-// A tensor, checked and in our terms. A value has its own address: of a complex
-// number that is no storage, both parts.
+// Checked layout of a tensor. A value is a whole complex number, or one of its parts with
+// FLETCHING_TENSOR_AS_STORAGE.
 struct tensor_layout {
   const struct tensor_type* type;
-  int64_t item_bytes;  // of a value
-  int64_t part_bytes;  // of a part of it, which an address is a multiple of
+  int64_t item_bytes;  // size of a value
+  int64_t part_bytes;  // size and alignment of a part of a value
   int64_t n_values;
   uint64_t bytes;
   int32_t ndim;
@@ -6522,14 +6520,14 @@ static bool bad_tensor(struct failure* failure, const char* what) {
   return fail(failure, EINVAL, "DLTensor.%s; hint: fix the producer", what);
 }
 
-// Whether the number has a magnitude, which the lowest has not.
+// Computes the absolute value. Returns false for INT64_MIN, which has none.
 static bool magnitude(int64_t number, int64_t* out) {
   if (number == INT64_MIN) return false;
   *out = number < 0 ? -number : number;
   return true;
 }
 
-// Copies shape and strides. A stride that is never used becomes 0: it may have any value.
+// Copies shape and strides. Unused strides may have any value and become 0.
 static bool read_dimensions(const DLTensor* tensor, struct tensor_layout* out,
                             struct failure* failure) {
   if (tensor->ndim < 0 || tensor->ndim > FLETCHING_TENSOR_DIMENSIONS) {
@@ -6555,7 +6553,7 @@ static bool read_dimensions(const DLTensor* tensor, struct tensor_layout* out,
   return true;
 }
 
-// Adds a dimension for elements of several values.
+// Adds a dimension for elements with several values.
 static bool add_repeat(int64_t repeat, struct tensor_layout* out, struct failure* failure) {
   if (repeat == 1) return true;
   for (int32_t i = 0; i < out->ndim; ++i) {
@@ -6565,7 +6563,7 @@ static bool add_repeat(int64_t repeat, struct tensor_layout* out, struct failure
     }
     out->strides[i] *= repeat;
   }
-  if (out->ndim == 0) {  // one element of several values is an array of length 1, too
+  if (out->ndim == 0) {  // a single element becomes an array of length 1
     out->shape[out->ndim] = 1;
     out->strides[out->ndim++] = 0;
   }
@@ -6591,7 +6589,7 @@ static bool count_values(struct tensor_layout* out, struct failure* failure) {
   return true;
 }
 
-// Strides of values that lie side by side, the last dimension varying fastest.
+// Sets the strides of contiguous values in C order.
 static void make_compact(struct tensor_layout* out) {
   int64_t step = 1;
   for (int32_t i = out->ndim; i-- > 0;) {
@@ -6630,7 +6628,7 @@ static bool is_compact(const struct tensor_layout* layout, const int32_t* order)
   return true;
 }
 
-// Of a dimension of size 1 the stride says nothing: the outside is as good a place as any.
+// Sorts dimensions of size 1 outermost, because their strides are meaningless.
 static int64_t sort_key(const struct tensor_layout* layout, int32_t axis) {
   return layout->shape[axis] == 1 ? INT64_MAX : layout->strides[axis];
 }
@@ -6639,13 +6637,13 @@ static void plain_order(int32_t ndim, int32_t* order) {
   for (int32_t i = 1; i < ndim; ++i) order[i - 1] = i;
 }
 
-// The order in which the inner dimensions lie in memory, from the outside in. Returns false when
-// they have gaps or overlap, or have no order that the options can express.
+// Finds the memory order of the inner dimensions, from the outside in. Returns false if they have
+// gaps or overlap, or if the options cannot express their order.
 static bool find_order(const struct tensor_layout* layout, uint32_t options, int32_t* order) {
   plain_order(layout->ndim, order);
   if (is_compact(layout, order)) return true;
   if ((options & FLETCHING_TENSOR_LISTS) != 0) return false;
-  for (int32_t end = 1; end < layout->ndim - 1; ++end) {  // by insertion, which is stable
+  for (int32_t end = 1; end < layout->ndim - 1; ++end) {  // insertion sort, which is stable
     for (int32_t i = end; i > 0; --i) {
       const int32_t inner = order[i];
       if (sort_key(layout, order[i - 1]) >= sort_key(layout, inner)) break;
@@ -6664,8 +6662,8 @@ static bool not_aligned(const char* field, int64_t align, struct failure* failur
               field, (long long)align);
 }
 
-// Where the first value is. EINVAL for an address that is none; ENOTSUP when the values are not
-// aligned, which a copy fixes.
+// Sets the address of the first value. EINVAL if the address is invalid; ENOTSUP if the values are
+// not aligned, in which case a copy helps.
 static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* layout,
                          struct FletchingTensorLayout* out, struct failure* failure) {
   out->buffer = NULL;
@@ -6678,7 +6676,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
     if (tensor->byte_offset > INT64_MAX - layout->bytes) {
       return bad_tensor(failure, "byte_offset: out of range: expected less than 2^63");
     }
-    // A handle has no alignment; the offset only has to be a whole number of values.
+    // A handle has no alignment, but the offset must be a multiple of the part size.
     const uint64_t part = (uint64_t)layout->part_bytes;
     if (tensor->byte_offset % part != 0)
       return not_aligned("byte_offset", layout->part_bytes, failure);
@@ -6693,7 +6691,7 @@ static bool place_tensor(const DLTensor* tensor, const struct tensor_layout* lay
                       "byte_offset: out of range: expected an end within the address space");
   }
   const uintptr_t first = data + (uintptr_t)tensor->byte_offset;
-  const bool is_binary = layout->type->format[0] == 'w';  // whose bytes need no alignment
+  const bool is_binary = layout->type->format[0] == 'w';  // its bytes need no alignment
   const uintptr_t align = is_binary ? 1 : (uintptr_t)layout->part_bytes;
   if (first % align != 0) return not_aligned("data", (int64_t)align, failure);
   out->buffer = (const void*)first;
@@ -6713,7 +6711,7 @@ static void describe_layout(const struct tensor_layout* layout, uint32_t options
   memcpy(out->shape, layout->shape, sizeof out->shape[0] * (size_t)layout->ndim);
 }
 
-// ENOTSUP when only a copy has the order or the alignment that Arrow needs.
+// ENOTSUP if Arrow needs a copy with another order or alignment.
 static bool arrange_tensor(const DLTensor* tensor, const struct tensor_layout* layout,
                            uint32_t options, struct FletchingTensorLayout* out,
                            struct failure* failure) {
@@ -6747,7 +6745,7 @@ int FletchingTensorArrange(const DLTensor* tensor, uint32_t options,
 
 // --- Copy ---
 
-// Copies the values one by one, the last dimension varying fastest.
+// Copies the values one by one in C order.
 static void gather(const unsigned char* first, const struct tensor_layout* layout,
                    unsigned char* out) {
   const size_t item = (size_t)layout->item_bytes;
@@ -6766,7 +6764,7 @@ static void gather(const unsigned char* first, const struct tensor_layout* layou
   }
 }
 
-// Adds how far the values of one dimension reach.
+// Adds the extent of one dimension before or after the first value.
 static bool add_reach(const struct tensor_layout* layout, int32_t axis, int64_t* before,
                       int64_t* after) {
   int64_t reach = 0;
@@ -6779,7 +6777,7 @@ static bool add_reach(const struct tensor_layout* layout, int32_t axis, int64_t*
   return true;
 }
 
-// Whether every value that the strides reach has an address.
+// Whether all values that the strides reach are within the address space.
 static bool fits_address_space(const DLTensor* tensor, const struct tensor_layout* layout) {
   int64_t before = 0;
   int64_t after = 1;
@@ -6795,14 +6793,14 @@ static bool fits_address_space(const DLTensor* tensor, const struct tensor_layou
   return (uint64_t)before <= first && (uint64_t)after <= UINTPTR_MAX - first;
 }
 
-// The values of a tensor that has a place, in order in new memory; NULL with the failure.
+// Copies the values in C order to new memory. Returns NULL with the failure.
 static void* copy_values(const DLTensor* tensor, const struct tensor_layout* layout,
                          struct failure* failure) {
   if (!fits_address_space(tensor, layout)) {
     (void)bad_tensor(failure, "strides: out of range: expected elements within the address space");
     return NULL;
   }
-  // Where size_t has 32 bits, the cast below would cut the size.
+  // If size_t has 32 bits, the cast below would truncate the size.
   void* bytes = layout->bytes <= PTRDIFF_MAX ? malloc((size_t)layout->bytes) : NULL;
   if (bytes == NULL) {
     (void)fail(failure, ENOMEM, "from_dlpack: no memory");
@@ -6814,14 +6812,14 @@ static void* copy_values(const DLTensor* tensor, const struct tensor_layout* lay
 
 #endif  // FLETCHING_CORE_TENSOR_LAYOUT_H
 
-#define MOST_LISTS (MOST_EXTENTS + 1)  // with the one around the parts of a value
-#define MOST_PARAMETERS 4096           // more than the JSON of so many sizes needs
+#define MOST_LISTS (MOST_EXTENTS + 1)  // including the list around the parts of a value
+#define MOST_PARAMETERS 4096           // more than the JSON of the maximum number of sizes
 
-// The lists from the outside in. The values are behind the last one.
+// The lists from the outside in, followed by the values.
 struct tensor_lists {
   int32_t n_lists;
   int32_t sizes[MOST_LISTS];
-  char parameters[MOST_PARAMETERS];  // of arrow.fixed_shape_tensor, the outermost; else empty
+  char parameters[MOST_PARAMETERS];  // of an outermost arrow.fixed_shape_tensor; otherwise empty
 };
 
 static bool add_list(struct tensor_lists* lists, int64_t size, struct failure* failure) {
@@ -6843,7 +6841,7 @@ static char* append_numbers(char* at, const char* key, const int64_t* numbers, i
   return at;
 }
 
-// The parameters of arrow.fixed_shape_tensor.
+// Writes the parameters of arrow.fixed_shape_tensor.
 static void write_tensor_shape(const struct FletchingTensorLayout* layout, char* at) {
   const int32_t count = layout->ndim - 1;
   int64_t shape[MOST_EXTENTS] = {0};
@@ -6917,7 +6915,7 @@ static size_t extension_size(const char* name, const char* parameters) {
          strlen(parameters);
 }
 
-// Writes the metadata of an extension type, and moves *at behind it.
+// Writes the metadata of an extension type and advances *at.
 static const char* write_extension(char** at, const char* name, const char* parameters) {
   const int32_t n_pairs = 2;
   const char* start = *at;
@@ -6935,7 +6933,7 @@ static bool build_schema(const struct FletchingTensorLayout* layout,
   char opaque[96] = "";
   const bool is_tensor = lists->parameters[0] != '\0';
   const size_t n_nodes = (size_t)lists->n_lists + 1;
-  // The list of the parts is of the extension type, or else the values are.
+  // The list of the parts has the extension type, or the values if there is no such list.
   const int32_t extended = lists->n_lists - (layout->parts > 1 ? 1 : 0);
   if (layout->type_name != NULL) {
     (void)snprintf(opaque, sizeof opaque, "{\"type_name\":\"%s\",\"vendor_name\":\"%s\"}",
@@ -6986,7 +6984,7 @@ struct array_node {
 
 struct array_block {
   atomic_size_t users;  // nodes that are not released
-  void* owner;          // of the memory
+  void* owner;          // owner of the memory
   void (*release)(void*);
   struct array_node nodes[];
 };
@@ -7029,7 +7027,7 @@ static bool build_array(const struct FletchingTensorLayout* layout,
     } else {
       node->child = &block->nodes[i + 1].array;
       if (!multiply(length, lists->sizes[i], &length)) {
-        free(block);  // only without elements: the others have been counted
+        free(block);  // overflows only without elements: others are counted
         return fail(failure, ENOTSUP,
                     "DLTensor.shape: too many lists: expected fewer than 2^63 rows of them");
       }
@@ -7075,7 +7073,7 @@ int FletchingTensorWrap(const struct FletchingTensorLayout* layout, DLDevice dev
 
 #endif  // FLETCHING_CORE_TENSOR_BUILD_H
 
-// A tensor, and the flags and the deleter of the struct around it.
+// A tensor with the flags and deleter of its managing struct.
 struct foreign_tensor {
   const DLTensor* tensor;
   uint64_t flags;
@@ -7109,7 +7107,7 @@ static bool read_versioned(DLManagedTensorVersioned* tensor, struct foreign_tens
                 DLPACK_MAJOR_VERSION, (unsigned)tensor->version.major,
                 (unsigned)tensor->version.minor);
   }
-  // A later minor version may add bits, which do not change the meaning of the other fields.
+  // A later minor version may add bits that do not change the meaning of the other fields.
   if ((tensor->flags & ~known) != 0 && tensor->version.minor <= DLPACK_MINOR_VERSION) {
     return fail(failure, ENOTSUP,
                 "DLManagedTensorVersioned.flags: unknown bit: expected those of version %d.%d, got "
@@ -7133,14 +7131,14 @@ static bool read_legacy(DLManagedTensor* tensor, struct foreign_tensor* out,
   return true;
 }
 
-// The results of an import.
+// Results of an import.
 struct imported {
   struct ArrowSchema* schema;
   struct ArrowDeviceArray* array;
   uint64_t flags;
 };
 
-// The array is the CPU's, because the new memory is, whichever memory the host reads.
+// The copy is a CPU array, whatever memory the tensor was in.
 static bool import_copy(const DLTensor* tensor, const struct tensor_layout* layout,
                         uint32_t options, struct imported* out, struct failure* failure) {
   const DLDevice cpu = {kDLCPU, 0};
@@ -7159,7 +7157,7 @@ static bool import_copy(const DLTensor* tensor, const struct tensor_layout* layo
   return false;
 }
 
-// Shows the memory of the tensor, which is taken.
+// Imports without a copy. The array takes ownership of the tensor's memory.
 static bool import_view(struct foreign_tensor* foreign, const struct FletchingTensorLayout* layout,
                         const struct FletchingStream* stream, uint32_t options,
                         struct imported* out, struct failure* failure) {
@@ -7197,7 +7195,7 @@ static bool import_tensor(struct foreign_tensor* foreign, const struct Fletching
          import_copy(tensor, &layout, options, out, failure);
 }
 
-// `read` says whether the struct around the tensor could be read. Consumes the tensor.
+// Consumes the tensor. `read` is whether its managing struct was readable.
 static int end_import(bool read, struct foreign_tensor* foreign,
                       const struct FletchingTensorStream* order, uint32_t options,
                       struct imported* out, uint64_t* flags, struct failure* failure,
@@ -7242,7 +7240,7 @@ int FletchingLegacyTensorImport(DLManagedTensor* tensor, const struct FletchingT
 
 #endif  // FLETCHING_CORE_TENSOR_IMPORT_H
 
-// The bytes of so many elements, of which packed values may share one.
+// Computes the bytes for the elements. Packed values may share a byte.
 static bool count_bytes(DLDataType type, int64_t elements, uint64_t* bytes,
                         struct failure* failure) {
   const uint64_t bits = (uint64_t)type.bits * type.lanes;
@@ -7253,7 +7251,7 @@ static bool count_bytes(DLDataType type, int64_t elements, uint64_t* bytes,
   return true;
 }
 
-// Of the prototype, type, shape and device are read.
+// Reads the type, shape and device of the prototype.
 static int allocate_tensor(const DLTensor* prototype, DLManagedTensorVersioned** tensor,
                            struct FletchingMessage* message) {
   struct failure failure;
@@ -7301,14 +7299,14 @@ int FletchingTensorAllocate(DLTensor* prototype, DLManagedTensorVersioned** tens
   return -1;
 }
 
-// --- Another's table ---
+// --- Foreign tables ---
 
 const DLPackExchangeAPI* FletchingExchangeFind(const DLPackExchangeAPIHeader* first) {
   while (first != NULL && first->version.major != DLPACK_MAJOR_VERSION) first = first->prev_api;
   return (const DLPackExchangeAPI*)(const void*)first;
 }
 
-// The other side's SetError: copies its text into our failure.
+// SetError for the foreign allocator: copies the text into our failure.
 static void copy_error(void* error_context, const char* kind, const char* text) {
   char shown_kind[80] = "";
   char shown[800] = "";
@@ -7340,7 +7338,7 @@ int FletchingExchangeAllocate(const DLPackExchangeAPI* api, const DLTensor* prot
       (void)fail(&failure, EIO, "managed_tensor_allocator: expected a tensor, got the result %d",
                  result);
     }
-    if (failure.code != 0) {  // some set an error, and make a tensor nonetheless
+    if (failure.code != 0) {  // some implementations set an error although they return a tensor
       if (result == 0) delete_tensor(*tensor);
       *tensor = NULL;
     }

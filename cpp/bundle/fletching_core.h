@@ -111,7 +111,7 @@
  *   ENOENT   the library of the runtime was not found
  *   ENOSYS   the library lacks a function of this operation
  *   ENOTSUP  the runtime does not support the operation
- *   EINVAL   an argument is NULL, the array is released, or a handle is no event or stream
+ *   EINVAL   an argument is NULL, the array is released, or a handle is not an event or stream
  *   EBUSY    the stream is being captured into a CUDA or HIP graph; the capture continues
  *   EIO      another error of the runtime, whose name is in the message
  *   ENOMEM, and the error numbers of waiters.
@@ -631,9 +631,8 @@ FLETCHING_ASSERT_VALUE(ARROW_DEVICE_HEXAGON, 16);
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who can see the functions of the C library: everybody who links libfletching; of the core, when
- * it is compiled into a program or library, only that one. A user of libfletching on Windows
- * defines FLETCHING_SHARED. */
+ * Visibility of the C functions. libfletching exports them. A program or library that compiles the
+ * core keeps them private. Users of libfletching on Windows define FLETCHING_SHARED. */
 #ifndef FLETCHING_EXPORT_H
 #define FLETCHING_EXPORT_H
 
@@ -657,13 +656,12 @@ FLETCHING_ASSERT_VALUE(ARROW_DEVICE_HEXAGON, 16);
 
 // SPDX-License-Identifier: Apache-2.0
 //
-// An error message across a C interface: memory of the caller, written by the callee.
+// An error message across a C interface: the caller's memory, written by the callee.
 #ifndef FLETCHING_MESSAGE_H
 #define FLETCHING_MESSAGE_H
 
-/// One line of UTF-8, NUL-terminated, cut at a character boundary when it is too long. Empty when
-/// there was no error. Owned by the caller; wherever a function accepts one, NULL means that the
-/// caller does not read it.
+/// One line of UTF-8, NUL-terminated, truncated at a character boundary if too long. Empty if there
+/// is no error. Owned by the caller, which may pass NULL instead.
 struct FletchingMessage {
   char text[1024];
 };
@@ -674,9 +672,9 @@ struct FletchingMessage {
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How to wait on events that Fletching does not know: of SYCL, of Metal, of ext_dev, of device
- * types that are newer than this header. A library that knows them fills the struct and registers
- * it, see register_waiter in fletching/waiter.hpp.
+ * Waiters for events that Fletching does not support itself: SYCL, Metal, ext_dev, and device types
+ * newer than this header. A library that supports them fills the struct and registers it; see
+ * register_waiter in fletching/waiter.hpp.
  */
 #ifndef FLETCHING_WAITER_H
 #define FLETCHING_WAITER_H
@@ -687,28 +685,27 @@ struct FletchingMessage {
 extern "C" {
 #endif
 
-/** Three functions and what they need.
+/** Functions that wait on the events of one device type.
  *
- * Each receives `context` of this struct, and sync_event and device_id as the ArrowDeviceArray has
- * them; sync_event is never NULL. Each returns 0, or an errno value after it has written into
- * message->text why, which is never NULL and empty before the call. None may throw. They are called
- * from any thread, from several at once, and not after the process has begun to exit.
+ * Each receives `context` of this struct, and sync_event and device_id of the ArrowDeviceArray;
+ * sync_event is never NULL. Each returns 0, or an errno value after writing the reason to
+ * message->text; `message` is never NULL, and its text is empty before the call. None may throw.
+ * They are called from any thread, concurrently, but not after the process has begun to exit.
  *
- * A function is NULL when the runtime does not support it: a caller of that operation gets an
- * error that says so.
+ * A function may be NULL if the runtime does not support it: the operation then returns an error.
  */
 struct FletchingWaiter {
-  /** Blocks the calling thread until the event has happened. */
+  /** Blocks the calling thread until the event has completed. */
   int (*synchronize)(void* context, void* sync_event, int64_t device_id,
                      struct FletchingMessage* message);
-  /** Lets what is enqueued from now on wait for the event, and returns while it is still pending.
-   * `stream` is the consumer's stream or queue, whatever that is in this runtime; may be NULL. */
+  /** Makes later work on the stream wait for the event, and returns while it is still pending.
+   * `stream` is the consumer's stream or queue in this runtime; may be NULL. */
   int (*wait_on)(void* context, void* sync_event, int64_t device_id, void* stream,
                  struct FletchingMessage* message);
-  /** Sets *ready to 1 when the event has happened, and to 0 when it is pending. */
+  /** Sets *ready to 1 if the event has completed, and to 0 if it is pending. */
   int (*ready)(void* context, void* sync_event, int64_t device_id, int* ready,
                struct FletchingMessage* message);
-  /** Passed to the functions; it has to outlive every call. */
+  /** Passed to the functions; must outlive every call. */
   void* context;
 };
 
@@ -735,14 +732,14 @@ struct FletchingStream {
   /** CUstream, cudaStream_t, hipStream_t, cl_command_queue, or the stream of a waiter. CUDA and HIP
    * have default streams: NULL and 1 are the legacy stream, 2 is the per-thread stream. */
   void* handle;
-  /** Which device a default stream of CUDA or HIP is of; the driver knows it of the others. -1:
-   * that of the array, or the current one where the array is of no runtime. */
+  /** The device of a CUDA or HIP default stream; the driver knows the device of other streams. -1:
+   * the array's device, or the current device if the array's device type has no runtime. */
   int64_t device_id;
-  /** CUDA: the CUcontext that counts as the current one; NULL for the thread's. Where that is of
-   * another device, a default stream is that of the device's primary context, which has to be
+  /** CUDA: the CUcontext to use as the current one; NULL for the thread's. If it belongs to another
+   * device, a default stream is in the primary context of the stream's device, which must be
    * active. */
   void* context;
-  /** FLETCHING_RUNTIME_...; NONE: that of the array's device type. */
+  /** FLETCHING_RUNTIME_...; NONE: the runtime of the array's device type. */
   int32_t runtime;
 };
 
@@ -756,25 +753,25 @@ static inline struct FletchingStream FletchingStreamOfArray(void* handle) {
   return stream;
 }
 
-/** An event, as a device array has it. It belongs to the producer. */
+/** The event of a device array. It belongs to the producer. */
 struct FletchingEvent {
-  /** The field of ArrowDeviceArray: the address of a handle, or an object. NULL means ready. */
+  /** ArrowDeviceArray.sync_event: the address of a handle, or an object. NULL means ready. */
   void* sync_event;
   int64_t device_id;
-  /** CUDA: the context for a thread that has none; NULL for the device's primary one. */
+  /** CUDA: the context for a thread without one; NULL for the device's primary context. */
   void* context;
   ArrowDeviceType device_type;
 };
 
-/** What to do on a stream that is being captured into a CUDA or HIP graph. */
+/** The behavior on a stream that is being captured into a CUDA or HIP graph. */
 #define FLETCHING_CAPTURE_REFUSE 0 /* EBUSY, before a call that would end the capture */
 /** The graph waits for the event, or records it, each time it is launched. It does not keep the
- * event: the array must not be released before the graph and everything made of it are destroyed.
+ * event alive: do not release the array before the graph and everything made from it are destroyed.
  * ENOTSUP before CUDA 11.1 and ROCm 7.0. */
 #define FLETCHING_CAPTURE_EXTERNAL_EVENT 1
-/** Of ReleaseAfter, for an array that the graph does not read: it is kept until the capture has
- * ended and the stream has passed. The stream must live until then. A launch of the graph may come
- * later: an array that it reads must live longer than the graph. */
+/** For ReleaseAfter and arrays that the graph does not read: keeps the array until the capture has
+ * ended and the current work on the stream is done. The stream must live until then. An array that
+ * the graph reads must outlive the graph, because the graph may be launched later. */
 #define FLETCHING_CAPTURE_KEEP 2
 
 /* --- Waits ---
@@ -782,7 +779,7 @@ struct FletchingEvent {
  * A NULL event is ready. An event that the library cannot wait on is an error, and never skipped.
  * After an error, do not read the buffers. The caller keeps the array. */
 
-/** Blocks the calling thread until the event has happened. Then the host may read host-accessible
+/** Blocks the calling thread until the event has completed. Then the host may read host-accessible
  * buffers. */
 FLETCHING_EXPORT int FletchingDeviceArraySynchronize(const struct ArrowDeviceArray* array,
                                                      struct FletchingMessage* message);
@@ -793,7 +790,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
                                                 struct FletchingStream stream, int on_capture,
                                                 struct FletchingMessage* message);
 
-/** Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block. */
+/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
 
@@ -813,16 +810,16 @@ struct FletchingVulkanWaitContext {
   void* device;         /* the VkDevice with which the producer created the event */
   void* producer_queue; /* the VkQueue on which the producer sets it. Only WaitOn needs it */
   void* queue;          /* the VkQueue to which the caller submits. Only WaitOn needs it */
-  uint32_t set_stages;  /* the VkPipelineStageFlags with which the producer sets it, and with which
-                           vkCmdWaitEvents has to wait; 0 for all commands. Only WaitOn needs it */
-  /* The vkGetDeviceProcAddr of the device, cast to this type; NULL for the functions of the loader,
+  uint32_t set_stages;  /* the VkPipelineStageFlags with which the producer sets it, required by
+                           vkCmdWaitEvents; 0 for all commands. Only WaitOn needs it */
+  /* The device's vkGetDeviceProcAddr, cast to this type; NULL for the functions of the loader,
      libvulkan.so.1. */
   void (*get_device_proc_addr)(void); /* NOLINT(modernize-redundant-void-arg): it means more in C */
 };
 
-/** Blocks the calling thread until the event has happened. Vulkan has no host wait for a VkEvent:
- * this polls with sleeps of up to one millisecond. The event must not be a device-only event. Also
- * EINVAL for a context without a device, and for an event of another runtime. */
+/** Blocks the calling thread until the event has completed. Vulkan has no host wait for a VkEvent:
+ * this polls with sleeps of up to one millisecond. The event must not be a device-only event.
+ * EINVAL also for a context without a device, and for an event of another runtime. */
 FLETCHING_EXPORT int FletchingDeviceArraySynchronizeVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     struct FletchingMessage* message);
@@ -836,7 +833,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOnVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     void* command_buffer, struct FletchingMessage* message);
 
-/** Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block. */
+/** Sets *ready to 1 if the event has completed, else to 0, also after an error. Does not block. */
 FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
     const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
     int* ready, struct FletchingMessage* message);
@@ -855,7 +852,7 @@ FLETCHING_EXPORT int FletchingEventReadyVulkan(const struct FletchingEvent* even
 
 /* --- Exports --- */
 
-/** Sets a sync_event that happens when the current work on the stream is done. CUDA, HIP, OpenCL.
+/** Sets a sync_event that completes when the current work on the stream is done. CUDA, HIP, OpenCL.
  *
  * The array must be live, with device type and device id, and without an event. The event has no
  * timing, and a host wait for it sleeps. Its address does not change. The release of the array, or
@@ -871,7 +868,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray
                                                          int on_capture,
                                                          struct FletchingMessage* message);
 
-/** An event on a stream, for bindings that tie it to their arrays themselves. */
+/** A recorded event, for bindings that attach it to their arrays themselves. */
 struct FletchingRecordedEvent;
 
 /** Records the current work on the stream. The caller owns *recorded; NULL after an error. */
@@ -914,11 +911,11 @@ FLETCHING_EXPORT int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* a
 
 /** Counts of the arrays that ReleaseAfter took, and of inherited events. */
 struct FletchingReleaseCounts {
-  int64_t pending;          /* arrays whose stream has not reached their point yet */
-  int64_t refused;          /* of these, those that the driver last said nothing about */
+  int64_t pending;          /* arrays whose stream has not finished the work yet */
+  int64_t refused;          /* of these, arrays for which the last driver query failed */
   int64_t running;          /* arrays whose release callback is due, or has not returned */
   int64_t leaked;           /* arrays that could neither be deferred nor waited for */
-  int64_t inherited_events; /* left alone by a release in a child of fork */
+  int64_t inherited_events; /* events not destroyed by a release in a child of fork */
 };
 
 /** Returns the counts of this process. `last_refusal` may be NULL; it receives the driver's last
@@ -929,10 +926,10 @@ FLETCHING_EXPORT void FletchingPendingReleases(struct FletchingReleaseCounts* co
 /** An array whose release is due. */
 struct FletchingRelease;
 
-/** Lets `start` say where release callbacks run: it is called on a thread of the core, must not
- * block, and lets FletchingReleaseRun be called once, soon, on another thread. It returns 0, or
- * another number when it cannot: then a thread of the core runs it. NULL: as it was at first. Set
- * it before the first release. */
+/** Sets a function that chooses the thread of release callbacks. It is called on a thread of the
+ * core and must not block. It must arrange for one call of FletchingReleaseRun, soon, on another
+ * thread, and return 0. If it returns another number, a thread of the core runs the callback. NULL
+ * restores the default. Set it before the first release. */
 FLETCHING_EXPORT void FletchingSetReleaseStarter(int (*start)(struct FletchingRelease* release));
 
 /** Destroys the event and calls the release callback of the array. */
@@ -956,18 +953,18 @@ FLETCHING_EXPORT void* FletchingCurrentContext(int32_t runtime);
 
 /* --- Waiters --- */
 
-/** Registers how to wait on the events of a device type, for every call of this core. *waiter is
- * copied; its context has to outlive every call. One that was there is replaced; calls that have
- * begun finish with it. EINVAL for a device type whose events the core waits on itself, and for a
- * waiter without any function. */
+/** Registers a waiter for the events of a device type, for all calls of this core. *waiter is
+ * copied; its context must outlive every call. A previous waiter is replaced; calls in progress
+ * finish with it. EINVAL for a device type whose events the core waits on itself, and for a waiter
+ * without functions. */
 FLETCHING_EXPORT int FletchingRegisterWaiter(ArrowDeviceType device_type,
                                              const struct FletchingWaiter* waiter,
                                              struct FletchingMessage* message);
 
-/** Removes the waiter of a device type. 1 when there was one, else 0. */
+/** Removes the waiter of a device type. Returns 1 if one was registered, else 0. */
 FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 
-/** Whether a waiter is registered for the device type: 1 or 0. */
+/** Returns 1 if a waiter is registered for the device type, else 0. */
 FLETCHING_EXPORT int FletchingHasWaiter(ArrowDeviceType device_type);
 
 #ifdef __cplusplus
@@ -985,7 +982,7 @@ extern "C" {
 FLETCHING_EXPORT int FletchingCudaStreamCreate(int64_t device_id, struct FletchingStream* stream,
                                                struct FletchingMessage* message);
 
-/** Destroys the stream. The work that is on it continues. */
+/** Destroys the stream. Its pending work continues. */
 FLETCHING_EXPORT int FletchingCudaStreamDestroy(struct FletchingStream stream,
                                                 struct FletchingMessage* message);
 
@@ -995,15 +992,14 @@ FLETCHING_EXPORT int FletchingCudaStreamDestroy(struct FletchingStream stream,
 FLETCHING_EXPORT int FletchingStreamResolve(struct FletchingStream* stream,
                                             struct FletchingMessage* message);
 
-/** Counts an exchange that a child of fork inherited, in FletchingReleaseCounts.inherited_events.
- */
+/** Counts an exchange inherited by a child of fork, in FletchingReleaseCounts.inherited_events. */
 FLETCHING_EXPORT void FletchingCountInherited(void);
 
 /** The location of memory, as the driver reports it. */
 struct FletchingCudaMemory {
   ArrowDeviceType device_type; /* ARROW_DEVICE_CUDA, _CUDA_HOST or _CUDA_MANAGED */
   int64_t device_id;
-  uint64_t address; /* as that device uses it */
+  uint64_t address; /* as used on that device */
 };
 
 /** Queries the driver for the memory at `address`, in any context. Registered host memory keeps its
@@ -1021,14 +1017,14 @@ FLETCHING_EXPORT int FletchingCudaMemoryFind(uint64_t address, struct FletchingC
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which devices there are. C99 and C++.
+ * Device discovery. C99 and C++.
  *
- * A report has one entry for each known device type (docs/reference/devices.md), by number. Making
- * it loads the libraries of CUDA, HIP, OpenCL and Vulkan, as the operations on events do, and asks
- * them for their devices. It creates no context and opens no device; it creates a Vulkan instance,
- * and destroys it.
+ * A report has one entry for each known device type (docs/reference/devices.md), sorted by number.
+ * Creating it loads the CUDA, HIP, OpenCL and Vulkan libraries, as the event operations do, and
+ * queries them for their devices. It creates no context and opens no device. It creates a Vulkan
+ * instance and destroys it.
  *
- * Threads: any thread may call every function; a report may be read by several. */
+ * Threads: any thread may call every function; several threads may read a report. */
 #ifndef FLETCHING_DEVICES_H
 #define FLETCHING_DEVICES_H
 
@@ -1040,16 +1036,16 @@ extern "C" {
 
 #define FLETCHING_PRESENCE_ABSENT 0
 #define FLETCHING_PRESENCE_REAL 1
-#define FLETCHING_PRESENCE_UNKNOWN 2 /* no library could be asked */
+#define FLETCHING_PRESENCE_UNKNOWN 2 /* no library could be queried */
 
 struct FletchingFoundDevice {
-  /** CUDA and HIP: the device_id of an array. OpenCL and Vulkan: the index in the list of the
-   * drivers; what device_id means there is up to the producer. */
+  /** CUDA and HIP: the device_id of an array. OpenCL and Vulkan: the index in the driver's list of
+   * devices; the producer defines the meaning of device_id. */
   int64_t id;
   const char* name; /* the vendor's, UTF-8 */
 };
 
-/** The devices of one device type. No text is NULL: "" means none. */
+/** The devices of one device type. Text fields are never NULL: "" means none. */
 struct FletchingDeviceReportEntry {
   ArrowDeviceType device_type;
   int32_t presence;    /* FLETCHING_PRESENCE_... */
@@ -1058,26 +1054,25 @@ struct FletchingDeviceReportEntry {
   const char* library; /* the name under which the library was loaded, "libcuda.so.1" */
   const char* version; /* of the runtime, "CUDA 13.0" */
   const char* reason;  /* why it is absent or unknown, with library and error text */
-  int64_t n_devices;   /* 0 unless it is there */
+  int64_t n_devices;   /* 0 unless present */
   const struct FletchingFoundDevice* devices;
 };
 
 struct FletchingDeviceReport;
 
-/** Looks for devices now. The caller owns *report until FletchingDeviceReportDestroy; NULL after an
- * error: EINVAL for a NULL `report`, ENOMEM. An absent device is no error. */
+/** Queries the devices. The caller owns *report until FletchingDeviceReportDestroy; NULL after an
+ * error: EINVAL for a NULL `report`, ENOMEM. An absent device is not an error. */
 FLETCHING_EXPORT int FletchingDeviceReportCreate(struct FletchingDeviceReport** report,
                                                  struct FletchingMessage* message);
 
 /** The number of entries; 0 for NULL. */
 FLETCHING_EXPORT int64_t FletchingDeviceReportCount(const struct FletchingDeviceReport* report);
 
-/** Returns an entry, which is valid until the report is destroyed, or NULL for an index out of
- * range. */
+/** Returns an entry, valid until the report is destroyed; NULL if the index is out of range. */
 FLETCHING_EXPORT const struct FletchingDeviceReportEntry* FletchingDeviceReportGet(
     const struct FletchingDeviceReport* report, int64_t index);
 
-/** NULL does nothing. */
+/** Destroys the report. NULL does nothing. */
 FLETCHING_EXPORT void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report);
 
 #ifdef __cplusplus
@@ -1090,7 +1085,7 @@ FLETCHING_EXPORT void FletchingDeviceReportDestroy(struct FletchingDeviceReport*
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a program and the library that it has loaded mean the same structs. C99 and C++. */
+ * Checks that a program and the loaded library use the same struct layouts. C99 and C++. */
 #ifndef FLETCHING_LAYOUT_H
 #define FLETCHING_LAYOUT_H
 
@@ -1109,21 +1104,20 @@ FLETCHING_EXPORT void FletchingDeviceReportDestroy(struct FletchingDeviceReport*
 extern "C" {
 #endif
 
-/* The same four functions for each of the five structs that have a release callback. The caller
- * that holds a struct whose `release` is not NULL owns what it points to, and releases it once (C
- * Data Interface, "Memory management"). Children are released by their parent, unless they were
- * moved out.
+/* The same four functions for each of the five structs with a release callback. The holder of a
+ * struct whose `release` is not NULL owns the memory behind it, and releases it once (C Data
+ * Interface, "Memory management"). A parent releases its children, unless they were moved out.
  *
- * ...Init: writes zero to every byte. The struct is then released, as a slot that a producer fills
- * must be. The old content is neither released nor read.
+ * ...Init: zeroes every byte. The struct is then released, as required for a slot that a producer
+ * fills. The old content is neither released nor read.
  *
- * ...Move: copies *source, bit by bit, to *target, and marks *source as released; its other bytes
- * stay. *target is overwritten and not released first. Moving a struct to itself does nothing.
- * What its pointers point to, the sync event included, stays at its address. To move a child out
- * of its parent, *source is the child.
+ * ...Move: copies *source to *target bit by bit, and marks *source as released; its other bytes are
+ * unchanged. *target is overwritten and not released first. Moving a struct to itself does nothing.
+ * The memory behind its pointers, including the sync event, keeps its address. To move a child out
+ * of its parent, pass the child as *source.
  *
  * ...Release: marks the struct as released, moves it to the stack and calls the release callback
- * there. So the callback may free the memory of the struct, and may forget to mark it. NULL and a
+ * there. The callback may thus free the memory of the struct, and may omit to mark it. NULL and a
  * released struct are ignored.
  *
  * ...IsReleased: returns 1 for a released struct and for NULL, else 0. */
@@ -1157,7 +1151,7 @@ FLETCHING_EXPORT void FletchingDeviceArrayStreamRelease(struct ArrowDeviceArrayS
 FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
     const struct ArrowDeviceArrayStream* stream);
 
-/* The version of the library that is loaded: "0.1.0". Lives as long as the library. */
+/* The version of the loaded library: "0.1.0". Valid while it is loaded. */
 FLETCHING_EXPORT const char* FletchingVersion(void);
 
 #ifdef __cplusplus
@@ -1170,17 +1164,17 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DLPack tensors as device arrays and back, in C, without a copy unless the caller asks for one
- * (dlpack.h; array API, "__dlpack__"). C99 and C++.
+ * DLPack tensors as device arrays and back, in C. Copies only on request (dlpack.h; array API,
+ * "__dlpack__"). C99 and C++.
  *
- * Types: docs/dlpack.md has the table. Numbers that both have keep their type. A type that Arrow
+ * Types: see the table in docs/dlpack.md. Number types that both have are kept. A type that Arrow
  * lacks, such as bfloat16, is the extension arrow.opaque with the vendor "DLPack", both ways.
  *
  * Errors: 0 or an errno value, and a sentence in `message`, as in events.h.
- *   EINVAL   a struct is malformed, or released
- *   ENOTSUP  the other side has no such type, order of elements, or nulls
- *   ERANGE   a device id that DLPack's 32 bits cannot hold
- *   ENOMEM, and those of events.h, where a stream is given.
+ *   EINVAL   a struct is malformed or released
+ *   ENOTSUP  the target does not support the type, order of elements, or nulls
+ *   ERANGE   a device id does not fit into DLPack's 32 bits
+ *   ENOMEM, and those of events.h if a stream is passed.
  *
  * Threads: any thread may call every function; use one struct from one thread at a time. */
 #ifndef FLETCHING_TENSOR_H
@@ -1599,28 +1593,29 @@ FLETCHING_ASSERT_VALUE(kDLFloat4_e2m1fn, 17);
 extern "C" {
 #endif
 
-/** The most dimensions of a tensor, as in NumPy and PyTorch; DLPack has no limit. */
+/** The maximum number of dimensions, as in NumPy and PyTorch; DLPack has no limit. */
 #define FLETCHING_TENSOR_DIMENSIONS 64
 
 /* --- The stream argument of __dlpack__ --- */
 
-/* 0 is none of them: an ordering that was forgotten is an error. */
+/* 0 is invalid, so that a missing ordering is an error. */
 #define FLETCHING_ORDER_NOTHING 1 /* the consumer synchronizes, or has waited */
 #define FLETCHING_ORDER_HOST 2    /* the work is done on return */
 #define FLETCHING_ORDER_STREAM 3  /* a stream waits for the work */
 
-/** Who waits for the producer's work. */
+/** The side that waits for the producer's work. */
 struct FletchingTensorStream {
   struct FletchingStream stream; /* of FLETCHING_ORDER_STREAM */
   int32_t ordering;
 };
 
-/** Reads the argument for data on this device type; NULL is Python's None.
+/** Parses the argument for data on this device type; NULL is Python's None.
  *
- * CUDA: None or 1 is the legacy default stream, 2 the per-thread stream, -1 none, 0 is refused.
- * ROCm: None or 0 is the default stream, -1 none, 1 and 2 are refused. Other positive numbers are
- * handles. With None and memory that the host reads, pinned or managed, the host is ordered, which
- * includes the default stream. Other devices accept None only, which orders the host. */
+ * CUDA: None and 1 are the legacy default stream, 2 is the per-thread default stream, -1 means no
+ * synchronization, and 0 is rejected. ROCm: None and 0 are the default stream, -1 means no
+ * synchronization, and 1 and 2 are rejected. Other positive numbers are handles. None with pinned
+ * or managed memory, which the host can read, orders the host, which includes the default stream.
+ * Other devices accept only None, which orders the host. */
 FLETCHING_EXPORT int FletchingTensorStreamRead(ArrowDeviceType type, const int64_t* argument,
                                                struct FletchingTensorStream* stream,
                                                struct FletchingMessage* message);
@@ -1628,41 +1623,41 @@ FLETCHING_EXPORT int FletchingTensorStreamRead(ArrowDeviceType type, const int64
 /* --- Device arrays as tensors --- */
 
 /* Options of an export. */
-#define FLETCHING_TENSOR_AS_STORAGE 1u     /* types that DLPack lacks become what stores them */
-#define FLETCHING_TENSOR_WRITABLE 2u       /* the array is the caller's alone; else read-only */
+#define FLETCHING_TENSOR_AS_STORAGE 1u     /* export types that DLPack lacks as their storage */
+#define FLETCHING_TENSOR_WRITABLE 2u       /* the caller is the array's only user; else read-only */
 #define FLETCHING_TENSOR_COPIED 4u         /* the array is a copy for this consumer */
-#define FLETCHING_TENSOR_IGNORE_NULLS 8u   /* the memory in their place is exported as it is */
+#define FLETCHING_TENSOR_IGNORE_NULLS 8u   /* export the memory of null slots as it is */
 #define FLETCHING_TENSOR_EVENT_HANDLED 16u /* the consumer waits for sync_event in another way */
-/** `data` is a multiple of 256, as dlpack.h demands, with the first element at byte_offset. By
- * default it points to the first element: some consumers ignore byte_offset. On devices whose
- * buffers are handles it is the handle in any case. */
+/** Makes `data` a multiple of 256, as dlpack.h requires, with the first element at byte_offset. By
+ * default it points to the first element, because some consumers ignore byte_offset. On devices
+ * whose buffers are handles it is always the handle. */
 #define FLETCHING_TENSOR_ALIGNED 32u
-/** No memory is read, the validity bitmaps included: for a caller that cannot know whether the
- * buffers are as the struct says. A null_count of -1 with a bitmap counts as nulls. */
+/** Reads no memory, not even validity bitmaps: for a caller that cannot know whether the buffers
+ * match the struct. A null_count of -1 with a bitmap counts as nulls. */
 #define FLETCHING_TENSOR_NO_READS 2048u
 
 /** Moves `array`, of type `schema`, into a new tensor.
  *
- * Shape: the array's length, then one dimension for each fixed-size list around the values, or the
- * dimensions of arrow.fixed_shape_tensor. Strides are always set. A tensor without elements has a
- * NULL pointer.
+ * Shape: the array's length, followed by one dimension per fixed-size list around the values, or
+ * the dimensions of arrow.fixed_shape_tensor. Strides are always set. The pointer of a tensor
+ * without elements is NULL.
  *
- * `stream`, unless NULL, is first ordered behind the array's sync_event, which lives on in the
- * tensor. Without one, an array with an event is refused unless it is EVENT_HANDLED. The stream is
- * used during the call only.
+ * `stream`, unless NULL, is first ordered after the array's sync_event, which lives until the
+ * tensor is deleted. Without a stream, an array with an event is rejected unless EVENT_HANDLED is
+ * set. The stream is used during the call only.
  *
- * Nulls are an error. When the host can read the validity bitmap and no work is pending, it is
- * read, unless NO_READS; otherwise a null_count of -1 counts as nulls.
+ * Nulls are an error. If the host can read the validity bitmap and no work is pending, the bitmap
+ * is read, unless NO_READS is set; otherwise a null_count of -1 counts as nulls.
  *
- * Ownership: on success the deleter of *tensor releases the array, on any thread. After an error
- * the array is the caller's and *tensor is NULL. The schema stays the caller's. */
+ * Ownership: on success the deleter of *tensor releases the array, on any thread. On error the
+ * caller still owns the array, and *tensor is NULL. The caller keeps the schema. */
 FLETCHING_EXPORT int FletchingTensorExport(const struct ArrowSchema* schema,
                                            struct ArrowDeviceArray* array,
                                            const struct FletchingTensorStream* stream,
                                            uint32_t options, DLManagedTensorVersioned** tensor,
                                            struct FletchingMessage* message);
 
-/** The same as the struct from before DLPack 1.0. It has no flags: EINVAL unless WRITABLE. */
+/** The same for the struct from before DLPack 1.0. It has no flags: EINVAL unless WRITABLE. */
 FLETCHING_EXPORT int FletchingLegacyTensorExport(const struct ArrowSchema* schema,
                                                  struct ArrowDeviceArray* array,
                                                  const struct FletchingTensorStream* stream,
@@ -1672,29 +1667,29 @@ FLETCHING_EXPORT int FletchingLegacyTensorExport(const struct ArrowSchema* schem
 /* --- Tensors as device arrays --- */
 
 /* Options of an import, with FLETCHING_TENSOR_AS_STORAGE. */
-/** Fixed-size lists within each other, the last dimension varying fastest, in the place of
- * arrow.fixed_shape_tensor, which has any order of the inner dimensions. */
+/** Nested fixed-size lists, whose last dimension varies fastest, instead of
+ * arrow.fixed_shape_tensor, which allows any order of the inner dimensions. */
 #define FLETCHING_TENSOR_LISTS 64u
-/** Elements that are not in an order that Arrow can express, or not aligned, are gathered in new
- * memory of the CPU, if the host can read them. Without it they are ENOTSUP. */
+/** Copies elements that are misaligned, or in an order that Arrow lacks, to new CPU memory if the
+ * host can read them. Without this option they are ENOTSUP. */
 #define FLETCHING_TENSOR_COPY 128u
 
-/** Makes `schema` and `array` of a tensor. The first dimension is the array's length; a tensor
- * without dimensions is an array of length 1. byte_offset is added to the pointer, or to
+/** Makes `schema` and `array` from a tensor. The first dimension is the array's length; a tensor
+ * without dimensions becomes an array of length 1. byte_offset is added to the pointer, or to
  * ArrowArray.offset on devices whose buffers are handles. NULL strides mean row-major order.
  *
- * `stream`, unless NULL, is the stream that the producer was given: the array gets a sync_event
- * that happens when the current work on the stream is done. Before a copy, which has no event, the
- * host waits for the stream. With FLETCHING_ORDER_NOTHING or HOST, and without a stream, the array
- * has no event.
+ * `stream`, unless NULL, is the stream that was passed to the producer: the array gets a sync_event
+ * that completes when the current work on the stream is done. Before a copy, which has no event,
+ * the host waits for the stream. With FLETCHING_ORDER_NOTHING or HOST, and without a stream, the
+ * array has no event.
  *
- * *flags, unless `flags` is NULL, becomes DLPACK_FLAG_BITMASK_READ_ONLY and IS_COPIED as they are
- * of the array; a legacy tensor counts as read-only.
+ * *flags, unless `flags` is NULL, receives DLPACK_FLAG_BITMASK_READ_ONLY and IS_COPIED for the
+ * array; a legacy tensor counts as read-only.
  *
- * Ownership: the tensor is consumed in any case. Its deleter is called when the array and each
- * child moved out of it are released, on any thread; at once after an error and after a copy. Of a
- * tensor with another major version only the deleter is used. After an error, `schema` and `array`
- * are released structs. */
+ * Ownership: the tensor is consumed in every case. Its deleter runs when the array and every child
+ * moved out of it are released, on any thread; or at once on error and after a copy. A tensor with
+ * another major version is only deleted. After an error, `schema` and `array` are released structs.
+ */
 FLETCHING_EXPORT int FletchingTensorImport(DLManagedTensorVersioned* tensor,
                                            const struct FletchingTensorStream* stream,
                                            uint32_t options, struct ArrowSchema* schema,
@@ -1706,98 +1701,95 @@ FLETCHING_EXPORT int FletchingLegacyTensorImport(DLManagedTensor* tensor,
                                                  struct ArrowDeviceArray* array, uint64_t* flags,
                                                  struct FletchingMessage* message);
 
-/** A tensor of memory that is the caller's, without a schema: copies `like` with its shape and
- * strides, NULL for row-major order. On success the deleter of *tensor calls `release(owner)`,
- * once, on any thread; after an error it is not called and *tensor is NULL. `flags` are DLPack's.
- */
+/** Makes a tensor from memory of the caller, without a schema: copies `like` with its shape and
+ * strides, NULL for row-major order. On success the deleter of *tensor calls `release(owner)` once,
+ * on any thread. On error `release` is not called, and *tensor is NULL. `flags` are DLPack's. */
 FLETCHING_EXPORT int FletchingTensorCreate(const DLTensor* like, uint64_t flags, void* owner,
                                            void (*release)(void* owner),
                                            DLManagedTensorVersioned** tensor,
                                            struct FletchingMessage* message);
 
-/* --- DLPack's table of functions, DLPackExchangeAPI --- */
+/* --- DLPack's function table, DLPackExchangeAPI --- */
 
-/** For `managed_tensor_allocator` of a table: new memory of the CPU, aligned to 256 bytes and not
- * initialized, of the type and shape of the prototype, row-major. Returns 0, or -1 after a call of
+/** For `managed_tensor_allocator` of a table: allocates uninitialized CPU memory, aligned to 256
+ * bytes, with the type and shape of the prototype, row-major. Returns 0, or -1 after a call of
  * `set_error`, which may be NULL, with "MemoryError" or "BufferError". */
 FLETCHING_EXPORT int FletchingTensorAllocate(DLTensor* prototype, DLManagedTensorVersioned** tensor,
                                              void* error_context,
                                              void (*set_error)(void* error_context,
                                                                const char* kind, const char* text));
 
-/** The table of major version 1, among `first` and its predecessors; NULL if no table has it.
- * `first` is the pointer of a framework's capsule "dlpack_exchange_api". Tables live as long as the
- * process.
- */
+/** Returns the table of major version 1 among `first` and its predecessors, or NULL. `first` is the
+ * pointer in a framework's capsule "dlpack_exchange_api". Tables live until the process exits. */
 FLETCHING_EXPORT const DLPackExchangeAPI* FletchingExchangeFind(
     const DLPackExchangeAPIHeader* first);
 
-/** A new tensor of the framework, like the prototype. The caller owns it. Errors: ENOSYS when the
- * table lacks the function, ENOMEM, and EIO with the framework's message. */
+/** Allocates a tensor of the framework, like the prototype. The caller owns it. Errors: ENOSYS if
+ * the table lacks the function, ENOMEM, and EIO with the framework's message. */
 FLETCHING_EXPORT int FletchingExchangeAllocate(const DLPackExchangeAPI* api,
                                                const DLTensor* prototype,
                                                DLManagedTensorVersioned** tensor,
                                                struct FletchingMessage* message);
 
-/** The stream on which the framework works now, for a tensor that the functions without
- * synchronization return; FLETCHING_ORDER_NOTHING on a device without events. Errors: ENOTSUP on
- * devices other than those of CUDA and ROCm, ENOSYS, and EIO. For memory that the host reads, CUDA
- * is asked for the current context: ENOENT if its library is not found. */
+/** Returns the framework's current work stream, for tensors from the functions without
+ * synchronization; FLETCHING_ORDER_NOTHING on a device without events. Errors: ENOTSUP on devices
+ * other than CUDA and ROCm, ENOSYS, and EIO. For host-readable memory, queries CUDA for the current
+ * context: ENOENT if its library is not found. */
 FLETCHING_EXPORT int FletchingExchangeWorkStream(const DLPackExchangeAPI* api, DLDevice device,
                                                  struct FletchingTensorStream* stream,
                                                  struct FletchingMessage* message);
 
-/* --- The parts, for descriptions other than DLPack's --- */
+/* --- The building blocks, for formats other than DLPack --- */
 
 /* Options of FletchingTensorDescribe, with AS_STORAGE and IGNORE_NULLS. */
 #define FLETCHING_TENSOR_HOST_READABLE 256u /* the validity bitmaps may be read now */
 #define FLETCHING_TENSOR_TIMES 512u /* the target has durations, and timestamps without zone */
 #define FLETCHING_TENSOR_MASK 1024u /* the target describes the nulls of the outermost array */
 
-/** The values of an array. Every pointer is into the array and its schema. */
+/** The values of an array. Every pointer points into the array or its schema. */
 struct FletchingTensorView {
   const struct ArrowSchema* values; /* the type of the values */
   const void* buffer;               /* of the values */
   uint64_t byte_offset;             /* from the buffer to the first element */
-  uint64_t bytes;                   /* of all elements; 0: there is none */
+  uint64_t bytes;                   /* of all elements; 0 if there are none */
   DLDataType dtype;
-  int32_t is_padded; /* 1: each value narrower than a byte has a byte */
+  int32_t is_padded; /* 1: each value narrower than a byte occupies a byte */
   int32_t ndim;
   int64_t shape[FLETCHING_TENSOR_DIMENSIONS];
   int64_t strides[FLETCHING_TENSOR_DIMENSIONS]; /* in elements */
 };
 
-/** The first half of an export. Reads no memory but validity bitmaps, these when HOST_READABLE. */
+/** The first step of an export. Reads no memory except validity bitmaps, if HOST_READABLE. */
 FLETCHING_EXPORT int FletchingTensorDescribe(const struct ArrowSchema* schema,
                                              const struct ArrowArray* array, uint32_t options,
                                              struct FletchingTensorView* view,
                                              struct FletchingMessage* message);
 
-/** A tensor that an array can show without a copy. The texts are static. */
+/** A tensor that an array can represent without a copy. The texts are static. */
 struct FletchingTensorLayout {
   const char* format;    /* of the values */
   const char* extension; /* their extension type, or NULL */
   const char* type_name; /* a parameter of arrow.opaque, or NULL */
   const void* buffer;    /* the first value's address, or a handle */
-  int64_t offset;        /* values of a handle to skip */
+  int64_t offset;        /* values to skip after a handle */
   int64_t n_values;
-  int32_t parts; /* 2 of a complex number, whose storage is a list of two; else 1 */
+  int32_t parts; /* 2 for a complex number, whose storage is a list of two; else 1 */
   int32_t ndim;
-  /* Values within an element are dimensions too, and the first dimension is the array's length. */
+  /* Includes the values within an element. The first dimension is the array's length. */
   int64_t shape[FLETCHING_TENSOR_DIMENSIONS + 2];
-  /* The inner dimensions as they are in memory, from the outside in: ndim - 1 indices of shape. */
+  /* The inner dimensions in memory order, outermost first: ndim - 1 indices of shape. */
   int32_t order[FLETCHING_TENSOR_DIMENSIONS + 2];
 };
 
-/** The first half of an import. Of the tensor, `data`, `device`, `ndim`, `dtype`, `shape`,
- * `strides` and `byte_offset` are read. ENOTSUP when only a copy has the order or the alignment
- * that Arrow needs. */
+/** The first step of an import. Reads `data`, `device`, `ndim`, `dtype`, `shape`, `strides` and
+ * `byte_offset` of the tensor. ENOTSUP if only a copy has the order or alignment that Arrow needs.
+ */
 FLETCHING_EXPORT int FletchingTensorArrange(const DLTensor* tensor, uint32_t options,
                                             struct FletchingTensorLayout* layout,
                                             struct FletchingMessage* message);
 
-/** Its second half: `release(owner)` is called once, when the array and each child moved out of it
- * are released. After an error it has not been called, and `schema` and `array` are released
+/** The second step of an import: `release(owner)` is called once, when the array and every child
+ * moved out of it are released. On error it is not called, and `schema` and `array` are released
  * structs. `release` may be NULL. */
 FLETCHING_EXPORT int FletchingTensorWrap(const struct FletchingTensorLayout* layout,
                                          DLDevice device, uint32_t options, void* owner,
@@ -1815,7 +1807,7 @@ FLETCHING_EXPORT int FletchingTensorWrap(const struct FletchingTensorLayout* lay
 extern "C" {
 #endif
 
-/* One step of a hash (FNV-1a with the whole number in place of a byte). */
+/* One step of a hash (FNV-1a on a whole number instead of a byte). */
 #define FLETCHING_LAYOUT_STEP(hash, number) \
   (((hash) ^ (uint64_t)(number)) * UINT64_C(1099511628211))
 #define FLETCHING_LAYOUT_STEP_2(hash, a, b) FLETCHING_LAYOUT_STEP(FLETCHING_LAYOUT_STEP(hash, a), b)
@@ -1857,7 +1849,7 @@ extern "C" {
       sizeof(struct FletchingTensorLayout), offsetof(struct FletchingTensorLayout, order),    \
       sizeof(DLManagedTensorVersioned), offsetof(DLManagedTensorVersioned, dl_tensor))
 
-/** A hash of the sizes and offsets of the structs, as this compilation has them. */
+/** A hash of the sizes and offsets of the structs in this compilation. */
 #define FLETCHING_LAYOUT                                                              \
   FLETCHING_LAYOUT_STEP_4(                                                            \
       FLETCHING_LAYOUT_STEP_4(FLETCHING_LAYOUT_TENSORS, sizeof(struct ArrowSchema),   \
@@ -1868,9 +1860,9 @@ extern "C" {
       sizeof(struct ArrowDeviceArrayStream),                                          \
       offsetof(struct ArrowDeviceArrayStream, private_data))
 
-/** For a program that loads the library, before its first other call: FletchingCheckLayout(
- * FLETCHING_LAYOUT, &message). EINVAL when the library has other structs, because it was built from
- * other headers, or by a compiler with other rules. */
+/** Compares the program's struct layouts with the library's. A program that loads the library calls
+ * FletchingCheckLayout(FLETCHING_LAYOUT, &message) before any other function. EINVAL if the layouts
+ * differ, because the library was built from other headers or with another ABI. */
 FLETCHING_EXPORT int FletchingCheckLayout(uint64_t layout, struct FletchingMessage* message);
 
 #ifdef __cplusplus
