@@ -145,7 +145,7 @@ static bool check_level(struct walk* walk, const struct walk_level* level,
 
 static bool unknown_extension(struct walk* walk, const struct extension* extension) {
   const struct piece parameters = extension->parameters;
-  const bool is_opaque = is_text(extension->name, OPAQUE);
+  const bool is_opaque = is_text(extension->name, OPAQUE_TYPE);
   return fail(walk->failure, ENOTSUP,
               "ArrowSchema: extension type %s%s%s would be lost: expected a plain type; hint: pass "
               "as_storage to export the storage",

@@ -5612,7 +5612,7 @@ static const struct tensor_type* type_named(const char* name, size_t size) {
 #define EXTENSION_METADATA "ARROW:extension:metadata"
 
 static const char BOOL8[] = "arrow.bool8";
-static const char OPAQUE[] = "arrow.opaque";
+static const char OPAQUE_TYPE[] = "arrow.opaque";  // wingdi.h defines OPAQUE
 static const char FIXED_SHAPE_TENSOR[] = "arrow.fixed_shape_tensor";
 
 // Part of a text, not necessarily NUL-terminated.
@@ -5861,7 +5861,7 @@ static bool read_opaque_member(struct json* json, struct piece key, void* out) {
 // Returns the DLPack type of arrow.opaque, or NULL for any other extension type.
 static const struct tensor_type* opaque_of(const struct extension* extension) {
   struct opaque_type type = {{"", 0}, {"", 0}};
-  if (!is_text(extension->name, OPAQUE) ||
+  if (!is_text(extension->name, OPAQUE_TYPE) ||
       !json_object(extension->parameters, read_opaque_member, &type) ||
       !is_text(type.vendor_name, tensor_vendor)) {
     return NULL;
@@ -6010,7 +6010,7 @@ static bool check_level(struct walk* walk, const struct walk_level* level,
 
 static bool unknown_extension(struct walk* walk, const struct extension* extension) {
   const struct piece parameters = extension->parameters;
-  const bool is_opaque = is_text(extension->name, OPAQUE);
+  const bool is_opaque = is_text(extension->name, OPAQUE_TYPE);
   return fail(walk->failure, ENOTSUP,
               "ArrowSchema: extension type %s%s%s would be lost: expected a plain type; hint: pass "
               "as_storage to export the storage",
