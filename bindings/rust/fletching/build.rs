@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compiles the core in C for the features `runtime` and `dlpack`, and the layout of the C structs
-//! for the feature `validate`. Without these no C compiler is needed.
+//! Compiles the C core for the features `runtime` and `dlpack`, and the layout of the C structs for
+//! the feature `validate`. Other features need no C compiler.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -11,7 +11,8 @@ fn main() {
     compile("src/validate/layout.c", "fletching_layout");
 }
 
-/// Its functions are named after this version of the crate, so that a program can have several.
+/// Functions get a prefix with the version of the crate, so that a program can contain several
+/// versions.
 #[cfg(any(feature = "dlpack", feature = "runtime", feature = "validate"))]
 fn compile(file: &str, library: &str) {
     let version = env!("CARGO_PKG_VERSION").replace(|c: char| !c.is_ascii_alphanumeric(), "_");

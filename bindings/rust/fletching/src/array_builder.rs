@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! An array with all its children, made from buffers and from the object that owns them, in one
+//! Builds an array and all its children from buffers and the object that owns them, in one
 //! allocation.
 
 use std::ffi::c_void;
@@ -13,28 +13,28 @@ use crate::error::Error;
 use crate::owner::{Array, Owner};
 use crate::tree::{walk, MAX_DEPTH, MAX_STRUCTS};
 
-/// What a builder makes room for.
+/// The capacity of a builder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayCapacity {
-    /// Children and dictionaries at every depth; the array itself is not counted.
+    /// Children and dictionaries at every depth, without the array itself.
     pub arrays: usize,
-    /// Buffers of all arrays, its own included.
+    /// Buffers of all arrays, including the array itself.
     pub buffers: usize,
 }
 
-/// What an array says about its values.
+/// The length, null count and offset of an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayValues {
     /// The number of values.
     pub length: i64,
-    /// The number of nulls; -1 when it is not counted.
+    /// The number of nulls, or -1 if it is unknown.
     pub null_count: i64,
-    /// The index of the first value in every buffer.
+    /// The index of the first value in each buffer.
     pub offset: i64,
 }
 
 impl ArrayValues {
-    /// `length` values without nulls, from the beginning of the buffers on.
+    /// `length` values without nulls, starting at offset 0.
     #[must_use]
     pub const fn of(length: i64) -> Self {
         Self {
@@ -55,19 +55,19 @@ impl ArrayValues {
 pub struct Node(usize);
 
 impl Node {
-    /// The array itself.
+    /// The root array.
     pub const ROOT: Self = Self(0);
-    /// Of a request that was refused.
+    /// Returned by a failed call.
     const NONE: Self = Self(usize::MAX);
 
-    /// The sibling that was added `index` places after this one.
+    /// The node that was added `index` places after this one.
     #[must_use]
     pub const fn sibling(self, index: usize) -> Self {
         Self(self.0.saturating_add(index))
     }
 }
 
-/// Builds an array in place, over the object that owns its data.
+/// Builds an array in place, together with the object that owns its data.
 ///
 /// ```
 /// use fletching::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
@@ -86,13 +86,13 @@ impl Node {
 /// # Ok::<(), fletching::Error>(())
 /// ```
 ///
-/// There is one allocation. It holds the object, the structs of the children and the lists of
-/// buffers and children, and lives until the last of the structs is released: the array, or a child
-/// that was moved out of it. Then the object is dropped, on the thread that released last. The
-/// buffers belong to the object or have to live as long as it does.
+/// One allocation holds the object, the structs of the children, and the lists of buffers and
+/// children. It is freed when the last struct is released: the array, or a child that was moved out
+/// of it. The object is then dropped, on the thread of that last release. The buffers must belong
+/// to the object or outlive it.
 ///
-/// A request that cannot be met changes nothing, and neither does any after it; `finish` returns
-/// the error, EINVAL with the reason. So no request needs a check of its own.
+/// A call that fails, and every call after it, changes nothing; `finish` returns the error, EINVAL
+/// with the reason. Individual calls therefore need no checks.
 ///
 /// Text: Arrow C data interface, "Release callback semantics for producers".
 pub struct ArrayBuilder<T: Send + 'static> {
@@ -102,9 +102,10 @@ pub struct ArrayBuilder<T: Send + 'static> {
     arrays_left: usize,
     added: usize,
     set: usize,
-    /// Those of the set arrays that were moved in whole.
+    /// The arrays that were set by moving one in.
     moved: usize,
-    /// The requests for children and dictionaries: there are no more levels below the root.
+    /// The number of calls that added children or a dictionary: an upper bound for the levels below
+    /// the root.
     levels: usize,
     fault: Option<Fault>,
 }
@@ -118,8 +119,8 @@ impl<T: Send> std::fmt::Debug for ArrayBuilder<T> {
     }
 }
 
-/// The first request that could not be met, and the capacity that it needed where that was too
-/// small.
+/// The first call that failed and, if the capacity was too small, the capacity needed and the
+/// capacity available.
 #[derive(Clone, Copy)]
 struct Fault {
     why: &'static str,
@@ -127,7 +128,7 @@ struct Fault {
 }
 
 impl Fault {
-    /// By value, so that the builder may stay in registers.
+    /// Takes values and not references, so that the builder can stay in registers.
     #[cold]
     fn of_set(plausible: bool, added: bool, fits: bool, capacity: (usize, usize)) -> Self {
         let why = match (plausible, added, fits) {
@@ -146,7 +147,7 @@ impl Fault {
         }
     }
 
-    /// The same for children or a dictionary.
+    /// The fault of adding children or a dictionary.
     #[cold]
     fn of_room(is_set: bool, is_own: bool, capacity: (usize, usize)) -> Self {
         let why = match (is_set, is_own) {
@@ -165,12 +166,12 @@ impl Fault {
     }
 }
 
-// SAFETY: the builder owns the block and what is in it.
+// SAFETY: the builder owns the block and its contents.
 unsafe impl<T: Send> Send for ArrayBuilder<T> {}
 
 impl<T: Send + 'static> ArrayBuilder<T> {
-    /// Moves `object` in. Errors: ENOMEM for 2^22 arrays and more, and for a capacity that no
-    /// memory has.
+    /// Moves `object` into the builder. Errors: ENOMEM for 2^22 or more arrays, and if the
+    /// allocation fails.
     #[inline]
     pub fn new(capacity: ArrayCapacity, object: T) -> Result<Self, Error> {
         if capacity.arrays >= MAX_STRUCTS as usize {
@@ -178,7 +179,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         }
         let block = Block::<ArrowArray, T>::new(capacity.arrays + 1, capacity.buffers, object);
         let block = block.ok_or_else(no_memory)?;
-        // SAFETY: the block was just made, with room for the root.
+        // SAFETY: the block is new and has room for the root.
         unsafe {
             let (structs, _, next_buffer) = Block::parts(block);
             (*structs).release = None;
@@ -196,16 +197,16 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         }
     }
 
-    /// The object, at the address where it stays: an event in it has the stable address that the
-    /// interface asks for.
+    /// The object, at its final address: an event in it has the stable address that the interface
+    /// requires.
     #[must_use]
     #[inline]
     pub fn object(&self) -> &T {
-        // SAFETY: the block lives as long as the builder, which hands out no other reference.
+        // SAFETY: the block lives as long as the builder, which returns no other reference.
         unsafe { &*Block::object(self.block) }
     }
 
-    /// The same, to be changed.
+    /// The object, mutably.
     #[must_use]
     #[inline]
     pub fn object_mut(&mut self) -> &mut T {
@@ -213,21 +214,22 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         unsafe { &mut *Block::object(self.block) }
     }
 
-    /// Sets length, null count, offset and buffers of an array, once for each. The list of buffers is
-    /// copied: addresses where the data is, on the device as a rule, or NULL. Give an array without
-    /// rows one zero offset where its type has offsets: some consumers refuse NULL.
+    /// Sets the length, null count, offset and buffers of an array. Call it once for each array.
+    /// The list of buffers is copied; its entries are addresses, normally on the device, or NULL.
+    /// Give an array without rows one zero offset if its type has offsets: some consumers reject
+    /// NULL.
     #[inline]
     pub fn set(&mut self, node: Node, values: ArrayValues, buffers: &[*const c_void]) -> &mut Self {
         let fits = buffers.len() <= self.buffers_left;
         if !values.is_plausible() || !self.is_unset(node) || !fits {
-            // SAFETY: both are in the list of the block.
+            // SAFETY: both pointers are into the block's list.
             let used = unsafe { self.next_buffer.offset_from(Block::parts(self.block).2) } as usize;
             let capacity = (used + buffers.len(), used + self.buffers_left);
             let fault = Fault::of_set(values.is_plausible(), node.0 < self.added, fits, capacity);
             self.fault.get_or_insert(fault);
             return self;
         }
-        // SAFETY: there is room for so many buffers, and the struct is one of the block.
+        // SAFETY: there is room for the buffers, and the struct is part of the block.
         unsafe {
             let list = self.next_buffer;
             ptr::copy_nonoverlapping(buffers.as_ptr(), list, buffers.len());
@@ -252,8 +254,8 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         self
     }
 
-    /// Moves an array to the place of a child or a dictionary, instead of [`set`](Self::set). It is
-    /// released with the array that is built, or with the builder.
+    /// Moves an array into a child or dictionary, instead of [`set`](Self::set). It is released
+    /// with the built array, or with the builder.
     ///
     /// ```
     /// use fletching::{Array, ArrayBuilder, ArrayCapacity, ArrayValues, Node};
@@ -280,7 +282,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             if array.n_children != 0 || !array.dictionary.is_null() {
                 self.levels = MAX_DEPTH; // finish counts the levels
             }
-            // SAFETY: the struct is one of the block, and is not set.
+            // SAFETY: the struct is part of the block and not set.
             unsafe { self.at(node).write(array) };
             self.set += 1;
             self.moved += 1;
@@ -288,14 +290,14 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         self
     }
 
-    /// Adds children to an array that has been set. They are siblings of the first, which is
-    /// returned, and each has to be set.
+    /// Adds children to an array that is set. Returns the first; the others are its siblings. Each
+    /// of them must be set.
     #[inline]
     pub fn add_children(&mut self, parent: Node, count: usize) -> Node {
         let Some(parent) = self.room(parent, count) else {
             return Node::NONE;
         };
-        // SAFETY: the parent was set, and there is room for so many structs.
+        // SAFETY: the parent is set, and there is room for the structs.
         unsafe {
             if !(*parent).children.is_null() {
                 return self.refuse("children added twice: expected one call");
@@ -309,12 +311,12 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         }
     }
 
-    /// Adds a dictionary to an array that has been set, to be set too.
+    /// Adds a dictionary to an array that is set. The dictionary must be set too.
     pub fn add_dictionary(&mut self, array: Node) -> Node {
         let Some(array) = self.room(array, 1) else {
             return Node::NONE;
         };
-        // SAFETY: the array was set, and there is room for a struct.
+        // SAFETY: the array is set, and there is room for a struct.
         unsafe {
             if !(*array).dictionary.is_null() {
                 return self.refuse("dictionary added twice: expected one call");
@@ -325,15 +327,15 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         }
     }
 
-    /// The array. Errors: EINVAL for the first request that could not be met, when an array was not
-    /// set, and for more than 256 levels.
+    /// Returns the array. Errors: EINVAL for the first call that failed, if an array was not set,
+    /// and for more than 256 levels.
     #[inline]
     pub fn finish(self) -> Result<Array, Error> {
         let is_sound = self.fault.is_none() && self.set == self.added;
         if !is_sound || self.levels >= MAX_DEPTH {
             self.check()?;
         }
-        // SAFETY: every struct is complete. The root moves out, and the structs own the block.
+        // SAFETY: every struct is complete. The root is moved out, and the structs own the block.
         unsafe {
             Block::set_shares(self.block, self.set - self.moved);
             let root = ptr::read(self.at(Node::ROOT));
@@ -347,23 +349,23 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// The node was added.
     #[inline]
     unsafe fn at(&self, node: Node) -> *mut ArrowArray {
-        // SAFETY: there are so many structs.
+        // SAFETY: the block has this struct.
         unsafe { Block::parts(self.block).0.add(node.0) }
     }
 
     #[inline]
     fn is_unset(&self, node: Node) -> bool {
-        // SAFETY: the release of a struct that was added is there to be read.
+        // SAFETY: `release` is initialized in every struct that was added.
         node.0 < self.added && unsafe { (*self.at(node)).release.is_none() }
     }
 
-    /// Of an array that was set in either way.
+    /// Whether an array was moved in. The node must be set.
     fn is_moved(&self, node: Node) -> bool {
-        // SAFETY: the caller has looked at the number.
+        // SAFETY: the caller has checked the index.
         unsafe { (*self.at(node)).private_data != self.block.cast() }
     }
 
-    /// The parent, when it was set and there is room for so many below it.
+    /// Returns the parent if it is set and has room for `count` more arrays.
     fn room(&mut self, parent: Node, count: usize) -> Option<*mut ArrowArray> {
         let is_set = parent.0 < self.added && !self.is_unset(parent);
         let is_own = is_set && !self.is_moved(parent);
@@ -379,10 +381,10 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
     /// # Safety
     ///
-    /// There is room for so many structs.
+    /// There is room for `count` structs.
     unsafe fn add(&mut self, count: usize) -> Node {
         let first = self.added;
-        // SAFETY: the caller vouches for the room.
+        // SAFETY: the caller guarantees the room.
         unsafe {
             let (structs, pointers, _) = Block::parts(self.block);
             for index in first..first + count {
@@ -405,7 +407,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         Node::NONE
     }
 
-    /// For a builder that does not finish.
+    /// Releases the arrays that were moved in, if the builder is not finished.
     #[cold]
     fn release_moved(&mut self) {
         for node in (1..self.added).map(Node) {
@@ -445,7 +447,7 @@ impl<T: Send + 'static> Drop for ArrayBuilder<T> {
         if self.moved > 0 {
             self.release_moved();
         }
-        // SAFETY: finish has not handed the block over, so nothing points to it.
+        // SAFETY: `finish` has not transferred the block, so nothing else points to it.
         unsafe { Block::free(self.block) }
     }
 }

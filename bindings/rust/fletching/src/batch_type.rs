@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The type of a stream, which its batches are compared with.
+//! The type of a stream, for comparison with its batches.
 
 #[cfg(feature = "arrow")]
 use std::ffi::CString;
@@ -12,8 +12,8 @@ use crate::owner::{Owner, Schema};
 use crate::raw::{Base, Nested};
 use crate::tree::walk;
 
-/// The parts of a schema that types are compared by, and the names for the messages. Metadata and flags
-/// do not count.
+/// The parts of a schema that determine the type, and the names for messages. Metadata and flags
+/// are not compared.
 #[derive(Debug)]
 pub(crate) struct BatchType {
     #[cfg(feature = "arrow")]
@@ -23,10 +23,10 @@ pub(crate) struct BatchType {
     dictionary: Option<Box<BatchType>>,
 }
 
-/// The comparison of one field, beside children and dictionary.
+/// Compares one field, without its children and dictionary.
 type Here<'a, B> = &'a dyn Fn(&BatchType, &Owner<B>) -> Result<(), String>;
 
-/// The names of the fields around a difference, from the inside out, and the difference.
+/// The names of the fields that enclose a difference, innermost first, and the difference.
 struct Mismatch(Vec<String>, String);
 
 impl Mismatch {
@@ -45,8 +45,8 @@ impl Mismatch {
 }
 
 impl BatchType {
-    /// Errors: EINVAL when the schema or one below it is released, or has children or levels that
-    /// [`Shared::column`](crate::Shared::column) refuses.
+    /// Returns the type of a schema. Errors: EINVAL if the schema or a descendant is released, or
+    /// has children or levels that [`Shared::column`](crate::Shared::column) rejects.
     pub(crate) fn of(schema: &Schema) -> Result<Self, Error> {
         let root = std::ptr::from_ref(schema.as_raw()).cast_mut();
         // SAFETY: see Owner::from_raw; the walk only reads.
@@ -59,7 +59,7 @@ impl BatchType {
         Ok(Self::copy(schema))
     }
 
-    /// Of a schema that was walked.
+    /// Copies a schema that was checked by `walk`.
     fn copy(schema: &Schema) -> Self {
         Self {
             #[cfg(feature = "arrow")]
@@ -77,7 +77,7 @@ impl BatchType {
         }
     }
 
-    /// Errors: the field that differs in format, children or dictionary.
+    /// Errors: the field whose format, children or dictionary differ.
     #[cfg(feature = "arrow")]
     pub(crate) fn check_type(&self, schema: &Schema) -> Result<(), String> {
         let same_format = |of: &Self, schema: &Schema| match schema.format() {
@@ -87,7 +87,7 @@ impl BatchType {
         self.compare(schema, &same_format).map_err(Mismatch::text)
     }
 
-    /// Errors: the field that differs in children or dictionary. An array shows no formats.
+    /// Errors: the field whose children or dictionary differ. Arrays have no formats to compare.
     pub(crate) fn check_shape<R>(&self, array: &Owner<R>) -> Result<(), String>
     where
         R: Nested<Base = ArrowArray>,

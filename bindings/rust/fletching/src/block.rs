@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One allocation for everything below a struct that we export: the object that owns the data, the
-//! structs of its children, and the lists of pointers.
+//! One allocation for the descendants of an exported struct: the object that owns the data, the
+//! structs of the children, and the lists of pointers.
 
 use std::alloc::{alloc, dealloc, Layout};
 use std::any::TypeId;
@@ -12,32 +12,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::chain::{self, Link};
 use crate::raw::{Base, Release};
 
-/// What all blocks begin with. Each struct whose `private_data` points to a block holds a share.
+/// The header of every block. Each struct whose `private_data` points to a block has a share of it.
 #[repr(C)]
 struct Head {
     shares: AtomicUsize,
     kind: &'static Kind,
 }
 
-/// What depends on the object of a block.
+/// Functions that depend on the type of a block's object.
 struct Kind {
     destroy: unsafe fn(*mut Head),
     object: fn() -> TypeId,
 }
 
-/// The block: then follow `structs` of type `B`, a pointer for each, and `extras` addresses.
+/// A block. It is followed by `structs` structs of type `B`, one pointer for each, and `extras`
+/// addresses.
 #[repr(C)]
 pub(crate) struct Block<B, T> {
     head: Head,
     structs: usize,
     extras: usize,
     object: T,
-    /// Nothing, aligned as the structs that follow.
+    /// Empty; aligns the end of the block for the structs that follow.
     of: [B; 0],
 }
 
 impl<B: Base, T: Send + 'static> Block<B, T> {
-    /// Where the structs begin.
+    /// The offset of the structs.
     const HEAD: usize = size_of::<Self>().next_multiple_of(align_of::<B>());
 
     const KIND: &'static Kind = &Kind {
@@ -45,7 +46,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         object: TypeId::of::<T>,
     };
 
-    /// None for a size that no memory has.
+    /// Returns None if the size cannot be allocated.
     #[inline]
     fn layout(structs: usize, extras: usize) -> Option<Layout> {
         const MOST: usize = isize::MAX as usize / 4;
@@ -53,7 +54,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         if structs > MOST / per_struct || extras > MOST / size_of::<*const c_void>() {
             return None;
         }
-        // SAFETY: such a size does not overflow.
+        // SAFETY: the size does not overflow.
         Some(unsafe { Self::layout_of_block(structs, extras) })
     }
 
@@ -64,16 +65,17 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     unsafe fn layout_of_block(structs: usize, extras: usize) -> Layout {
         let per_struct = size_of::<B>() + size_of::<*mut B>();
         let size = Self::HEAD + structs * per_struct + extras * size_of::<*const c_void>();
-        // SAFETY: the caller vouches for the size.
+        // SAFETY: the caller guarantees the size.
         unsafe { Layout::from_size_align_unchecked(size, align_of::<Self>()) }
     }
 
-    /// A block without shares. None when there is no memory; then `object` is dropped.
+    /// Allocates a block without shares. Returns None if the allocation fails; `object` is then
+    /// dropped.
     #[inline]
     pub(crate) fn new(structs: usize, extras: usize, object: T) -> Option<*mut Self> {
         const { assert!(align_of::<B>() <= align_of::<Self>() && size_of::<T>() < 1 << 24) };
         let layout = Self::layout(structs, extras)?;
-        // SAFETY: the layout is that of the block and more. What is written there is its own.
+        // SAFETY: the layout includes the block, and only the block itself is written.
         unsafe {
             let block = alloc(layout).cast::<Self>();
             if block.is_null() {
@@ -93,14 +95,14 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         }
     }
 
-    /// The structs, their pointers and the addresses, all uninitialized.
+    /// Returns the structs, their pointers and the addresses, all uninitialized.
     ///
     /// # Safety
     ///
     /// `this` points to a block.
     #[inline]
     pub(crate) unsafe fn parts(this: *mut Self) -> (*mut B, *mut *mut B, *mut *const c_void) {
-        // SAFETY: the caller vouches for the block, whose allocation has room for all three.
+        // SAFETY: the caller guarantees the block, whose allocation has room for all three.
         unsafe {
             let structs = this.cast::<u8>().add(Self::HEAD).cast::<B>();
             let pointers = structs.add((*this).structs).cast::<*mut B>();
@@ -109,25 +111,26 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         }
     }
 
-    /// Where the object is, as long as the block lives.
+    /// Returns the address of the object, valid while the block is alive.
     ///
     /// # Safety
     ///
     /// `this` points to a block.
     #[inline]
     pub(crate) unsafe fn object(this: *mut Self) -> *mut T {
-        // SAFETY: the caller vouches for the block.
+        // SAFETY: the caller guarantees the block.
         unsafe { &raw mut (*this).object }
     }
 
-    /// Sets how many structs hold a share, before any of them is handed on.
+    /// Sets the number of structs that have a share. Call it before any of them is visible to
+    /// others.
     ///
     /// # Safety
     ///
     /// `this` points to a block.
     #[inline]
     pub(crate) unsafe fn set_shares(this: *mut Self, shares: usize) {
-        // SAFETY: the caller vouches for the block.
+        // SAFETY: the caller guarantees the block.
         unsafe { (*this).head.shares.store(shares, Ordering::Relaxed) }
     }
 
@@ -135,16 +138,16 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     ///
     /// # Safety
     ///
-    /// `this` points to a block, to which nothing points any more.
+    /// `this` points to a block that is no longer referenced.
     pub(crate) unsafe fn free(this: *mut Self) {
-        // SAFETY: the caller vouches for the block; a head is the first field of its block.
+        // SAFETY: the caller guarantees the block, whose first field is the head.
         unsafe { Self::destroy(this.cast()) }
     }
 
     unsafe fn destroy(head: *mut Head) {
         let this = head.cast::<Self>();
-        // SAFETY: the last share is gone, so the block is not in use, which `new` has allocated
-        // with this layout.
+        // SAFETY: there are no shares, so the block is not in use. `new` allocated it with this
+        // layout.
         unsafe {
             let layout = Self::layout_of_block((*this).structs, (*this).extras);
             chain::drop_object(ptr::read(&raw const (*this).object), head.cast());
@@ -152,7 +155,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         }
     }
 
-    /// Makes a struct point to the block, of which it holds a share from now on.
+    /// Makes a struct point to the block and take a share of it.
     #[inline]
     pub(crate) fn join(this: *mut Self, node: &mut B) {
         let (release, private_data) = node.hook();
@@ -160,32 +163,32 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         *private_data = this.cast();
     }
 
-    /// The block that a struct has joined, if its object is a `T`. Any struct of this crate may have
-    /// the callback, so `T` has to be private for the answer to mean something.
+    /// Returns the block that a struct has joined, if its object is a `T`. Any struct of this crate
+    /// may have the callback, so the result identifies the caller's blocks only if `T` is private.
     ///
     /// # Safety
     ///
-    /// `node` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+    /// `node` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
     pub(crate) unsafe fn of(node: &B) -> Option<*mut Self> {
         let (Some(release), block) = node.private_data() else {
             return None;
         };
         let is_block = ptr::fn_addr_eq(release, B::in_block());
-        // SAFETY: only a struct that has joined a block has the callback, and its share keeps the
+        // SAFETY: only structs that joined a block have this callback, and their share keeps the
         // block alive.
         let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
         (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
     }
 }
 
-/// Returns `count` shares. The thread that returns the last one destroys the block.
+/// Returns `count` shares. The thread that returns the last share destroys the block.
 #[inline]
 unsafe fn give_back(block: *mut c_void, count: usize) {
-    // SAFETY: the caller holds `count` shares, so the block is alive.
+    // SAFETY: the caller has `count` shares, so the block is alive.
     unsafe {
         let block = block.cast::<Head>();
         let shares = &(*block).shares;
-        // When all are ours no other thread can hold one, so no synchronization is needed.
+        // If the caller has all shares, no other thread has one, and no synchronization is needed.
         if shares.load(Ordering::Acquire) == count
             || shares.fetch_sub(count, Ordering::AcqRel) == count
         {
@@ -196,8 +199,8 @@ unsafe fn give_back(block: *mut c_void, count: usize) {
 
 /// The release callback of every struct that points to a block.
 pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
-    // SAFETY: the struct was filled by us and is released by the only party that uses it. When it
-    // is released already, the block may be gone.
+    // SAFETY: this crate filled the struct, and only one thread releases it. If it is already
+    // released, the block may have been freed.
     unsafe {
         let (ours @ Some(_), block) = (*node).private_data() else {
             return;
@@ -211,7 +214,7 @@ pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
     }
 }
 
-/// Drops the object of the block after the descendants, which may wait in a chain.
+/// Drops the block's object after the objects of the descendants, which may still be in a chain.
 #[inline(never)] // so that a leaf saves no registers
 unsafe fn release_tree<B: Base>(node: &B, block: *mut c_void, ours: Option<Release<B>>) {
     // SAFETY: as in release_in_block. A chain is not borrowed while a callback runs.
@@ -226,16 +229,17 @@ unsafe fn release_tree<B: Base>(node: &B, block: *mut c_void, ours: Option<Relea
     }
 }
 
-/// Releases what is below a struct of ours. Returns the shares of `block` that this has set free: a
-/// child that is as we made it needs no call to be released.
+/// Releases the descendants of a struct of this crate. Returns the number of shares of `block` that
+/// this frees: an unmodified child is released without a call.
 ///
-/// `ours` is the callback that is running: as a value in a register it is compared with less.
+/// `ours` is the callback that is running; comparing with a register is cheaper than loading the
+/// static again.
 unsafe fn release_below<B: Base>(node: &B, block: *mut c_void, ours: Option<Release<B>>) -> usize {
     let (list, count) = node.children();
     let dictionary = node.dictionary();
     let count = count.max(0) as usize;
     let mut shares = count;
-    // SAFETY: we have made the list. What is not as we made it has a callback of its own, or none.
+    // SAFETY: this crate made the list. A modified child has its own callback, or is released.
     unsafe {
         for index in 0..count {
             release_one(*list.add(index), block, ours, &mut shares);
@@ -248,7 +252,7 @@ unsafe fn release_below<B: Base>(node: &B, block: *mut c_void, ours: Option<Rele
     shares
 }
 
-/// `shares` counts the struct already.
+/// Expects that `shares` already includes the struct.
 #[inline]
 unsafe fn release_one<B: Base>(
     below: *mut B,
@@ -270,7 +274,7 @@ unsafe fn release_one<B: Base>(
     }
 }
 
-/// Or nothing, when it was moved out.
+/// Does nothing if the struct was moved out.
 #[cold]
 unsafe fn release_foreign<B: Base>(below: *mut B, block: *mut c_void) {
     // SAFETY: as in release_below.
@@ -282,9 +286,9 @@ unsafe fn release_foreign<B: Base>(below: *mut B, block: *mut c_void) {
     }
 }
 
-/// NULL for none: one comparison, where two options need two.
+/// Returns NULL for None: comparing addresses takes one comparison, comparing options two.
 #[inline]
 fn address<B>(callback: Option<Release<B>>) -> *const () {
-    // SAFETY: a callback that may be NULL is laid out as a pointer.
+    // SAFETY: an optional function pointer has the layout of a pointer.
     unsafe { std::mem::transmute(callback) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Releases owners inside owners without recursion, in the order that recursion has.
+//! Releases nested owners without recursion, in the order of a recursive release.
 
 use std::any::{Any, TypeId};
 use std::cell::Cell;
@@ -18,34 +18,36 @@ use crate::shared::Shared;
 /// A share of a struct or an event.
 pub(crate) type Share = Arc<dyn Send + Sync>;
 
-/// The object in the block of a view. The type is private, so that no other block has such an object.
+/// The object in the block of a view. The type is private, so no other block has an object of this
+/// type.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) share: Share,
-    /// The address of the shared struct's `private_data`, 0 below a foreign callback. That may pass the
-    /// struct on to a callback of this crate, and expects a complete release.
+    /// The address of the shared struct's `private_data`, or 0 if its callback is foreign. A
+    /// foreign callback may pass the struct on to a callback of this crate and expects the release
+    /// to be complete on return.
     pub(crate) data: usize,
 }
 
-/// Objects that are due to be dropped, the next one last.
+/// Objects to drop, in reverse order.
 pub(crate) type Chain = Vec<Link>;
 
 pub(crate) enum Link {
     Shown(Shown),
     Object(Box<dyn Any + Send>),
-    /// A call that returns the shares of a struct, behind the objects of its descendants: with its
-    /// `private_data` and the number of the shares.
+    /// Returns the shares of a struct, after the objects of its descendants: the call, the
+    /// `private_data` and the number of shares.
     Shares(unsafe fn(*mut c_void, usize), *mut c_void, usize),
 }
 
 thread_local! {
-    /// The `private_data` of the struct that is being dropped, and its chain. Only the callback of this
-    /// struct adds to the chain: a release inside a foreign callback or a user's drop is complete when it
-    /// returns.
+    /// The `private_data` of the struct that is being dropped, and its chain. Only the callback of
+    /// this struct adds to the chain: a release inside a foreign callback or a user's drop is
+    /// complete when it returns.
     static NEXT: Cell<(usize, *mut Chain)> = const { Cell::new((0, ptr::null_mut())) };
 }
 
-/// The chain that the release of the struct with this `private_data` belongs to, or NULL.
+/// Returns the chain for the release of the struct with this `private_data`, or NULL.
 pub(crate) fn peek(data: *const ()) -> *mut Chain {
     let (next, chain) = NEXT.get();
     match next == data.addr() {
@@ -54,7 +56,7 @@ pub(crate) fn peek(data: *const ()) -> *mut Chain {
     }
 }
 
-/// The same once, for a callback that frees its `private_data`.
+/// [`peek`] for a callback that frees its `private_data`: later calls return NULL.
 pub(crate) fn of(data: *const ()) -> *mut Chain {
     let chain = peek(data);
     if !chain.is_null() {
@@ -63,16 +65,16 @@ pub(crate) fn of(data: *const ()) -> *mut Chain {
     chain
 }
 
-/// Runs `release`, which calls the callback of the struct with this `private_data`, as a part of `chain`.
-/// With 0 the release is complete when it returns.
+/// Runs `release`, which calls the callback of the struct with this `private_data`, as a part of
+/// `chain`. If `data` is 0, the release is complete when it returns.
 pub(crate) fn within(data: usize, chain: *mut Chain, release: impl FnOnce()) {
     let outer = NEXT.replace((data, chain));
     release();
     NEXT.set(outer);
 }
 
-/// Drops the object of a block. An object that owns structs of this crate is added to the chain of the
-/// release, if there is one.
+/// Drops the object of a block. An object that owns structs of this crate is added to the chain of
+/// the current release, if there is one.
 #[inline]
 pub(crate) fn drop_object<T: Send + 'static>(object: T, block: *const ()) {
     match owns_structs::<T>() {
@@ -109,7 +111,7 @@ fn drop_owner<T: Send + 'static>(object: T, block: *const ()) {
     }
 }
 
-/// The `private_data` as in [`Shown`], of an object that is an owner or a share of one; else 0.
+/// The `data` of [`Shown`] for an object that is an owner or a share of one, otherwise 0.
 fn data_of(object: &dyn Any) -> usize {
     fn of<R: Nested>(object: &dyn Any) -> Option<usize> {
         let shared = || object.downcast_ref::<Shared<R>>().map(|shared| &**shared);
@@ -120,7 +122,7 @@ fn data_of(object: &dyn Any) -> usize {
     found.or_else(|| of::<ArrowSchema>(object)).unwrap_or(0)
 }
 
-/// Drops the links of a chain, and the links that are added meanwhile.
+/// Drops the links of a chain, including links that are added meanwhile.
 pub(crate) fn drop_all(mut chain: Chain) {
     while let Some(link) = chain.pop() {
         match link {
@@ -131,7 +133,7 @@ pub(crate) fn drop_all(mut chain: Chain) {
                 within(data, &raw mut chain, || discard(share));
             }
             Link::Shares(give_back, block, count) => {
-                // SAFETY: the shares are held.
+                // SAFETY: the chain has the shares.
                 let call = || unsafe { give_back(block, count) };
                 within(block.addr(), &raw mut chain, call);
             }

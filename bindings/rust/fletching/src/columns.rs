@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays from Rust values, and from other arrays.
+//! Arrays from Rust values and from other arrays.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::owner::Array;
 use crate::values::Primitive;
 
-/// A bitmap as it is filled.
+/// A bitmap under construction.
 #[derive(Default)]
 struct Bitmap {
     bytes: Vec<u8>,
@@ -31,7 +31,7 @@ impl Bitmap {
     }
 }
 
-/// The valid values, and the default in the place of a null.
+/// Separates the values from their validity. The value of a null is the default.
 fn split<T: Default>(
     values: impl IntoIterator<Item = Option<T>>,
     mut push: impl FnMut(T),
@@ -44,7 +44,7 @@ fn split<T: Default>(
     validity
 }
 
-/// A builder over the buffers, whose root is set and may get `arrays` children.
+/// Makes a builder over the buffers. The root is set and can have `arrays` children.
 fn build<T: Send + 'static>(
     validity: Bitmap,
     values: T,
@@ -73,7 +73,7 @@ fn finished<T: Send + 'static>(builder: ArrayBuilder<T>) -> Array {
     builder.finish().expect("the root was set")
 }
 
-/// The offsets of values of these lengths: one more than there are values.
+/// Returns the offsets for values of these lengths: one more than there are values.
 fn offsets(
     operation: &str,
     lengths: impl IntoIterator<Item = Option<usize>>,
@@ -94,9 +94,9 @@ fn offsets(
     Ok((validity, offsets))
 }
 
-/// Arrays of Rust values. Each has a validity bitmap if there is a null.
+/// Arrays of Rust values. An array has a validity bitmap only if it has nulls.
 impl Array {
-    /// Numbers, of which some are null. `i128` values are decimals.
+    /// Makes an array of nullable numbers. `i128` values are decimals.
     ///
     /// ```
     /// let array = fletching::Array::from_options([Some(1i32), None]);
@@ -110,7 +110,7 @@ impl Array {
         finished(build(validity, all, |all| vec![all.as_ptr().cast()], 0))
     }
 
-    /// Booleans, of which some may be null: format "b".
+    /// Makes an array of nullable booleans, format "b".
     pub fn from_bools(values: impl IntoIterator<Item = Option<bool>>) -> Self {
         let mut bits = Bitmap::default();
         let validity = split(values, |value| bits.push(value));
@@ -118,7 +118,7 @@ impl Array {
         finished(build(validity, bits, address, 0))
     }
 
-    /// Texts, of which some may be null: format "u". They are copied into one buffer.
+    /// Makes an array of nullable strings, format "u". They are copied into one buffer.
     ///
     /// Errors: EINVAL for more than 2^31-1 bytes.
     ///
@@ -144,11 +144,11 @@ impl Array {
         Ok(finished(build(validity, (offsets, bytes), addresses, 0)))
     }
 
-    /// Lists of the values of another array, which is moved in: format "+l". Each item is the length of
-    /// a list, or `None` for a null list, which takes no values.
+    /// Makes a list array, format "+l", from the values of another array, which is moved in. Each
+    /// item is the length of a list, or `None` for a null list, which uses no values.
     ///
-    /// Errors: EINVAL when `values` is released or has another length than the lists together, and
-    /// above 2^31-1 values.
+    /// Errors: EINVAL if `values` is released or its length differs from the sum of the list
+    /// lengths, and for more than 2^31-1 values.
     ///
     /// ```
     /// use fletching::Array;
@@ -176,10 +176,10 @@ impl Array {
         builder.finish()
     }
 
-    /// A struct array of columns, which are moved in: a record batch, with format "+s". The columns
-    /// are the children of the result, and its length is theirs.
+    /// Makes a struct array of columns, format "+s", such as a record batch. The columns are moved
+    /// in and are the children of the result, which has their length.
     ///
-    /// Errors: EINVAL for a column that is released or has another length than the first.
+    /// Errors: EINVAL for a column that is released or differs in length from the first column.
     ///
     /// ```
     /// use fletching::{Array, SchemaBuilder};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a builder has built, as a device array.
+//! Builds device arrays.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::owner::{DeviceArray, Owner};
 
 impl<T: Send + 'static> ArrayBuilder<T> {
-    /// The array as a device array without an event. Errors: as [`finish`](Self::finish).
+    /// Builds a device array without an event. Errors: as for [`finish`](Self::finish).
     #[inline]
     pub fn finish_on(
         self,
@@ -23,14 +23,15 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         unsafe { self.finish_with_event(device_type, device_id, ptr::null_mut()) }
     }
 
-    /// The array as a device array with an event.
+    /// Builds a device array with an event.
     ///
-    /// Errors: as [`finish`](Self::finish); EINVAL also for an event on a device type that has none.
+    /// Errors: as for [`finish`](Self::finish); EINVAL also for an event if the device type has
+    /// none.
     ///
     /// # Safety
     ///
-    /// `sync_event` is NULL or of the type that the device type has (docs/synchronization.md): the
-    /// address of the handle as a rule, valid until the object is dropped.
+    /// `sync_event` is NULL or an event as the device type requires (docs/synchronization.md):
+    /// normally the address of the handle, valid until the object is dropped.
     #[inline]
     pub unsafe fn finish_with_event(
         self,
@@ -42,7 +43,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             require_event(device_type)?;
         }
         let array = self.finish()?.into_raw();
-        // SAFETY: the array is ours, and the caller vouches for the event.
+        // SAFETY: the array was just built, and the caller guarantees the event.
         Ok(unsafe {
             Owner::from_raw(ArrowDeviceArray {
                 array,

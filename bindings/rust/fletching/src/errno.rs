@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The error numbers of the target: of its C library, or of the specification where it has none.
+//! The errno values of the target: from its C library, or from the specification if it has none.
 
 #![allow(unused_imports, reason = "some features need more of them than others")]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The error of every operation: an errno value, a text, and the cause.
+//! The error of every operation: an errno value, a message and the cause.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use crate::errno::EIO;
 
-/// More of a foreign text is never read.
+/// The number of bytes that are read from a foreign text.
 const MAX_TEXT: usize = 4096;
 
 /// An errno value and a message, as the C interfaces return them.
 ///
-/// Of an error that a stream returned, the code is the producer's and the message is what its
-/// `get_last_error` said, fit to print.
+/// For an error returned by a stream, the code is the producer's and the message is the printable
+/// form of its `get_last_error`.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Fields>);
 
@@ -29,7 +29,8 @@ struct Fields {
 }
 
 impl Error {
-    /// An error with an errno value. A code below 1, which means success in C, becomes `EIO`.
+    /// Makes an error with an errno value. A code below 1, which means success in C, is replaced by
+    /// `EIO`.
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
         Self(Box::new(Fields {
             code: if code > 0 { code } else { EIO },
@@ -38,7 +39,7 @@ impl Error {
         }))
     }
 
-    /// An error that another one caused, which [`source`](StdError::source) returns.
+    /// Makes an error with a cause, which [`source`](StdError::source) returns.
     pub fn with_source(
         code: c_int,
         message: impl Into<String>,
@@ -55,7 +56,8 @@ impl Error {
         self.0.code
     }
 
-    /// What failed, and what was expected. Empty when the producer sent no message.
+    /// The failed operation, the problem and the expected value. Empty if the producer sent no
+    /// message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
@@ -65,18 +67,19 @@ impl Error {
         Self::new(crate::errno::EINVAL, message)
     }
 
-    /// A rule that another party broke. The ids are those of docs/reference/rules.
+    /// The error for a rule that another party broke. The ids are in docs/reference/rules.
     pub(crate) fn broken_rule(rule: &str, message: &str) -> Self {
         Self::invalid(format!("{message} (rule {rule})"))
     }
 
-    /// What a foreign callback returned. A code below 1 is in the text, because it becomes `EIO`.
+    /// The error that a foreign callback returned. A code below 1 is added to the message, because
+    /// the error's code is then `EIO`.
     ///
     /// # Safety
     ///
-    /// `message` is NULL or points to a text that ends in NUL.
+    /// `message` is NULL or points to a NUL-terminated text.
     pub(crate) unsafe fn foreign(code: c_int, message: *const c_char) -> Self {
-        // SAFETY: the caller vouches for the text.
+        // SAFETY: guaranteed by the caller.
         let mut text = unsafe { printable_c(message) };
         if code < 1 {
             let space = if text.is_empty() { "" } else { " " };
@@ -101,8 +104,8 @@ impl StdError for Error {
     }
 }
 
-/// With the errno value of the operating system where there is one; else `ENOSYS` for `Unsupported`,
-/// `ENOMEM` for `OutOfMemory`, `EINVAL` for `InvalidInput`, and `EIO`.
+/// Keeps the errno value of the operating system if there is one. Otherwise `Unsupported` is
+/// `ENOSYS`, `OutOfMemory` is `ENOMEM`, `InvalidInput` is `EINVAL`, and other kinds are `EIO`.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::with_source(errno_of(&error), error.to_string(), error)
@@ -111,7 +114,7 @@ impl From<std::io::Error> for Error {
 
 pub(crate) fn errno_of(error: &std::io::Error) -> c_int {
     use std::io::ErrorKind;
-    // The code of Windows is not an errno value.
+    // Windows error codes are not errno values.
     let code = error.raw_os_error().filter(|_| cfg!(unix));
     code.unwrap_or_else(|| match error.kind() {
         ErrorKind::Unsupported => crate::errno::ENOSYS,
@@ -123,7 +126,8 @@ pub(crate) fn errno_of(error: &std::io::Error) -> c_int {
 
 // --- Panics -------------------------------------------------------------------------------------
 
-/// Runs what may panic where no panic may pass: EIO and the message of the panic.
+/// Runs code that may panic where unwinding is not allowed. A panic is returned as EIO with its
+/// message.
 pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         let error = Error::new(EIO, format!("panic: {}", panic_message(&*payload)));
@@ -132,10 +136,10 @@ pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, E
     })
 }
 
-/// Drops a value of the user's where no error can be returned.
+/// Drops a user's value where no error can be returned.
 pub(crate) fn discard<T>(value: T) {
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
-    // A payload is a value as well, and so is that of its own panic, which is never dropped.
+    // The panic payload's own drop may panic too. The payload of that second panic is leaked.
     if let Err(Err(last)) =
         dropped.map_err(|payload| catch_unwind(AssertUnwindSafe(|| drop(payload))))
     {
@@ -151,12 +155,12 @@ fn panic_message(payload: &(dyn Any + Send)) -> &str {
 
 // --- Foreign texts ------------------------------------------------------------------------------
 
-/// The text with every byte that is not UTF-8 and every control character, other than a line feed
-/// and a tab, as `\xNN`. It ends with "..." when it was longer than 4096 bytes.
+/// Returns the text with invalid UTF-8 and control characters, except line feeds and tabs, escaped
+/// as `\xNN`. A text of more than 4096 bytes is cut and ends with "...".
 pub(crate) fn printable(text: &[u8]) -> String {
     let cut = text.len() > MAX_TEXT;
     let mut end = text.len().min(MAX_TEXT);
-    // A character that the cut would split is left out.
+    // Do not split a character.
     while cut && end > MAX_TEXT - 4 && text[end] & 0xC0 == 0x80 {
         end -= 1;
     }
@@ -182,16 +186,16 @@ pub(crate) fn printable(text: &[u8]) -> String {
     result
 }
 
-/// The same for a text of C; empty for NULL.
+/// [`printable`] for a C string; empty for NULL.
 ///
 /// # Safety
 ///
-/// `text` is NULL or points to a text that ends in NUL.
+/// `text` is NULL or points to a NUL-terminated text.
 pub(crate) unsafe fn printable_c(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the caller vouches for the text.
+    // SAFETY: guaranteed by the caller.
     printable(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
@@ -209,7 +213,7 @@ mod tests {
         assert_eq!(split, "x".repeat(MAX_TEXT - 1) + "...");
         let longest = "x".repeat(MAX_TEXT);
         assert_eq!(printable(longest.as_bytes()), longest);
-        // No character has five bytes, so that no more than four are left out.
+        // A character has at most four bytes, so at most four bytes are cut.
         let broken = printable(&[[b'x'].repeat(MAX_TEXT - 8), [0x80].repeat(20)].concat());
         assert_eq!(
             broken,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What happens after a foreign release: an object is dropped, an event is let go.
+//! Actions after a foreign release callback: dropping an object, releasing an event.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,26 +14,26 @@ use crate::owner::Owner;
 use crate::raw::{Base, Nested, Release};
 use crate::tree::children_of;
 
-/// The `private_data` of a hooked struct: its former members, and what is dropped afterwards, in
-/// this order. A struct has one hook, so that its release needs no recursion.
+/// The `private_data` of a hooked struct: its original members, and the objects to drop after the
+/// release, in this order. A struct has at most one hook, so its release needs no recursion.
 pub(crate) struct Hook<B> {
     release: Option<Release<B>>,
     private_data: *mut c_void,
-    /// An object, or a share of an event.
+    /// An object or a share of an event.
     first: Link,
     others: Vec<Link>,
 }
 
-/// The hook of a struct that has one.
+/// Returns the struct's hook, if it has one.
 ///
 /// # Safety
 ///
-/// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+/// `target` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 unsafe fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
     let (Some(release), hook) = target.private_data() else {
         return None;
     };
-    // SAFETY: only `set` makes such a struct, and the hook lives until its release.
+    // SAFETY: only `set` installs this callback, and the hook lives until the struct is released.
     ptr::fn_addr_eq(release, B::hooked()).then(|| unsafe { &mut *hook.cast() })
 }
 
@@ -41,7 +41,7 @@ unsafe fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
 ///
 /// As for [`hook_of`].
 unsafe fn set<B: Base>(target: &mut B, attached: Link) {
-    // SAFETY: the caller vouches for the struct.
+    // SAFETY: the caller guarantees the struct.
     if let Some(hook) = unsafe { hook_of(target) } {
         return hook.others.push(attached);
     }
@@ -58,7 +58,7 @@ unsafe fn set<B: Base>(target: &mut B, attached: Link) {
 
 /// The release callback of a hooked struct.
 pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
-    // SAFETY: `set` put a hook there, which lives until the struct is released.
+    // SAFETY: `set` stored the hook, which lives until the struct is released.
     unsafe {
         let (Some(_), private_data) = (*this).private_data() else {
             return;
@@ -81,12 +81,12 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
 }
 
 impl<R: Nested> Owner<R> {
-    /// Drops `object` right after the release of the struct, on the thread that releases it. For
-    /// what the producer does not know of and the data needs: a stream, a mapping, a lock.
+    /// Drops `object` right after the struct is released, on the releasing thread. For an object
+    /// that the data depends on but the producer does not know: a stream, a mapping, a lock.
     ///
-    /// A child that is moved out does not prolong its life; see [`share`](Self::share) for that.
+    /// A child that is moved out does not keep `object` alive; use [`share`](Self::share) for that.
     ///
-    /// Errors: EINVAL when the struct is released; then `object` is dropped.
+    /// Errors: EINVAL if the struct is released; `object` is then dropped.
     pub fn attach(&mut self, object: impl Send + 'static) -> Result<(), Error> {
         if self.is_released() {
             return Err(Error::invalid(
@@ -104,20 +104,20 @@ impl<R: Nested> Owner<R> {
     }
 }
 
-/// The structs of an array that an event is for.
+/// Returns the structs of an array that must keep its event alive.
 ///
-/// Errors: EINVAL for an array that is malformed, see [`walk`](crate::tree::walk).
+/// Errors: EINVAL if the array is malformed, see [`walk`](crate::tree::walk).
 ///
 /// # Safety
 ///
-/// `array` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+/// `array` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 #[cfg(feature = "runtime")]
 pub(crate) unsafe fn event_targets(
     operation: &str,
     array: *mut ArrowArray,
 ) -> Result<Vec<*mut ArrowArray>, Error> {
     let mut targets = Vec::new();
-    // SAFETY: the caller vouches for the array, and the walk for the structs in it.
+    // SAFETY: the caller guarantees the array, and the walk the structs in it.
     unsafe {
         crate::tree::walk(operation, array, &mut |node: *mut ArrowArray| {
             if !(*node).is_released() {
@@ -129,8 +129,8 @@ pub(crate) unsafe fn event_targets(
     Ok(targets)
 }
 
-/// Gives each target a share of the object that holds their event, because a consumer may move any
-/// of them out.
+/// Gives each target a share of the object that owns the event: a consumer may move any of them
+/// out.
 ///
 /// # Safety
 ///
@@ -138,19 +138,19 @@ pub(crate) unsafe fn event_targets(
 #[cfg(feature = "runtime")]
 pub(crate) unsafe fn attach_event(targets: Vec<*mut ArrowArray>, share: &Shown) {
     for target in targets {
-        // SAFETY: the caller vouches for them.
+        // SAFETY: the caller guarantees the targets.
         unsafe { keep_event(&mut *target, share.clone()) };
     }
 }
 
-/// The share of the event that `parent` keeps alive. A foreign array is held back from now on: its
-/// release runs when the last share is gone, the array's own among them.
+/// Returns a share of the event of `parent`. Defers the release of a foreign array: its callback
+/// runs when the last share, including the array's, is dropped.
 ///
 /// # Safety
 ///
-/// `parent` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+/// `parent` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Shown {
-    // SAFETY: the caller vouches for the array.
+    // SAFETY: the caller guarantees the array.
     if let Some(hook) = unsafe { hook_of(parent) } {
         for attached in std::iter::once(&hook.first).chain(&hook.others) {
             if let Link::Shown(share) = attached {
@@ -158,7 +158,7 @@ pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Shown {
             }
         }
     }
-    // SAFETY: the copy takes the place of the original, whose callbacks are replaced.
+    // SAFETY: the copy replaces the original, whose callback is replaced below.
     let held_back = HeldBack(unsafe { ptr::read(parent) });
     let share = Shown {
         data: held_back.0.our_data(),
@@ -170,34 +170,36 @@ pub(crate) unsafe fn event_share(parent: &mut ArrowArray) -> Shown {
     share
 }
 
-/// Lets a struct that was moved out of an array keep the event of the array alive.
+/// Makes a struct that was moved out of an array keep the array's event alive.
 ///
 /// # Safety
 ///
-/// `target` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+/// `target` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 pub(crate) unsafe fn keep_event(target: &mut ArrowArray, share: Shown) {
-    // SAFETY: the caller vouches for the array.
+    // SAFETY: the caller guarantees the array.
     unsafe { set(target, Link::Shown(share)) }
 }
 
 struct HeldBack(ArrowArray);
 
-// SAFETY: a release may be called from any thread, and nothing else is done with the struct.
+// SAFETY: release may be called from any thread, and no other operation uses the struct.
 unsafe impl Send for HeldBack {}
 // SAFETY: as above.
 unsafe impl Sync for HeldBack {}
 
 impl Drop for HeldBack {
     fn drop(&mut self) {
-        // SAFETY: the array was moved in, and the last struct that shows it is released.
+        // SAFETY: the array was moved in, and no struct shares it any longer.
         unsafe { ArrowArray::release_once(&mut self.0) }
     }
 }
 
-/// The release callback of an array that is held back: the data of the children that are still
-/// there need not wait.
+/// The release callback of an array whose release is deferred. Releases the remaining children at
+/// once: their data need not wait.
 unsafe extern "C" fn release_children(this: *mut ArrowArray) {
-    // SAFETY: the array is released once. What is in a parent is moved out before its release.
+    // SAFETY: the array is released once. `release_once` moves each child out before its callback
+    // runs.
+    // such.
     unsafe {
         (*this).release = None;
         for child in children_of(&*this) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The key-value metadata of `ArrowSchema.metadata`, and of the async interface.
+//! The key-value metadata of `ArrowSchema.metadata` and of the async interface.
 
 use std::ffi::c_char;
 use std::fmt;
 
 use crate::error::Error;
 
-/// A metadata block that has been checked: pairs of bytes, in their order; a key may occur more
-/// than once.
+/// A validated metadata block: pairs of byte strings, in order. Keys may repeat.
 ///
 /// Text: Arrow C data interface, "ArrowSchema.metadata".
 #[derive(Clone, Copy, Default)]
@@ -17,19 +16,19 @@ pub struct Metadata<'a>(&'a [u8]);
 const SIZE: usize = size_of::<i32>();
 
 impl<'a> Metadata<'a> {
-    /// Checks the block at `block` from the first byte to the last. NULL is no pairs.
+    /// Validates the block at `block`. NULL means no pairs.
     ///
     /// Errors: EINVAL for a negative count or length.
     ///
     /// # Safety
     ///
-    /// `block` is NULL or points to an encoded block, which nothing changes or frees during `'a`. A
-    /// block with wrong lengths is read beyond its end, which cannot be detected.
+    /// `block` is NULL or points to an encoded block that is neither changed nor freed during `'a`.
+    /// A block with wrong lengths is read beyond its end, which cannot be detected.
     pub unsafe fn read(block: *const c_char) -> Result<Self, Error> {
         if block.is_null() {
             return Ok(Self(&[]));
         }
-        // SAFETY: the caller vouches for what the lengths say.
+        // SAFETY: the caller guarantees the lengths.
         let bytes = |from: usize, count: usize| unsafe {
             std::slice::from_raw_parts(block.cast::<u8>().add(from), count)
         };
@@ -37,15 +36,15 @@ impl<'a> Metadata<'a> {
         Ok(Self(bytes(0, size)))
     }
 
-    /// The same for a block that ends with `bytes` or before.
+    /// Validates the block at the start of `bytes`.
     ///
-    /// Errors: EINVAL also for a block that does not end within `bytes`.
+    /// Errors: EINVAL for a negative count or length, and for a block that extends beyond `bytes`.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, Error> {
         let size = measure(|from, count| bytes.get(from..from.checked_add(count)?))?;
         Ok(Self(&bytes[..size]))
     }
 
-    /// The encoded block; empty for NULL.
+    /// The encoded block; empty if it was NULL.
     #[must_use]
     pub fn block(&self) -> &'a [u8] {
         self.0
@@ -59,13 +58,13 @@ impl<'a> Metadata<'a> {
             .map_or(0, |count| i32::from_ne_bytes(*count) as usize)
     }
 
-    /// Whether there is no pair.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The keys and values.
+    /// Iterates over the keys and values.
     #[must_use]
     pub fn iter(&self) -> MetadataIter<'a> {
         MetadataIter {
@@ -74,17 +73,17 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// The value of the first pair with this key.
+    /// Returns the value of the first pair with this key.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<&'a [u8]> {
         self.iter().find(|pair| pair.0 == key).map(|pair| pair.1)
     }
 }
 
-/// The keys and values of a [`Metadata`], in their order.
+/// The keys and values of a [`Metadata`], in order.
 #[derive(Clone, Debug)]
 pub struct MetadataIter<'a> {
-    /// Of a block that has been checked.
+    /// The rest of a validated block.
     rest: &'a [u8],
     left: usize,
 }
@@ -144,7 +143,8 @@ impl fmt::Debug for Metadata<'_> {
     }
 }
 
-/// The size of the block. `bytes` returns so many bytes from there, or none beyond the end.
+/// Returns the size of the block. `bytes(from, count)` returns `count` bytes at `from`, or None
+/// beyond the end.
 fn measure<'a>(bytes: impl Fn(usize, usize) -> Option<&'a [u8]>) -> Result<usize, Error> {
     let malformed = |what: &dyn Fn() -> String, at: usize, why: String| {
         Error::invalid(format!("metadata: {} at byte {at}: {why}", what()))
@@ -182,9 +182,10 @@ fn measure<'a>(bytes: impl Fn(usize, usize) -> Option<&'a [u8]>) -> Result<usize
     Ok(position)
 }
 
-/// Encodes pairs. No pairs are the four bytes of a 0, where a schema without metadata has NULL.
+/// Encodes pairs. The encoding of no pairs is a 32-bit 0; a schema without metadata has NULL
+/// instead.
 ///
-/// Errors: EINVAL for more than 2^31-1 pairs, and for a longer text.
+/// Errors: EINVAL for more than 2^31-1 pairs, and for a key or value of more than 2^31-1 bytes.
 pub fn encode_metadata<'a>(
     pairs: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
 ) -> Result<Vec<u8>, Error> {

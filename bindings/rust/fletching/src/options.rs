@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! How strict to be with what a foreign producer has filled.
+//! Strictness towards foreign producers.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use fletching_abi::{ArrowDeviceArray, ArrowDeviceType};
 
 use crate::error::Error;
 
-/// A method for each field, which sets it: outside this crate the options cannot be written as a
-/// struct, so that a later version may add one.
+/// Defines a setter for each field. The options are `non_exhaustive`, so that later versions can
+/// add fields, and other crates cannot construct them as struct literals.
 #[cfg(any(feature = "arrow", feature = "dlpack"))]
 macro_rules! setters {
     ($options:ident { $($field:ident: $type:ty,)* }) => {
@@ -28,13 +28,13 @@ macro_rules! setters {
 #[cfg(any(feature = "arrow", feature = "dlpack"))]
 pub(crate) use setters;
 
-/// A rule that a foreign producer or consumer did not keep.
+/// A rule that a foreign producer or consumer broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// Its id in docs/reference/rules, `device-array.reserved-zero`.
+    /// The rule's id in docs/reference/rules, such as `device-array.reserved-zero`.
     pub rule: &'static str,
-    /// What was found, and what was expected.
+    /// The problem, the expected and the actual value.
     pub message: String,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Warning {
 
 type OnWarning = Box<dyn FnMut(&Warning) + Send>;
 
-/// What happens to a warning: dropped by default.
+/// The treatment of warnings. By default they are dropped.
 #[derive(Default)]
 pub struct Options {
     strict: bool,
@@ -54,7 +54,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What would be a warning is an error, EINVAL.
+    /// Makes every warning an error, EINVAL.
     #[must_use]
     pub fn strict() -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Options {
         }
     }
 
-    /// Calls `on_warning` for each warning, on the thread that reads, before the data is handed on.
+    /// Calls `on_warning` for each warning, on the reading thread, before the data is returned.
     #[must_use]
     pub fn on_warning(on_warning: impl FnMut(&Warning) + Send + 'static) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Options {
         Ok(())
     }
 
-    /// Whether a batch may be in a stream on devices of the type `promised`.
+    /// Checks whether a batch may occur in a stream whose device type is `promised`.
     pub(crate) fn check_batch(
         &mut self,
         batch: &ArrowDeviceArray,
@@ -123,8 +123,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Whether every device that can access memory of the type `promised` can access memory of the type
-/// `found` too.
+/// Whether every device that can access `promised` memory can also access `found` memory.
 fn replaces(found: ArrowDeviceType, promised: ArrowDeviceType) -> bool {
     match (found.info(), promised.info()) {
         (Some(found), Some(promised)) => {

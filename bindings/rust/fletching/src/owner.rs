@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Owners of the interface's structs: moved, never copied, released once.
+//! Owners of the structs of the C interfaces: movable, not copyable, released once.
 
 use std::ffi::{c_void, CStr};
 use std::fmt;
@@ -18,16 +18,16 @@ use crate::tree::children_of;
 
 /// Owns one struct of the C interfaces and releases it on drop.
 ///
-/// A move is what the C data interface calls a move: a bitwise copy, after which the source is
-/// released. The struct is inside the owner and moves with it. What its pointers point to, the
-/// event included, stays where it is.
+/// Moving an owner is a move as the C data interface defines it: a bitwise copy that leaves the
+/// source released. The struct is stored inline and moves with the owner. The memory that its
+/// pointers refer to, including the event, does not move.
 ///
-/// What the accessors return belongs to the producer and lives as long as the owner is borrowed. Of
-/// a released struct they return what an empty one has.
+/// Values returned by the accessors belong to the producer and are valid while the owner is
+/// borrowed. The accessors return zero or empty values if the struct is released.
 ///
-/// The callback is called once, also when it does not set `release` to NULL, and may run on any
-/// thread. It gets a struct that was moved, so it finds it by its argument and never by an address
-/// that it has kept.
+/// The release callback is called exactly once, even if it does not set `release` to NULL, and may
+/// run on any thread. The struct may have moved since the producer filled it, so the callback must
+/// use its argument and not a stored address.
 ///
 /// Text: Arrow C data interface, "Memory management".
 #[repr(transparent)]
@@ -40,78 +40,79 @@ pub struct Owner<R: Raw>(R);
 pub type Schema = Owner<ArrowSchema>;
 /// Owns an [`ArrowArray`].
 ///
-/// It shares with [`DeviceArray`]: [`length`](Owner::length), [`null_count`](Owner::null_count),
-/// [`offset`](Owner::offset), [`buffers`](Owner::buffers). With every owner that has children:
-/// [`children`](Owner::children), [`dictionary`](Owner::dictionary),
-/// [`take_child`](Owner::take_child), [`take_dictionary`](Owner::take_dictionary),
-/// [`attach`](Owner::attach), [`share`](Owner::share). With every owner:
-/// [`from_raw`](Owner::from_raw), [`move_from`](Owner::move_from), [`into_raw`](Owner::into_raw),
-/// [`move_to`](Owner::move_to), [`as_raw`](Owner::as_raw), [`out`](Owner::out),
-/// [`is_released`](Owner::is_released).
+/// Methods shared with [`DeviceArray`]: [`length`](Owner::length),
+/// [`null_count`](Owner::null_count), [`offset`](Owner::offset), [`buffers`](Owner::buffers).
+/// Methods of every owner with children: [`children`](Owner::children),
+/// [`dictionary`](Owner::dictionary), [`take_child`](Owner::take_child),
+/// [`take_dictionary`](Owner::take_dictionary), [`attach`](Owner::attach), [`share`](Owner::share).
+/// Methods of every owner: [`from_raw`](Owner::from_raw), [`move_from`](Owner::move_from),
+/// [`into_raw`](Owner::into_raw), [`move_to`](Owner::move_to), [`as_raw`](Owner::as_raw),
+/// [`out`](Owner::out), [`is_released`](Owner::is_released).
 pub type Array = Owner<ArrowArray>;
-/// Owns an [`ArrowDeviceArray`]. For the methods that it shares see [`Array`].
+/// Owns an [`ArrowDeviceArray`]. See [`Array`] for the shared methods.
 pub type DeviceArray = Owner<ArrowDeviceArray>;
-/// Owns an [`ArrowArrayStream`]. It is an iterator by `into_iter`, and by
-/// [`reader`](Owner::reader) with options.
+/// Owns an [`ArrowArrayStream`]. Iterate with `into_iter`, or with [`reader`](Owner::reader) to set
+/// options.
 pub type ArrayStream = Owner<ArrowArrayStream>;
-/// Owns an [`ArrowDeviceArrayStream`]. It is an iterator as an [`ArrayStream`] is.
+/// Owns an [`ArrowDeviceArrayStream`]. Iterates like an [`ArrayStream`].
 pub type DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
 
-// SAFETY: a release, and every callback of a stream, may be called from any thread, one at a time.
+// SAFETY: release and stream callbacks may be called from any thread, one at a time.
 unsafe impl<R: Raw> Send for Owner<R> {}
-// SAFETY: a shared schema or array is only read, and its release needs the owner. A stream is not
-// thread-safe, so it has no such line.
+// SAFETY: a shared schema or array is only read, and releasing it requires the owner. Streams are
+// not thread-safe and therefore not Sync.
 unsafe impl<R: Nested> Sync for Owner<R> {}
 
 impl<R: Raw> Owner<R> {
-    /// Takes over a struct that a producer has filled, or one that is released.
+    /// Takes ownership of a struct that is released or was filled by a producer.
     ///
     /// # Safety
     ///
-    /// The struct is as the texts ask for it: its callbacks, texts, lists and children are what
-    /// they say, no other party releases it, and its release may run on any thread. A `sync_event`
-    /// is NULL or the event of the device type. What the addresses of the buffers point to is not
-    /// part of this promise: nothing here reads a buffer.
+    /// The struct conforms to the specification: its callbacks, strings, lists and children are
+    /// valid, no other owner releases it, and its release callback may run on any thread.
+    /// `sync_event` is NULL or an event of the device type. Buffer addresses need not be valid:
+    /// this type never reads a buffer.
     #[must_use]
     pub unsafe fn from_raw(raw: R) -> Self {
         Self(raw)
     }
 
-    /// Moves the struct at `source` in, which is released afterwards.
+    /// Moves the struct out of `source`, which is then released.
     ///
     /// # Safety
     ///
-    /// `source` points to a struct that is as for [`from_raw`](Self::from_raw).
+    /// `source` points to a struct that meets the requirements of [`from_raw`](Self::from_raw).
     #[must_use]
     pub unsafe fn move_from(source: *mut R) -> Self {
-        // SAFETY: the caller vouches for the struct.
+        // SAFETY: the caller guarantees the struct.
         Self(unsafe { (*source).move_out() })
     }
 
-    /// The struct, which is the caller's to release from now on.
+    /// Returns the struct. The caller must release it.
     #[must_use = "the struct has to be released"]
     pub fn into_raw(mut self) -> R {
         self.0.move_out()
     }
 
-    /// Moves the struct to `target`, which is overwritten and is the caller's to release.
+    /// Moves the struct to `target`. Overwrites `target`; the caller must release it.
     ///
     /// # Safety
     ///
-    /// `target` may be written.
+    /// `target` is valid for writes.
     pub unsafe fn move_to(self, target: *mut R) {
-        // SAFETY: the caller vouches for the target.
+        // SAFETY: the caller guarantees the target.
         unsafe { target.write(self.into_raw()) }
     }
 
-    /// The struct, still owned here.
+    /// Returns the struct, which the owner keeps.
     #[must_use]
     pub fn as_raw(&self) -> &R {
         &self.0
     }
 
-    /// A slot for a producer to fill: what was owned is released, and every byte is zero. The owner
-    /// owns what the producer writes, which has to be as for [`from_raw`](Self::from_raw).
+    /// Releases the struct, zeroes it and returns its address for a producer to fill. The owner
+    /// takes ownership of the result, which must meet the requirements of
+    /// [`from_raw`](Self::from_raw).
     #[must_use]
     pub fn out(&mut self) -> *mut R {
         if !self.is_released() {
@@ -121,13 +122,13 @@ impl<R: Raw> Owner<R> {
         &mut self.0
     }
 
-    /// Whether there is nothing to release: never filled, or moved away by foreign code.
+    /// Whether the struct is released: never filled, or moved out by foreign code.
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.0.is_released()
     }
 
-    /// For callbacks, which need the address of the struct.
+    /// The struct's address, for callbacks.
     pub(crate) fn as_mut_ptr(&mut self) -> *mut R {
         &mut self.0
     }
@@ -146,7 +147,7 @@ impl<R: Raw> Default for Owner<R> {
 
 impl<R: Raw> Drop for Owner<R> {
     fn drop(&mut self) {
-        // SAFETY: the struct is owned, and marked as released when it was moved away.
+        // SAFETY: the struct is owned. It is marked as released if it was moved out.
         unsafe { self.0.release_last() }
     }
 }
@@ -167,7 +168,8 @@ impl Schema {
         unsafe { self.0.format_cstr() }.unwrap_or_default()
     }
 
-    /// The name; empty for NULL, which means the same. A producer may not have kept to UTF-8.
+    /// The name, empty if it is NULL (the specification treats both alike). Not necessarily valid
+    /// UTF-8.
     #[must_use]
     pub fn name(&self) -> &CStr {
         // SAFETY: see from_raw.
@@ -180,7 +182,7 @@ impl Schema {
         self.live().map_or(0, |raw| raw.flags)
     }
 
-    /// The metadata, checked. Errors: EINVAL, see [`Metadata::read`].
+    /// Returns the validated metadata. Errors: EINVAL, see [`Metadata::read`].
     pub fn metadata(&self) -> Result<Metadata<'_>, Error> {
         let block = self.live().map_or(std::ptr::null(), |raw| raw.metadata);
         // SAFETY: see from_raw.
@@ -201,19 +203,19 @@ impl<R: Nested<Base = ArrowArray>> Owner<R> {
         self.array().map_or(0, |array| array.length)
     }
 
-    /// The number of nulls, -1 when the producer has not counted.
+    /// The number of nulls, or -1 if the producer has not counted them.
     #[must_use]
     pub fn null_count(&self) -> i64 {
         self.array().map_or(0, |array| array.null_count)
     }
 
-    /// The index of the first value in every buffer.
+    /// The index of the first value in each buffer.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.array().map_or(0, |array| array.offset)
     }
 
-    /// The addresses of the buffers, on the device of the array.
+    /// The buffer addresses, on the array's device.
     #[must_use]
     pub fn buffers(&self) -> &[*const c_void] {
         // SAFETY: see from_raw.
@@ -223,26 +225,26 @@ impl<R: Nested<Base = ArrowArray>> Owner<R> {
 }
 
 impl DeviceArray {
-    /// The type of the device that the buffers are on; 0 for a released array.
+    /// The type of the device that holds the buffers, or 0 if the array is released.
     #[must_use]
     pub fn device_type(&self) -> ArrowDeviceType {
         self.live()
             .map_or(ArrowDeviceType(0), |raw| raw.device_type)
     }
 
-    /// Which device of that type; -1 where it does not matter, as on the CPU.
+    /// The device's number among those of its type, or -1 if it is irrelevant, as on the CPU.
     #[must_use]
     pub fn device_id(&self) -> i64 {
         self.live().map_or(-1, |raw| raw.device_id)
     }
 
-    /// The array, whose buffers are on the device.
+    /// The array. Its buffers are on the device.
     #[must_use]
     pub fn as_array(&self) -> &Array {
         self.base()
     }
 
-    /// The event to wait on before a buffer is read, NULL for none.
+    /// The event to wait on before reading a buffer, or NULL.
     #[must_use]
     pub fn sync_event(&self) -> *mut c_void {
         self.live()
@@ -250,7 +252,7 @@ impl DeviceArray {
     }
 }
 
-/// An array in CPU memory as a device array, with the `device_id` -1 that Arrow has for the CPU.
+/// Makes a CPU device array, with `device_id` -1 as Arrow uses for the CPU.
 impl From<Array> for DeviceArray {
     fn from(array: Array) -> Self {
         Self(ArrowDeviceArray {
@@ -262,8 +264,8 @@ impl From<Array> for DeviceArray {
     }
 }
 
-/// The array of a device array on the CPU. Errors: EINVAL for another device type, and for an array
-/// with an event, which an [`ArrowArray`] cannot carry.
+/// Extracts the array from a CPU device array. Errors: EINVAL for another device type, and for an
+/// array with an event, which an [`ArrowArray`] cannot carry.
 impl TryFrom<DeviceArray> for Array {
     type Error = Error;
 
@@ -283,22 +285,21 @@ impl TryFrom<DeviceArray> for Array {
     }
 }
 
-// --- What is below ------------------------------------------------------------------------------
+// --- Children and dictionaries ------------------------------------------------------------------
 
 impl<R: Nested> Owner<R> {
-    /// The part with the children.
+    /// The part that has the children.
     pub(crate) fn base(&self) -> &Owner<R::Base> {
-        // SAFETY: an owner is laid out as its struct, whose base is in `self`.
+        // SAFETY: an owner has the layout of its struct, and the base is inside `self`.
         unsafe { &*std::ptr::from_ref(self.0.base()).cast() }
     }
 
-    /// The children, `None` for a pointer that is NULL. A child that was moved out is still listed,
-    /// as a released struct. Empty too for a list that is NULL, and for a count that is negative or
-    /// above 2^22.
+    /// The children, `None` for a NULL pointer. A child that was moved out is still listed, as a
+    /// released struct. Empty if the list is NULL, or if the count is negative or above 2^22.
     #[must_use]
     pub fn children(&self) -> &[Option<&Owner<R::Base>>] {
-        // SAFETY: see from_raw. An optional reference is laid out as a pointer that may be NULL,
-        // and an owner as its struct.
+        // SAFETY: see from_raw. An optional reference has the layout of a nullable pointer, and an
+        // owner has the layout of its struct.
         self.live().map_or(&[], |raw| unsafe {
             let list = children_of(raw.base());
             std::slice::from_raw_parts(list.as_ptr().cast(), list.len())
@@ -308,19 +309,19 @@ impl<R: Nested> Owner<R> {
     /// The dictionary.
     #[must_use]
     pub fn dictionary(&self) -> Option<&Owner<R::Base>> {
-        // SAFETY: see from_raw; an owner is laid out as its struct.
+        // SAFETY: see from_raw; an owner has the layout of its struct.
         self.live()
             .and_then(|raw| unsafe { raw.base().dictionary().cast::<Owner<R::Base>>().as_ref() })
     }
 
-    /// Moves child `index` out. The parent lists it as released; the texts ask that the parent is
-    /// released soon afterwards.
+    /// Moves child `index` out. The parent still lists it, as released; the specification asks to
+    /// release the parent soon afterwards.
     ///
-    /// A child of a device array is a device array on the same device with the parent's event,
-    /// which lives until the parent and every child that was taken are released: then `release` and
-    /// `private_data` of both change.
+    /// A child of a device array is a device array on the same device and with the parent's event.
+    /// The event stays alive until the parent and all children taken from it are released, for
+    /// which `release` and `private_data` of both are replaced.
     ///
-    /// Errors: EINVAL when there is no such child, or it was moved out before.
+    /// Errors: EINVAL if there is no such child, or if it was already moved out.
     pub fn take_child(&mut self, index: usize) -> Result<Self, Error> {
         // SAFETY: see from_raw.
         let listed = self
@@ -335,7 +336,7 @@ impl<R: Nested> Owner<R> {
         self.take(child, &|| format!("take_child: child {index}"))
     }
 
-    /// The same for the dictionary.
+    /// Moves the dictionary out, like [`take_child`](Self::take_child).
     pub fn take_dictionary(&mut self) -> Result<Self, Error> {
         let dictionary = self
             .live()
@@ -344,7 +345,7 @@ impl<R: Nested> Owner<R> {
     }
 
     fn take(&mut self, below: *mut R::Base, what: &dyn Fn() -> String) -> Result<Self, Error> {
-        // SAFETY: see from_raw; the owner is borrowed alone, and so is what is below it.
+        // SAFETY: see from_raw; the owner and its descendants are borrowed exclusively.
         let Some(below) = (unsafe { below.as_mut() }) else {
             return Err(Error::invalid(what() + ": NULL: expected a struct"));
         };
@@ -354,7 +355,7 @@ impl<R: Nested> Owner<R> {
             ));
         }
         let mut taken = self.0.around(below.move_out());
-        // SAFETY: see from_raw; the child was the owner's.
+        // SAFETY: see from_raw; the child belonged to the owner.
         unsafe { self.0.keep_event(&mut taken) };
         Ok(Self(taken))
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the owners ask of the structs of `fletching-abi`.
+//! The operations that owners require from the structs of `fletching-abi`.
 
 use std::ffi::c_void;
 use std::ptr;
 
-/// A struct with a release callback, which an [`Owner`](crate::Owner) can own. Sealed.
+/// A struct with a release callback that an [`Owner`](crate::Owner) can own. Sealed.
 pub trait Raw: sealed::Raw {}
 
-/// A struct that has others below it: a schema, an array or a device array. Sealed.
+/// A struct that can have children: a schema, an array or a device array. Sealed.
 ///
-/// A bound on it makes the methods of the sealed traits callable, with structs that safe code has
-/// filled. Methods that rely on the contents of a struct are unsafe:
+/// A bound on this trait makes the methods of the sealed traits callable, on structs that safe code
+/// has filled. Methods that rely on the contents of a struct are therefore unsafe:
 ///
 /// ```compile_fail,E0133
 /// #![forbid(unsafe_code)]
@@ -26,7 +26,7 @@ pub(crate) use sealed::Base;
 /// A release callback.
 pub(crate) type Release<B> = unsafe extern "C" fn(*mut B);
 
-/// What generic code may call by a bound on the public traits: see [`Nested`].
+/// Methods that generic code can call through a bound on the public traits, see [`Nested`].
 pub(crate) mod sealed {
     use super::*;
 
@@ -38,8 +38,8 @@ pub(crate) mod sealed {
         ///
         /// As for `release_once` of `fletching-abi`.
         unsafe fn release_once(this: *mut Self);
-        /// Calls the callback, unless it is NULL, with the struct where it is: for one that no code
-        /// looks at afterwards.
+        /// Calls the release callback, unless it is NULL, on the struct in place. For a struct that
+        /// is not used afterwards.
         ///
         /// # Safety
         ///
@@ -51,13 +51,13 @@ pub(crate) mod sealed {
         type Base: Base + super::Raw + super::Nested<Base = Self::Base>;
         fn base(&self) -> &Self::Base;
         fn base_mut(&mut self) -> &mut Self::Base;
-        /// The struct around `base`, on the same device and with the same event.
+        /// Wraps `base` in a struct with the same device and event as `self`.
         fn around(&self, base: Self::Base) -> Self;
-        /// Lets the event of `self` live until `taken` is released, which was below it.
+        /// Keeps the event of `self` alive until `taken`, a former descendant, is released.
         ///
         /// # Safety
         ///
-        /// Both are as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+        /// Both meet the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
         unsafe fn keep_event(&mut self, _taken: &mut Self) {}
     }
 
@@ -69,21 +69,21 @@ pub(crate) mod sealed {
         fn set_children(&mut self, children: *mut *mut Self);
         fn dictionary(&self) -> *mut Self;
         fn set_dictionary(&mut self, dictionary: *mut Self);
-        /// What a struct that is shown to others must not lack.
+        /// Returns an error if a required member is missing.
         fn what_is_missing(&self) -> Result<(), &'static str>;
-        /// Whether there is nothing below it.
+        /// Whether it has neither children nor a dictionary.
         fn is_leaf(&self) -> bool {
             self.children().1 as usize | self.dictionary() as usize == 0
         }
-        /// A copy of the fields, which owns nothing.
+        /// Copies the fields without ownership.
         fn copy_fields(&self) -> Self;
-        /// The release callback by which a struct in a [`Block`](crate::block::Block) is known
-        /// again. From a static, because each mention of a generic function may have another
-        /// address.
+        /// The release callback of structs in a [`Block`](crate::block::Block), by which they are
+        /// recognized. It is read from a static, because each use of a generic function may have a
+        /// different address.
         fn in_block() -> Release<Self>;
-        /// The same of a struct with a [`Hook`](crate::hook::Hook).
+        /// The release callback of structs with a [`Hook`](crate::hook::Hook).
         fn hooked() -> Release<Self>;
-        /// The address of `private_data` if the callback is one of these two, else 0.
+        /// The address of `private_data` if the release callback is one of these two, otherwise 0.
         fn our_data(&self) -> usize {
             match self.private_data() {
                 (Some(release), data)

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::owner::Array;
 use crate::values::Primitive;
 
-/// The bits of a bitmap or of boolean values, from the array's offset on.
+/// The bits of a bitmap or of boolean values, starting at the array's offset.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits<'a> {
     bytes: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> Bits<'a> {
         self.length == 0
     }
 
-    /// Bit `index`; `None` beyond the end.
+    /// Bit `index`, or `None` if it is out of range.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<bool> {
         (index < self.length).then(|| {
@@ -36,15 +36,15 @@ impl<'a> Bits<'a> {
         })
     }
 
-    /// The bits in their order.
+    /// The bits in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = bool> + use<'a> {
         let bits = *self;
         (0..self.length).map(move |index| bits.get(index).expect("it is below the length"))
     }
 }
 
-/// Reading. The functions compare the request with the struct; what is in a buffer, and where, only the
-/// caller knows: see "Safety" of each.
+/// Reading buffers. The functions check the request against the struct. They cannot check the type,
+/// size and location of the buffers; see "Safety" of each function.
 ///
 /// ```
 /// use fletching::Array;
@@ -57,10 +57,11 @@ impl<'a> Bits<'a> {
 /// # Ok::<(), fletching::Error>(())
 /// ```
 impl Array {
-    /// The values of an array of numbers, from its offset on: buffer 1. A null has an unspecified value.
+    /// The values of an array of numbers, which are buffer 1, starting at the array's offset. The
+    /// value of a null is unspecified.
     ///
-    /// Errors: as for [`buffer`](Self::buffer); EINVAL also for another number of buffers than two,
-    /// and for a negative length or offset.
+    /// Errors: as for [`buffer`](Self::buffer); EINVAL also unless there are two buffers, and for a
+    /// negative length or offset.
     ///
     /// # Safety
     ///
@@ -73,12 +74,12 @@ impl Array {
                 "values: n_buffers: expected 2, got {got}"
             )));
         }
-        // SAFETY: the caller vouches for the buffer.
+        // SAFETY: the caller guarantees the buffer.
         let all = unsafe { self.buffer(1, offset.saturating_add(length))? };
         Ok(&all[offset..])
     }
 
-    /// The values of an array of booleans, from its offset on: buffer 1.
+    /// The values of an array of booleans, which are buffer 1, starting at the array's offset.
     ///
     /// Errors: as for [`values`](Self::values).
     ///
@@ -86,37 +87,37 @@ impl Array {
     ///
     /// As for [`buffer`](Self::buffer): buffer 1 has a bit for each value.
     pub unsafe fn bools(&self) -> Result<Bits<'_>, Error> {
-        // SAFETY: the caller vouches for the buffer.
+        // SAFETY: the caller guarantees the buffer.
         unsafe { self.bits("bools", 1) }
     }
 
-    /// Which values are not null; `None` for an array without a bitmap, whose values are all valid.
+    /// The validity of each value, or `None` if the array has no bitmap and all values are valid.
     ///
     /// Errors: as for [`buffer`](Self::buffer); EINVAL also for an array without buffers, and for a
     /// negative length or offset.
     ///
     /// # Safety
     ///
-    /// As for [`buffer`](Self::buffer): the type has a validity bitmap, which every type but null, unions
-    /// and run-end encoded has.
+    /// As for [`buffer`](Self::buffer): the type has a validity bitmap. Every type has one except
+    /// null, unions and run-end encoded.
     pub unsafe fn validity(&self) -> Result<Option<Bits<'_>>, Error> {
         match self.buffers().first() {
             Some(bitmap) if bitmap.is_null() => Ok(None),
-            // SAFETY: the caller vouches for the buffer.
+            // SAFETY: the caller guarantees the buffer.
             _ => unsafe { self.bits("validity", 0) }.map(Some),
         }
     }
 
-    /// The first `count` values of buffer `index`, those before the array's offset included. Offsets of
-    /// texts and lists have one more than offset and length together.
+    /// The first `count` values of buffer `index`, including those before the array's offset. The
+    /// offsets of strings and lists have `offset + length + 1` values.
     ///
-    /// Errors: EINVAL for a released array, an index that is out of range, and for an address that is NULL
-    /// or not aligned for `T`.
+    /// Errors: EINVAL for a released array, an index that is out of range, and an address that is
+    /// NULL or not aligned for `T`.
     ///
     /// # Safety
     ///
-    /// The buffer holds `count` values of type `T`, in memory that the CPU can read, and nothing writes to
-    /// it: the event of the device array, if there is one, has happened.
+    /// The buffer has `count` values of type `T` in memory that the CPU can read, and nobody writes
+    /// to it: the event of the device array, if it has one, has happened.
     pub unsafe fn buffer<T: Primitive>(&self, index: usize, count: usize) -> Result<&[T], Error> {
         let wrong = |what: &str| Err(Error::invalid(format!("buffer {index}: {what}")));
         let Some(&address) = self.buffers().get(index) else {
@@ -143,25 +144,25 @@ impl Array {
                 "too large: expected what memory can hold, got {count} values"
             ));
         }
-        // SAFETY: the caller vouches for the values.
+        // SAFETY: the caller guarantees the values.
         Ok(unsafe { std::slice::from_raw_parts(first, count) })
     }
 
     /// # Safety
     ///
-    /// As for [`buffer`](Self::buffer), of a bitmap.
+    /// As for [`buffer`](Self::buffer), for a bitmap.
     unsafe fn bits(&self, operation: &str, index: usize) -> Result<Bits<'_>, Error> {
         let (offset, length) = self.range(operation, index + 1)?;
         let count = offset.saturating_add(length).div_ceil(8);
         Ok(Bits {
-            // SAFETY: the caller vouches for the buffer.
+            // SAFETY: the caller guarantees the buffer.
             bytes: unsafe { self.buffer(index, count)? },
             offset,
             length,
         })
     }
 
-    /// The offset and the length.
+    /// Returns the offset and the length.
     fn range(&self, operation: &str, buffers: usize) -> Result<(usize, usize), Error> {
         let got = self.buffers().len();
         if got < buffers {

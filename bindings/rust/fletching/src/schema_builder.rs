@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A schema with everything below it.
+//! Builds a schema and its descendants.
 
 use std::ffi::c_char;
 use std::{fmt, ptr};
@@ -27,8 +27,8 @@ use crate::tree::{walk, MAX_DEPTH, MAX_STRUCTS};
 /// # Ok::<(), fletching::Error>(())
 /// ```
 ///
-/// The schema owns copies of the texts, until it and every child that was moved out of it are
-/// released. What a format means is not looked at.
+/// The schema owns copies of the strings until it and every child that was moved out of it are
+/// released. Formats are not interpreted.
 ///
 /// Text: Arrow C data interface, "The ArrowSchema structure".
 #[must_use]
@@ -41,11 +41,12 @@ pub struct SchemaBuilder {
     dictionary: Option<Box<SchemaBuilder>>,
 }
 
-/// What the schema points to.
+/// The strings and metadata blocks that the schema points to.
 type Texts = Vec<Vec<u8>>;
 
 impl SchemaBuilder {
-    /// A nullable field without a name. For a dictionary-encoded type the format of the indices.
+    /// Makes a nullable field without a name. For a dictionary-encoded type, `format` is the format
+    /// of the indices.
     pub fn new(format: impl Into<String>) -> Self {
         Self {
             format: format.into(),
@@ -57,11 +58,11 @@ impl SchemaBuilder {
         }
     }
 
-    /// A copy of a schema, to be changed or built.
+    /// Copies a schema, so that it can be changed and built.
     ///
-    /// Errors: EINVAL when the schema or one below it is released or malformed, as for
-    /// [`Shared::column`](crate::Shared::column), has a format or name that is not UTF-8, or metadata
-    /// that cannot be read.
+    /// Errors: EINVAL if the schema or a descendant is released or malformed, as for
+    /// [`Shared::column`](crate::Shared::column), has a format or name that is not UTF-8, or has
+    /// malformed metadata.
     pub fn from_schema(schema: &Schema) -> Result<Self, Error> {
         const OPERATION: &str = "schema builder: a copy";
         let root = std::ptr::from_ref(schema.as_raw()).cast_mut();
@@ -70,7 +71,7 @@ impl SchemaBuilder {
         Self::copy(schema).map_err(|why| Error::invalid(format!("{OPERATION}: {why}")))
     }
 
-    /// Of a schema that was walked.
+    /// Copies a schema that was checked by `walk`.
     fn copy(schema: &Schema) -> Result<Self, String> {
         let text = |what: &str, text: &std::ffi::CStr| {
             text.to_str()
@@ -98,19 +99,19 @@ impl SchemaBuilder {
         })
     }
 
-    /// The name of the field. Without one the schema has the empty text and not NULL.
+    /// Sets the name of the field. By default it is the empty string, not NULL.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The `ARROW_FLAG_` bits.
+    /// Sets the `ARROW_FLAG_` bits.
     pub fn flags(mut self, flags: i64) -> Self {
         self.flags = flags;
         self
     }
 
-    /// Adds a pair of metadata.
+    /// Adds a metadata pair.
     pub fn metadata(mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         self.metadata.push((key.into(), value.into()));
         self
@@ -122,15 +123,15 @@ impl SchemaBuilder {
         self
     }
 
-    /// The type of the dictionary's values.
+    /// Sets the type of the dictionary's values.
     pub fn dictionary(mut self, values: Self) -> Self {
         self.dictionary = Some(Box::new(values));
         self
     }
 
-    /// The schema. Errors: EINVAL for a format that is empty, a format or name with a NUL in it,
-    /// metadata that cannot be encoded, more than 256 levels, and more than 2^22 structs; the message
-    /// says in which child.
+    /// Builds the schema. Errors: EINVAL for an empty format, a NUL character in a format or name,
+    /// metadata that cannot be encoded, more than 256 levels, and more than 2^22 structs. The
+    /// message names the child.
     pub fn build(self) -> Result<Schema, Error> {
         self.build_at_most(MAX_STRUCTS as usize)
     }
@@ -145,7 +146,7 @@ impl SchemaBuilder {
         let block =
             block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "schema builder: no memory"))?;
         // SAFETY: the block has room for all structs. Each is complete when it is linked, and the
-        // root moves out.
+        // root is moved out.
         unsafe {
             Block::set_shares(block, count);
             let (first, pointers, _) = Block::parts(block);
@@ -158,7 +159,7 @@ impl SchemaBuilder {
         }
     }
 
-    /// Adds the structs, parents before their children, without the links between them.
+    /// Collects the structs, parents before their children, without linking them.
     fn collect(
         &self,
         texts: &mut Texts,
@@ -179,7 +180,7 @@ impl SchemaBuilder {
         }
         let mut schema = ArrowSchema::zeroed();
         schema.format = keep(texts, c_text("format", &self.format)?);
-        // Some consumers refuse a child whose name is NULL.
+        // Some consumers reject a child whose name is NULL.
         schema.name = match &*self.name {
             "" => c"".as_ptr(),
             name => keep(texts, c_text("name", name)?),
@@ -206,19 +207,18 @@ impl SchemaBuilder {
         collected.map_err(|why| format!("dictionary: {why}"))
     }
 
-    /// Links the next struct and those below it. Their pointers follow each other, parent by
-    /// parent.
+    /// Links the next struct and its descendants. The child pointers of one parent are adjacent.
     ///
     /// # Safety
     ///
-    /// The structs were collected from `self`, and there is a pointer for each.
+    /// The structs were collected from `self`, and there is one pointer for each.
     unsafe fn link(
         &self,
         structs: *mut ArrowSchema,
         pointers: *mut *mut ArrowSchema,
         used: &mut Used,
     ) -> *mut ArrowSchema {
-        // SAFETY: the caller vouches for the structs.
+        // SAFETY: the caller guarantees the structs.
         unsafe {
             let schema = structs.add(used.structs);
             used.structs += 1;
@@ -238,7 +238,7 @@ impl SchemaBuilder {
     }
 }
 
-/// Without recursion: there is no bound to the levels before they are built.
+/// Not recursive, because the depth is unbounded until `build`.
 impl Clone for SchemaBuilder {
     fn clone(&self) -> Self {
         let mut found = vec![(self, 0)];
@@ -256,7 +256,7 @@ impl Clone for SchemaBuilder {
             children: Vec::with_capacity(builder.children.len()),
             dictionary: None,
         };
-        // From the last: a builder is complete before it moves into its parent.
+        // In reverse order: a builder is complete when it is moved into its parent.
         let mut copies: Vec<_> = found.iter().map(|(builder, _)| alone(builder)).collect();
         for (builder, parent) in found[1..].iter().rev() {
             let Some(mut copy) = copies.pop() else { break };
@@ -272,14 +272,14 @@ impl Clone for SchemaBuilder {
     }
 }
 
-/// As many levels as a schema may have.
+/// Shows at most the number of levels that a schema may have.
 impl fmt::Debug for SchemaBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Levels(self, MAX_DEPTH).fmt(f)
     }
 }
 
-/// So many levels of a builder.
+/// A builder of which at most this many levels are shown.
 struct Levels<'a>(&'a SchemaBuilder, usize);
 
 impl fmt::Debug for Levels<'_> {
@@ -306,7 +306,7 @@ impl fmt::Debug for Levels<'_> {
     }
 }
 
-/// Without recursion, as above.
+/// Not recursive, as above.
 impl Drop for SchemaBuilder {
     fn drop(&mut self) {
         let mut below = std::mem::take(&mut self.children);
@@ -318,7 +318,7 @@ impl Drop for SchemaBuilder {
     }
 }
 
-/// How much of a block is linked.
+/// The parts of a block that are linked.
 #[derive(Default)]
 struct Used {
     structs: usize,
@@ -332,7 +332,7 @@ fn c_text(what: &str, text: &str) -> Result<Vec<u8>, String> {
     Ok([text.as_bytes(), b"\0"].concat())
 }
 
-/// The address of the bytes, which do not move any more.
+/// Returns the address of the bytes, which stays valid when `texts` moves.
 fn keep(texts: &mut Texts, bytes: Vec<u8>) -> *const c_char {
     let address = bytes.as_ptr();
     texts.push(bytes);

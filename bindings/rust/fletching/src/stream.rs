@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Streams of other producers as iterators.
+//! Foreign streams as iterators.
 
 use std::ffi::{c_char, c_int};
 
@@ -26,7 +26,7 @@ pub(crate) mod sealed {
     pub(crate) type Pull<S, Out> = unsafe extern "C" fn(*mut S, *mut Out) -> c_int;
     pub(crate) type LastError<S> = unsafe extern "C" fn(*mut S) -> *const c_char;
 
-    /// What a stream has, beside its type of devices and its release.
+    /// The members of a stream, except its device type and its release callback.
     #[derive(Debug)]
     pub struct Callbacks<S: RawStream> {
         pub get_schema: Option<Pull<S, ArrowSchema>>,
@@ -102,18 +102,18 @@ raw_stream! {
     device_type
 }
 
-/// The batches of a stream, as owners.
+/// A batch of the stream, as an owner.
 pub type BatchOf<S> = Owner<<S as sealed::RawStream>::Batch>;
 
 impl<S: RawStream> Owner<S> {
-    /// The type of the device that the batches are on; 0 for a released stream.
+    /// The type of the device that the batches are on, or 0 if the stream is released.
     #[must_use]
     pub fn device_type(&self) -> ArrowDeviceType {
         self.live()
             .map_or(ArrowDeviceType(0), sealed::RawStream::device_type)
     }
 
-    /// The batches, with warnings as `options` has them.
+    /// Returns an iterator over the batches that handles warnings according to `options`.
     #[must_use]
     pub fn reader(self, options: Options) -> StreamReader<S> {
         StreamReader {
@@ -125,7 +125,7 @@ impl<S: RawStream> Owner<S> {
     }
 }
 
-/// The batches; warnings are dropped.
+/// Iterates over the batches. Warnings are dropped.
 impl<S: RawStream> IntoIterator for Owner<S> {
     type Item = Result<BatchOf<S>, Error>;
     type IntoIter = StreamReader<S>;
@@ -135,19 +135,18 @@ impl<S: RawStream> IntoIterator for Owner<S> {
     }
 }
 
-/// Reads a stream batch by batch. It ends at the end of the stream, or after the one item that is
-/// an error.
+/// Reads a stream batch by batch. Ends at the end of the stream, or after the first error.
 ///
-/// After an error the stream is dead: [`schema`](Self::schema) returns that error and no callback
-/// is called. An error of `schema` is the next item too. Batches and schemas outlive the reader,
-/// which releases the stream on drop.
+/// After an error, [`schema`](Self::schema) returns that error again, and no callback is called. An
+/// error returned by `schema` is also the next item. Batches and schemas outlive the reader, which
+/// releases the stream on drop.
 ///
-/// Errors: the errno value that the stream returned, with the text of `get_last_error`; EIO for a
-/// value that is not positive. EINVAL, with the id of the rule, for a callback that is NULL and for
-/// a batch on a device from which the stream's device type cannot be served.
+/// Errors: the errno value that the stream returned, with the text of `get_last_error`; EIO if the
+/// value is not positive. EINVAL, with the id of the rule, for a callback that is NULL and for a
+/// batch whose memory is not accessible from the stream's device type.
 ///
-/// Warnings: `device-stream.one-device-type` for a batch of another device type whose memory every
-/// device can access that can access the stream's; `device-array.reserved-zero`.
+/// Warnings: `device-stream.one-device-type` for a batch of another device type whose memory is
+/// accessible from every device that can access the stream's; `device-array.reserved-zero`.
 ///
 /// Texts: C stream interface, C device stream interface.
 #[derive(Debug)]
@@ -159,7 +158,7 @@ pub struct StreamReader<S: RawStream> {
 }
 
 impl<S: RawStream> StreamReader<S> {
-    /// The schema of every batch. May be called at any time and repeatedly.
+    /// Returns the schema of all batches. Can be called at any time and repeatedly.
     pub fn schema(&mut self) -> Result<Schema, Error> {
         self.unless_dead(Self::pull_schema)
     }
@@ -218,8 +217,8 @@ impl<S: RawStream> StreamReader<S> {
         };
         let stream = self.stream.as_mut_ptr();
         let mut out = Out::zeroed();
-        // SAFETY: the stream is not released, and the callbacks are its own. Of a call that failed
-        // nothing is ours to release; what a call filled is as its text asks.
+        // SAFETY: the stream is not released, and the callbacks belong to it. After a failed call,
+        // `out` is not released; after a successful one, it conforms to the specification.
         unsafe {
             match pull(stream, &mut out) {
                 0 => Ok(Owner::from_raw(out)),

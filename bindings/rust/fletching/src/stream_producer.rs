@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Iterators as streams for other consumers.
+//! Exports iterators as streams.
 
 use std::ffi::{c_char, c_int, CString};
 
@@ -17,16 +17,17 @@ use crate::stream::sealed::Callbacks;
 use crate::stream::{BatchOf, RawStream};
 
 impl DeviceArrayStream {
-    /// A device stream of `schema`, on devices of `device_type`, of the batches of an iterator: of a
-    /// [`StreamReader`](crate::StreamReader), or of `vec![...].into_iter().map(Ok)`.
+    /// Exports an iterator of batches as a device stream: a [`StreamReader`](crate::StreamReader),
+    /// or `vec![...].into_iter().map(Ok)`. All batches have the type `schema` and are on devices of
+    /// `device_type`.
     ///
-    /// The iterator is used by one thread at a time, the one that calls `get_next`. An error is what
-    /// `get_next` returns and `get_last_error` says, and so is a panic, with EIO; after it `get_next`
-    /// returns it again. So is a batch on a device whose memory the devices of `device_type` cannot
-    /// access, a batch that is released, and one whose children or dictionaries differ from those of
-    /// `schema`.
+    /// The iterator is called on the thread that calls `get_next`, one call at a time. `get_next`
+    /// returns the code of the iterator's error, and `get_last_error` its message. The following
+    /// are errors too: a panic (EIO), a batch on a device whose memory is not accessible from
+    /// `device_type`, a released batch, and a batch whose children or dictionaries differ from
+    /// `schema`. After an error, `get_next` returns the same error again.
     ///
-    /// Errors: EINVAL when `schema` is released or malformed, or `device_type` is 0.
+    /// Errors: EINVAL if `schema` is released or malformed, or if `device_type` is 0.
     ///
     /// Text: C device stream interface.
     pub fn from_batches<I>(
@@ -48,7 +49,8 @@ impl DeviceArrayStream {
 }
 
 impl ArrayStream {
-    /// The same on the CPU. Errors: EINVAL when `schema` is released or malformed. Text: C stream interface.
+    /// Exports an iterator of CPU batches. Errors: EINVAL if `schema` is released or malformed.
+    /// Text: C stream interface.
     pub fn from_batches<I>(schema: Schema, batches: I) -> Result<Self, Error>
     where
         I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>,
@@ -61,12 +63,12 @@ struct Export<I> {
     schema: Shared<ArrowSchema>,
     batch_type: BatchType,
     batches: I,
-    /// How many batches the iterator has returned.
+    /// The number of batches that the iterator has returned.
     count: u64,
     options: Options,
     ended: bool,
     failure: Option<Error>,
-    /// Of the last call; none when it did not fail.
+    /// The error message of the last call, or none if it succeeded.
     last_error: Option<CString>,
 }
 
@@ -92,7 +94,7 @@ where
         private_data: Box::into_raw(state).cast(),
     };
     let stream = S::new(device_type, callbacks, Some(release::<S, I>));
-    // SAFETY: the callbacks are ours.
+    // SAFETY: the callbacks are defined in this module.
     Ok(unsafe { Owner::from_raw(stream) })
 }
 
@@ -133,11 +135,11 @@ impl<I> Export<I> {
     }
 }
 
-/// Calls `body` with the state of a stream, and hands out the value, or keeps the message.
+/// Calls `body` with the state of a stream. Writes the value to `out`, or stores the error message.
 ///
 /// # Safety
 ///
-/// `this` is NULL or a stream of this kind, and `out` is NULL or may be written.
+/// `this` is NULL or a stream of this kind, and `out` is NULL or valid for writes.
 unsafe fn enter<S: RawStream, I, Out: Raw>(
     this: *mut S,
     out: *mut Out,
@@ -146,7 +148,7 @@ unsafe fn enter<S: RawStream, I, Out: Raw>(
     if this.is_null() || out.is_null() {
         return EINVAL;
     }
-    // SAFETY: the caller vouches for both; a stream is used by one thread at a time.
+    // SAFETY: guaranteed by the caller; one thread at a time uses a stream.
     unsafe {
         out.write(Out::zeroed());
         let Some(state) = (*this)
@@ -173,7 +175,7 @@ unsafe fn enter<S: RawStream, I, Out: Raw>(
 }
 
 unsafe extern "C" fn get_schema<S: RawStream, I>(this: *mut S, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer passes the stream, and a struct to fill.
+    // SAFETY: the consumer passes the stream and a struct to fill.
     unsafe { enter::<S, I, _>(this, out, |state, _| guarded(|| state.schema.view())) }
 }
 
@@ -182,12 +184,12 @@ where
     S: RawStream,
     I: Iterator<Item = Result<BatchOf<S>, Error>>,
 {
-    // SAFETY: the consumer passes the stream, and a struct to fill.
+    // SAFETY: the consumer passes the stream and a struct to fill.
     unsafe { enter::<S, I, _>(this, out, |state, stream| state.next(stream)) }
 }
 
 unsafe extern "C" fn get_last_error<S: RawStream, I>(this: *mut S) -> *const c_char {
-    // SAFETY: the consumer passes the stream, or NULL.
+    // SAFETY: the consumer passes the stream or NULL.
     unsafe {
         let state = this
             .as_ref()
@@ -198,7 +200,7 @@ unsafe extern "C" fn get_last_error<S: RawStream, I>(this: *mut S) -> *const c_c
 }
 
 unsafe extern "C" fn release<S: RawStream, I>(this: *mut S) {
-    // SAFETY: the consumer passes the stream, whose state is taken once.
+    // SAFETY: the consumer passes the stream, and the state is taken once.
     unsafe {
         let mut callbacks = (*this).callbacks();
         let data = std::mem::replace(&mut callbacks.private_data, std::ptr::null_mut());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The structs of `fletching-abi` as the owners use them.
+//! The structs of `fletching-abi` as owners use them.
 
 use std::ffi::c_void;
 
@@ -25,13 +25,13 @@ macro_rules! raw {
                 self.move_out()
             }
             unsafe fn release_once(this: *mut Self) {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: guaranteed by the caller.
                 unsafe { Self::release_once(this) }
             }
             #[inline]
             unsafe fn release_last(&mut self) {
                 if let Some(release) = self.$($base.)?release {
-                    // SAFETY: the caller vouches for it.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { release(&raw mut (*self)$(.$base)?) }
                 }
             }
@@ -127,7 +127,7 @@ impl sealed::Nested for ArrowDeviceArray {
     }
     unsafe fn keep_event(&mut self, taken: &mut Self) {
         if !self.sync_event.is_null() {
-            // SAFETY: the caller vouches for both.
+            // SAFETY: guaranteed by the caller.
             unsafe { hook::keep_event(&mut taken.array, hook::event_share(&mut self.array)) };
         }
     }

@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! How deep and how large a schema or an array may be, and the walk through a foreign one.
+//! Limits for the depth and size of a schema or an array, and the walk through a foreign one.
 
 use crate::error::Error;
 use crate::raw::Base;
 
-/// How many levels of structs there may be: they are walked by recursion.
+/// The maximum number of levels. They are walked recursively.
 pub(crate) const MAX_DEPTH: usize = 256;
 
-/// How many structs there may be in one tree. No table has as many columns; a count that was never
-/// set does, and so do structs that are listed below themselves.
+/// The maximum number of structs in one tree. No table has that many columns; an uninitialized
+/// count exceeds it, and so does a tree with a cycle.
 pub(crate) const MAX_STRUCTS: i64 = 1 << 22;
 
-/// The children of a struct that is not released. None for a list that is NULL, and for a count
-/// that is negative or above [`MAX_STRUCTS`].
+/// Returns the children of a struct that is not released. Empty if the list is NULL, or if the
+/// count is negative or above [`MAX_STRUCTS`].
 ///
 /// # Safety
 ///
-/// `parent` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+/// `parent` meets the requirements of [`Owner::from_raw`](crate::Owner::from_raw).
 pub(crate) unsafe fn children_of<B: Base>(parent: &B) -> &[*mut B] {
     let (list, count) = parent.children();
     if list.is_null() || !(1..=MAX_STRUCTS).contains(&count) {
         return &[];
     }
-    // SAFETY: the caller vouches for the list.
+    // SAFETY: the caller guarantees the list.
     unsafe { std::slice::from_raw_parts(list, count as usize) }
 }
 
-/// Calls `visit` for `root` and for every struct below it, a parent before its children, for them
-/// in their order, then for the dictionary. Below a released struct nothing is visited.
+/// Calls `visit` for `root` and each descendant: a parent before its children, the children in
+/// order, then the dictionary. Does not descend into a released struct.
 ///
-/// Errors: EINVAL, with `operation` in front, for what `visit` refuses, for a struct that is NULL,
-/// for a count of children that is out of range or has no list, and for too many or too deep.
+/// Errors: EINVAL, prefixed with `operation`, if `visit` returns an error, if a struct is NULL, if
+/// the number of children is out of range or their list is NULL, and if there are too many structs
+/// or levels.
 ///
 /// # Safety
 ///
-/// `root` points to a struct as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+/// `root` points to a struct that meets the requirements of
+/// [`Owner::from_raw`](crate::Owner::from_raw).
 pub(crate) unsafe fn walk<B: Base>(
     operation: &str,
     root: *mut B,
     visit: &mut dyn FnMut(*mut B) -> Result<(), &'static str>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller vouches for the struct.
+    // SAFETY: guaranteed by the caller.
     unsafe { go(root, 0, &mut 0, visit) }
         .map_err(|why| Error::invalid(format!("{operation}: the struct or a descendant {why}")))
 }
@@ -67,7 +69,7 @@ unsafe fn go<B: Base>(
         ));
     }
     visit(node)?;
-    // SAFETY: the caller vouches for the struct, and so for what is below it.
+    // SAFETY: the caller guarantees the struct, including its descendants.
     unsafe {
         if (*node).is_released() {
             return Ok(());

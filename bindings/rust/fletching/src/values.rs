@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays straight from a list of numbers.
+//! Arrays from a list of numbers.
 
 use std::ffi::CStr;
 
 use crate::array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
 use crate::owner::Array;
 
-/// A number that Arrow lays out as Rust does. Sealed.
+/// A number with the same layout in Arrow and in Rust. Sealed.
 ///
-/// An `i128` is a value of the decimals with 128 bits, "d:38,0": another scale is another format.
+/// An `i128` is a decimal of 128 bits with the format "d:38,0". Another scale needs another format.
 pub trait Primitive: sealed::Sealed + Send + 'static {
-    /// Its format string in Arrow.
+    /// The Arrow format string.
     const FORMAT: &'static CStr;
 }
 
@@ -34,9 +34,9 @@ primitive! {
 }
 
 impl Array {
-    /// The values of any owner of a list, without nulls and without a copy: `Vec<T>`, `Box<[T]>`,
-    /// `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. The owner is dropped when the array is
-    /// released. In one allocation beside the list.
+    /// Makes an array of the values, without nulls and without a copy. The owner can be any list:
+    /// `Vec<T>`, `Box<[T]>`, `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. It is dropped when
+    /// the array is released. Makes one allocation.
     ///
     /// ```
     /// let array = fletching::Array::from_values::<f64>(vec![0.5, 1.5]);
@@ -48,7 +48,7 @@ impl Array {
             buffers: 2,
         };
         let mut builder = ArrayBuilder::new(capacity, owner).expect("two buffers have room");
-        // At the address where the owner stays.
+        // Borrowed at the owner's final address.
         let values = builder.object().as_ref();
         let (length, first) = (values.len() as i64, values.as_ptr());
         builder.set(
@@ -72,7 +72,7 @@ impl<T: Primitive> From<Box<[T]>> for Array {
     }
 }
 
-/// As `u8` values.
+/// Makes an array of `u8` values.
 #[cfg(feature = "bytes")]
 impl From<bytes::Bytes> for Array {
     fn from(values: bytes::Bytes) -> Self {

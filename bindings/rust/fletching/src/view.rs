@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Views of a shared struct. Each keeps the struct alive.
+//! Views of a shared struct. Each view keeps the struct alive.
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ use crate::shared::Shared;
 use crate::tree::{children_of, walk};
 
 impl<R: Nested> Shared<R> {
-    /// Returns child `index` as a separate struct. A child of a device array has its device and event.
+    /// Returns child `index` as a separate struct. The child of a device array has the parent's
+    /// device and event.
     ///
-    /// Errors: EINVAL if there is no such child, or if it or a descendant was moved out before or
-    /// is malformed: NULL, a schema without a format, `n_children` negative, above 2^22 or without a
-    /// list, nested deeper than 256 levels, more than 2^22 structs.
+    /// Errors: EINVAL if there is no such child, or if it or a descendant was already moved out or
+    /// is malformed: NULL, a schema without a format, `n_children` negative, above 2^22 or without
+    /// a list, more than 256 levels, more than 2^22 structs.
     pub fn column(&self, index: usize) -> Result<Owner<R>, Error> {
         // SAFETY: see Owner::from_raw.
         let children = unsafe { children_of(self.as_raw().base()) };
@@ -30,7 +31,7 @@ impl<R: Nested> Shared<R> {
         self.view_of(child)
     }
 
-    /// Returns the whole struct as a separate one. Errors: as [`column`](Self::column).
+    /// Returns the whole struct as a separate one. Errors: as for [`column`](Self::column).
     pub fn view(&self) -> Result<Owner<R>, Error> {
         self.view_of(std::ptr::from_ref(self.as_raw().base()).cast_mut())
     }
@@ -45,8 +46,8 @@ impl<R: Nested> Shared<R> {
                 as_made &= (*node).private_data() == root.private_data();
                 (*node).what_is_missing()
             })?;
-            // A view of a view shows the same owner's texts and buffers. It keeps that owner alone,
-            // so that the release of nested views needs no recursion.
+            // A view of a view shares the original owner directly, so that the release of nested
+            // views needs no recursion.
             let view: Option<*mut Block<_, Shown>> = Block::of(root).filter(|_| as_made);
             let object = match view {
                 Some(view) => (*Block::object(view)).clone(),
@@ -81,11 +82,11 @@ struct Copier<'a, B, T> {
 impl<B: Base, T: Send + 'static> Copier<'_, B, T> {
     /// # Safety
     ///
-    /// The block has room for all structs from `shown` downwards, which were walked.
+    /// The block has room for `shown` and its descendants, which were walked.
     unsafe fn copy(&mut self, shown: &B) -> B {
         let mut copied = shown.copy_fields();
         Block::join(self.block, &mut copied);
-        // SAFETY: the caller vouches for the room and for the descendants.
+        // SAFETY: the caller guarantees the room and the descendants.
         unsafe {
             let children = children_of(shown);
             if !children.is_empty() {

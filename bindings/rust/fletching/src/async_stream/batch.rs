@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A batch that is sent.
+//! A batch to send.
 
 use crate::error::Error;
 use crate::owner::DeviceArray;
 
-/// One batch of an [`AsyncProducer`](crate::AsyncProducer): an array, or a function that makes it,
-/// and its metadata.
+/// A batch of an [`AsyncProducer`](crate::AsyncProducer): an array or a function that makes it, and
+/// metadata.
 pub struct AsyncBatch {
     pub(super) data: Data,
-    /// Encoded; empty for none.
+    /// Encoded; empty for no metadata.
     pub(super) metadata: Vec<u8>,
 }
 
@@ -19,12 +19,13 @@ pub(super) enum Data {
 }
 
 impl AsyncBatch {
-    /// A batch that is made when the consumer extracts it, on the consumer's thread. `make` should
-    /// not block. It is dropped unused when the consumer drops the task.
+    /// Makes a batch that is created when the consumer extracts it, on the consumer's thread.
+    /// `make` should not block. It is dropped without a call if the consumer drops the task.
     ///
     /// An error, a panic, or an array that does not fit the stream makes `extract_data` return an
-    /// error, ends the stream with `on_error`, and is the result of the producer's future. After the
-    /// end, only an [`AsyncStream`](crate::AsyncStream) gets the message; other consumers get the code.
+    /// error, ends the stream with `on_error`, and is the result of the producer's future. After
+    /// the end of the stream, only an [`AsyncStream`](crate::AsyncStream) gets the message; other
+    /// consumers get the code.
     #[must_use]
     pub fn made(make: impl FnOnce() -> Result<DeviceArray, Error> + Send + 'static) -> Self {
         Self {
@@ -33,7 +34,7 @@ impl AsyncBatch {
         }
     }
 
-    /// Passes metadata with the task, as [`encode_metadata`](crate::encode_metadata) returns it.
+    /// Sets the metadata of the task, encoded by [`encode_metadata`](crate::encode_metadata).
     /// Malformed metadata ends the stream with EINVAL.
     #[must_use]
     pub fn with_metadata(mut self, block: Vec<u8>) -> Self {

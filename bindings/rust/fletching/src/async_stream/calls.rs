@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Which calls of a consumer to its producer are running on this thread.
+//! The calls of a consumer to its producer that are running on this thread.
 
 use std::cell::Cell;
 use std::ptr;
 
 use super::queued::Taken;
 
-/// How a call of `extract_data` is counted.
+/// The weight of a call of `extract_data`.
 pub(super) const TASK: u64 = 2;
-/// How a call of `request` or `cancel` is counted: in the upper half.
+/// The weight of a call of `request` or `cancel`: counted in the upper half.
 pub(super) const PRODUCER: u64 = 1 << 32;
-/// Set in the sum of the ends by the release. All counts are even.
+/// A bit that the release sets in the sum of the ended calls. All weights are even.
 pub(super) const MARK: u64 = 1;
 
-/// A call that is running on this thread.
+/// A running call on this thread.
 pub(super) struct Frame {
     pub stream: *const (),
     pub weight: u64,
@@ -27,7 +27,7 @@ thread_local! {
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs `body` as a call. It does not panic: it calls nothing but the producer.
+/// Runs `body` as a call. `body` does not panic: it only calls the producer.
 pub(super) fn within<T>(mut frame: Frame, body: impl FnOnce() -> T) -> T {
     frame.outer = INNERMOST.get();
     INNERMOST.set(&raw const frame);
@@ -36,10 +36,10 @@ pub(super) fn within<T>(mut frame: Frame, body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Visits the calls of `stream` that run on this thread. Returns how many, as they are counted.
+/// Visits the running calls of `stream` on this thread. Returns the sum of their weights.
 pub(super) fn each_here(stream: *const (), mut visit: impl FnMut(&Frame)) -> u64 {
     let (mut next, mut sum) = (INNERMOST.get(), 0);
-    // SAFETY: a frame is in the list while its `within` runs, further out on this thread.
+    // SAFETY: a frame is in the list while its `within` runs, in an outer call on this thread.
     while let Some(frame) = unsafe { next.as_ref() } {
         if ptr::eq(frame.stream, stream) {
             sum += frame.weight;

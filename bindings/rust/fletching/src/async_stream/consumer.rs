@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The consumer: a handler for a foreign producer, and its batches as a stream.
+//! The consumer: a handler for a foreign producer, and a stream of its batches.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -20,18 +20,18 @@ use crate::owner::{DeviceArray, Schema};
 
 /// The batches that a producer passes to a handler. Works on any executor.
 ///
-/// The stream ends after the last batch, or after the one item that is an error. An error drops the
-/// batches that are queued. Dropping the stream cancels it and drops them too, without waiting for the
+/// The stream ends after the last batch, or after the first error. An error drops the queued
+/// batches. Dropping the stream cancels it and drops the queued batches, without waiting for the
 /// producer. Batches outlive the stream.
 ///
-/// Every task of the producer is extracted once, into an item or with NULL. After the end the
-/// release of the handler extracts what is queued, so that no batch is lost. The release waits while
-/// a batch is being extracted, and while batches are requested, on another thread.
+/// Every task of the producer is extracted exactly once, into an item or with NULL. After the end,
+/// the release of the handler extracts the queued tasks, so that no batch is lost. The release
+/// waits while another thread extracts a batch or requests batches.
 ///
-/// Errors: the producer's error, or the code of its `extract_data`, with the message if the producer is
-/// an [`AsyncProducer`](crate::AsyncProducer); EIO for a code that is not
-/// positive, and when the handler was released before the end, as by a producer whose runtime is
-/// gone; EINVAL when the producer broke a rule, which the message names.
+/// Errors: the producer's error, or the code of its `extract_data`, with the message if the
+/// producer is an [`AsyncProducer`](crate::AsyncProducer); EIO for a code that is not positive, and
+/// if the handler is released before the end, for example by a producer whose runtime was shut
+/// down; EINVAL if the producer broke a rule, with its name in the message.
 ///
 /// ```
 /// use fletching::{ArrowDeviceType, AsyncOptions, AsyncProducer, AsyncStream};
@@ -58,12 +58,12 @@ use crate::owner::{DeviceArray, Schema};
 pub struct AsyncStream {
     core: Arc<Core>,
     batch_metadata: Vec<u8>,
-    /// The item that is an error was the last one.
+    /// Whether the last item was an error.
     has_failed: bool,
 }
 
 impl AsyncStream {
-    /// The handler for a producer, and the batches that it will pass.
+    /// Makes a handler for a producer, and the stream of its batches.
     #[must_use]
     pub fn new(options: AsyncOptions) -> (AsyncHandler, Self) {
         let (handler, core) = Core::new(options, consumer_handler::new);
@@ -75,10 +75,10 @@ impl AsyncStream {
         (handler, stream)
     }
 
-    /// The schema of every batch. Waits for the producer; borrows the stream alone, because one waker
-    /// is kept.
+    /// Returns the schema of all batches. Waits for the producer. Takes `&mut self` because only
+    /// one waker is stored.
     ///
-    /// Errors: the stream has failed before the schema; the error is the next item as well.
+    /// Errors: the stream failed before the schema arrived; the error is also the next item.
     pub async fn schema(&mut self) -> Result<&Schema, Error> {
         let poll = |cx: &mut Context<'_>| {
             self.core.poll(cx, |inner| match &inner.failure {
@@ -92,35 +92,35 @@ impl AsyncStream {
         Ok(&info.expect("there is a schema").schema)
     }
 
-    /// The type of the device that every batch is on; 0 until there is a schema.
+    /// The type of the device that the batches are on, or 0 before the schema arrives.
     #[must_use]
     pub fn device_type(&self) -> ArrowDeviceType {
         let info = self.core.info.get();
         info.map_or(ArrowDeviceType(0), |info| info.promise.device_type)
     }
 
-    /// The metadata of the stream; empty until there is a schema.
+    /// The metadata of the stream; empty before the schema arrives.
     #[must_use]
     pub fn metadata(&self) -> Metadata<'_> {
         checked(self.core.info.get().map_or(&[], |info| &info.metadata))
     }
 
-    /// The metadata of the batch that was the last item.
+    /// The metadata of the last batch returned.
     #[must_use]
     pub fn batch_metadata(&self) -> Metadata<'_> {
         checked(&self.batch_metadata)
     }
 
-    /// Requests `n` more batches than the window; before the schema the number is kept until then.
-    /// The sum stops at the largest value. Does nothing once the stream is over.
+    /// Requests `n` batches in addition to the window. Before the schema arrives, the request is
+    /// stored. The total saturates. Does nothing after the end of the stream.
     ///
-    /// Errors: EINVAL when `n` is below 1.
+    /// Errors: EINVAL if `n` is below 1.
     pub fn request(&self, n: i64) -> Result<(), Error> {
         self.core.request(n)
     }
 
-    /// Drops the oldest batch that has arrived, without its data. False when there is none, and when
-    /// the next item is an error, which stays.
+    /// Drops the oldest batch that has arrived, without extracting its data. Returns false if there
+    /// is none, or if the next item is an error, which is kept.
     pub fn skip_batch(&mut self) -> bool {
         !self.has_failed && self.core.skip()
     }

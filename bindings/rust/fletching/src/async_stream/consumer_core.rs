@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The state of a consumer, and what the application does: see docs/reference/async.md.
+//! The state of a consumer, and the actions of the application, see docs/reference/async.md.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use super::{not_positive, AsyncHandler, Promise};
 use crate::error::{discard, Error};
 use crate::owner::Schema;
 
-/// The states of the table.
+/// The states in the table of docs/reference/async.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Created,
@@ -35,13 +35,13 @@ pub(super) enum State {
 }
 
 impl State {
-    /// The application does not know yet how the stream ends.
+    /// Whether the application has not yet learned how the stream ends.
     pub(super) fn is_live(self) -> bool {
         matches!(self, Self::Created | Self::Streaming)
     }
 }
 
-/// What is known from `on_schema` on.
+/// The data that arrives with `on_schema`.
 pub(super) struct Info {
     pub schema: Schema,
     pub metadata: Vec<u8>,
@@ -51,18 +51,20 @@ pub(super) struct Info {
 
 pub(super) struct Inner {
     pub state: State,
-    /// What was requested before `on_schema`; then what may still arrive.
+    /// Batches requested before `on_schema`, then batches that may still arrive.
     pub demand: i64,
-    /// Batches that were taken and not requested again.
+    /// Batches that were taken but not requested again.
     pub owed: u32,
     pub queue: VecDeque<Queued>,
-    /// No task is taken from the queue any more.
+    /// No more tasks are taken from the queue.
     pub closed: bool,
-    /// After the release of a stream that has ended; none while it extracts them.
+    /// The batches extracted when a stream that has ended is released; None while they are being
+    /// extracted.
     pub kept: Option<VecDeque<Extracted>>,
     pub failure: Option<Error>,
     reported: bool,
-    /// The calls that have begun; once the ends are marked, those that are running. It may wrap.
+    /// The number of calls begun or, after the release has marked `ended`, of calls running. May
+    /// wrap.
     pub calls: u64,
 }
 
@@ -70,28 +72,29 @@ pub(super) type Guard<'a> = MutexGuard<'a, Inner>;
 
 pub(super) struct Core {
     pub handler: UnsafeCell<ArrowAsyncDeviceStreamHandler>,
-    /// Whether a handler call is running: see `consumer_handler.rs`.
+    /// The state of the handler calls, see `consumer_handler.rs`.
     pub calling: AtomicU8,
     pub accept: Option<Mutex<Accept>>,
     pub info: OnceLock<Info>,
     pub waker: WakerSlot,
     window: u32,
     inner: Mutex<Inner>,
-    /// A call is counted when it begins, with the lock that its caller has in any case, and here
-    /// when it ends. The release reads and marks the sum in one step; a call that ends later finds
-    /// the mark, and takes the lock to be counted.
+    /// The sum of the weights of ended calls. A call is counted in `calls` when it begins, under
+    /// the lock that its caller needs anyway, and here when it ends. The release reads and marks
+    /// the sum in one step; a call that ends later sees the mark and takes the lock to be counted.
     pub ended: AtomicU64,
     changed: Condvar,
 }
 
-// SAFETY: the handler is called by the producer, one call at a time, and written before it is handed
-// out. The producer and the tasks may be called from any thread.
+// SAFETY: the producer calls the handler, one call at a time, and the handler is written before it
+// is passed on. The producer and the tasks may be called on any thread.
 unsafe impl Send for Core {}
-// SAFETY: as above; all else is atomic or has the lock.
+// SAFETY: as above; all other fields are atomic or locked.
 unsafe impl Sync for Core {}
 
 impl Core {
-    /// With a share for the handler, which its release returns. `handler` fills the handler's struct.
+    /// Makes a core with a share for the handler, which its release returns. `handler` makes the
+    /// handler's struct.
     pub(super) fn new(
         options: AsyncOptions,
         handler: impl FnOnce(*const Self) -> ArrowAsyncDeviceStreamHandler,
@@ -130,7 +133,7 @@ impl Core {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the application. The caller has a share of the stream.
+    /// Wakes the application. The caller must have a share of the stream.
     pub(super) fn wake(&self) {
         wake(self.waker.take());
     }
@@ -139,7 +142,8 @@ impl Core {
         ptr::from_ref(self).cast()
     }
 
-    /// Makes a call, or several of one kind. `body` gets the lock and releases it before each.
+    /// Makes one call, or several of one kind. `body` receives the lock and must release it before
+    /// each call.
     pub(super) fn out<T>(
         &self,
         mut inner: Guard<'_>,
@@ -162,7 +166,7 @@ impl Core {
         result
     }
 
-    /// Waits until at most this is running. The ends are marked.
+    /// Waits until the running calls weigh less than `limit`. `ended` must be marked.
     pub(super) fn wait_below<'a>(&'a self, inner: Guard<'a>, limit: u64) -> Guard<'a> {
         let waited = self.changed.wait_while(inner, |inner| inner.calls >= limit);
         waited.unwrap_or_else(PoisonError::into_inner)
@@ -180,7 +184,7 @@ impl Core {
         Ok(())
     }
 
-    /// While streaming; else nothing.
+    /// Sends the request while streaming, otherwise does nothing.
     fn send_request(&self, mut inner: Guard<'_>, n: i64) {
         if n > 0 && inner.state == State::Streaming {
             inner.demand = inner.demand.saturating_add(n);
@@ -190,7 +194,7 @@ impl Core {
 
     pub(super) fn call_request(&self, inner: Guard<'_>, n: i64) {
         self.call_producer(inner, |producer| {
-            // SAFETY: while streaming the producer exists, and release waits for this call.
+            // SAFETY: the producer exists while streaming, and release waits for this call.
             unsafe { ArrowAsyncProducer::call_request(producer, n) }
         });
     }
@@ -242,7 +246,7 @@ impl Core {
         ready(self.lock()).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The oldest batch, or with `wanted` false its metadata alone.
+    /// Takes the oldest batch. If `wanted` is false, drops its data.
     fn take<'a>(&'a self, mut inner: Guard<'a>, wanted: bool) -> Result<Extracted, Guard<'a>> {
         let front = inner.kept.as_ref().and_then(VecDeque::front);
         if !wanted && front.is_some_and(Result::is_err) {
@@ -258,8 +262,9 @@ impl Core {
         let Some(queued) = queued else {
             return Err(inner);
         };
-        // The request for more is sent before the extraction, because the producer of libarrow goes
-        // with its last task; and by half windows, because it costs as much as a batch.
+        // More batches are requested before the extraction, because libarrow's producer is
+        // destroyed with its last task. They are requested half a window at a time, because a
+        // request costs as much as a batch.
         inner.owed += u32::from(self.window != 0);
         let more = match inner.owed > 0 && inner.owed >= self.window.div_ceil(2) {
             true => std::mem::take(&mut inner.owed),
@@ -278,7 +283,8 @@ impl Core {
                 dropped.drop_data();
                 return Ok(Default::default());
             }
-            // SAFETY: only this thread has the pointer; a task was queued after `on_schema`.
+            // SAFETY: only this thread has the pointer, and a task is only queued after
+            // `on_schema`.
             let (result, producer_knows) = unsafe {
                 Taken::extract_once(taken, &self.info.get().unwrap_unchecked().promise);
                 (*taken).result.take().unwrap_unchecked()
@@ -290,7 +296,7 @@ impl Core {
         }))
     }
 
-    /// Drops the oldest batch. False when none is queued.
+    /// Drops the oldest batch. Returns false if none is queued.
     pub(super) fn skip(&self) -> bool {
         self.take(self.lock(), false).is_ok()
     }
@@ -308,8 +314,8 @@ impl Core {
         discard((kept, self.waker.take()));
     }
 
-    /// An extraction has failed: the stream is over for the application. A producer that does not
-    /// know of it would wait for the next request.
+    /// Ends the stream for the application after a failed extraction. A producer that does not know
+    /// about the error would wait for the next request.
     fn lose(&self, producer_knows: bool) {
         let mut inner = self.lock();
         if inner.state == State::Streaming {
@@ -318,7 +324,7 @@ impl Core {
         }
     }
 
-    /// No task is taken any more: cancels the stream, and drops what is queued.
+    /// Closes the queue: cancels the stream if `cancel`, and drops the queued tasks.
     pub(super) fn close(&self, mut inner: Guard<'_>, cancel: bool) {
         if std::mem::replace(&mut inner.closed, true) {
             return;
@@ -332,7 +338,7 @@ impl Core {
         });
     }
 
-    /// Takes the queue over, task by task.
+    /// Removes the tasks from the queue, one by one.
     pub(super) fn each_queued(&self, mut visit: impl FnMut(Queued, &Promise)) {
         let Some(info) = self.info.get() else { return };
         self.out(self.lock(), (TASK, ptr::null_mut()), |inner| {

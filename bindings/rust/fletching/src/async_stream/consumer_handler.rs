@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The callbacks of a consumer's handler: what happens in the table's cells.
+//! The callbacks of a consumer's handler: the cells of the table in docs/reference/async.md.
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
@@ -20,7 +20,7 @@ use crate::error::{discard, guarded, Error};
 use crate::metadata::Metadata;
 use crate::owner::Schema;
 
-/// The handler of a stream, of which it has a share until its release.
+/// Makes the handler of a stream. The handler has a share of the stream until its release.
 pub(super) fn new(core: *const Core) -> ArrowAsyncDeviceStreamHandler {
     ArrowAsyncDeviceStreamHandler {
         on_schema: Some(on_schema),
@@ -34,7 +34,7 @@ pub(super) fn new(core: *const Core) -> ArrowAsyncDeviceStreamHandler {
 
 const IDLE: u8 = 0;
 const CALLING: u8 = 1;
-/// Release was called while another handler call was running, which returns the handler's share.
+/// Release was called during another handler call, which returns the handler's share.
 const RELEASED: u8 = 2;
 
 fn change(core: &Core, from: u8, to: u8) -> bool {
@@ -43,12 +43,12 @@ fn change(core: &Core, from: u8, to: u8) -> bool {
         .is_ok()
 }
 
-/// One handler call. `body` gets whether it is the only one.
+/// Runs one handler call. `body` is told whether it is the only running one.
 unsafe fn call<T>(
     this: *mut ArrowAsyncDeviceStreamHandler,
     body: impl FnOnce(&Core, bool) -> T,
 ) -> T {
-    // SAFETY: the handler is ours, and has a share of the stream until its release.
+    // SAFETY: the handler belongs to this crate, and has a share of the stream until its release.
     unsafe {
         let core: *const Core = (*this).private_data.cast();
         let alone = change(&*core, IDLE, CALLING);
@@ -60,7 +60,7 @@ unsafe fn call<T>(
     }
 }
 
-/// A handler call that may refuse what it gets.
+/// Runs a handler call that may reject its arguments.
 unsafe fn receive(
     this: *mut ArrowAsyncDeviceStreamHandler,
     body: impl FnOnce(&Core) -> Result<(), Error>,
@@ -76,7 +76,7 @@ unsafe fn receive(
         core.end(State::Refused, error);
         code
     };
-    // SAFETY: the caller vouches for the handler.
+    // SAFETY: the caller guarantees the handler.
     unsafe { call(this, checked) }
 }
 
@@ -93,7 +93,7 @@ unsafe extern "C" fn on_next_task(
     task: *mut ArrowAsyncTask,
     metadata: *const c_char,
 ) -> c_int {
-    // SAFETY: the producer passes the handler, a task and its metadata, or NULL.
+    // SAFETY: the producer passes the handler, and a task with its metadata or NULL.
     unsafe {
         receive(this, |core| match task.as_ref() {
             Some(task) => core.receive_task(task, Metadata::read(metadata)?),
@@ -133,7 +133,7 @@ impl Core {
             return Err(Error::invalid("on_schema: called twice: expected one call"));
         }
         // SAFETY: the producer has set its object before this call, and passes its schema. An owner
-        // is laid out as its struct.
+        // has the layout of its struct.
         let (pointer, schema) = unsafe {
             let schema = raw.cast::<Schema>().as_ref();
             (
@@ -150,7 +150,7 @@ impl Core {
         let producer = producer.ok_or_else(|| {
             Error::invalid("handler.producer: NULL, or request or cancel NULL: expected callbacks")
         })?;
-        // SAFETY: the metadata is the producer's, as the text asks for it.
+        // SAFETY: the metadata belongs to the producer and conforms to the specification.
         let metadata = unsafe { Metadata::read(producer.additional_metadata) }?;
         if state == State::Created {
             self.ask(AsyncOffer::Schema(schema))?;
@@ -158,7 +158,7 @@ impl Core {
         let mut info = Info {
             promise: Promise::of(schema, producer.device_type)?,
             metadata: metadata.block().to_vec(),
-            // SAFETY: the producer hands it over.
+            // SAFETY: the producer transfers the schema.
             schema: unsafe { Schema::move_from(raw) },
             producer: pointer,
         };
@@ -238,7 +238,7 @@ impl Core {
         Ok(())
     }
 
-    /// Ends the stream with an error, unless the application knows how it has ended.
+    /// Ends the stream with an error, unless the application already knows how it ended.
     fn end(&self, state: State, error: Error) {
         let mut inner = self.lock();
         let notify = inner.state.is_live();
@@ -256,7 +256,7 @@ impl Core {
         }
     }
 
-    /// False when it is not the first call.
+    /// Returns false if it is not the first call.
     fn receive_release(&self) -> bool {
         let mut inner = self.lock();
         let before = inner.state;
@@ -277,10 +277,11 @@ impl Core {
             let text = "release: called too early: expected on_next_task(NULL) or on_error before";
             inner.failure = Some(Error::new(EIO, text));
         }
-        // A producer that is destroyed with its last task outlives another thread's call to it.
+        // A producer that is destroyed with its last task must outlive other threads' calls to it.
         inner = self.wait_below(inner, here + PRODUCER);
         drop(inner);
-        // What this thread has taken already: it is inside the request for more.
+        // Extract the task that this thread is taking, if release was called from inside its
+        // request.
         each_here(self.id(), |frame| {
             let info = self.info.get().filter(|_| !frame.taken.is_null());
             // SAFETY: the frame's call is suspended on this thread and has lent the pointer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Debug output, without the functions and futures of the user.
+//! Debug output, without the user's functions and futures.
 
 use std::fmt::{Debug, Formatter, Result};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The async C device stream interface: streams of `futures_core` both ways.
+//! The async C device stream interface, as producer and consumer of `futures_core` streams.
 
 mod batch;
 mod calls;
@@ -35,11 +35,11 @@ pub use options::{AsyncOffer, AsyncOptions};
 pub use producer::AsyncProducer;
 pub use sending::{AsyncAbort, AsyncSending};
 
-/// Owns the handler of a consumer: of an [`AsyncStream`], or of foreign code.
+/// Owns the handler of a consumer: an [`AsyncStream`], or foreign code.
 ///
-/// The struct has one address until its release. Dropping the owner calls the release, which the
-/// consumer reports as an error; a producer takes the handler over by
-/// [`into_raw`](Self::into_raw) or [`AsyncProducer::send`].
+/// The struct keeps its address until its release. Dropping the owner releases the handler, which
+/// the consumer reports as an error. A producer takes the handler with [`into_raw`](Self::into_raw)
+/// or [`AsyncProducer::send`].
 ///
 /// Text: C device data interface, "The ArrowAsyncDeviceStreamHandler structure".
 #[derive(Debug)]
@@ -49,24 +49,24 @@ pub struct AsyncHandler(NonNull<ArrowAsyncDeviceStreamHandler>);
 unsafe impl Send for AsyncHandler {}
 
 impl AsyncHandler {
-    /// Takes over the handler of a foreign consumer.
+    /// Takes ownership of a foreign consumer's handler.
     ///
     /// # Safety
     ///
-    /// `handler` is valid until its release, its callbacks are as the text asks for them, and no code
-    /// else calls them.
+    /// `handler` is valid until its release, its callbacks conform to the specification, and no
+    /// other code calls them.
     #[must_use]
     pub unsafe fn from_raw(handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> Self {
         Self(handler)
     }
 
-    /// The handler for a foreign producer, which has to call its release.
+    /// Returns the handler for a foreign producer, which must release it.
     #[must_use = "the handler has to be released"]
     pub fn into_raw(self) -> *mut ArrowAsyncDeviceStreamHandler {
         std::mem::ManuallyDrop::new(self).as_ptr()
     }
 
-    /// The address of the handler, still owned here.
+    /// The address of the handler, which the owner keeps.
     #[must_use]
     pub fn as_ptr(&self) -> *mut ArrowAsyncDeviceStreamHandler {
         self.0.as_ptr()
@@ -80,7 +80,7 @@ impl Drop for AsyncHandler {
     }
 }
 
-/// Properties that every batch of a stream has.
+/// The properties of all batches of a stream.
 #[derive(Debug)]
 struct Promise {
     device_type: ArrowDeviceType,
@@ -88,7 +88,7 @@ struct Promise {
 }
 
 impl Promise {
-    /// Errors: EINVAL for a schema that is malformed.
+    /// Errors: EINVAL for a malformed schema.
     fn of(schema: &Schema, device_type: ArrowDeviceType) -> Result<Self, Error> {
         Ok(Self {
             device_type,
@@ -96,13 +96,14 @@ impl Promise {
         })
     }
 
-    /// Errors: EINVAL for a batch that is released, on another type of device, or of another schema.
+    /// Errors: EINVAL for a batch that is released, on a device of another type, or of another
+    /// schema.
     fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
         self.check_device(batch)?;
         self.refuse("batch", self.batch_type.check_shape(batch))
     }
 
-    /// The same for a batch of a producer.
+    /// [`check`](Self::check) for a batch of a producer.
     fn check_sent(&self, number: u64, batch: &DeviceArray) -> Result<(), Error> {
         self.check_device(batch)?;
         let batch = self.batch_type.check_shape(batch);
@@ -132,7 +133,7 @@ impl Promise {
     }
 }
 
-/// The error for a number of batches below 1.
+/// The error for a request of fewer than 1 batch.
 fn not_positive(n: i64) -> Error {
     Error::invalid(format!(
         "request: n is not positive: expected 1 or more, got {n}"

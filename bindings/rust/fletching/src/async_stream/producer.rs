@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The producer: any stream of batches, for the handler of a consumer.
+//! The producer: sends a stream of batches to the handler of a consumer.
 
 use std::future::{ready, Future, Ready};
 
@@ -11,7 +11,7 @@ use super::batch::AsyncBatch;
 use crate::error::Error;
 use crate::owner::Schema;
 
-/// A stream of batches that is sent to the handler of a consumer.
+/// A stream of batches that can be sent to the handler of a consumer.
 ///
 /// The items of the stream are arrays, or [`AsyncBatch`]es with metadata.
 ///
@@ -28,7 +28,8 @@ where
     St: Stream<Item = Result<B, Error>>,
     B: Into<AsyncBatch>,
 {
-    /// The batches of `stream`, all of `schema` and on devices of `device_type`.
+    /// Makes a producer of the batches of `stream`, which have the type `schema` and are on devices
+    /// of `device_type`.
     #[must_use]
     pub fn new(schema: Schema, device_type: ArrowDeviceType, stream: St) -> Self {
         Self::open(device_type, ready(Ok((schema, stream))))
@@ -41,8 +42,8 @@ where
     St: Stream<Item = Result<B, Error>>,
     B: Into<AsyncBatch>,
 {
-    /// The same of a stream that has to be opened first. The consumer may cancel meanwhile, and its
-    /// `on_error` gets an error of `open`.
+    /// Makes a producer of a stream that must be opened first. The consumer may cancel during
+    /// `open`. An error of `open` is passed to its `on_error`.
     #[must_use]
     pub fn open(device_type: ArrowDeviceType, open: F) -> Self {
         Self {
@@ -53,7 +54,7 @@ where
         }
     }
 
-    /// The metadata of the stream, as [`encode_metadata`](crate::encode_metadata) returns it.
+    /// Sets the metadata of the stream, encoded by [`encode_metadata`](crate::encode_metadata).
     /// Malformed metadata ends the stream with EINVAL.
     #[must_use]
     pub fn metadata(mut self, block: Vec<u8>) -> Self {
@@ -61,7 +62,7 @@ where
         self
     }
 
-    /// After how many calls of the handler the future lets others run. By default 32.
+    /// Sets the number of handler calls after which the future yields. The default is 32.
     #[must_use]
     pub fn calls_per_poll(mut self, calls: u32) -> Self {
         self.calls_per_poll = calls.max(1);

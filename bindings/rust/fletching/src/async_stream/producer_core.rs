@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a producer shares with its consumer: the demand, how the stream stops, the open tasks.
+//! The state that a producer shares with its consumer: the demand, the end, and the open tasks.
 
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -15,38 +15,38 @@ use super::{not_positive, Promise};
 use crate::error::{discard, Error};
 use crate::owner::DeviceArray;
 
-/// Why a stream stops. The first reason counts.
+/// The reason why a stream stops. Only the first reason counts.
 #[derive(Debug)]
 pub(super) enum Stop {
     Running,
     Cancelled,
     Failed(Error),
-    /// The end was sent, or the consumer has refused something.
+    /// The end was sent, or the consumer rejected a call.
     Over,
 }
 
-/// A handler that only waits for its release, and the tasks that it waits for: dropped in this order.
+/// A handler that waits for its release, and the tasks that it waits for. Dropped in this order.
 type Orphan = Box<dyn Send>;
 
 pub(super) struct Core {
     raw: UnsafeCell<ArrowAsyncProducer>,
     /// Encoded; the consumer may read it until the release.
     metadata: Vec<u8>,
-    /// All requests since the beginning. It saturates, at a sum that no stream reaches.
+    /// The sum of all requests. It saturates at a number that no stream reaches.
     pub requested: AtomicU64,
     pub stopped: AtomicBool,
     stop: Mutex<Stop>,
-    /// Why a batch could not be made: the first reason, also once the stream is over.
+    /// The first reason why a batch could not be made, also after the end of the stream.
     lost: Mutex<Option<Error>>,
     pub waker: WakerSlot,
     pub promise: OnceLock<Promise>,
-    /// The tasks that release waits for, once the stream is over.
+    /// The open tasks that the release waits for, counted after the end of the stream.
     open: AtomicIsize,
     orphan: Mutex<Option<Orphan>>,
 }
 
-// SAFETY: the struct for the consumer is not written any more when the consumer gets it; all else
-// is atomic or has a lock.
+// SAFETY: the consumer's struct is not written after the consumer receives it; all other fields are
+// atomic or locked.
 unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
@@ -88,7 +88,7 @@ impl Core {
         self.raw.get()
     }
 
-    /// Stops the stream, unless it has stopped. Returns what to wake.
+    /// Stops the stream, unless it has already stopped. Returns the waker to wake.
     #[must_use]
     pub(super) fn stop(&self, reason: Stop) -> Option<Waker> {
         let mut stop = locked(&self.stop);
@@ -103,18 +103,18 @@ impl Core {
         self.waker.take()
     }
 
-    /// A batch could not be made, which stops the stream, unless it has stopped.
+    /// Records that a batch could not be made, and stops the stream.
     pub(super) fn lose(&self, error: Error) {
         locked(&self.lost).get_or_insert_with(|| error.clone());
         wake(self.stop(Stop::Failed(error)));
     }
 
-    /// Why a batch could not be made.
+    /// Returns the reason why a batch could not be made.
     pub(super) fn lost(&self) -> Option<Error> {
         locked(&self.lost).clone()
     }
 
-    /// Why the stream has stopped. From now on no reason counts any more.
+    /// Returns the reason why the stream stopped. Later reasons are ignored.
     pub(super) fn take_stop(&self) -> Stop {
         self.stopped.store(true, Ordering::Release);
         std::mem::replace(&mut *locked(&self.stop), Stop::Over)
@@ -127,16 +127,16 @@ impl Core {
 
     // --- Open tasks -----------------------------------------------------------------------------
 
-    /// Counts the open tasks as `count` reports them. The last of them has a share of the stream.
+    /// Counts the open tasks with `count`. The last of them has a share of the stream.
     pub(super) fn count_open(self: &Arc<Self>, count: impl FnOnce(&AtomicIsize)) {
         self.open.store(1, Ordering::Relaxed);
         count(&self.open);
         let share = Arc::into_raw(Arc::clone(self));
-        // SAFETY: the share is of this stream.
+        // SAFETY: the share belongs to this stream.
         unsafe { Self::close_counted(share) }
     }
 
-    /// No task is open any more.
+    /// Whether no tasks are open.
     pub(super) fn is_settled(&self) -> bool {
         self.open.load(Ordering::Acquire) == 0
     }
@@ -145,7 +145,7 @@ impl Core {
     ///
     /// `this` is alive, because the task is counted and was open.
     pub(super) unsafe fn close_counted(this: *const Self) {
-        // SAFETY: the caller vouches for the stream; the last one has the share.
+        // SAFETY: the caller guarantees the stream; the last task has the share.
         unsafe {
             if (*this).open.fetch_sub(1, Ordering::AcqRel) != 1 {
                 return;
@@ -160,7 +160,7 @@ impl Core {
         }
     }
 
-    /// Nobody polls any more: the last task to be extracted releases the handler.
+    /// Makes the last extraction release the handler, because the future is no longer polled.
     pub(super) fn release_later(&self, waiting: Orphan) {
         let mut orphan = locked(&self.orphan);
         *orphan = Some(waiting);
@@ -172,7 +172,8 @@ impl Core {
     }
 }
 
-/// `extract_data` calls no handler, so a thread does. Without one the handler is never released.
+/// Releases the handler on a new thread, because `extract_data` must not call handlers. If no
+/// thread can be started, the handler is never released.
 fn release_elsewhere(orphan: Orphan) {
     let orphan = ManuallyDrop::new(orphan);
     let release = move || drop(ManuallyDrop::into_inner(orphan));
@@ -180,7 +181,8 @@ fn release_elsewhere(orphan: Orphan) {
 }
 
 unsafe extern "C" fn request(this: *mut ArrowAsyncProducer, n: i64) {
-    // SAFETY: the consumer passes the struct, which lives until the release: until the future is woken.
+    // SAFETY: the consumer passes the struct, which is valid until the release, so until the future
+    // is woken.
     let core = unsafe { &*(*this).private_data.cast::<Core>() };
     let Some(more) = u64::try_from(n).ok().filter(|n| *n > 0) else {
         return wake(core.stop(Stop::Failed(not_positive(n))));

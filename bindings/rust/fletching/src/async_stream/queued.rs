@@ -12,10 +12,10 @@ use super::Promise;
 use crate::error::{discard, Error};
 use crate::owner::DeviceArray;
 
-/// A batch and its metadata, or why there is none.
+/// A batch and its metadata, or the error.
 pub(super) type Extracted = Result<(DeviceArray, Vec<u8>), Error>;
 
-/// Copies of what `on_next_task` was called with, to be extracted once.
+/// Copies of the arguments of `on_next_task`. The task must be extracted exactly once.
 pub(super) struct Queued {
     pub task: ArrowAsyncTask,
     pub metadata: Vec<u8>,
@@ -23,15 +23,15 @@ pub(super) struct Queued {
 
 impl Queued {
     pub(super) fn drop_data(mut self) {
-        // SAFETY: the task is extracted once, and it was queued with a callback.
+        // SAFETY: the task is extracted once, and was queued with a callback.
         let _ = unsafe { ArrowAsyncTask::call_extract_data(&raw mut self.task, ptr::null_mut()) };
     }
 
-    /// The batch, and whether the producer knows of the error.
+    /// Returns the batch, and whether the producer knows about the error.
     pub(super) fn extract(mut self, promise: &Promise) -> (Extracted, bool) {
         let mut raw = ArrowDeviceArray::zeroed();
-        // SAFETY: the task is extracted once. Of a failed extraction nothing is ours to release;
-        // what the producer fills otherwise is as its text asks.
+        // SAFETY: the task is extracted once. After a failed extraction, `raw` is not released;
+        // after a successful one, it conforms to the specification.
         unsafe {
             let (code, error) =
                 explained(|| ArrowAsyncTask::call_extract_data(&raw mut self.task, &raw mut raw));
@@ -53,7 +53,8 @@ impl Queued {
     }
 }
 
-/// A task that the application is taking: a release from inside the request for more extracts it.
+/// A task that the application is taking. If release is called from inside the request for more
+/// batches, it extracts this task.
 pub(super) struct Taken {
     pub queued: Option<Queued>,
     pub result: Option<(Extracted, bool)>,
@@ -62,9 +63,9 @@ pub(super) struct Taken {
 impl Taken {
     /// # Safety
     ///
-    /// `this` is valid, and used by this thread alone.
+    /// `this` is valid and used only by this thread.
     pub(super) unsafe fn extract_once(this: *mut Self, promise: &Promise) {
-        // SAFETY: the caller vouches for it. No reference is kept over the call.
+        // SAFETY: guaranteed by the caller. No reference is kept across the call.
         unsafe {
             if let Some(queued) = (*this).queued.take() {
                 let result = queued.extract(promise);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The future that drives a producer: every call of the handler is made inside its `poll`.
+//! The future that drives a producer. Every handler call is made inside its `poll`.
 
 use std::ffi::{c_int, CString};
 use std::future::Future;
@@ -24,19 +24,20 @@ use crate::error::{discard, guarded, printable, Error};
 use crate::metadata::Metadata;
 use crate::owner::Schema;
 
-/// Sends a stream to a consumer; see [`AsyncProducer::send`].
+/// Sends a stream to a consumer, see [`AsyncProducer::send`].
 ///
-/// It resolves when the handler is released, which is after the last task is extracted: `Ok` after
-/// the end, and when the consumer has cancelled; else the error that the consumer got, or the one
-/// with which it refused something. A batch that could not be made is an error in any case.
+/// Resolves when the handler is released, after the last task is extracted. The result is `Ok`
+/// after the end of the stream or if the consumer cancelled, otherwise the error that the consumer
+/// got, or the error with which it rejected a call. A batch that could not be made is always an
+/// error.
 ///
 /// The stream is read one batch ahead of the consumer's requests, so that its end is sent without a
-/// request. It is dropped before `on_error` and the release. A panic in it is its error, with EIO
-/// and the message of the panic. A batch that is released, on another type of device, or of another
-/// schema is an error, with EINVAL.
+/// request. It is dropped before `on_error` and the release. A panic in the stream is an error, EIO
+/// with the message of the panic. A batch that is released, on a device of another type, or of
+/// another schema is an error, EINVAL.
 ///
-/// Dropping the future before the end calls `on_error` with ECANCELED, and then the release; on a
-/// thread of its own after the last task, if tasks are not extracted yet.
+/// Dropping the future before the end calls `on_error` with ECANCELED and then the release. If
+/// tasks are not extracted yet, the release is called after the last of them, on a new thread.
 ///
 /// Errors: EINVAL for a handler without a callback, which is released at once; for a schema that is
 /// released, a `device_type` of 0, and malformed metadata.
@@ -46,12 +47,12 @@ pub struct AsyncSending<F, St> {
     handler: Option<AsyncHandler>,
     source: Source<F, St>,
     schema: Option<Schema>,
-    /// Read and not sent.
+    /// The batch that was read but not sent.
     next: Option<AsyncBatch>,
     pub(super) ended: bool,
     pub(super) sent: u64,
     nodes: Nodes,
-    /// The last call before the release was made, and the open tasks are counted.
+    /// All calls but the release were made, and the open tasks are counted.
     over: bool,
     result: Result<(), Error>,
     calls_per_poll: u32,
@@ -64,21 +65,21 @@ enum Source<F, St> {
     Closed,
 }
 
-/// Ends a stream with an error, from any thread: see [`AsyncSending::abort_handle`].
+/// Ends a stream with an error, from any thread. See [`AsyncSending::abort_handle`].
 #[derive(Clone)]
 pub struct AsyncAbort(Arc<Core>);
 
 impl AsyncAbort {
-    /// Fails the stream: the consumer's `on_error` gets the error as soon as the future is polled,
-    /// before batches that were not sent. Does nothing once the stream is over.
+    /// Fails the stream: the consumer's `on_error` gets the error when the future is next polled,
+    /// before batches that were not sent. Does nothing after the end of the stream.
     pub fn fail(&self, error: Error) {
         wake(self.0.stop(Stop::Failed(error)));
     }
 }
 
-/// What a step has done.
+/// The result of a step.
 enum Step {
-    /// One call of the handler.
+    /// The handler was called once.
     Called,
     Waits,
     Released,
@@ -90,8 +91,8 @@ where
     St: Stream<Item = Result<B, Error>>,
     B: Into<AsyncBatch>,
 {
-    /// Sends the stream to a consumer. The future makes all calls of the handler; it needs an
-    /// executor, and does nothing before it is polled.
+    /// Sends the stream to a consumer. The future makes all handler calls. It needs an executor,
+    /// and does nothing until it is polled.
     pub fn send(self, handler: AsyncHandler) -> AsyncSending<F, St> {
         AsyncSending::new(self, handler)
     }
@@ -104,7 +105,7 @@ impl<F, St> AsyncSending<F, St> {
         if let Err(error) = checked {
             wake(core.stop(Stop::Failed(error)));
         }
-        // SAFETY: the handler is owned here, and its producer is ours to set.
+        // SAFETY: the handler is owned, and its producer must be set here.
         let missing = unsafe {
             (*handler.as_ptr()).producer = core.raw();
             missing_callback(&*handler.as_ptr())
@@ -131,7 +132,7 @@ impl<F, St> AsyncSending<F, St> {
         sending
     }
 
-    /// A handle to end the stream with an error of one's own.
+    /// A handle that ends the stream with an error of the caller.
     #[must_use]
     pub fn abort_handle(&self) -> AsyncAbort {
         AsyncAbort(Arc::clone(&self.core))
@@ -142,7 +143,7 @@ impl<F, St> AsyncSending<F, St> {
         handler.map_or(ptr::null_mut(), AsyncHandler::as_ptr)
     }
 
-    /// Takes the result of a call of the handler, whose callbacks are not NULL.
+    /// Handles the result of a handler call. The callbacks are not NULL.
     fn called(&mut self, call: &str, code: Option<c_int>) -> Step {
         let code = code.unwrap_or(EINVAL);
         if code != 0 {
@@ -156,7 +157,7 @@ impl<F, St> AsyncSending<F, St> {
 
     fn send_schema(&mut self, mut schema: Schema) -> Step {
         let (handler, raw) = (self.raw(), schema.as_mut_ptr());
-        // SAFETY: no other call is running; the handler takes the schema or leaves it.
+        // SAFETY: no other call is running; the handler either takes the schema or leaves it.
         let code = unsafe { Handler::call_on_schema(handler, raw) };
         self.called("on_schema", code)
     }
@@ -165,7 +166,7 @@ impl<F, St> AsyncSending<F, St> {
         self.sent += 1;
         let (handler, core) = (self.raw(), Arc::as_ptr(&self.core));
         let number = self.sent - 1;
-        // SAFETY: no other call is running, and the arguments live during the call.
+        // SAFETY: no other call is running, and the arguments are valid during the call.
         let code = self
             .nodes
             .send(core, number, batch, |task, metadata| unsafe {
@@ -180,14 +181,14 @@ impl<F, St> AsyncSending<F, St> {
             return self.stop(reason);
         }
         self.drop_source();
-        // SAFETY: no other call is running. NULL is the end.
+        // SAFETY: no other call is running. NULL signals the end.
         let code = unsafe { Handler::call_on_next_task(self.raw(), ptr::null_mut(), ptr::null()) };
         self.called("on_next_task", code);
         self.finish();
         Step::Called
     }
 
-    /// Stops the stream. Its source goes first.
+    /// Stops the stream. Drops its source first.
     fn stop(&mut self, reason: Stop) -> Step {
         self.drop_source();
         let Stop::Failed(error) = reason else {
@@ -199,7 +200,7 @@ impl<F, St> AsyncSending<F, St> {
             text => CString::new(printable(text.as_bytes())).unwrap_or_default(),
         };
         let (code, text) = (error.code(), text.as_ptr());
-        // SAFETY: no other call is running, and the text lives during the call.
+        // SAFETY: no other call is running, and the text is valid during the call.
         unsafe { Handler::call_on_error(self.raw(), code, text, ptr::null()) };
         self.result = Err(error);
         self.finish();
@@ -211,7 +212,7 @@ impl<F, St> AsyncSending<F, St> {
         discard((self.next.take(), self.schema.take()));
     }
 
-    /// Only the release is due.
+    /// Marks that only the release remains.
     fn finish(&mut self) {
         if !std::mem::replace(&mut self.over, true) {
             self.drop_source();
@@ -239,7 +240,7 @@ fn missing_callback(handler: &Handler) -> Option<&'static str> {
     missing.map(|(name, _)| name)
 }
 
-/// Errors: EINVAL for a device type or metadata that no stream may have.
+/// Errors: EINVAL for an invalid device type or metadata.
 fn check<F>(producer: &AsyncProducer<F>) -> Result<(), Error> {
     if producer.device_type.0 == 0 {
         let text = "producer: device_type: 0: expected the device type of the batches";
@@ -248,7 +249,7 @@ fn check<F>(producer: &AsyncProducer<F>) -> Result<(), Error> {
     check_metadata(&producer.metadata)
 }
 
-/// Errors: EINVAL for bytes that are not one whole block. No bytes are no metadata.
+/// Errors: EINVAL unless the bytes are exactly one block, or empty for no metadata.
 fn check_metadata(block: &[u8]) -> Result<(), Error> {
     if block.is_empty() || Metadata::from_bytes(block)?.block().len() == block.len() {
         return Ok(());
@@ -262,7 +263,7 @@ where
     St: Stream<Item = Result<B, Error>>,
     B: Into<AsyncBatch>,
 {
-    /// At most one call of the handler.
+    /// Makes at most one handler call.
     fn step(&mut self, cx: &mut Context<'_>) -> Step {
         if self.over {
             return self.release();
@@ -295,7 +296,7 @@ where
         self.core.stopped.load(Ordering::Acquire)
     }
 
-    /// Reads the schema, or a batch when there is none to send.
+    /// Reads the schema, or a batch if there is none to send.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         match &mut self.source {
             Source::Opening(open) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One batch of a producer, from its source to the consumer's `extract_data`.
+//! A batch of a producer, from its source to the consumer's `extract_data`.
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
@@ -17,36 +17,36 @@ use crate::error::{discard, guarded, Error};
 use crate::owner::DeviceArray;
 
 const OPEN: u8 = 0;
-/// The stream is over, and release waits for the task.
+/// The stream is over, and release waits for this task.
 const COUNTED: u8 = 1;
-/// Extracted, or refused by the consumer.
+/// The task was extracted, or rejected by the consumer.
 const CLOSED: u8 = 2;
 
-/// What the `private_data` of a delivered task points to. Once it is closed it is used for another
-/// batch.
+/// The `private_data` of a delivered task. A closed node is reused for another batch.
 pub(super) struct Node {
     life: AtomicU8,
     core: *const Core,
-    /// Of the batch, from 0.
+    /// The number of the batch, from 0.
     number: u64,
     data: UnsafeCell<Option<Data>>,
     metadata: Vec<u8>,
 }
 
-/// The nodes of a stream, oldest first, open or closed.
+/// The open and closed nodes of a stream, oldest first.
 #[derive(Default)]
 pub(super) struct Nodes(VecDeque<*mut Node>);
 
-// SAFETY: a node is used by the one that extracts its task, and by the owner of the list once it is
-// closed; the change is an atomic step.
+// SAFETY: a node is used by the thread that extracts its task and, once it is closed, by the owner
+// of the list. The transition is atomic.
 unsafe impl Send for Nodes {}
 
-/// In the long run so many are kept. Above it, a closed node is freed when it is the oldest.
+/// The number of nodes that are kept in the long run. Above it, a closed node is freed when it is
+/// the oldest.
 const SPARE: usize = 64;
 
 impl Nodes {
-    /// A closed node, or a new one, with the batch. Tasks are mostly extracted in order, so that the oldest is closed
-    /// first; one that is not moves to the back.
+    /// Stores the batch in a closed node, or in a new one. Tasks are mostly extracted in order, so
+    /// the oldest node is closed first; an open one moves to the back.
     fn fill(&mut self, core: *const Core, number: u64, batch: AsyncBatch) -> *mut Node {
         let fresh = Node {
             life: AtomicU8::new(OPEN),
@@ -59,7 +59,7 @@ impl Nodes {
             let Some(node) = self.0.pop_front() else {
                 break;
             };
-            // SAFETY: a closed node is no longer in use. Its metadata is dropped.
+            // SAFETY: a closed node is not in use. Its metadata is dropped.
             unsafe {
                 if (*node).life.load(Ordering::Acquire) != CLOSED {
                     self.0.push_back(node);
@@ -74,8 +74,8 @@ impl Nodes {
         Box::into_raw(Box::new(fresh))
     }
 
-    /// Passes the batch to `call`, the consumer's handler. Returns what the handler does. A batch
-    /// that it refuses, and has not extracted, is dropped.
+    /// Passes the batch to `call`, the consumer's handler, and returns its result. If the handler
+    /// rejects the batch and has not extracted it, the batch is dropped.
     pub(super) fn send(
         &mut self,
         core: *const Core,
@@ -89,7 +89,7 @@ impl Nodes {
             private_data: node.cast(),
         };
         self.0.push_back(node);
-        // SAFETY: the node is in the list, and changes only in atomic steps while it is open.
+        // SAFETY: the node is in the list and only changes atomically while it is open.
         unsafe {
             let metadata = match &(*node).metadata {
                 block if block.is_empty() => ptr::null(),
@@ -103,7 +103,8 @@ impl Nodes {
         }
     }
 
-    /// The stream is over: release waits for the open tasks, each of which reports to its stream.
+    /// Counts the open tasks after the end of the stream. The release waits for them, and each
+    /// reports to its stream.
     pub(super) fn count_open(&self, open: &AtomicIsize) {
         for node in &self.0 {
             open.fetch_add(1, Ordering::AcqRel);
@@ -125,7 +126,7 @@ impl Drop for Nodes {
 }
 
 impl Node {
-    /// From open. False when it is closed.
+    /// Changes the state from open. Returns false if the node is closed.
     fn change(&self, life: u8) -> bool {
         self.life
             .compare_exchange(OPEN, life, Ordering::AcqRel, Ordering::Acquire)
@@ -134,12 +135,13 @@ impl Node {
 }
 
 thread_local! {
-    /// Where the caller of `extract_data` wants the error: the C interface returns the code alone.
+    /// The destination of the error for the caller of `extract_data`. The C interface returns only
+    /// the code.
     static EXPLAIN: Cell<*mut Option<Error>> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Runs `extract`, which extracts a task of any producer. The error comes with it if the task is of
-/// this crate. `extract` does not panic.
+/// Runs `extract`, which extracts a task of any producer. Also returns the error if the task
+/// belongs to this crate. `extract` must not panic.
 pub(super) fn explained<T>(extract: impl FnOnce() -> T) -> (T, Option<Error>) {
     let mut error = None;
     let outer = EXPLAIN.replace(&raw mut error);
@@ -149,8 +151,8 @@ pub(super) fn explained<T>(extract: impl FnOnce() -> T) -> (T, Option<Error>) {
 }
 
 unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
-    // SAFETY: the consumer passes a task and, unless it is NULL, a struct to fill. It extracts the
-    // task once, so that until it is closed only this thread uses the data.
+    // SAFETY: the consumer passes a task, and a struct to fill or NULL. It extracts the task once,
+    // so only this thread uses the data until the node is closed.
     unsafe {
         let node: *const Node = ptr::replace(&raw mut (*this).private_data, ptr::null_mut()).cast();
         if node.is_null() {
@@ -171,7 +173,7 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
         let code = made.as_ref().map_or_else(Error::code, |_| 0);
         match made {
             Err(error) => {
-                // The variable of an `explained` that runs further out on this thread.
+                // The variable belongs to an `explained` in an outer call on this thread.
                 if let Some(explain) = EXPLAIN.get().as_mut() {
                     discard(explain.replace(error.clone()));
                 }
@@ -180,7 +182,7 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
             Ok(array) if out.is_null() => discard(array),
             Ok(array) => array.move_to(out),
         }
-        // Unless release waits for this task, the node and the stream may be gone after this step.
+        // Unless release waits for this task, the node and the stream may be freed after this step.
         if (*node).life.swap(CLOSED, Ordering::AcqRel) == COUNTED {
             Core::close_counted(core);
         }

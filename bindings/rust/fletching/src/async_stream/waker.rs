@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The waker of a waiting future. To clone, wake or drop a waker runs the user's code, which may poll
-//! and drop futures: no lock is held then.
+//! The waker of a waiting future. Cloning, waking or dropping a waker runs user code, which may
+//! poll and drop futures, so no lock is held meanwhile.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use crate::error::guarded;
 
-/// Where a future leaves its waker.
+/// The slot in which a future stores its waker.
 #[derive(Default)]
 pub(super) struct WakerSlot(Mutex<Option<Waker>>);
 
@@ -17,7 +17,7 @@ impl WakerSlot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the one future that waits. It must look at its condition afterwards.
+    /// Stores the waker of the only waiting future, which must then check its condition again.
     pub(super) fn register(&self, waker: &Waker) {
         let is_known = |kept: &Waker| kept.will_wake(waker);
         if self.lock().as_ref().is_some_and(is_known) {
@@ -28,14 +28,14 @@ impl WakerSlot {
         drop(old);
     }
 
-    /// For [`wake`], after the condition has changed.
+    /// Takes the waker for [`wake`], after the condition has changed.
     pub(super) fn take(&self) -> Option<Waker> {
         self.lock().take()
     }
 }
 
-/// Wakes a future. A panic goes no further. The future may run and be dropped before this returns, so
-/// the caller keeps no reference to its memory.
+/// Wakes a future. Panics are caught. The future may run and be dropped before this function
+/// returns, so the caller must not keep a reference to its memory.
 pub(super) fn wake(waker: Option<Waker>) {
     let Some(waker) = waker else { return };
     let _ = guarded(|| {

@@ -98,7 +98,7 @@ pub struct FletchingTensorStream {
     pub ordering: i32,
 }
 
-/// Declares functions of the core, which build.rs compiles with this prefix in place of "Fletching".
+/// Declares functions of the core. build.rs compiles them with this prefix instead of "Fletching".
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         extern "C" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Calls of the core in C, and its errors as those of this crate.
+//! Calls of the C core, and the conversion of its errors.
 
 mod declarations;
 
@@ -10,11 +10,11 @@ use std::mem::MaybeUninit;
 pub(crate) use self::declarations::*;
 use crate::Error;
 
-/// Runs a call of the core for an operation of this crate.
+/// Calls the core for an operation of this crate.
 ///
 /// # Safety
 ///
-/// `call` passes the message to a function of the core, and returns what that returns.
+/// `call` passes the message to a function of the core and returns its result.
 pub(crate) unsafe fn checked(
     operation: &str,
     call: impl FnOnce(*mut FletchingMessage) -> c_int,
@@ -24,7 +24,7 @@ pub(crate) unsafe fn checked(
     if code == 0 {
         return Ok(());
     }
-    // SAFETY: a function that fails has written a text that ends in NUL.
+    // SAFETY: a function that fails has written a NUL-terminated text.
     let error = unsafe { Error::foreign(code, (&raw const (*message.as_ptr()).text).cast()) };
     Err(Error::new(
         error.code(),
@@ -32,7 +32,7 @@ pub(crate) unsafe fn checked(
     ))
 }
 
-/// Calls a function of the core with these arguments and a message, as [`checked`] does.
+/// Calls a function of the core with these arguments and a message, see [`checked`].
 macro_rules! call {
     ($operation:expr, $function:ident($($argument:expr),*)) => {
         $crate::c_core::checked($operation, |message| {
@@ -42,7 +42,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Names in the texts of the core, and the names of this crate.
+/// Names in the core's messages, and their names in this crate.
 const NAMES: [(&str, &str); 7] = [
     ("FLETCHING_CAPTURE_EXTERNAL_EVENT", "OnCapture::External"),
     ("array: released", "array is released"),
@@ -53,7 +53,7 @@ const NAMES: [(&str, &str); 7] = [
     ("it, or call synchronize", "it, or call synchronize_vulkan"),
 ];
 
-/// Spells the text of an operation as this crate does.
+/// Replaces the names in a message of the core with those of this crate.
 fn renamed(operation: &str, text: &str) -> String {
     if let Some((_, waiter)) = text.split_once(" of an event of ") {
         return format!("{operation} of an event of {waiter}");

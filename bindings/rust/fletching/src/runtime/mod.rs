@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The events of device arrays: a consumer waits on one before it reads a buffer, and a producer
-//! records one. Feature `runtime`.
+//! Sync events of device arrays: a consumer waits on an event before it reads a buffer, and a
+//! producer records one. Feature `runtime`.
 //!
-//! CUDA, HIP, OpenCL and Vulkan are called from the vendor's library, which the first operation
+//! CUDA, HIP, OpenCL and Vulkan are called through the vendor's library, which the first operation
 //! loads. Vulkan needs a [`VulkanContext`], every other device type a [`Waiter`]. An event that the
-//! crate cannot wait on is an error, and never skipped. A NULL event is ready.
+//! crate cannot wait on is an error and is never skipped. A NULL event is ready.
 //!
-//! Errors of the operations: ENOENT if the library of the runtime is not found, ENOSYS if it lacks a
-//! function of this operation, ENOTSUP if the runtime does not support the operation, EINVAL for a
-//! released array and for a handle that is no event or stream, EBUSY for a stream that is being
-//! captured into a graph, EIO for another error of the runtime, whose name is in the text, and the
-//! errors of waiters. After an error, do not read the buffers.
+//! Errors of the operations: ENOENT if the library of the runtime is not found, ENOSYS if the
+//! library lacks a function of this operation, ENOTSUP if the runtime does not support the
+//! operation, EINVAL for a released array and for a handle that is not an event or stream, EBUSY
+//! for a stream that is being captured into a graph, EIO for another error of the runtime, with its
+//! name in the message, and the errors of waiters. After an error, do not read the buffers.
 //!
 //! CUDA contexts: an operation on a stream uses the stream's context, every other operation the
 //! current context, or the primary context of the device if it is active. No operation creates a
@@ -45,20 +45,20 @@ pub use self::vendors::Runtime;
 pub use self::vulkan::VulkanContext;
 pub use self::waiter::{register_waiter, unregister_waiter, Waiter};
 
-/// What an operation does on a stream that is being captured into a CUDA or HIP graph. On any other
-/// stream, and with any other runtime, it makes no difference.
+/// The behavior on a stream that is being captured into a CUDA or HIP graph. It has no effect on
+/// other streams and runtimes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(i32)] // numbered as in the core
 pub enum OnCapture {
-    /// EBUSY, before a call that would invalidate the capture.
+    /// Returns EBUSY, before any call that would invalidate the capture.
     #[default]
     Refuse = core::FLETCHING_CAPTURE_REFUSE,
     /// The graph records the event, or waits for it, each time it is launched. The graph does not
-    /// keep the event: the array must not be released before the graph and everything instantiated
-    /// from it are destroyed. Before the first launch an event that the graph records counts as
-    /// done, so that the array must not be handed on before. ENOTSUP for a runtime without such
-    /// events: CUDA has them from 11.1 on, ROCm from 7.0 on.
+    /// keep the event alive: the array must not be released before the graph and everything
+    /// instantiated from it are destroyed. An event that the graph records counts as complete until
+    /// the first launch, so the array must not be passed on before that. ENOTSUP if the runtime has
+    /// no external events: CUDA has them since 11.1, ROCm since 7.0.
     External = core::FLETCHING_CAPTURE_EXTERNAL_EVENT,
 }
 
@@ -76,16 +76,16 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// `handle` is the `CUstream`, `cudaStream_t`, `hipStream_t` or `cl_command_queue`, or a stream
-    /// that the waiter of another device type accepts. CUDA and HIP have default streams, which
-    /// exist once for each device: NULL and 1 are the legacy stream, 2 is the per-thread stream. They
-    /// are those of the array's device unless [`on_device`](Self::on_device) names another one.
-    /// OpenCL has none.
+    /// Makes a stream from a handle: a `CUstream`, `cudaStream_t`, `hipStream_t` or
+    /// `cl_command_queue`, or a stream that the waiter of another device type accepts. CUDA and HIP
+    /// have default streams, one of each per device: NULL and 1 are the legacy stream, 2 is the
+    /// per-thread stream. They belong to the array's device unless [`on_device`](Self::on_device)
+    /// sets another. OpenCL has no default stream.
     ///
     /// # Safety
     ///
-    /// The handle is of the device type's runtime, and alive as long as this value or a copy of it
-    /// is used. It may be used on any thread.
+    /// The handle belongs to the device type's runtime, and is valid while this value or a copy of
+    /// it is used. It may be used on any thread.
     #[must_use]
     pub const unsafe fn from_raw(device_type: ArrowDeviceType, handle: *mut c_void) -> Self {
         Self {
@@ -95,15 +95,14 @@ impl Stream {
         }
     }
 
-    /// The legacy default stream of CUDA or HIP. OpenCL refuses it.
+    /// The legacy default stream of CUDA or HIP. OpenCL rejects it.
     #[must_use]
     pub const fn legacy(device_type: ArrowDeviceType) -> Self {
-        // SAFETY: NULL is alive where there is such a stream.
+        // SAFETY: NULL is always valid where a default stream exists.
         unsafe { Self::from_raw(device_type, ptr::null_mut()) }
     }
 
-    /// The same stream, of this device if it is a default stream. The driver knows the device of
-    /// every other stream.
+    /// Sets the device of a default stream. The driver knows the device of every other stream.
     #[must_use]
     pub const fn on_device(mut self, device_id: i64) -> Self {
         self.device_id = Some(device_id);
@@ -116,7 +115,7 @@ impl Stream {
         self.device_type
     }
 
-    /// The device of a default stream; `None` for the array's.
+    /// The device of a default stream, or `None` for the array's device.
     #[must_use]
     pub fn device_id(&self) -> Option<i64> {
         self.device_id
@@ -128,7 +127,8 @@ impl Stream {
         self.handle
     }
 
-    /// For an array of this type, whose device the core fills in.
+    /// Converts to the core's struct, for an array of this device type. The core fills in the
+    /// array's device.
     fn to_core(self, device_type: ArrowDeviceType) -> FletchingStream {
         const OF_ARRAY: i32 = 0; // FLETCHING_RUNTIME_NONE
         const UNKNOWN: i32 = -1; // the core makes no call with the handle
@@ -143,8 +143,8 @@ impl Stream {
     }
 }
 
-/// The event of a live device array, as a [`Waiter`] gets it. It belongs to the producer, and lives
-/// as long as the array is borrowed.
+/// The event of a live device array, for a [`Waiter`]. It belongs to the producer and is valid
+/// while the array is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncEvent<'a> {
     device_type: ArrowDeviceType,
@@ -160,13 +160,13 @@ impl SyncEvent<'_> {
         self.device_type
     }
 
-    /// Which device of that type.
+    /// The device's number among those of its type.
     #[must_use]
     pub fn device_id(&self) -> i64 {
         self.device_id
     }
 
-    /// `sync_event` as the struct has it, never NULL.
+    /// The `sync_event` of the struct, never NULL.
     #[must_use]
     pub fn as_ptr(&self) -> *mut c_void {
         self.pointer
@@ -179,23 +179,24 @@ unsafe extern "C" fn release_nothing(array: *mut ArrowArray) {
     unsafe { (*array).release = None }
 }
 
-/// The event, see the [module](crate::runtime). Any thread may call these, several at once.
+/// Operations on the event, see the [module](crate::runtime). Can be called on any thread, also
+/// concurrently.
 impl DeviceArray {
-    /// Blocks the calling thread until the event has happened. Then the host may read
+    /// Blocks the calling thread until the event has happened. The host may then read
     /// host-accessible buffers.
     pub fn synchronize(&self) -> Result<(), Error> {
-        // SAFETY: the struct and its sync_event are as Owner::from_raw asks for them.
+        // SAFETY: the struct and its sync_event meet the requirements of Owner::from_raw.
         unsafe { call!("synchronize", DeviceArraySynchronize(self.as_raw())) }
     }
 
-    /// Makes later work on the stream wait for the event, and returns while it is still pending:
-    /// then kernels on that stream may read the buffers. A stream that is being captured into a
-    /// graph is refused with EBUSY, and the capture continues.
+    /// Makes later work on the stream wait for the event, and returns while it is still pending.
+    /// Kernels on that stream may then read the buffers. Returns EBUSY for a stream that is being
+    /// captured into a graph; the capture continues.
     pub fn wait_on(&self, stream: &Stream) -> Result<(), Error> {
         self.wait_on_with(stream, OnCapture::Refuse)
     }
 
-    /// The same with a choice for a stream that is being captured.
+    /// [`wait_on`](Self::wait_on) with a choice for a stream that is being captured.
     pub fn wait_on_with(&self, stream: &Stream, on_capture: OnCapture) -> Result<(), Error> {
         let stream = stream.to_core(self.device_type());
         // SAFETY: as in synchronize; the stream is alive, see Stream::from_raw.
@@ -233,7 +234,8 @@ impl DeviceArray {
         self.export_with_event_with(stream, OnCapture::Refuse)
     }
 
-    /// The same with a choice for a stream that is being captured.
+    /// [`export_with_event`](Self::export_with_event) with a choice for a stream that is being
+    /// captured.
     pub fn export_with_event_with(
         &mut self,
         stream: &Stream,
@@ -241,15 +243,15 @@ impl DeviceArray {
     ) -> Result<(), Error> {
         const OPERATION: &str = "export_with_event";
         let stream = stream.to_core(self.device_type());
-        // The core's event lives as long as an array without data, which every struct shares.
+        // The core's event is owned by an array without data, which all structs share.
         let none = ArrowArray {
             release: self.live().and(Some(release_nothing)),
             ..ArrowArray::zeroed()
         };
-        // SAFETY: the array is as the text asks for it.
+        // SAFETY: the array is valid, and its release callback only marks it as released.
         let mut holder = unsafe { Self::from_raw(self.as_raw().around(none)) };
-        // SAFETY: the owner vouches for the array, and is borrowed alone. A malformed one is refused
-        // before anything is recorded, perhaps into a graph.
+        // SAFETY: the owner guarantees the array and is borrowed exclusively. A malformed array is
+        // rejected before an event is recorded, possibly into a graph.
         let targets = unsafe {
             let raw = self.as_mut_ptr();
             hook::event_targets(OPERATION, &raw mut (*raw).array)?
@@ -267,7 +269,7 @@ impl DeviceArray {
             share: Arc::new(holder),
             data: 0,
         };
-        // SAFETY: as above; the array is as it was.
+        // SAFETY: as above; the array is unchanged.
         unsafe {
             hook::attach_event(targets, &share);
             (*self.as_mut_ptr()).sync_event = event;
@@ -276,34 +278,33 @@ impl DeviceArray {
     }
 
     /// Releases the array when the current work on the stream is done. For a consumer whose own
-    /// kernels still read the buffers: a drop would free the memory under them.
+    /// kernels still read the buffers: a drop would free memory that is in use.
     ///
-    /// Takes the array in every case, and never releases it early:
+    /// Always takes the array, and never releases it early:
     ///
-    /// - Normally it returns at once. The release callback runs later, on a thread of the crate, and
-    ///   never inside a driver callback. The stream's context is current then, and the callback may
+    /// - Normally it returns at once. The release callback runs later, on a thread of the crate and
+    ///   never inside a driver callback. The stream's context is then current, and the callback may
     ///   free memory while another thread captures. Up to 64 callbacks may block without delaying
     ///   the others. A child that was moved out before is not included.
-    /// - Without a thread or memory, it waits for the stream and releases the array.
+    /// - If it cannot get a thread or memory, it waits for the stream and releases the array.
     /// - If it cannot wait either, it leaks the array, counts it and returns the reason: EBUSY for a
     ///   stream that is being captured, ECHILD in a child of fork.
     /// - It releases an array at once if its device type has no runtime and the stream is NULL.
     ///
-    /// A driver error about the event does not show that the work is done: the array stays pending,
+    /// A driver error about the event does not mean that the work is done: the array stays pending,
     /// and the driver is queried again, see [`pending_releases`]. If the driver reports that the
     /// device or the context is lost, the array is released. Pending arrays are not released when
-    /// the process exits. The library that this crate is compiled into stays loaded from the first
-    /// call on.
+    /// the process exits. The library that contains this crate stays loaded after the first call.
     ///
     /// Errors: also EINVAL for a released array, and for a stream of another runtime than the array's:
     /// then the array is leaked, because that stream says nothing about the work that reads it.
     pub fn release_after(self, stream: &Stream) -> Result<(), Error> {
         let mut raw = self.into_raw();
-        // Work of any runtime may read an array that has none.
+        // Work of any runtime may read an array whose device type has no runtime.
         let runtime = Runtime::of(raw.device_type);
         let stream = stream.to_core(runtime.map_or(stream.device_type, |_| raw.device_type));
         let on_capture = OnCapture::Refuse as c_int;
-        // SAFETY: the array was owned, and the core takes it. The stream is alive, see
+        // SAFETY: the array was owned, and the core takes it. The stream is valid, see
         // Stream::from_raw.
         unsafe {
             call!(
@@ -314,21 +315,21 @@ impl DeviceArray {
     }
 }
 
-/// Counts of the arrays that [`DeviceArray::release_after`] has taken, and of inherited events.
+/// Counts of the arrays passed to [`DeviceArray::release_after`], and of inherited events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PendingReleases {
-    /// Arrays whose stream has not reached their point yet.
+    /// Arrays whose stream has not finished their work.
     pub pending: i64,
     /// Pending arrays whose last query failed.
     pub refused: i64,
-    /// Arrays whose release callback is due, or has not returned.
+    /// Arrays whose release callback is scheduled or running.
     pub running: i64,
     /// Arrays that could neither be deferred nor waited for.
     pub leaked: i64,
-    /// The driver's last error about an event; empty without one.
+    /// The driver's last error about an event, or empty.
     pub last_refusal: String,
-    /// Events that a release in a child of fork has not destroyed.
+    /// Events that were not destroyed because their release ran in a child of fork.
     pub inherited_events: i64,
 }
 
@@ -337,7 +338,7 @@ pub struct PendingReleases {
 pub fn pending_releases() -> PendingReleases {
     let mut counts = FletchingReleaseCounts::default();
     let mut message = core::FletchingMessage { text: [0; 1024] };
-    // SAFETY: both are ours, and the message ends in NUL.
+    // SAFETY: both are local, and the core terminates the message with NUL.
     let last_refusal = unsafe {
         core::PendingReleases(&mut counts, &mut message);
         printable_c(message.text.as_ptr())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The operations for Vulkan, which need more than the interface hands over.
+//! The Vulkan operations, which need objects that the interface does not pass.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,23 +8,23 @@ use std::ptr;
 use crate::c_core::{call, FletchingVulkanWaitContext};
 use crate::{DeviceArray, Error};
 
-/// The Vulkan objects for a wait on a `VkEvent`, which the producer passes separately.
+/// The Vulkan objects needed to wait on a `VkEvent`. The producer passes them separately.
 #[derive(Clone, Copy, Debug)]
 pub struct VulkanContext(FletchingVulkanWaitContext);
 
-// SAFETY: `new` asks that the device may be used on any thread. Its functions that query or record
-// an event need no external synchronization of the device (Vulkan specification, "Threading
-// Behavior"). The queues are only compared with each other.
+// SAFETY: `new` requires that the device may be used on any thread. Querying or recording an event
+// needs no external synchronization of the device (Vulkan specification, "Threading Behavior"). The
+// queues are only compared with each other.
 unsafe impl Send for VulkanContext {}
-// SAFETY: as above; nothing changes after it is made.
+// SAFETY: as above; the context is immutable.
 unsafe impl Sync for VulkanContext {}
 
 impl VulkanContext {
-    /// For `synchronize_vulkan` and `is_ready_vulkan`, with the functions of the loader.
+    /// Makes a context for `synchronize_vulkan` and `is_ready_vulkan`, with the loader's functions.
     ///
     /// # Safety
     ///
-    /// `device` is a `VkDevice`. It lives as long as this value, or a copy, is used, and as long as a
+    /// `device` is a `VkDevice`. It is valid while this value or a copy is used, and while a
     /// command buffer with the wait is pending. It may be used on any thread.
     #[must_use]
     pub const unsafe fn new(device: *mut c_void) -> Self {
@@ -37,20 +37,20 @@ impl VulkanContext {
         })
     }
 
-    /// For `wait_on_vulkan`: the `VkQueue` on which the producer sets the event, the one to which
-    /// the caller submits, and the `VkPipelineStageFlags` with which the producer sets it, 0 for all
-    /// commands.
+    /// Adds the queues for `wait_on_vulkan`: the `VkQueue` on which the producer sets the event,
+    /// the `VkQueue` to which the caller submits, and the `VkPipelineStageFlags` with which the
+    /// producer sets the event, 0 for all commands.
     #[must_use]
     pub const fn with_queues(mut self, producer: *mut c_void, own: *mut c_void, set: u32) -> Self {
         (self.0.producer_queue, self.0.queue, self.0.set_stages) = (producer, own, set);
         self
     }
 
-    /// With the `vkGetDeviceProcAddr` of the device in place of the loader's functions.
+    /// Uses the device's `vkGetDeviceProcAddr` instead of the loader's functions.
     ///
     /// # Safety
     ///
-    /// The function is that, cast to this type.
+    /// `get` is `vkGetDeviceProcAddr`, cast to this type.
     #[must_use]
     pub const unsafe fn with_device_functions(mut self, get: unsafe extern "C" fn()) -> Self {
         self.0.get_device_proc_addr = Some(get);
@@ -58,17 +58,18 @@ impl VulkanContext {
     }
 }
 
-/// The event of Vulkan, see the [module](crate::runtime). EINVAL for an event of another runtime.
+/// Operations on Vulkan events, see the [module](crate::runtime). EINVAL for an event of another
+/// runtime.
 impl DeviceArray {
     /// Blocks the calling thread until the event has happened. Vulkan has no host wait for a
-    /// `VkEvent`: this polls with sleeps of up to one millisecond. The event must not be a
+    /// `VkEvent`, so this polls with sleeps of up to one millisecond. The event must not be a
     /// device-only event.
     ///
     /// # Safety
     ///
-    /// The array's event, if it has one, was created with the `VkDevice` of the context.
+    /// The array's event, if it has one, was created on the `VkDevice` of the context.
     pub unsafe fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
-        // SAFETY: the caller vouches for the event. The array is alive, and so is the device, see
+        // SAFETY: the caller guarantees the event. The array is alive, and so is the device, see
         // VulkanContext::new.
         unsafe {
             call!(
@@ -78,15 +79,15 @@ impl DeviceArray {
         }
     }
 
-    /// Records a wait for the event into a command buffer. Later commands see the producer's writes.
-    /// Does not block. ENOTSUP unless it is submitted to the producer's queue, because a `VkEvent`
-    /// orders the commands of one queue only.
+    /// Records a wait for the event into a command buffer, without blocking. Later commands see the
+    /// producer's writes. ENOTSUP unless the caller submits to the producer's queue, because a
+    /// `VkEvent` orders commands of one queue only.
     ///
     /// # Safety
     ///
-    /// The array's event, if it has one, was created with the `VkDevice` of the context.
+    /// The array's event, if it has one, was created on the `VkDevice` of the context.
     /// `command_buffer` is a `VkCommandBuffer` in the recording state and outside of a render pass,
-    /// used by this thread alone. The array lives until the command buffer is done.
+    /// and is used by this thread only. The array stays alive until the command buffer is done.
     pub unsafe fn wait_on_vulkan(
         &self,
         context: &VulkanContext,
@@ -105,7 +106,7 @@ impl DeviceArray {
     ///
     /// # Safety
     ///
-    /// The array's event, if it has one, was created with the `VkDevice` of the context.
+    /// The array's event, if it has one, was created on the `VkDevice` of the context.
     pub unsafe fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
         let mut ready = 0;
         // SAFETY: as in synchronize_vulkan.

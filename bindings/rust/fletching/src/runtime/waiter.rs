@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The waiters that the process has registered, by device type.
+//! The registry of waiters, by device type.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -14,12 +14,12 @@ use crate::c_core::{self as core, call, FletchingMessage, FletchingWaiter};
 use crate::error::{discard, guarded};
 use crate::Error;
 
-/// How to wait on the events of a device type that this crate does not call itself: SYCL, Metal,
-/// Vulkan, `ext_dev`, device types that are newer than the crate.
+/// Waits on events of device types that this crate does not call: SYCL, Metal, Vulkan, `ext_dev`,
+/// and device types newer than the crate.
 ///
-/// A method that the runtime does not support keeps its default, which returns ENOTSUP. Any thread
-/// may call the methods, several at once. A panic becomes EIO. Text: Arrow C device data interface,
-/// "Synchronization Events".
+/// Leave the default of a method that the runtime does not support; it returns ENOTSUP. The methods
+/// may be called on any thread, also concurrently. A panic is returned as EIO. Text: Arrow C device
+/// data interface, "Synchronization Events".
 #[allow(unused_variables, reason = "of the defaults")]
 pub trait Waiter: Send + Sync {
     /// Blocks the calling thread until the event has happened.
@@ -38,7 +38,7 @@ pub trait Waiter: Send + Sync {
     }
 }
 
-/// The core adds the operation and the device type.
+/// The core adds the operation and the device type to the message.
 fn unsupported<T>() -> Result<T, Error> {
     let text = "not supported by the registered waiter";
     Err(Error::new(crate::errno::ENOTSUP, text))
@@ -47,8 +47,9 @@ fn unsupported<T>() -> Result<T, Error> {
 type Registry = Vec<(ArrowDeviceType, Arc<dyn Waiter>)>;
 static REGISTRY: RwLock<Registry> = RwLock::new(Vec::new());
 
-/// Replaces or removes the waiter of a device type, here and in the core. Both have the lock: two
-/// threads leave the same waiter in both. Returns the previous waiter. No waiter is dropped with the lock.
+/// Replaces or removes the waiter of a device type, here and in the core. The lock covers both, so
+/// that concurrent calls leave the same waiter in both. Returns the previous waiter, which is
+/// dropped without the lock.
 fn exchange(
     device_type: ArrowDeviceType,
     new: Option<Arc<dyn Waiter>>,
@@ -62,15 +63,15 @@ fn exchange(
     Ok(previous)
 }
 
-/// Registers how to wait on the events of a device type, in this process. Replaces the previous
-/// waiter; calls that have begun finish with it.
+/// Registers the waiter for the events of a device type, in this process. Replaces the previous
+/// waiter; calls in progress continue with it.
 ///
 /// Errors: EINVAL for the device types of CUDA, HIP and OpenCL, which need no waiter.
 pub fn register_waiter(
     device_type: ArrowDeviceType,
     waiter: impl Waiter + 'static,
 ) -> Result<(), Error> {
-    // The core knows the device type alone, so that no call uses a waiter that is gone.
+    // The core stores only the device type, so that no call uses a waiter that was dropped.
     let calls = FletchingWaiter {
         synchronize: Some(synchronize),
         wait_on: Some(wait_on),
@@ -84,17 +85,17 @@ pub fn register_waiter(
     .map(drop)
 }
 
-/// Removes the waiter of a device type. False when there was none.
+/// Removes the waiter of a device type. Returns false if there was none.
 pub fn unregister_waiter(device_type: ArrowDeviceType) -> bool {
     let previous = exchange(device_type, None, || {
-        // SAFETY: any number may be passed.
+        // SAFETY: any number is allowed.
         unsafe { core::UnregisterWaiter(device_type) };
         Ok(())
     });
     previous.is_ok_and(|previous| previous.is_some())
 }
 
-// --- Calls of the core --------------------------------------------------------------------------
+// --- Callbacks of the core ----------------------------------------------------------------------
 
 unsafe extern "C" fn synchronize(
     context: *mut c_void,
@@ -115,7 +116,7 @@ unsafe extern "C" fn wait_on(
     message: *mut FletchingMessage,
 ) -> c_int {
     let call = |waiter: &dyn Waiter, event: &SyncEvent| {
-        // SAFETY: the caller of DeviceArray::wait_on has vouched for the handle.
+        // SAFETY: the caller of DeviceArray::wait_on guarantees the handle.
         waiter.wait_on(event, &unsafe {
             Stream::from_raw(event.device_type, stream)
         })
@@ -162,12 +163,12 @@ unsafe fn called(
         let entry = registry.iter().find(|entry| entry.0 == event.device_type);
         let waiter = entry.map(|entry| Arc::clone(&entry.1));
         drop(registry);
-        // Another thread may be registering or removing it.
+        // Another thread may be registering or removing the waiter.
         let none = || Error::new(crate::errno::ENOTSUP, "no waiter is registered");
         call(&*waiter.ok_or_else(none)?, &event)
     });
     let Err(error) = result else { return 0 };
-    // The core ends a text that is too long, and drops the rest of a character.
+    // The core truncates a text that is too long, at a character boundary.
     let text = error.message().bytes().chain([0]);
     // SAFETY: the caller passes a message.
     for (to, from) in unsafe { &mut (*message).text }.iter_mut().zip(text) {

@@ -11,7 +11,7 @@ use crate::Error;
 
 pub(super) type Message = [c_char; 1024];
 
-/// The names of the library, in the order of the attempts.
+/// The names of the library, in the order in which they are tried.
 const NAMES: &[&CStr] = if cfg!(windows) {
     &[c"fletching.dll"]
 } else if cfg!(target_vendor = "apple") {
@@ -21,23 +21,23 @@ const NAMES: &[&CStr] = if cfg!(windows) {
 };
 
 extern "C" {
-    /// The layout that `layout.c` was compiled with.
+    /// The layout with which `layout.c` was compiled.
     #[link_name = concat!(env!("FLETCHING_PREFIX"), "Layout")]
     fn layout() -> u64;
 }
 
 struct Handle(*mut c_void);
 
-// SAFETY: the functions of the loader may be called by any thread.
+// SAFETY: the loader's functions may be called on any thread.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// Loads the library if needed, and finds a function.
+/// Returns a function of the library, which it loads if needed.
 ///
 /// # Safety
 ///
-/// `F` is the type of a pointer to that function.
+/// `F` is the function pointer type of this function.
 pub(super) unsafe fn function<F: Copy>(name: &CStr) -> Result<F, Error> {
     static LIBRARY: OnceLock<Handle> = OnceLock::new();
     let library = match LIBRARY.get() {
@@ -47,7 +47,7 @@ pub(super) unsafe fn function<F: Copy>(name: &CStr) -> Result<F, Error> {
             LIBRARY.get_or_init(|| opened)
         }
     };
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     unsafe { find(library, name) }
 }
 
@@ -65,7 +65,7 @@ fn open(path: Option<OsString>) -> Result<Handle, Error> {
     for name in names {
         let library = Handle(system::open(name));
         if !library.0.is_null() {
-            // SAFETY: the function has no conditions.
+            // SAFETY: the function has no requirements.
             check_layout(&library, unsafe { layout() })?;
             return Ok(library);
         }
@@ -83,35 +83,35 @@ fn open(path: Option<OsString>) -> Result<Handle, Error> {
 
 fn check_layout(library: &Handle, layout: u64) -> Result<(), Error> {
     type Check = unsafe extern "C" fn(u64, *mut Message) -> c_int;
-    // SAFETY: as the header declares it.
+    // SAFETY: the type matches the header.
     let check: Check = unsafe { find(library, c"FletchingCheckLayout") }?;
-    // SAFETY: a message to write to.
+    // SAFETY: the message may be written.
     run(|message| unsafe { check(layout, message) })
 }
 
-/// Calls a function that takes a message, which a failure fills.
+/// Calls a function that writes a message if it fails.
 pub(super) fn run(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
     let mut message = MaybeUninit::<Message>::zeroed();
     match call(message.as_mut_ptr()) {
         0 => Ok(()),
-        // SAFETY: a function that fails has written a text that ends in NUL.
+        // SAFETY: a function that fails has written a NUL-terminated text.
         code => Err(unsafe { Error::foreign(code, message.as_ptr().cast()) }),
     }
 }
 
 /// # Safety
 ///
-/// `F` is the type of a pointer to that function.
+/// `F` is the function pointer type of this function.
 unsafe fn find<F: Copy>(library: &Handle, name: &CStr) -> Result<F, Error> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: a handle of the loader.
+    // SAFETY: the handle comes from the loader.
     let found = unsafe { system::find(library.0, name) };
     if found.is_null() {
         let name = name.to_string_lossy();
         let text = format!("validate: libfletching has no {name}; hint: install a newer version");
         return Err(Error::new(ENOSYS, text));
     }
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
 
@@ -120,18 +120,18 @@ mod system {
     use std::ffi::{c_void, CStr};
 
     pub(super) fn open(name: &CStr) -> *mut c_void {
-        // SAFETY: a text that ends in NUL.
+        // SAFETY: the text is NUL-terminated.
         unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }
     }
 
-    /// Of the last failure of this thread.
+    /// Returns the last error of this thread.
     pub(super) fn reason(_: &CStr) -> String {
-        // SAFETY: NULL, or a text that lives until the next call of the loader on this thread.
+        // SAFETY: NULL, or a text that is valid until the next call of the loader on this thread.
         unsafe { crate::error::printable_c(libc::dlerror()) }
     }
 
     pub(super) unsafe fn find(library: *mut c_void, name: &CStr) -> *mut c_void {
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller guarantees the library.
         unsafe { libc::dlsym(library, name.as_ptr()) }
     }
 }
@@ -147,7 +147,7 @@ mod system {
 
     pub(super) fn open(name: &CStr) -> *mut c_void {
         let wide: Vec<u16> = name.to_string_lossy().encode_utf16().chain([0]).collect();
-        // SAFETY: a text that ends in NUL.
+        // SAFETY: the text is NUL-terminated.
         unsafe { LoadLibraryW(wide.as_ptr()) }
     }
 
@@ -156,7 +156,7 @@ mod system {
     }
 
     pub(super) unsafe fn find(library: *mut c_void, name: &CStr) -> *mut c_void {
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller guarantees the library.
         unsafe { GetProcAddress(library, name.as_ptr()) }
     }
 }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn check_layout_of_other_structs_is_an_error() {
         let library = open_file("fletching").unwrap();
-        // SAFETY: the function has no conditions.
+        // SAFETY: the function has no requirements.
         let error = check_layout(&library, unsafe { layout() } + 1).unwrap_err();
         assert_eq!(error.code(), EINVAL);
         assert!(error
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn find_missing_function_is_an_error() {
         let library = open_file("fletching").unwrap();
-        // SAFETY: the function is not there.
+        // SAFETY: the function does not exist.
         let error = unsafe { find::<usize>(&library, c"FletchingMissing") }.unwrap_err();
         assert_eq!(error.code(), ENOSYS);
         assert!(error.message().contains("has no FletchingMissing"));

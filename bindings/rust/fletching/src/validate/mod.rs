@@ -4,11 +4,11 @@
 //! of the C interfaces. Feature `validate`.
 //!
 //! The layer is in `libfletching`, which the first call loads: from the path in the environment
-//! variable `FLETCHING_LIBRARY` if it is set, else by the name of the library. It stays loaded. A
-//! call that fails to load it tries again the next time.
+//! variable `FLETCHING_LIBRARY` if it is set, otherwise by name. It stays loaded. If loading fails,
+//! the next call tries again.
 //!
 //! Errors of all functions: ENOENT if the library is not found, ENOSYS if it lacks a function,
-//! EINVAL if it was built with structs of another layout.
+//! EINVAL if its struct layout differs.
 
 mod library;
 
@@ -29,17 +29,17 @@ use library::{run, Message};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The id of the rule: `stream.callbacks-set`.
+    /// The id of the rule, such as `stream.callbacks-set`.
     pub rule: String,
     /// `error` or `warning`.
     pub severity: String,
-    /// Who broke the rule: `producer` or `consumer`; `both` if not known.
+    /// The party that broke the rule: `producer`, `consumer`, or `both` if unknown.
     pub party: String,
-    /// The struct: `get_next[2].array.children[1]`.
+    /// The path of the struct, such as `get_next[2].array.children[1]`.
     pub path: String,
     /// The expected and the actual value.
     pub message: String,
-    /// The last calls on a stream with their results, one per line.
+    /// The last calls on a stream and their results, one per line.
     pub history: String,
 }
 
@@ -49,28 +49,29 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How much is checked. Each level includes those before it.
+/// The extent of the checks. Each level includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(i32);
 
 impl Level {
     /// The order of the calls on a stream. For an array, the same as [`SHAPE`](Self::SHAPE).
     pub const PROTOCOL: Self = Self(0);
-    /// The members of schemas and arrays, and each array against its schema. Reads no buffer.
+    /// The members of schemas and arrays, and each array against its schema. Reads no buffers.
     pub const SHAPE: Self = Self(1);
 
-    /// Also the buffers in memory that the host can read, after a wait for the event of the array.
-    /// Never reads other device memory. A failed wait is the finding `limit.event`.
+    /// Additionally the buffers in host-readable memory, after waiting for the array's event. Never
+    /// reads other device memory. A failed wait is the finding `limit.event`.
     ///
     /// # Safety
     ///
-    /// Each buffer of a checked array in host memory is as long as the structs and the offsets say.
+    /// Every buffer of a checked array in host memory is as long as the structs and the offsets
+    /// specify.
     #[must_use]
     pub const unsafe fn data() -> Self {
         Self(2)
     }
 
-    /// The level with stress.
+    /// Adds stress to the level.
     #[must_use]
     pub const fn with(self, stress: Stress) -> Validation {
         Validation {
@@ -80,23 +81,23 @@ impl Level {
     }
 }
 
-/// Unusual behavior that the rules allow. It shows the faults of a peer that relies on the usual
-/// behavior; a peer that breaks a rule can crash. Combine by `|`.
+/// Unusual behavior that the rules allow. It exposes peers that rely on the usual behavior; a peer
+/// that breaks a rule can crash. Combine with `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stress(u32);
 
 impl Stress {
-    /// Overwrites released structs, and texts and metadata after their lifetime.
+    /// Overwrites released structs, and strings and metadata after their lifetime.
     pub const POISON: Self = Self(1);
-    /// Moves structs to other addresses. A later write to the old one is a finding.
+    /// Moves structs to other addresses. A later write to the old address is a finding.
     pub const MOVE: Self = Self(2);
-    /// Makes `private_data` no address.
+    /// Sets `private_data` to a value that is not an address.
     pub const PRIVATE_DATA: Self = Self(4);
     /// Runs the producer's release callbacks on another thread.
     pub const THREAD: Self = Self(8);
-    /// Runs them after the next call on the stream.
+    /// Runs the producer's release callbacks after the next call on the stream.
     pub const DELAY: Self = Self(16);
-    /// Does what [`report_live`] does, when the program exits.
+    /// Calls [`report_live`] when the program exits.
     pub const REPORT_AT_EXIT: Self = Self(32);
 }
 
@@ -108,7 +109,7 @@ impl std::ops::BitOr for Stress {
     }
 }
 
-/// How a stream is validated: a [`Level`], or [`Level::with`].
+/// The level and stress of a validated stream: a [`Level`], or [`Level::with`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validation {
     level: Level,
@@ -128,7 +129,7 @@ pub trait Checked: sealed::Function {}
 pub trait Validated: sealed::Function {}
 
 mod sealed {
-    /// A struct, and the function of the library that takes it.
+    /// A struct, and the library function that takes it.
     pub trait Function: crate::raw::Raw {
         const NAME: &'static std::ffi::CStr;
     }
@@ -152,8 +153,8 @@ functions! {
     ArrowDeviceArrayStream is Validated by c"FletchingValidateDeviceStream";
 }
 
-/// Compares an array with its schema. Returns at most 64 findings, and one more for a failed wait;
-/// none for a correct array.
+/// Checks an array against its schema. Returns at most 64 findings, plus one for a failed wait;
+/// empty for a correct array.
 ///
 /// Errors: see the module; ENOMEM.
 pub fn check<R: Checked>(
@@ -168,13 +169,14 @@ pub fn check<R: Checked>(
         *mut i64,
         *mut Message,
     ) -> c_int;
-    // SAFETY: as the header declares both functions.
+    // SAFETY: the types of both functions match the header.
     let check: Check<R> = unsafe { library::function(R::NAME) }?;
     let findings = RefCell::new(Vec::new());
     let add = |finding| findings.borrow_mut().push(finding);
     let report: Reporter = &add;
     let options = Options::new(level.into(), &report);
-    // SAFETY: see Owner::from_raw and Level::data; the reports come from this thread, within the call.
+    // SAFETY: see Owner::from_raw and Level::data; `report` is only called during this call, on
+    // this thread.
     run(|message| unsafe {
         check(
             schema.as_raw(),
@@ -187,20 +189,20 @@ pub fn check<R: Checked>(
     Ok(findings.into_inner())
 }
 
-/// Wraps a stream: the returned one validates every call, and passes it on. `report` receives each
-/// finding on the thread of the call that broke the rule; it must not call into the stream, two
-/// threads may call it at once, and a panic in it goes no further. It is never dropped, because a
-/// late call on a released batch reports as well.
+/// Wraps a stream: the returned stream validates every call and forwards it. `report` receives each
+/// finding on the thread of the call that broke the rule. `report` must not call into the stream
+/// and may be called concurrently; its panics are caught. It is never dropped, because a late call
+/// on a released batch also reports.
 ///
-/// Errors: see the module; EINVAL for a released stream, ENOMEM. An error drops the stream and the
-/// report.
+/// Errors: see the module; EINVAL for a released stream, ENOMEM. After an error, the stream and
+/// `report` are dropped.
 pub fn validate_stream<S: Validated>(
     mut stream: Owner<S>,
     how: impl Into<Validation>,
     report: impl Fn(Finding) + Send + Sync + 'static,
 ) -> Result<Owner<S>, Error> {
     type Validate<S> = unsafe extern "C" fn(*mut S, *const Options, *mut Message) -> c_int;
-    // SAFETY: as the header declares both functions.
+    // SAFETY: the types of both functions match the header.
     let validate: Validate<S> = unsafe { library::function(S::NAME) }?;
     // SAFETY: see Owner::from_raw and Level::data.
     keep(how.into(), report, |options, message| unsafe {
@@ -209,11 +211,11 @@ pub fn validate_stream<S: Validated>(
     Ok(stream)
 }
 
-/// Wraps the handler of a consumer of an async stream: the returned one validates every call of the
-/// producer, and passes it on; so does the producer that the consumer gets with its calls. `report` is
-/// as for [`validate_stream`].
+/// Wraps the handler of an async consumer: the returned handler validates every call of the
+/// producer and forwards it. Calls of the consumer to its producer are validated too. For `report`
+/// see [`validate_stream`].
 ///
-/// Errors: see the module; ENOMEM. An error drops the handler and the report.
+/// Errors: see the module; ENOMEM. After an error, the handler and `report` are dropped.
 #[cfg(feature = "async")]
 pub fn validate_handler(
     handler: crate::AsyncHandler,
@@ -223,7 +225,7 @@ pub fn validate_handler(
     use fletching_abi::ArrowAsyncDeviceStreamHandler as Handler;
 
     type Validate = unsafe extern "C" fn(*mut *mut Handler, *const Options, *mut Message) -> c_int;
-    // SAFETY: as the header declares it.
+    // SAFETY: the type matches the header.
     let validate: Validate = unsafe { library::function(c"FletchingValidateAsyncHandler") }?;
     let mut raw = handler.as_ptr();
     // SAFETY: see AsyncHandler::from_raw and Level::data.
@@ -231,23 +233,23 @@ pub fn validate_handler(
         validate(&mut raw, options, message)
     })?;
     let _taken = handler.into_raw();
-    // SAFETY: the library has taken the handler over, and never writes NULL.
+    // SAFETY: the library has taken the handler and never writes NULL.
     Ok(unsafe { crate::AsyncHandler::from_raw(ptr::NonNull::new_unchecked(raw)) })
 }
 
-/// Calls a function of the library with options whose report is never dropped, unless it fails.
+/// Calls a library function with options whose `report` is never dropped, unless the call fails.
 fn keep(
     how: Validation,
     report: impl Fn(Finding) + Send + Sync + 'static,
     validate: impl FnOnce(&Options, *mut Message) -> c_int,
 ) -> Result<(), Error> {
     let report = Box::into_raw(Box::new(report));
-    // SAFETY: the box lives as long as the process, or until the error below.
+    // SAFETY: the box lives until the process exits, or until the error below.
     let context: *mut Reporter<'static> = Box::into_raw(Box::new(unsafe { &*report }));
     // SAFETY: as above.
     let options = Options::new(how, unsafe { &*context });
     run(|message| validate(&options, message)).inspect_err(|_| {
-        // SAFETY: the library keeps neither after an error.
+        // SAFETY: the library keeps neither of them after an error.
         unsafe {
             drop(Box::from_raw(context));
             drop(Box::from_raw(report));
@@ -255,15 +257,15 @@ fn keep(
     })
 }
 
-/// Reports each schema and batch of a validated stream, each handler and each task that is not
-/// released yet, to the report of its stream. Returns how many there are. Call it when the consumer is done.
+/// Reports every live schema, batch, handler and task of the validated streams to the `report` of
+/// its stream. Returns their number. Call it when the consumer is done.
 ///
 /// Errors: see the module; ENOMEM.
 pub fn report_live() -> Result<u64, Error> {
-    // SAFETY: as the header declares it.
+    // SAFETY: the type matches the header.
     let live: unsafe extern "C" fn() -> i64 =
         unsafe { library::function(c"FletchingValidateLive") }?;
-    // SAFETY: it has no conditions.
+    // SAFETY: the function has no requirements.
     u64::try_from(unsafe { live() })
         .map_err(|_| Error::new(crate::errno::ENOMEM, "report_live: no memory"))
 }
@@ -305,9 +307,10 @@ struct Texts {
 }
 
 unsafe extern "C" fn report_finding(report: *const Reporter<'static>, texts: *const Texts) {
-    // A panic of the report has no caller to return to.
+    // A panic of the report cannot unwind through C.
     let _ = guarded(|| {
-        // SAFETY: the context of the options, and texts that live until this returns.
+        // SAFETY: the context is the one in the options, and the texts are valid until this
+        // function returns.
         let (report, texts) = unsafe { (&*report, &*texts) };
         // SAFETY: as above.
         let copy = |text| unsafe { printable_c(text) };
