@@ -1,4 +1,4 @@
-//! A record batch of arrow-rs as a device array, and back, without a copy.
+//! Converts an arrow-rs record batch to a device array and back, without a copy.
 //!
 //! Prints: the last price is 99
 
@@ -13,14 +13,14 @@ fn main() -> Result<(), Error> {
     let batch = RecordBatch::try_from_iter([("price", prices)])
         .map_err(|error| Error::with_source(libc::EINVAL, "batch", error))?;
 
-    // As a producer hands it on.
+    // The producer.
     let (schema, array) = from_record_batch(&batch)?;
     let array = DeviceArray::from(array);
 
-    // As a consumer gets it: in host memory, without an event. A buffer that arrow-rs cannot use
-    // where it is would be an error.
+    // The consumer: the array is in host memory and has no event. A buffer that arrow-rs cannot use
+    // in place would be an error.
     let array = fletching::Array::try_from(array)?;
-    // SAFETY: the buffers are those of the batch, so they are what the schema says.
+    // SAFETY: the buffers come from the batch, so they match the schema.
     let batch = unsafe { to_record_batch(&schema, array, ToArrow::default()) }?;
     let prices = batch.column(0).as_primitive::<Float64Type>();
     println!("the last price is {}", prices.value(prices.len() - 1));

@@ -8,7 +8,7 @@ use fletching::{
 };
 use smol::stream::{iter, StreamExt};
 
-/// What a producer does with the handler of a consumer, on an executor of its own.
+/// The producer: sends batches to a consumer's handler, on a separate executor.
 async fn produce(handler: AsyncHandler) -> Result<(), Error> {
     let schema = SchemaBuilder::new("l").name("key").build()?;
     let batches = iter(1..=3).map(|length| {
@@ -20,7 +20,7 @@ async fn produce(handler: AsyncHandler) -> Result<(), Error> {
 }
 
 fn main() -> Result<(), Error> {
-    // At most two batches are on their way.
+    // At most two batches are in flight.
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(2));
     let producer = std::thread::spawn(move || smol::block_on(produce(handler)));
     smol::block_on(async {

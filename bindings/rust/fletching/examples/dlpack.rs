@@ -1,4 +1,4 @@
-//! A column as a DLPack tensor, and the tensor as an array again, without a copy.
+//! Exports a column as a DLPack tensor, and imports the tensor as an array, without a copy.
 //!
 //! Prints: format "f", last value 3.5
 
@@ -11,10 +11,10 @@ fn main() -> Result<(), Error> {
     let tensor = to_dlpack(&schema, &mut column, &Default::default())?;
     println!("a tensor of {:?}", tensor.tensor()?.ndim);
 
-    // What a C function gets is tensor.into_raw().
+    // To pass the tensor to a C function, use tensor.into_raw().
     let imported = from_dlpack(tensor, &Default::default())?;
     let (values, length) = (imported.array.buffers()[1], imported.array.length());
-    // SAFETY: so many values of the Vec from above, on the CPU.
+    // SAFETY: the values are those of the Vec above, in CPU memory.
     let values = unsafe { std::slice::from_raw_parts(values.cast::<f32>(), length as usize) };
     println!(
         "format {:?}, last value {}",

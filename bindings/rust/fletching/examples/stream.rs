@@ -1,11 +1,11 @@
-//! Exports an iterator of batches as a device stream, and reads it as a consumer does.
+//! Exports an iterator of batches as a device stream, and reads it as a consumer.
 //!
 //! Prints: a batch of 3
 
 use fletching::abi::ArrowDeviceArrayStream;
 use fletching::{Array, ArrowDeviceType, DeviceArrayStream, Error, SchemaBuilder};
 
-/// What a C function of a producer does.
+/// The producer. In a real program, this is a C function.
 fn produce(out: &mut ArrowDeviceArrayStream) -> Result<(), Error> {
     let schema = SchemaBuilder::new("l").name("key").build()?;
     let batches = (1..=3).map(|length| Ok(Array::from((0..length).collect::<Vec<i64>>()).into()));

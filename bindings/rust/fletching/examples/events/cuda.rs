@@ -1,5 +1,5 @@
-//! What a CUDA program has already: a context, streams, memory and copies, from libcuda. The
-//! handles live to the end of the process.
+//! The parts that a CUDA program already has: a context, streams, memory and copies, from libcuda.
+//! The handles live until the process exits.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -9,7 +9,7 @@ use fletching::runtime::Stream;
 use fletching::{ArrowDeviceType, Error};
 use libloading::Library;
 
-/// The functions of cuda.h that are called here.
+/// The functions of cuda.h that this example calls.
 struct Driver {
     init: unsafe extern "C" fn(u32) -> c_int,
     retain: unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int,
@@ -72,7 +72,7 @@ pub fn use_device(device: c_int) -> Result<(), Error> {
     }
 }
 
-/// A stream that does not wait for the default one.
+/// Makes a stream that does not wait for the default stream.
 pub fn stream() -> Result<Stream, Error> {
     const NON_BLOCKING: u32 = 1;
     let mut handle = ptr::null_mut();
@@ -86,7 +86,7 @@ pub fn stream() -> Result<Stream, Error> {
     }
 }
 
-/// Waits for all that is on the stream.
+/// Waits for all work on the stream.
 pub fn synchronize(stream: &Stream) -> Result<(), Error> {
     // SAFETY: the stream is alive.
     check("cuStreamSynchronize", unsafe {
@@ -94,7 +94,7 @@ pub fn synchronize(stream: &Stream) -> Result<(), Error> {
     })
 }
 
-/// Memory of the current device.
+/// Memory on the current device.
 pub struct DeviceMemory(usize, usize);
 
 impl DeviceMemory {
@@ -123,15 +123,15 @@ impl Drop for DeviceMemory {
 
 /// Writes `value` to every byte.
 pub fn fill(memory: &DeviceMemory, value: u8, stream: &Stream) -> Result<(), Error> {
-    // SAFETY: the memory has so many bytes, and the stream is alive.
+    // SAFETY: the memory has this size, and the stream is alive.
     check("cuMemsetD8Async", unsafe {
         (driver()?.fill)(memory.0, value, memory.1, stream.as_ptr())
     })
 }
 
-/// `to` must not be read before the stream has passed.
+/// Copies to the host. Do not read `to` before the work on the stream is done.
 pub fn copy_to_host(to: &mut [i8], from: *const c_void, stream: &Stream) -> Result<(), Error> {
-    // SAFETY: the caller passes an array with so many bytes.
+    // SAFETY: the caller passes an array of at least this size.
     check("cuMemcpyDtoHAsync", unsafe {
         (driver()?.copy)(
             to.as_mut_ptr().cast(),

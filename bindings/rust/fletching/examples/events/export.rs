@@ -1,4 +1,5 @@
-//! Exports an array that a CUDA stream is still writing to: its event happens when that is done.
+//! Exports an array while a CUDA stream still writes to it. Its event happens when the stream is
+//! done.
 
 use std::ptr;
 

@@ -1,5 +1,5 @@
-//! Imports an array that is still being written to, and makes your stream wait for it. The host
-//! does not wait before it needs the result.
+//! Imports an array while it is still being written, and makes a stream wait for it. The host waits
+//! only when it needs the result.
 //!
 //! Prints: 1000 values, the last is 7
 
@@ -11,10 +11,10 @@ use fletching::{DeviceArray, Error};
 fn main() -> Result<(), Error> {
     cuda::use_device(0)?;
     let (theirs, ours) = (cuda::stream()?, cuda::stream()?);
-    // What a C function of another library has filled.
+    // In a real program, a C function of another library fills the struct.
     let raw = export::produce(1000, &theirs)?.into_raw();
 
-    // SAFETY: it is the array from above, and no other code releases it.
+    // SAFETY: the array was just exported, and no other code releases it.
     let array = unsafe { DeviceArray::from_raw(raw) };
     let mut values = vec![0i8; array.length() as usize];
     array.wait_on(&ours)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Changes an array where arrow-rs cannot read it: aligns buffers, and adds offsets to an array
-//! without rows.
+//! Adapts arrays that arrow-rs cannot read: aligns buffers, and adds offsets to an array without
+//! rows.
 
 use std::ffi::c_void;
 
@@ -12,30 +12,32 @@ use super::check::{check_array, Kind, Obstacle, Place};
 use crate::error::Error;
 use crate::owner::Array;
 
-/// How an import treats a buffer whose alignment is too small for arrow-rs.
+/// The treatment of a buffer whose alignment is too small for arrow-rs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Alignment {
-    /// EINVAL, with the buffer and the type in the message.
+    /// Returns EINVAL, with the buffer and the type in the message.
     #[default]
     Refuse,
-    /// It is copied, and [`Converted::copied`](super::Converted::copied) says so.
+    /// Copies the buffer and lists it in [`Converted::copied`](super::Converted::copied).
     Copy,
-    /// arrow-rs gets it as it is: it copies or panics, which becomes EIO. Offsets and the sizes of
-    /// view buffers have to be aligned, because arrow-rs reads them before it looks.
+    /// Passes the buffer to arrow-rs unchanged. arrow-rs copies it or panics, which is returned as
+    /// EIO. Offsets and the sizes of view buffers must be aligned, because arrow-rs reads them
+    /// before it checks.
     Accept,
 }
 
-/// The offsets of an array without rows.
+/// The offset of an array without rows.
 static ZERO: u64 = 0;
 
-/// The array as arrow-rs can use it, and the places of the buffers that were copied.
+/// Returns the array in a form that arrow-rs can use, and the places of the buffers that were
+/// copied.
 ///
-/// Errors: EINVAL for an array that does not fit the type, and for alignment.
+/// Errors: EINVAL for an array that does not match the type, and for a misaligned buffer.
 ///
 /// # Safety
 ///
-/// The buffers have the size that the type and the length require.
+/// The buffers are as large as the type and the length require.
 pub(super) unsafe fn prepare(
     array: Array,
     data_type: &DataType,
@@ -66,7 +68,7 @@ pub(super) unsafe fn prepare(
     let mut view = array.share()?.view()?;
     let (mut copies, mut texts) = (Copies::default(), Vec::new());
     for Obstacle { array, kind } in find(view.as_mut_ptr())? {
-        // SAFETY: the structs of the view belong to it alone. The caller vouches for the buffers.
+        // SAFETY: the view owns its structs exclusively. The caller guarantees the buffers.
         let list = unsafe {
             let list = (*array).buffers_slice().to_vec();
             let list = match kind {
@@ -104,12 +106,12 @@ fn with(
     list
 }
 
-/// The copies, and the lists of buffers that point to them.
+/// The copies, and the buffer lists that point to them.
 #[derive(Default)]
 struct Copies {
     buffers: Vec<Vec<u128>>,
     lists: Vec<Vec<*const c_void>>,
 }
 
-// SAFETY: the addresses are only kept.
+// SAFETY: the addresses are only stored.
 unsafe impl Send for Copies {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compares an array with its type before arrow-rs reads it, by the rules of `check_array` in the C++
-//! library. It reads the structs, never a buffer.
+//! Checks an array against its type before arrow-rs reads it, with the rules of `check_array` in
+//! the C++ library. Reads the structs, but no buffers.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::field::fields_below;
 use crate::error::Error;
 use crate::tree::MAX_STRUCTS;
 
-/// Where an array is in the tree: "ArrowArray.children[0].dictionary".
+/// The place of an array in the tree, such as "ArrowArray.children[0].dictionary".
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     Root,
@@ -31,25 +31,26 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// A correct array that arrow-rs would refuse, or read wrongly.
+/// A property of a valid array that arrow-rs rejects or handles incorrectly.
 pub(super) struct Obstacle {
     pub array: *mut ArrowArray,
     pub kind: Kind,
 }
 
 pub(super) enum Kind {
-    /// No rows: arrow-rs still reads offsets, and needs the buffers up to the array's offset.
+    /// An array without rows: arrow-rs still reads its offsets, and needs the buffers up to the
+    /// array's offset.
     Empty { has_offsets: bool },
     /// A buffer that is not aligned for the Rust type.
     Misaligned {
         index: usize,
         bytes: usize,
-        /// Its place and the alignment that it needs.
+        /// The place of the buffer and the required alignment.
         text: String,
     },
 }
 
-/// An array, its type, and the layout that arrow-rs gives the type.
+/// An array, its type, and the layout of the type in arrow-rs.
 struct Node<'a> {
     raw: &'a ArrowArray,
     data_type: &'a DataType,
@@ -57,14 +58,14 @@ struct Node<'a> {
     place: &'a Place<'a>,
 }
 
-/// Checks the array and every array below it. `least` is the length that the parent needs.
+/// Checks the array and its descendants. `least` is the minimum length that the parent requires.
 ///
 /// Errors: EINVAL with the place and the rule.
 ///
 /// # Safety
 ///
-/// `array` points to a struct as [`Owner::from_raw`](crate::Owner::from_raw) requires it, and no
-/// struct below it is released.
+/// `array` points to a struct that meets the requirements of
+/// [`Owner::from_raw`](crate::Owner::from_raw), and no descendant is released.
 pub(super) unsafe fn check_array(
     array: *mut ArrowArray,
     data_type: &DataType,
@@ -73,7 +74,7 @@ pub(super) unsafe fn check_array(
     found: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let node = Node {
-        // SAFETY: the caller vouches for the struct.
+        // SAFETY: the caller guarantees the struct.
         raw: unsafe { &*array },
         data_type,
         layout: layout(data_type),
@@ -81,10 +82,10 @@ pub(super) unsafe fn check_array(
     };
     let rows = node.rows(least)?;
     node.check_n_buffers()?;
-    // SAFETY: the caller vouches for the list, whose length is that of the type.
+    // SAFETY: the caller guarantees the list, whose length matches the type.
     let buffers = unsafe { node.raw.buffers_slice() };
     node.check_buffers(array, buffers, rows, found)?;
-    // SAFETY: the caller vouches for the structs below.
+    // SAFETY: the caller guarantees the descendants.
     unsafe {
         node.check_children(rows, found)?;
         node.check_dictionary(found)
@@ -109,7 +110,7 @@ impl Node<'_> {
         )
     }
 
-    /// offset + length.
+    /// Returns offset + length.
     fn rows(&self, least: usize) -> Result<usize, Error> {
         let (length, nulls) = (self.raw.length, self.raw.null_count);
         let size = |rule, name, value: i64| {
@@ -148,7 +149,8 @@ impl Node<'_> {
         offset.checked_add(count).ok_or_else(|| self.too_large())
     }
 
-    /// The buffers of every array of the type. A view type has more of them, and then their sizes.
+    /// The number of buffers that every array of the type has. A view type has additional buffers,
+    /// followed by their sizes.
     fn fixed(&self) -> usize {
         usize::from(self.layout.can_contain_null_mask) + self.layout.buffers.len()
     }
@@ -246,7 +248,7 @@ impl Node<'_> {
             found.push(Obstacle { array, kind });
             return Ok(());
         }
-        // A bitmap takes fewer bytes than there are rows.
+        // A bitmap needs fewer bytes than there are rows.
         bits(1).ok_or_else(|| self.too_large())?;
         if first == 1 && buffers[0].is_null() && self.raw.null_count > 0 && !is_empty {
             return Err(null(0));
@@ -299,7 +301,7 @@ impl Node<'_> {
             _ => Some(0),
         };
         let least = least.ok_or_else(|| self.too_large())?;
-        // SAFETY: the caller vouches for the structs below.
+        // SAFETY: the caller guarantees the descendants.
         let children = unsafe { self.raw.children_slice() };
         if children.len() != fields.len() {
             return Err(self.wrong(
@@ -309,16 +311,16 @@ impl Node<'_> {
         }
         for (index, (child, field)) in children.iter().zip(fields).enumerate() {
             let place = Place::Child(self.place, index);
-            // SAFETY: the caller vouches for the structs below.
+            // SAFETY: the caller guarantees the descendants.
             unsafe { check_array(*child, field.data_type(), &place, least, found)? };
         }
-        // SAFETY: the children have been checked.
+        // SAFETY: the children were checked.
         unsafe { self.check_nulls_below(children) }
     }
 
     /// # Safety
     ///
-    /// `children` have been checked.
+    /// `children` were checked.
     unsafe fn check_nulls_below(&self, children: &[*mut ArrowArray]) -> Result<(), Error> {
         let first = Place::Child(self.place, 0);
         let no_nulls = |rule, array: &ArrowArray, place: &Place<'_>| match array.null_count {
@@ -328,8 +330,8 @@ impl Node<'_> {
                 Err(Error::broken_rule(rule, &what))
             }
         };
-        // SAFETY: the caller vouches for the children: of a map an array of pairs, of a run-end
-        // encoded array ends and values.
+        // SAFETY: the caller guarantees the children: the entries of a map, or the run ends and
+        // values of a run-end encoded array.
         let below = unsafe {
             match self.data_type {
                 DataType::Map(..) => {
@@ -367,7 +369,7 @@ impl Node<'_> {
         match self.data_type {
             DataType::Dictionary(_, values) if !dictionary.is_null() => {
                 let place = Place::Dictionary(self.place);
-                // SAFETY: the caller vouches for the structs below.
+                // SAFETY: the caller guarantees the descendants.
                 unsafe { check_array(dictionary, values, &place, 0, found) }
             }
             DataType::Dictionary(..) => Err(self.wrong(

@@ -15,7 +15,7 @@ use crate::error::{guarded, Error};
 use crate::options::setters;
 use crate::owner::{Array, Schema};
 
-/// How an array is converted to arrow-rs.
+/// Options for the conversion to arrow-rs.
 ///
 /// ```
 /// use fletching::arrow::{Alignment, ToArrow};
@@ -26,43 +26,43 @@ use crate::owner::{Array, Schema};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToArrow {
-    /// What happens with a buffer that is not aligned.
+    /// The treatment of misaligned buffers.
     pub alignment: Alignment,
-    /// Every value is checked, `ArrayData::validate_full`; offsets have to be inside their buffer
+    /// Validates every value with `ArrayData::validate_full`. Offsets must be inside their buffer
     /// in any case.
     pub validate: bool,
 }
 
 setters! { ToArrow { alignment: Alignment, validate: bool, } }
 
-/// An array of arrow-rs.
+/// An arrow-rs array.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Converted {
-    /// The array, which keeps the producer's.
+    /// The array. It keeps the producer's array alive.
     pub array: ArrayRef,
-    /// The buffers that were copied: where, for which type, what was expected.
+    /// The buffers that were copied: their place, their type and the required alignment.
     pub copied: Vec<String>,
 }
 
-/// An array as one of arrow-rs. Of a device array on the CPU, `Array::try_from` first.
+/// Converts an array to arrow-rs. For a device array on the CPU, call `Array::try_from` first.
 ///
-/// Ownership: the array is consumed, on an error too, and released when the last reference to its
+/// Ownership: the array is consumed, also on error, and released when the last reference to its
 /// buffers is dropped.
 ///
-/// Errors: EINVAL for a released schema or array, for children that do not fit the type, for
-/// alignment, and for what arrow-rs refuses; EIO for a panic in arrow-rs.
+/// Errors: EINVAL for a released schema or array, for children that do not match the type, for a
+/// misaligned buffer, and for errors of arrow-rs; EIO for a panic in arrow-rs.
 ///
 /// # Safety
 ///
-/// The buffers are as the type, the length and the offset ask for, offsets and sizes of buffers in
-/// them included; without [`validate`](ToArrow::validate) the other values are right too.
+/// The buffers match the type, the length and the offset, including the offsets and buffer sizes
+/// stored in them. Without [`validate`](ToArrow::validate), all other values are valid too.
 pub unsafe fn to_array(
     schema: &Schema,
     array: Array,
     options: ToArrow,
 ) -> Result<Converted, Error> {
-    // SAFETY: the caller vouches for the buffers.
+    // SAFETY: the caller guarantees the buffers.
     unsafe { convert(array, &to_field(schema)?, options) }
 }
 
@@ -77,11 +77,11 @@ pub(super) unsafe fn convert(
     check_alive("array", &array)?;
     let data_type = field.data_type();
     guarded(|| {
-        // SAFETY: the caller vouches for the buffers.
+        // SAFETY: the caller guarantees the buffers.
         let (array, copied) = unsafe { prepare(array, data_type, options.alignment)? };
-        // SAFETY: the caller vouches for the buffers.
+        // SAFETY: the caller guarantees the buffers.
         let mut data = unsafe { from_ffi_and_data_type(move_array(array), data_type.clone())? };
-        // What is empty may have any address.
+        // Empty buffers may have any address.
         data.align_buffers();
         if options.validate {
             data.validate_full()?;
@@ -91,8 +91,8 @@ pub(super) unsafe fn convert(
     })
 }
 
-/// A struct array as a record batch. Errors: also EINVAL for another type, and for rows that are
-/// null.
+/// Converts a struct array to a record batch. Errors: also EINVAL for another type, and for null
+/// rows.
 ///
 /// # Safety
 ///
@@ -104,12 +104,12 @@ pub unsafe fn to_record_batch(
 ) -> Result<RecordBatch, Error> {
     let field = to_field(schema)?;
     let columns = schema_of(&field)?;
-    // SAFETY: the caller vouches for the buffers.
+    // SAFETY: the caller guarantees the buffers.
     let converted = unsafe { convert(array, &field, options)? };
     batch(&converted.array, columns)
 }
 
-/// The schema of a batch whose columns are the children of a struct.
+/// The schema of a batch whose columns are the children of a struct field.
 pub(super) fn schema_of(field: &Field) -> Result<SchemaRef, Error> {
     let arrow_schema::DataType::Struct(fields) = field.data_type() else {
         return Err(Error::invalid(format!(
@@ -134,10 +134,10 @@ pub(super) fn batch(array: &ArrayRef, schema: SchemaRef) -> Result<RecordBatch, 
     )?)
 }
 
-/// An array of arrow-rs, which is kept until the result is released.
+/// Converts an arrow-rs array, which is kept alive until the result is released.
 ///
-/// An array has no field: the schema has no name and is nullable. For the name, flags, metadata
-/// and order of a dictionary use [`from_field`] with the array's field.
+/// The schema has no name and is nullable, because an arrow-rs array has no field. To keep the
+/// name, flags, metadata and the order of a dictionary, use [`from_field`] with the array's field.
 ///
 /// Errors: as for [`from_field`].
 pub fn from_array(array: &dyn arrow_array::Array) -> Result<(Schema, Array), Error> {
@@ -145,7 +145,7 @@ pub fn from_array(array: &dyn arrow_array::Array) -> Result<(Schema, Array), Err
     guarded(|| Ok((schema, FFI_ArrowArray::new(&array.to_data()).into())))
 }
 
-/// A record batch as a struct array, with the metadata of its schema. Errors: as for
+/// Converts a record batch to a struct array, with the metadata of its schema. Errors: as for
 /// [`from_field`].
 pub fn from_record_batch(batch: &RecordBatch) -> Result<(Schema, Array), Error> {
     let schema = from_schema(&batch.schema())?;

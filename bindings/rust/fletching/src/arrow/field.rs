@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Schemas and fields. arrow-rs parses and writes the formats; the texts are checked here, because
+//! Schemas and fields. arrow-rs parses and writes the formats. Strings are checked here, because
 //! arrow-rs panics on some and drops others.
 
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use super::check_alive;
 use crate::error::{guarded, printable, Error};
 use crate::owner::Schema;
 
-/// A field in the tree, by the names from the root down to it.
+/// A field in the tree, as the names from the root to the field.
 #[derive(Clone, Copy)]
 struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -71,7 +71,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// The fields that a type has in it; of a dictionary-encoded type see its values.
+/// The child fields of a type. For a dictionary-encoded type, see the type of its values.
 pub(super) fn fields_below(data_type: &DataType) -> Vec<&Field> {
     use DataType as D;
     match data_type {
@@ -86,12 +86,12 @@ pub(super) fn fields_below(data_type: &DataType) -> Vec<&Field> {
 
 // --- To arrow-rs --------------------------------------------------------------------------------
 
-/// The field that a schema describes, with its flags and metadata.
+/// Converts a schema to a field, with its flags and metadata.
 ///
-/// Errors: EINVAL, with the path of the field, for a schema that is released or malformed, for
-/// a name or metadata that is not UTF-8, and for metadata that arrow-rs cannot keep: a key that occurs
-/// twice, metadata and order of a dictionary's values. For a type that this version of arrow-rs does
-/// not know, the error of arrow-rs.
+/// Errors: EINVAL, with the path of the field, for a schema that is released or malformed, for a
+/// name or metadata that is not UTF-8, and for metadata that arrow-rs cannot represent: duplicate
+/// keys, and the metadata and order of a dictionary's values. For a type that this version of
+/// arrow-rs does not support, the error of arrow-rs.
 pub fn to_field(schema: &Schema) -> Result<Field, Error> {
     check_alive("schema", schema)?;
     guarded(|| read(schema, &Path::root(schema.name().to_bytes())))
@@ -114,7 +114,7 @@ fn read(schema: &Schema, path: &Path<'_>) -> Result<Field, Error> {
         .with_metadata(metadata(schema, path)?))
 }
 
-/// The type of a dictionary's values, for whose metadata and order a `DataType` has no place.
+/// The type of a dictionary's values. A `DataType` cannot represent their metadata and order.
 fn values_of(values: &Schema, path: &Path<'_>) -> Result<DataType, Error> {
     let field = read(values, path)?;
     let lost = match field.metadata().keys().next() {
@@ -237,7 +237,7 @@ fn malformed(path: &Path<'_>, format: &str) -> Error {
     )
 }
 
-/// A type without children, as this version of arrow-rs knows it.
+/// Parses a type without children that this version of arrow-rs supports.
 fn leaf(schema: &Schema, format: &str, path: &Path<'_>) -> Result<DataType, Error> {
     let is_sound = match format.split_once(':') {
         Some(("d", rest)) => is_decimal(rest),
@@ -252,7 +252,7 @@ fn leaf(schema: &Schema, format: &str, path: &Path<'_>) -> Result<DataType, Erro
         format: schema.as_raw().format,
         ..ArrowSchema::zeroed()
     };
-    // SAFETY: both are the struct of the interface, which is only read.
+    // SAFETY: both types are the struct of the interface, which is only read.
     let alone = unsafe { &*(&raw const alone).cast::<FFI_ArrowSchema>() };
     DataType::try_from(alone).map_err(|error| {
         let message = format!("{path}: format: {error}");
@@ -260,12 +260,12 @@ fn leaf(schema: &Schema, format: &str, path: &Path<'_>) -> Result<DataType, Erro
     })
 }
 
-/// Digits, and a minus before them.
+/// Parses digits with an optional minus sign.
 fn number(text: &str) -> Option<i32> {
     text.parse().ok().filter(|_| !text.starts_with('+'))
 }
 
-/// "19,10" or "19,10,128".
+/// Whether the text is like "19,10" or "19,10,128".
 fn is_decimal(text: &str) -> bool {
     let parts: Option<Vec<i32>> = text.split(',').map(number).collect();
     let Some([precision, scale, width @ ..]) = parts.as_deref() else {
@@ -281,7 +281,7 @@ fn is_decimal(text: &str) -> bool {
     (1..=digits).contains(precision) && i8::try_from(*scale).is_ok()
 }
 
-/// "0,5", each once.
+/// Parses a list like "0,5" without duplicates.
 fn type_ids(text: &str) -> Option<Vec<i8>> {
     if text.is_empty() {
         return Some(Vec::new());
@@ -296,14 +296,14 @@ fn type_ids(text: &str) -> Option<Vec<i8>> {
 
 // --- From arrow-rs ------------------------------------------------------------------------------
 
-/// A field as a schema, with its flags and metadata.
+/// Converts a field to a schema, with its flags and metadata.
 ///
-/// Errors: EINVAL, with the path of the field, for U+0000 in a name or a time zone, which a C string
-/// would end at; the error of arrow-rs for a type that the C data interface does not have.
+/// Errors: EINVAL, with the path of the field, for U+0000 in a name or a time zone, which would end
+/// a C string; the error of arrow-rs for a type that the C data interface does not have.
 pub fn from_field(field: &Field) -> Result<Schema, Error> {
     check_texts(field, &Path::root(field.name().as_bytes()))?;
     let mut schema = guarded(|| Ok(Schema::from(FFI_ArrowSchema::try_from(field)?)))?;
-    // SAFETY: arrow-rs made the schema of the field, and no other code has it yet.
+    // SAFETY: arrow-rs made the schema from the field, and no other code has it yet.
     unsafe { set_flags(schema.as_mut_ptr(), field.data_type(), flags_of(field)) };
     Ok(schema)
 }
@@ -319,7 +319,7 @@ fn flags_of(field: &Field) -> i64 {
     flags
 }
 
-/// arrow-rs 54 loses ARROW_FLAG_MAP_KEYS_SORTED.
+/// Sets ARROW_FLAG_MAP_KEYS_SORTED, which arrow-rs 54 drops, and the other flags.
 ///
 /// # Safety
 ///
@@ -331,7 +331,7 @@ unsafe fn set_flags(schema: *mut ArrowSchema, data_type: &DataType, flags: i64) 
     } else {
         0
     };
-    // SAFETY: the caller vouches for the schema, whose children are the fields of the type.
+    // SAFETY: the caller guarantees the schema, whose children are the fields of the type.
     unsafe {
         (*schema).flags = flags | sorted;
         if let DataType::Dictionary(_, values) = data_type {
@@ -347,7 +347,7 @@ unsafe fn set_flags(schema: *mut ArrowSchema, data_type: &DataType, flags: i64) 
     }
 }
 
-/// A schema as a struct, with its metadata.
+/// Converts an arrow-rs schema to a struct schema, with its metadata.
 pub(super) fn from_schema(schema: &arrow_schema::Schema) -> Result<Schema, Error> {
     let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
     from_field(&root.with_metadata(schema.metadata().clone()))

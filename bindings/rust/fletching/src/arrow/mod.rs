@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! To [arrow-rs](https://docs.rs/arrow) and back: the structs by move, arrays and streams without a
-//! copy. Needs the feature `arrow`.
+//! Conversions to and from [arrow-rs](https://docs.rs/arrow): structs by move, arrays and streams
+//! without a copy. Needs the feature `arrow`.
 //!
 //! ```
 //! use fletching::arrow::{from_array, to_array, ToArrow};
@@ -14,39 +14,39 @@
 //! ```
 //!
 //! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` from arrow-rs' `FFI_ArrowSchema`,
-//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one with
-//! `TryFrom`.
-//! [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because of what safe code of arrow-rs does with
-//! a schema that it has not made, and with the buffers of a stream.
+//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs. An array converts to
+//! `FFI_ArrowArray` with `TryFrom`. [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because
+//! safe functions of arrow-rs rely on the origin of a schema and on the buffers of a stream.
 //!
-//! arrow-rs reads host memory and knows no events: an array on another device than the CPU, and one
-//! with a `sync_event`, is the error EINVAL.
+//! arrow-rs reads host memory and does not support events: an array on a device other than the CPU,
+//! or with a `sync_event`, is the error EINVAL.
 //!
 //! # Checks
 //!
-//! Every import compares the array with its schema before arrow-rs is called: the format, the numbers
-//! of buffers and children, lengths, null counts, NULL buffers and the dictionary. A difference is the
-//! error EINVAL with the place: `ArrowArray.children[0].n_buffers: wrong for Int64: expected 2, got 3`.
+//! Every import checks the array against its schema before it calls arrow-rs: the format, the
+//! number of buffers and children, lengths, null counts, NULL buffers and the dictionary. A
+//! mismatch is the error EINVAL with the place: `ArrowArray.children[0].n_buffers: wrong for Int64:
+//! expected 2, got 3`.
 //!
 //! # Fields
 //!
-//! [`to_field`] and [`from_field`] keep names, flags and metadata, or refuse them with the path of the
-//! field. arrow-rs has no place for the metadata and the order of a dictionary's values, for a second
-//! value of a metadata key, and for texts that are not UTF-8: these are refused. arrow-rs 54 also drops
-//! the order of every dictionary that it imports and that of the keys of every map that it exports; the
-//! functions here keep both.
+//! [`to_field`] and [`from_field`] keep names, flags and metadata, or reject them with the path of
+//! the field. arrow-rs cannot represent the metadata and the order of a dictionary's values,
+//! duplicate metadata keys, and strings that are not UTF-8, so these are rejected. arrow-rs 54 also
+//! drops the order of imported dictionaries and of the keys of exported maps; these functions keep
+//! both.
 //!
 //! # Arrays without rows
 //!
-//! An array without rows may have NULL for its offsets. arrow-rs refuses that, so the imports here give
-//! it one zero offset. An array or a stream that is handed on keeps the buffers that it came with, also
-//! NULL offsets.
+//! An array without rows may have NULL as its offsets. arrow-rs rejects that, so the imports add
+//! one zero offset. An array or a stream that is passed on keeps its buffers, including NULL
+//! offsets.
 //!
 //! # Alignment
 //!
-//! The interface allows any address. arrow-rs needs that of the Rust type, 16 bytes for decimal128
-//! on most targets; what it does with others depends on its version: it panics, or copies without a
-//! word. Here the choice is yours: [`Alignment`].
+//! The interface allows any address. arrow-rs requires the alignment of the Rust type, which is 16
+//! bytes for decimal128 on most targets. For other addresses, arrow-rs panics or copies silently,
+//! depending on its version. [`Alignment`] makes this an explicit choice.
 
 mod align;
 mod check;
@@ -78,11 +78,11 @@ use crate::tree::walk;
 
 macro_rules! from_arrow {
     ($($owner:ident: $ffi:ident;)*) => {$(
-        /// By move.
+        /// Moves the struct.
         impl From<$ffi> for $owner {
             fn from(ffi: $ffi) -> Self {
-                // SAFETY: both are the struct of the interface; arrow-rs keeps its rules. What was
-                // moved is not dropped.
+                // SAFETY: both types are the struct of the interface, and arrow-rs conforms to it.
+                // The moved value is not dropped.
                 unsafe { Owner::move_from((&raw mut *ManuallyDrop::new(ffi)).cast()) }
             }
         }
@@ -95,16 +95,16 @@ from_arrow! {
     ArrayStream: FFI_ArrowArrayStream;
 }
 
-/// Moves a struct out for `take`, a `from_raw` of arrow-rs.
+/// Moves a struct to `take`, a `from_raw` function of arrow-rs.
 fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
     let mut raw = owner.into_raw();
     const { assert!(size_of::<F>() == size_of::<R>() && align_of::<F>() == align_of::<R>()) };
-    // SAFETY: both are the struct of the interface; it is moved out of `raw`.
+    // SAFETY: both types are the struct of the interface; the struct is moved out of `raw`.
     unsafe { take((&raw mut raw).cast()) }
 }
 
-/// Errors: EINVAL when the struct or one below it is released or malformed. arrow-rs would panic, or
-/// never return.
+/// Errors: EINVAL if the struct or a descendant is released or malformed. arrow-rs would panic or
+/// loop forever.
 fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
     let root = ptr::from_ref(root.as_raw().base()).cast_mut();
     // SAFETY: see Owner::from_raw; the walk only reads.
@@ -116,8 +116,8 @@ fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
     }
 }
 
-/// By move. Errors: EINVAL for an array of which a part was moved out, and for a malformed one: safe
-/// functions of arrow-rs read the lists of a child that is released.
+/// Moves the struct. Errors: EINVAL for an array that is malformed or of which a descendant was
+/// moved out: safe functions of arrow-rs read the lists of a released child.
 impl TryFrom<Array> for FFI_ArrowArray {
     type Error = Error;
 
@@ -127,40 +127,40 @@ impl TryFrom<Array> for FFI_ArrowArray {
     }
 }
 
-/// An array that was checked.
+/// Moves an array that was checked.
 fn move_array(array: Array) -> FFI_ArrowArray {
     move_out(array, FFI_ArrowArray::from_raw)
 }
 
-/// A schema for arrow-rs, by move.
+/// Moves a schema to arrow-rs.
 ///
 /// # Safety
 ///
-/// `with_metadata` of the result is not called: it takes any schema for one that arrow-rs has made,
-/// and is a safe function in the older versions.
+/// `with_metadata` of the result is not called: it assumes that arrow-rs made the schema, and is a
+/// safe function in older versions.
 #[must_use]
 pub unsafe fn to_ffi_schema(schema: Schema) -> FFI_ArrowSchema {
     move_out(schema, FFI_ArrowSchema::from_raw)
 }
 
-/// A stream for the readers of arrow-rs, by move.
+/// Moves a stream to the readers of arrow-rs.
 ///
 /// # Safety
 ///
-/// Every array is as for [`to_array`], and of the type of the stream's schema.
+/// Every array meets the requirements of [`to_array`] and has the type of the stream's schema.
 #[must_use]
 pub unsafe fn to_ffi_stream(stream: ArrayStream) -> FFI_ArrowArrayStream {
     move_out(stream, FFI_ArrowArrayStream::from_raw)
 }
 
-/// As `ExternalError`, out of which the conversion back takes it.
+/// Wraps the error as `ExternalError`. The reverse conversion unwraps it.
 impl From<Error> for ArrowError {
     fn from(error: Error) -> Self {
         Self::ExternalError(Box::new(error))
     }
 }
 
-/// With the errno value that arrow-rs has for its kind in the C stream interface.
+/// Uses the errno value that arrow-rs returns for this kind of error in the C stream interface.
 impl From<ArrowError> for Error {
     fn from(error: ArrowError) -> Self {
         let error = match error {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! An async stream as arrow-rs' asynchronous stream of record batches.
+//! An async stream as an asynchronous arrow-rs stream of record batches.
 
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
@@ -15,8 +15,8 @@ use super::field::to_field;
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, Schema};
 
-/// Device arrays on the CPU as they arrive, as record batches. It ends after the one item that is an
-/// error; what it reads is dropped then.
+/// Converts device arrays on the CPU to record batches as they arrive. Ends after the first error,
+/// which drops the source stream.
 #[derive(Debug)]
 pub struct AsyncRecordBatches<S> {
     /// None after an error.
@@ -27,12 +27,12 @@ pub struct AsyncRecordBatches<S> {
 }
 
 impl<S> AsyncRecordBatches<S> {
-    /// The batches of `arrays`, whose type is `schema`. Errors: EINVAL for another type than struct,
-    /// and what arrow-rs says to it.
+    /// Makes a stream of the batches of `arrays`, whose type is `schema`. Errors: EINVAL for a type
+    /// other than struct, and errors of arrow-rs.
     ///
     /// # Safety
     ///
-    /// Every array is as for [`to_array`](super::to_array).
+    /// Every array meets the requirements of [`to_array`](super::to_array).
     pub unsafe fn new(schema: &Schema, arrays: S, options: ToArrow) -> Result<Self, Error> {
         let field = to_field(schema)?;
         Ok(Self {
@@ -58,7 +58,7 @@ where
             return Poll::Ready(None);
         };
         let rows = array.and_then(Array::try_from).and_then(|array| {
-            // SAFETY: the promise of `new`.
+            // SAFETY: guaranteed by the caller of `new`.
             let converted = unsafe { convert(array, &self.field, self.options)? };
             batch(&converted.array, SchemaRef::clone(&self.schema))
         });

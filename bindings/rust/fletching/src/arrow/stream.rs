@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Streams as iterators of arrow-rs, and back.
+//! Streams as arrow-rs iterators, and the reverse.
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, SchemaRef};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::owner::{Array, DeviceArray, DeviceArrayStream, Schema};
 use crate::stream::{BatchOf, RawStream, StreamReader};
 
-/// The arrays of a stream of any type. It ends after the one item that is an error.
+/// The arrays of a stream of any type. Ends after the first error.
 #[derive(Debug)]
 pub struct Arrays<S: RawStream> {
     reader: StreamReader<S>,
@@ -24,12 +24,12 @@ pub struct Arrays<S: RawStream> {
 }
 
 impl<S: RawStream> Arrays<S> {
-    /// Reads the schema. Errors: EINVAL for a device stream that is not on the CPU, what the stream
-    /// returns, and what arrow-rs says to the type.
+    /// Reads the schema. Errors: EINVAL for a device stream that is not on the CPU, errors of the
+    /// stream, and errors of arrow-rs for the type.
     ///
     /// # Safety
     ///
-    /// Every array is as for [`to_array`](super::to_array).
+    /// Every array meets the requirements of [`to_array`](super::to_array).
     pub unsafe fn new(mut reader: StreamReader<S>, options: ToArrow) -> Result<Self, Error> {
         let device_type = reader.device_type();
         if device_type != ArrowDeviceType::CPU {
@@ -71,7 +71,7 @@ where
         }
         let converted = self.reader.next()?.and_then(|array| {
             let array = Array::try_from(DeviceArray::from(array))?;
-            // SAFETY: the promise of `new`.
+            // SAFETY: guaranteed by the caller of `new`.
             unsafe { convert(array, &self.field, self.options) }
         });
         self.failed = converted.is_err();
@@ -89,7 +89,7 @@ pub struct RecordBatches<S: RawStream> {
     schema: SchemaRef,
 }
 
-/// Errors: EINVAL for a stream of another type than struct.
+/// Errors: EINVAL for a stream of a type other than struct.
 impl<S: RawStream> TryFrom<Arrays<S>> for RecordBatches<S> {
     type Error = Error;
 
@@ -122,8 +122,8 @@ where
     }
 }
 
-/// Arrays of arrow-rs as a device stream on the CPU. An error of the iterator is what the stream
-/// returns, and so is EINVAL for an array of another type: names, metadata and flags do not count.
+/// Exports arrow-rs arrays as a device stream on the CPU. The stream returns the errors of the
+/// iterator, and EINVAL for an array of another type; names, metadata and flags are not compared.
 ///
 /// Errors: as for [`from_field`](super::from_field).
 pub fn from_arrays<I>(field: &Field, arrays: I) -> Result<DeviceArrayStream, Error>
@@ -133,8 +133,8 @@ where
     export(from_field(field)?, arrays)
 }
 
-/// The record batches of a reader as a device stream on the CPU. As a stream without devices it is
-/// `ArrayStream::from(FFI_ArrowArrayStream::new(reader))`. Errors: as for
+/// Exports the record batches of a reader as a device stream on the CPU. For a stream without
+/// devices, use `ArrayStream::from(FFI_ArrowArrayStream::new(reader))`. Errors: as for
 /// [`from_field`](super::from_field).
 pub fn from_reader<R>(reader: R) -> Result<DeviceArrayStream, Error>
 where

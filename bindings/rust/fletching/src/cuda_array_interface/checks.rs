@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The checks of a description. Each returns its finding, or `None` when the rule is kept.
+//! The checks of a description. Each returns the value found, or `None` if the rule is satisfied.
 
 use super::description::Interface;
 use super::tables::{
@@ -8,10 +8,10 @@ use super::tables::{
 };
 use super::typestr::Typestr;
 
-/// An array on its way through the rules.
+/// An array during the checks.
 pub(super) struct Checked<'a> {
     says: &'a Interface,
-    /// How many masks it is below the array that is checked.
+    /// The number of masks between the checked array and this one.
     depth: usize,
     typestr: Option<Typestr>,
 }
@@ -29,7 +29,7 @@ impl<'a> Checked<'a> {
         (0..=VERSION).contains(&self.says.version)
     }
 
-    /// The version to whose rules the array is held.
+    /// The version whose rules apply to the array.
     pub(super) fn version(&self) -> i64 {
         match self.is_version_known() {
             true => self.says.version,
@@ -50,7 +50,7 @@ impl<'a> Checked<'a> {
         !self.has_negative() && !self.says.shape.contains(&0)
     }
 
-    /// 0 also for a type string that cannot be read.
+    /// Returns 0 for a malformed type string.
     fn item_bytes(&self) -> u64 {
         self.typestr.as_ref().map_or(0, Typestr::item_bytes)
     }
@@ -116,7 +116,8 @@ impl<'a> Checked<'a> {
         (!is_inside).then(|| "elements outside of the address space".into())
     }
 
-    /// The bytes before the first element and from there on; `None` when 128 bits cannot hold them.
+    /// The number of bytes before the first element, and from the first element on. `None` if they
+    /// exceed 128 bits.
     fn reach(&self) -> Option<(u128, u128)> {
         let sizes = self
             .says
@@ -130,11 +131,11 @@ impl<'a> Checked<'a> {
                     after = after.checked_mul(size)?;
                 }
             }
-            // Another rule is about a wrong number of strides.
+            // A wrong number of strides is reported by another rule.
             Some(strides) if strides.len() != self.says.shape.len() => {}
             Some(strides) => {
                 for (size, stride) in sizes.zip(strides) {
-                    // Below 2^126: both are below 2^64.
+                    // Below 2^126, because both factors are below 2^63.
                     let reach = (size - 1) * u128::from(stride.unsigned_abs());
                     let side = match stride {
                         ..0 => &mut before,

@@ -4,24 +4,24 @@
 
 use super::tables::VERSION;
 
-/// The dictionary. It owns no device memory. `descr`, the fields of a struct, is left out.
+/// The dictionary. Owns no device memory. `descr`, the fields of a struct, is omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// The size of each dimension.
     pub shape: Vec<i64>,
     /// The type of an element, such as "<f4".
     pub typestr: String,
-    /// The address of the first element, the first half of `data`; 0 without elements.
+    /// The address of the first element, the first item of `data`. 0 if there are no elements.
     pub pointer: u64,
-    /// The second half of `data`.
+    /// The second item of `data`.
     pub read_only: bool,
     /// The version of the interface that the dictionary follows.
     pub version: i64,
-    /// In bytes; `None` when the elements are C-contiguous.
+    /// Strides in bytes, or `None` if the elements are C-contiguous.
     pub strides: Option<Vec<i64>>,
-    /// Says which elements are valid. Shown by an object with its own dictionary.
+    /// The validity of the elements: the dictionary of another object.
     pub mask: Option<Box<Interface>>,
-    /// A `cudaStream_t` as an integer; `None` when no work is pending.
+    /// A `cudaStream_t` as an integer, or `None` if no work is pending.
     pub stream: Option<i64>,
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The CUDA Array Interface, version 3: the dictionary `__cuda_array_interface__` of a Python object
-//! as a struct, and checks of it. Your Python binding converts between the two. Nothing here reads
-//! device memory or needs a GPU.
+//! The CUDA Array Interface, version 3: the dictionary `__cuda_array_interface__` of a Python
+//! object as a struct, and its validation. Your Python binding converts between the two. This
+//! module neither reads device memory nor needs a GPU.
 //!
 //! ```
 //! use fletching::cuda_array_interface::Interface;
@@ -35,11 +35,11 @@ use self::tables::{MAX_MASKS, RULES};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Its id, "cuda-array-interface.stream-zero".
+    /// The id of the rule, such as "cuda-array-interface.stream-zero".
     pub rule: &'static str,
-    /// The key, "stream", or "mask.stream" for the mask's own dictionary.
+    /// The key, such as "stream", or "mask.stream" in the mask's dictionary.
     pub key: String,
-    /// Whether a rule of the text is broken.
+    /// Whether the specification requires the rule.
     pub severity: Severity,
     /// The value found, for a message.
     pub found: String,
@@ -48,8 +48,8 @@ pub struct Violation {
 }
 
 impl Interface {
-    /// The rules that the description breaks; empty for none. It is held to the version that it
-    /// gives, or to the newest one when that is not known.
+    /// Returns the rules that the description breaks. The rules are those of its version, or of the
+    /// newest version if its version is unknown.
     #[must_use]
     pub fn check(&self) -> Vec<Violation> {
         let mut violations = Vec::new();

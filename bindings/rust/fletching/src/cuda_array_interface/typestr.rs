@@ -4,7 +4,7 @@
 
 use super::tables::{Counts, Kind, KINDS, MAX_ITEM_BYTES, ORDERS, UNITS};
 
-/// A type string in its parts.
+/// A parsed type string.
 #[derive(Debug)]
 pub(super) struct Typestr {
     pub(super) order: u8,
@@ -14,7 +14,7 @@ pub(super) struct Typestr {
 }
 
 impl Typestr {
-    /// `None` for a text that is no type string.
+    /// Returns `None` if the text is not a type string.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let order = *text.as_bytes().first()?;
         if !ORDERS.contains(&order) {
@@ -65,7 +65,7 @@ fn take_number(text: &mut &str, digits: usize) -> Option<u64> {
     number.parse().ok()
 }
 
-/// In brackets: a multiple, which may be omitted, and a unit.
+/// Whether the text is a unit in brackets, with an optional multiple.
 fn is_unit(text: &str) -> bool {
     let inner = text
         .strip_prefix('[')

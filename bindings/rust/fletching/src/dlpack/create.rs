@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tensors of memory that is the caller's, without an Arrow schema.
+//! Tensors over the caller's memory, without an Arrow schema.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -12,8 +12,8 @@ use super::tensor::{DlpackTensor, Tensor};
 use crate::c_core::call;
 use crate::error::{discard, Error};
 
-/// The description of a tensor: `TensorParts::new(data, dtype, &[2, 3]).read_only()`. It is on the
-/// CPU, in row-major order and writable unless a method says otherwise.
+/// The description of a tensor: `TensorParts::new(data, dtype, &[2, 3]).read_only()`. The defaults
+/// are CPU memory, row-major order and write access.
 #[derive(Clone, Debug)]
 pub struct TensorParts<'a> {
     data: *mut c_void,
@@ -40,35 +40,35 @@ impl<'a> TensorParts<'a> {
         }
     }
 
-    /// From `data` to the first element.
+    /// Sets the distance from `data` to the first element, in bytes.
     #[must_use]
     pub fn byte_offset(mut self, byte_offset: u64) -> Self {
         self.byte_offset = byte_offset;
         self
     }
 
-    /// The distance to the next element in each dimension, in elements.
+    /// Sets the distance to the next element in each dimension, in elements.
     #[must_use]
     pub fn strides(mut self, strides: &'a [i64]) -> Self {
         self.strides = Some(strides);
         self
     }
 
-    /// The device of the memory.
+    /// Sets the device of the memory.
     #[must_use]
     pub fn device(mut self, device: DLDevice) -> Self {
         self.device = device;
         self
     }
 
-    /// The consumer may not write to the memory.
+    /// Forbids the consumer to write to the memory.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
         self
     }
 
-    /// All of `DLPACK_FLAG_BITMASK_...`.
+    /// Sets all `DLPACK_FLAG_BITMASK_...` flags.
     #[must_use]
     pub fn flags(mut self, flags: u64) -> Self {
         self.flags = flags;
@@ -76,15 +76,16 @@ impl<'a> TensorParts<'a> {
     }
 }
 
-/// The device 0 of type 1, `kDLCPU`.
+/// Device 0 of type 1, `kDLCPU`.
 const CPU: DLDevice = DLDevice {
     device_type: DLDeviceType(1),
     device_id: 0,
 };
 
 impl DlpackTensor {
-    /// A tensor of the values of a `Vec` in row-major order, which the consumer may write. Copies
-    /// nothing. Errors: EINVAL unless the sizes multiply to the number of values; ENOMEM.
+    /// Makes a tensor of the values of a `Vec` in row-major order, which the consumer may write.
+    /// Copies nothing. Errors: EINVAL unless the product of the sizes is the number of values;
+    /// ENOMEM.
     ///
     /// ```
     /// use fletching::dlpack::DlpackTensor;
@@ -96,24 +97,24 @@ impl DlpackTensor {
     pub fn from_vec<T: DlpackElement>(values: Vec<T>, shape: &[i64]) -> Result<Self, Error> {
         check_count(shape, values.len())?;
         let owner = Box::into_raw(Box::new(values));
-        // SAFETY: the list stays where it is, and nobody else uses it.
+        // SAFETY: the list does not move, and nobody else uses it.
         unsafe {
             let data = (*owner).as_mut_ptr().cast();
             create(&TensorParts::new(data, T::DTYPE, shape), owner)
         }
     }
 
-    /// A tensor of the values of any owner of a list, in row-major order, which the consumer may
-    /// read: `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. The owner is dropped with the
-    /// tensor, on any thread. Copies nothing. Errors: as of [`from_vec`](Self::from_vec).
+    /// Makes a read-only tensor of the values of any owner of a list, in row-major order:
+    /// `Arc<[T]>`, `bytes::Bytes` as `u8`, a memory map. The owner is dropped with the tensor, on
+    /// any thread. Copies nothing. Errors: as for [`from_vec`](Self::from_vec).
     pub fn from_values<T: DlpackElement>(
         owner: impl AsRef<[T]> + Send + 'static,
         shape: &[i64],
     ) -> Result<Self, Error> {
         let owner = Box::into_raw(Box::new(owner));
-        // SAFETY: the owner stays where it is, borrowed until it is dropped.
+        // SAFETY: the owner does not move, and is borrowed until it is dropped.
         unsafe {
-            // The owner's memory at this address: a slice inside the owner must not move.
+            // Borrow after boxing, because a slice may be inside the owner itself.
             let values: &[T] = (*owner).as_ref();
             if let Err(error) = check_count(shape, values.len()) {
                 drop(Box::from_raw(owner));
@@ -124,34 +125,35 @@ impl DlpackTensor {
         }
     }
 
-    /// A tensor of memory that `owner` keeps, which is dropped with the tensor, on any thread.
-    /// Errors: EINVAL for a negative size, more than 64 of them, 2^63 or more elements, another
-    /// number of strides, and an unknown flag; ENOMEM. After an error the owner is dropped.
+    /// Makes a tensor of memory that `owner` keeps alive. The owner is dropped with the tensor, on
+    /// any thread. Errors: EINVAL for a negative size, more than 64 dimensions, 2^63 or more
+    /// elements, a wrong number of strides, and an unknown flag; ENOMEM. After an error, the owner
+    /// is dropped.
     ///
     /// # Safety
     ///
-    /// As long as the owner lives, the memory is as the parts say: every element is on the device
-    /// and may be read by any code, and written unless it is read-only. Work on it is done, or the
-    /// consumer's is ordered behind it.
+    /// While the owner is alive, the memory matches the parts: every element is on the device, and
+    /// may be read by any code and, unless it is read-only, written. Pending work on it is done, or
+    /// the consumer's work is ordered after it.
     pub unsafe fn from_parts<T: Send + 'static>(
         parts: &TensorParts<'_>,
         owner: T,
     ) -> Result<Self, Error> {
-        // SAFETY: the caller vouches for the memory; the owner is new.
+        // SAFETY: the caller guarantees the memory; the owner is new.
         unsafe { create(parts, Box::into_raw(Box::new(owner))) }
     }
 }
 
-/// As `from_parts`, of which the owner is made by `Box::into_raw`.
+/// [`from_parts`](DlpackTensor::from_parts) for an owner made by `Box::into_raw`.
 ///
 /// # Safety
 ///
-/// As of `from_parts`, and `owner` is used by nobody else.
+/// As for `from_parts`, and no other code uses `owner`.
 unsafe fn create<T: Send + 'static>(
     parts: &TensorParts<'_>,
     owner: *mut T,
 ) -> Result<DlpackTensor, Error> {
-    // SAFETY: the caller vouches for the owner, which is taken back when no tensor has it.
+    // SAFETY: the caller guarantees the owner, which is taken back if no tensor owns it.
     let give_back = |error| unsafe {
         drop(Box::from_raw(owner));
         Err(error)
@@ -182,7 +184,7 @@ unsafe fn create<T: Send + 'static>(
         byte_offset: if is_empty { 0 } else { parts.byte_offset },
     };
     let mut tensor = ptr::null_mut();
-    // SAFETY: the lists have so many numbers, which the core copies; the owner is of this type.
+    // SAFETY: the lists have the right lengths, and the core copies them; the owner is a `T`.
     let created = unsafe {
         let (flags, owner) = (parts.flags, owner.cast());
         call!(
@@ -191,7 +193,7 @@ unsafe fn create<T: Send + 'static>(
         )
     };
     match created {
-        // SAFETY: a new tensor of the core, with its own lists.
+        // SAFETY: the core made a new tensor with separate lists.
         Ok(()) => unsafe { Tensor::from_raw(tensor) },
         Err(error) => give_back(error),
     }
@@ -199,11 +201,11 @@ unsafe fn create<T: Send + 'static>(
 
 /// Called by the core's deleter, once.
 unsafe extern "C" fn drop_owner<T>(owner: *mut c_void) {
-    // SAFETY: made by `Box::into_raw`, of this type.
+    // SAFETY: the owner is a `T` and was made by `Box::into_raw`.
     discard(unsafe { Box::from_raw(owner.cast::<T>()) });
 }
 
-/// The list has as many values as the shape.
+/// Checks that the product of the sizes is `count`.
 fn check_count(shape: &[i64], count: usize) -> Result<(), Error> {
     let product = match shape.contains(&0) {
         true => Some(0),

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Which devices have which numbers, and what their pointers are.
+//! The device numbers of DLPack and Arrow, and the kinds of their pointers.
 
 use fletching_abi::{ArrowDeviceType, BufferPointer, DLDevice};
 
 use crate::error::Error;
 
-/// Whether this process can read the memory, once no work on it is pending.
+/// Whether this process can read the memory when no work on it is pending.
 pub(super) fn is_host_readable(device_type: ArrowDeviceType) -> bool {
     let info = device_type.info();
     info.is_some_and(|info| info.accessible_from.contains(&ArrowDeviceType::CPU))
 }
 
-/// Whether `pointer + bytes` is an address again, as it is not with a handle.
+/// Whether `pointer + bytes` is a valid address, unlike for a handle.
 pub(super) fn is_address(device_type: ArrowDeviceType) -> bool {
     use BufferPointer::{DeviceAddress, HostAddress, SharedAddress};
     let pointer = device_type.info().map(|info| info.buffer_pointer);
     matches!(pointer, Some(HostAddress | DeviceAddress | SharedAddress))
 }
 
-/// The DLPack device of an Arrow device. The id of memory that the host reads, the CPU's, pinned
-/// and managed, is 0 in DLPack and any number in Arrow; an unknown device type passes through.
+/// The DLPack device of an Arrow device. For host-readable memory (CPU, pinned, managed), the id is
+/// 0 in DLPack and any number in Arrow. Unknown device types are passed through.
 ///
-/// Errors: ERANGE when an id does not fit into DLPack's 32 bits.
+/// Errors: ERANGE if the id does not fit into 32 bits.
 pub fn dlpack_device(device_type: ArrowDeviceType, device_id: i64) -> Result<DLDevice, Error> {
     let device_id = match i32::try_from(device_id) {
         _ if is_host_readable(device_type) => 0,

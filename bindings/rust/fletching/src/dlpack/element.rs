@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of elements that DLPack and Rust share.
+//! The element types that DLPack and Rust share.
 
 use fletching_abi::{DLDataType, DLDataTypeCode as Code};
 
-/// A number that DLPack lays out as Rust does, of which every bit pattern is a value. Sealed.
+/// A number with the same layout in DLPack and in Rust, valid for every bit pattern. Sealed.
 ///
 /// The feature `half` adds `half::f16` and `half::bf16`.
 pub trait DlpackElement: sealed::Element + Copy + Send + Sync + 'static {
-    /// Its type in DLPack.
+    /// The DLPack type.
     const DTYPE: DLDataType;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! DLPack's table of functions, `DLPackExchangeAPI`: the use of a Python framework's, and one for
-//! your own. Its Python objects are the business of your Python binding: the functions for them are
-//! in [`ExchangeApi::as_raw`].
+//! DLPack's function table, `DLPackExchangeAPI`: use the table of a Python framework, or make one.
+//! Its functions for Python objects are left to your Python binding, see [`ExchangeApi::as_raw`].
 //!
 //! ```
 //! use fletching::abi::DLPackExchangeAPI;
@@ -27,20 +26,20 @@ use super::tensor::{DlpackTensor, Tensor};
 use crate::c_core::{self as core, call};
 use crate::error::Error;
 
-/// The table of a framework, which lives as long as the process.
+/// The table of a framework. It is valid until the process exits.
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeApi(&'static DLPackExchangeAPI);
 
 impl ExchangeApi {
-    /// The table of major version 1, among `first` and its predecessors; `None` if no table has it.
+    /// Finds the table of major version 1 among `first` and its predecessors, or returns `None`.
     ///
     /// # Safety
     ///
-    /// `first` is NULL, or the pointer of a framework's capsule "dlpack_exchange_api": the tables
-    /// and their functions are as dlpack.h asks for them, and live as long as the process.
+    /// `first` is NULL, or the pointer in a framework's capsule "dlpack_exchange_api": the tables
+    /// and their functions conform to dlpack.h and are valid until the process exits.
     #[must_use]
     pub unsafe fn find(first: *const DLPackExchangeAPIHeader) -> Option<Self> {
-        // SAFETY: the caller vouches for the tables.
+        // SAFETY: the caller guarantees the tables.
         unsafe { core::ExchangeFind(first).as_ref() }.map(Self)
     }
 
@@ -50,9 +49,9 @@ impl ExchangeApi {
         self.0
     }
 
-    /// A new tensor of the framework, on this device. Its elements are not initialized.
+    /// Allocates a tensor of the framework on this device. Its elements are uninitialized.
     ///
-    /// Errors: EINVAL for a negative size or more than 64 of them, ENOSYS when the table lacks the
+    /// Errors: EINVAL for a negative size or more than 64 dimensions, ENOSYS if the table lacks the
     /// function, ENOMEM, and EIO with the framework's message.
     pub fn allocate(
         &self,
@@ -68,7 +67,7 @@ impl ExchangeApi {
             ..DLTensor::zeroed()
         };
         let mut tensor: *mut DLManagedTensorVersioned = ptr::null_mut();
-        // SAFETY: see find; the shape has so many numbers, which the framework only reads.
+        // SAFETY: see find; the shape has `ndim` numbers, which the framework only reads.
         unsafe {
             call!(
                 "allocate",
@@ -78,17 +77,17 @@ impl ExchangeApi {
         }
     }
 
-    /// The stream on which the framework works now, behind which the work on its tensors is ordered.
-    /// It orders nothing on a device without streams.
+    /// Returns the framework's current stream. Work on its tensors is ordered after this stream.
+    /// Orders nothing on a device without streams.
     ///
-    /// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS when the table lacks the
-    /// function, and EIO with its result; then a Python exception is set. For memory that the host
-    /// reads, CUDA is asked for the current context: ENOENT if its library is not found.
+    /// Errors: ENOTSUP for devices other than CUDA and ROCm devices, ENOSYS if the table lacks the
+    /// function, and EIO with its result; a Python exception is then set. For host-readable memory,
+    /// CUDA is queried for the current context: ENOENT if its library is not found.
     ///
     /// # Safety
     ///
-    /// The thread holds the GIL. The stream lives as long as the result is used. An export and an
-    /// import use it during the call only.
+    /// The thread holds the GIL. The stream is valid while the result is used. An export and an
+    /// import use it only during the call.
     pub unsafe fn work_stream(&self, device: DLDevice) -> Result<ConsumerStream, Error> {
         let mut stream = std::mem::MaybeUninit::uninit();
         // SAFETY: see find; the core fills the struct unless it fails.
@@ -102,9 +101,9 @@ impl ExchangeApi {
     }
 }
 
-/// A table of DLPack's version 1.3 with these functions, and with an allocator unless there is one:
-/// new memory of the CPU, aligned to 256 bytes and not initialized. The table belongs in a `static`:
-/// frameworks use it as long as the process lives.
+/// Makes a table of DLPack version 1.3 with these functions. Adds an allocator if there is none: it
+/// allocates uninitialized CPU memory, aligned to 256 bytes. The table belongs in a `static`,
+/// because frameworks use it until the process exits.
 #[must_use]
 pub const fn with_allocator(functions: DLPackExchangeAPI) -> DLPackExchangeAPI {
     let managed_tensor_allocator = match functions.managed_tensor_allocator {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A device array as a DLPack tensor, without a copy.
+//! Exports a device array as a DLPack tensor, without a copy.
 
 use std::ptr;
 
@@ -15,18 +15,18 @@ use crate::c_core::checked;
 use crate::error::Error;
 use crate::owner::{DeviceArray, Schema};
 
-/// `array`, whose type is `schema`, as a tensor.
+/// Exports `array`, whose type is `schema`, as a tensor.
 ///
 /// Shape: the array's length, then one dimension for each fixed-size list around the values, or the
-/// dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. Nothing is copied;
-/// a tensor without elements has a NULL pointer.
+/// dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. Nothing is copied.
+/// A tensor without elements has a NULL pointer.
 ///
-/// Ownership: on success the array has moved into the tensor, whose deleter releases it, from
-/// whatever thread. On failure it is still the caller's.
+/// Ownership: on success, the array is moved into the tensor, whose deleter releases it, on any
+/// thread. On failure, the caller keeps the array.
 ///
-/// Errors: ENOTSUP for a type or nulls that DLPack has not, EINVAL for a malformed schema or array,
-/// for one of which a part is released, and for an event without `stream` and `event_handled`,
-/// ERANGE for a device id, ENOMEM, and the errors of the wait for the event.
+/// Errors: ENOTSUP for a type or nulls that DLPack lacks; EINVAL for a malformed schema or array,
+/// for a released descendant, and for an event without `stream` and `event_handled`; ERANGE for a
+/// device id; ENOMEM; and the errors of the wait for the event.
 ///
 /// Text: dlpack.h; array API, `__dlpack__`.
 pub fn to_dlpack(
@@ -37,9 +37,9 @@ pub fn to_dlpack(
     export::<DLManagedTensorVersioned>(schema, array, options)
 }
 
-/// The same as the struct from before DLPack 1.0. It cannot say that memory is read-only or a copy:
-/// EINVAL unless `access` is [`Access::Writable`](super::Access::Writable). ENOTSUP for values that
-/// are padded to a byte, for which it has no flag either.
+/// [`to_dlpack`] for the struct used before DLPack 1.0. The struct cannot mark memory as read-only
+/// or as a copy: EINVAL unless `access` is [`Access::Writable`](super::Access::Writable). It also
+/// has no flag for values that are padded to a byte: ENOTSUP.
 pub fn to_legacy_dlpack(
     schema: &Schema,
     array: &mut DeviceArray,
@@ -59,7 +59,7 @@ fn export<M: ManagedTensor>(
     array: &mut DeviceArray,
     options: &ExportOptions,
 ) -> Result<Tensor<M>, Error> {
-    // The part that may fail with a text about this crate's functions.
+    // The operation that messages about this crate's functions name.
     let operation = match options.stream.map(|stream| stream.ordering()) {
         Some(Ordering::Host) => "synchronize",
         Some(Ordering::Stream(_)) => "wait_on",
@@ -68,9 +68,9 @@ fn export<M: ManagedTensor>(
     let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
     let mut tensor = ptr::null_mut();
-    // SAFETY: both structs are as Owner::from_raw asks for them, and a stream as its read does. The
-    // core moves the array out of the owner. It reads no buffer but validity bitmaps, and these only
-    // with the promise of Nulls::Count.
+    // SAFETY: both structs meet the requirements of Owner::from_raw, and the stream those of
+    // ConsumerStream::read. The core moves the array out of the owner. It only reads validity
+    // bitmaps, and only with the guarantee of Nulls::Count.
     unsafe {
         checked(operation, |message| {
             let array = array.as_mut_ptr();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A DLPack tensor as a device array, without a copy unless the caller asks for one.
+//! Imports a DLPack tensor as a device array, without a copy unless the caller requests one.
 
 use std::ptr;
 
@@ -13,36 +13,36 @@ use crate::c_core::checked;
 use crate::error::Error;
 use crate::owner::{DeviceArray, Schema};
 
-/// A tensor as Arrow has it.
+/// The result of an import.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The type of the array; it has no name.
+    /// The type of the array, without a name.
     pub schema: Schema,
-    /// The values. Without a stream in the options it has no `sync_event`.
+    /// The values. They have a `sync_event` only if the options have a stream.
     pub array: DeviceArray,
-    /// The memory is read-only. Always true for a struct without the flag.
+    /// Whether the memory is read-only. Always true for a struct without this flag.
     pub read_only: bool,
-    /// The memory is a copy for this import only, made by the producer or here.
+    /// Whether the memory is a copy for this import only, made by the producer or by the import.
     pub copied: bool,
 }
 
-/// `tensor` as a schema and a device array.
+/// Imports `tensor` as a schema and a device array.
 ///
-/// Shape: the first dimension is the array's length; the others become arrow.fixed_shape_tensor or
-/// fixed-size lists, as the options say. A tensor without dimensions is an array of length 1.
-/// `byte_offset` is added to the pointer, or to `ArrowArray.offset` where the memory has no
-/// addresses. NULL strides mean compact ones, whatever the version. A copy that is made here is on
-/// the CPU, and has no event.
+/// Shape: the first dimension is the array's length; the others are arrow.fixed_shape_tensor or
+/// fixed-size lists, depending on the options. A tensor without dimensions is an array of length 1.
+/// `byte_offset` is added to the pointer, or to `ArrowArray.offset` if the memory has no addresses.
+/// NULL strides mean compact strides, in every version. A copy made by the import is on the CPU and
+/// has no event.
 ///
-/// Ownership: the tensor is consumed in any case. Its deleter is called when the array and every
-/// child moved out of it are released, from whatever thread; at once when the import fails or
-/// copies. DLPack has no counterpart to the event when the array is released: work that may still
-/// read it then has to be waited for.
+/// Ownership: the tensor is always consumed. Its deleter is called when the array and every child
+/// moved out of it are released, on any thread, or at once if the import fails or copies. DLPack
+/// has no event for the release of the array, so wait for work that may still read it before you
+/// release it.
 ///
-/// Errors: ENOTSUP for types, layouts and strides that Arrow has not and for another major version,
-/// of which nothing but the deleter is used; EINVAL for a malformed tensor; ENOMEM; and the errors
-/// of recording an event.
+/// Errors: ENOTSUP for types, layouts and strides that Arrow lacks, and for another major version,
+/// of which only the deleter is used; EINVAL for a malformed tensor; ENOMEM; and the errors of
+/// recording an event.
 ///
 /// Text: dlpack.h.
 pub fn from_dlpack<M: ManagedTensor>(
@@ -52,9 +52,9 @@ pub fn from_dlpack<M: ManagedTensor>(
     let (mut schema, mut array, mut flags) = (Schema::default(), DeviceArray::default(), 0);
     let stream = options.stream.map(ConsumerStream::to_core);
     let stream = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the tensor is as Tensor::from_raw asks for it, and a stream as its read does. The core
-    // takes the tensor in any case, and fills released structs. It reads no element but for a copy,
-    // which needs the promise of Strided::Copy.
+    // SAFETY: the tensor meets the requirements of Tensor::from_raw, and the stream those of
+    // ConsumerStream::read. The core always takes the tensor, and fills released structs. It reads
+    // elements only for a copy, with the guarantee of Strided::Copy.
     unsafe {
         checked("from_dlpack", |message| {
             let (schema, array) = (schema.out(), array.out());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Device arrays as [DLPack](https://github.com/dmlc/dlpack) tensors and back, without a copy unless
-//! you ask for one. Needs the feature `dlpack`.
+//! Conversions between device arrays and [DLPack](https://github.com/dmlc/dlpack) tensors, without
+//! a copy unless you request one. Needs the feature `dlpack`.
 //!
 //! ```
 //! use fletching::dlpack::{from_dlpack, to_dlpack};
@@ -17,22 +17,22 @@
 //! ```
 //!
 //! [`DlpackTensor::from_vec`] and [`DlpackTensor::from_parts`] make a tensor without an Arrow
-//! schema. The conversions are the core's, in C, which the crate compiles.
+//! schema. The conversions are implemented in the C core, which the crate compiles.
 //!
 //! # Types
 //!
-//! Integers and floats of 8 to 64 bits are DLPack's own. A byte with the extension `arrow.bool8` is
-//! a boolean; a fixed-size list is one more dimension, one with the extension
-//! `arrow.fixed_shape_tensor` has the dimensions that it says. A DLPack type that Arrow lacks,
-//! bfloat16, complex, and floats of 4, 6 and 8 bits, is the extension `arrow.opaque` with the vendor
-//! "DLPack", both ways. Everything else is refused: bits have no addresses, and no DLPack type has
-//! several parts or several buffers.
+//! Integers and floats of 8 to 64 bits are DLPack types. A byte with the extension `arrow.bool8` is
+//! a boolean. A fixed-size list is one more dimension; one with the extension
+//! `arrow.fixed_shape_tensor` has the dimensions of the extension. DLPack types that Arrow lacks
+//! (bfloat16, complex, and floats of 4, 6 and 8 bits) map to and from the extension `arrow.opaque`
+//! with the vendor "DLPack". All other types are rejected: bits have no addresses, and no DLPack
+//! type has several parts or several buffers.
 //!
-//! With `as_storage` dates, times, decimals of up to 64 bits, fixed-size binary, dictionary indices
-//! and other extension types are exported as what stores them: unit, scale, time zone or meaning
-//! get lost. An import with it makes complex numbers one more dimension of two floats, bfloat16
-//! uint16, 8-bit floats uint8. Several lanes are one more dimension. Handles and unknown codes are
-//! refused.
+//! With `as_storage`, dates, times, decimals of up to 64 bits, fixed-size binary, dictionary
+//! indices and other extension types are exported as their storage type, without their unit, scale,
+//! time zone or meaning. An import with `as_storage` makes complex numbers one more dimension of
+//! two floats, bfloat16 uint16, and 8-bit floats uint8. Several lanes are one more dimension.
+//! Handles and unknown codes are rejected.
 //!
 //! # Devices
 //!
@@ -45,7 +45,7 @@ macro_rules! bail {
     };
 }
 
-/// The same, unless the condition holds.
+/// Returns the error unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $code:ident, $($message:tt)*) => {
         if !$condition {
@@ -77,6 +77,5 @@ pub use promises::{EventHandled, Exclusive, HostReadable};
 pub use stream::{ConsumerStream, Ordering};
 pub use tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
 
-/// The most dimensions that a tensor may have here, a bound of ours; NumPy and PyTorch have the
-/// same.
+/// The maximum number of dimensions. It is this crate's limit; NumPy and PyTorch have the same.
 pub const MAX_DIMENSIONS: usize = crate::c_core::FLETCHING_TENSOR_DIMENSIONS;

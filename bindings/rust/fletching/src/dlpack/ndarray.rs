@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays of the crate `ndarray` as tensors, and tensors on the host as such arrays.
+//! Conversions between `ndarray` arrays and tensors on the host.
 
 use ::ndarray::{Array, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder};
 use fletching_abi::ArrowDeviceType;
@@ -12,7 +12,7 @@ use super::promises::HostReadable;
 use super::tensor::{DlpackTensor, ManagedTensor, Tensor};
 use crate::error::Error;
 
-/// Without a copy; the consumer may write to the memory. Errors: EINVAL for more than 64
+/// Copies nothing; the consumer may write to the memory. Errors: EINVAL for more than 64
 /// dimensions, and ENOMEM.
 impl<T: DlpackElement, D: Dimension + Send + 'static> TryFrom<Array<T, D>> for DlpackTensor {
     type Error = Error;
@@ -20,25 +20,25 @@ impl<T: DlpackElement, D: Dimension + Send + 'static> TryFrom<Array<T, D>> for D
     fn try_from(mut array: Array<T, D>) -> Result<Self, Error> {
         let shape: Vec<i64> = array.shape().iter().map(|size| *size as i64).collect();
         let strides: Vec<i64> = array.strides().iter().map(|step| *step as i64).collect();
-        // The values are on the heap, where they stay when the array moves.
+        // The values are on the heap and do not move with the array.
         let data = array.as_mut_ptr().cast();
         let parts = TensorParts::new(data, T::DTYPE, &shape).strides(&strides);
-        // SAFETY: the array owns the memory and is used by nobody else.
+        // SAFETY: the array owns the memory, and no other code uses it.
         unsafe { Self::from_parts(&parts, array) }
     }
 }
 
-/// Of the feature `ndarray`.
+/// Feature `ndarray`.
 impl<M: ManagedTensor> Tensor<M> {
-    /// The elements as a view. Copies nothing.
+    /// Views the elements. Copies nothing.
     ///
-    /// Errors: ENOTSUP for another type than `T`, for memory that the host cannot read, and for an
-    /// address that is not aligned; EINVAL for a malformed tensor.
+    /// Errors: ENOTSUP for a type other than `T`, for memory that the host cannot read, and for a
+    /// misaligned address; EINVAL for a malformed tensor.
     ///
     /// # Safety
     ///
-    /// The memory is as the tensor says: as many elements as it counts, all initialized, which nobody
-    /// changes as long as the view is used. Work on it is done.
+    /// The memory matches the tensor: all elements are initialized, and nobody changes them while
+    /// the view is used. Pending work on it is done.
     pub unsafe fn view<T: DlpackElement>(&self) -> Result<ArrayViewD<'_, T>, Error> {
         let (shape, strides) = (self.shape()?, self.strides()?);
         let dtype = self.dtype()?;
@@ -85,7 +85,7 @@ impl<M: ManagedTensor> Tensor<M> {
             )
         };
         let form = IxDyn(&layout.shape).strides(IxDyn(&layout.strides));
-        // SAFETY: the caller vouches for the elements, of which the lowest is where the view begins.
+        // SAFETY: the caller guarantees the elements, and the view begins at the lowest one.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(form, lowest) };
         for axis in layout.inverted {
             view.invert_axis(Axis(axis));
@@ -93,30 +93,31 @@ impl<M: ManagedTensor> Tensor<M> {
         Ok(view)
     }
 
-    /// A copy of the elements. Errors: as of [`view`](Self::view).
+    /// Copies the elements. Errors: as for [`view`](Self::view).
     pub fn to_ndarray<T: DlpackElement>(&self, _: HostReadable) -> Result<ArrayD<T>, Error> {
-        // SAFETY: the promise of HostReadable; the view ends here.
+        // SAFETY: guaranteed by HostReadable; the view ends here.
         Ok(unsafe { self.view::<T>() }?.to_owned())
     }
 }
 
-/// Shape and strides as `ndarray` accepts them: no stride is negative.
+/// A shape and strides that `ndarray` accepts: no stride is negative.
 struct Layout {
     shape: Vec<usize>,
     strides: Vec<usize>,
-    /// Axes whose order is turned.
+    /// Axes with a negative stride.
     inverted: Vec<usize>,
-    /// Elements between the lowest one and the first, and between the lowest and the highest one.
+    /// The number of elements from the lowest to the first element, and from the lowest to the
+    /// highest.
     before: usize,
     reach: usize,
 }
 
 impl Layout {
-    /// `None` for elements without a place in memory.
+    /// Returns `None` if the elements do not fit into memory.
     fn new<T>(shape: &[i64], strides: Option<&[i64]>) -> Option<Self> {
         let sizes = shape.iter().map(|size| usize::try_from(*size).ok());
         let shape: Vec<usize> = sizes.collect::<Option<_>>()?;
-        // A bound of ndarray, which leaves out the sizes of 0.
+        // ndarray's limit, which ignores sizes of 0.
         let count = |count: usize, size: &usize| count.checked_mul((*size).max(1));
         let count = shape.iter().try_fold(1usize, count)?;
         isize::try_from(count.checked_mul(size_of::<T>())?).ok()?;
@@ -136,7 +137,7 @@ impl Layout {
                 None => step as i64,
             };
             step *= size;
-            // A stride that is never taken may have any value.
+            // A stride that is never used may have any value.
             if size < 2 || is_empty {
                 continue;
             }
@@ -153,7 +154,7 @@ impl Layout {
         Some(layout)
     }
 
-    /// The address of the lowest element; `None` unless every element has an address.
+    /// Returns the address of the lowest element, or `None` unless every element has an address.
     fn lowest<T>(&self, first: *const T) -> Option<*const T> {
         let lowest = first.addr().checked_sub(self.before * size_of::<T>())?;
         lowest.checked_add((self.reach + 1) * size_of::<T>())?;

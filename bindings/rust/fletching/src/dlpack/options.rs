@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The options of an export and of an import.
+//! Options for exports and imports.
 
 use super::promises::{EventHandled, Exclusive, HostReadable};
 use super::stream::ConsumerStream;
 use crate::c_core as core;
 use crate::options::setters;
 
-/// What to do about nulls, which DLPack has none of.
+/// The treatment of nulls, which DLPack does not have.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Nulls {
-    /// An error when there are any, or when it is not known whether there are.
+    /// Returns an error if there are nulls, or if their number is unknown.
     #[default]
     Refuse,
-    /// The same, and reads the validity bitmap where the host can read it and no work is pending.
+    /// Like `Refuse`, but counts the nulls in the validity bitmap if the host can read it and no
+    /// work is pending.
     Count(HostReadable),
-    /// Export the memory in their place as it is.
+    /// Exports the memory of nulls unchanged.
     Ignore,
 }
 
@@ -24,33 +25,33 @@ pub enum Nulls {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Access {
-    /// Read it: Arrow's buffers are shared and do not change.
+    /// The consumer may read: Arrow's buffers are shared and immutable.
     #[default]
     ReadOnly,
-    /// Write to it as well.
+    /// The consumer may also write.
     Writable(Exclusive),
-    /// The same, and the tensor says that it is a copy made for this consumer.
+    /// The consumer may also write, and the tensor is marked as a copy made for it.
     Copied(Exclusive),
 }
 
-/// How a tensor is exported: `ExportOptions::default().aligned(true)`.
+/// Options for an export: `ExportOptions::default().aligned(true)`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ExportOptions {
     /// The consumer's access to the memory.
     pub access: Access,
-    /// Export types that are not DLPack's as what stores them.
+    /// Exports types that DLPack lacks as their storage type.
     pub as_storage: bool,
-    /// What to do about nulls.
+    /// The treatment of nulls.
     pub nulls: Nulls,
-    /// `data` is a multiple of 256, as dlpack.h demands, with the first element at `byte_offset`.
-    /// By default it points to the first element: there are consumers that ignore `byte_offset`.
-    /// On devices whose buffers are handles it is the handle in any case.
+    /// Makes `data` a multiple of 256, as dlpack.h requires, and sets `byte_offset` to the first
+    /// element. By default, `data` points to the first element, because some consumers ignore
+    /// `byte_offset`. On devices whose buffers are handles, `data` is always the handle.
     pub aligned: bool,
-    /// The stream of the consumer, which is ordered behind `sync_event` before the export returns.
+    /// The consumer's stream, which is ordered after `sync_event` before the export returns.
     pub stream: Option<ConsumerStream>,
-    /// The consumer has been ordered behind `sync_event`, or receives it in another way. DLPack's
-    /// structs have no place for an event.
+    /// The guarantee that the consumer is ordered after `sync_event`, or receives it in another
+    /// way. DLPack's structs have no member for an event.
     pub event_handled: Option<EventHandled>,
 }
 
@@ -99,7 +100,7 @@ impl ExportOptions {
     }
 }
 
-/// An option of the core.
+/// Returns the option of the core if it is set, otherwise 0.
 fn when(is_set: bool, option: u32) -> u32 {
     if is_set {
         option
@@ -108,14 +109,14 @@ fn when(is_set: bool, option: u32) -> u32 {
     }
 }
 
-/// The Arrow type of a tensor of several dimensions.
+/// The Arrow type of a tensor with several dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dimensions {
-    /// arrow.fixed_shape_tensor: any order of the inner dimensions.
+    /// arrow.fixed_shape_tensor, with any order of the inner dimensions.
     #[default]
     FixedShapeTensor,
-    /// Fixed-size lists within each other: the last dimension varies fastest.
+    /// Nested fixed-size lists: the last dimension varies fastest.
     FixedSizeLists,
 }
 
@@ -123,25 +124,26 @@ pub enum Dimensions {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Strided {
-    /// An error.
+    /// Returns an error.
     #[default]
     Refuse,
-    /// Gather them in new memory, when the host can read the tensor; an error otherwise.
+    /// Copies the elements to new memory if the host can read the tensor, otherwise returns an
+    /// error.
     Copy(HostReadable),
 }
 
-/// How a tensor is imported: `ImportOptions::default().as_storage(true)`.
+/// Options for an import: `ImportOptions::default().as_storage(true)`.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// The Arrow type of a tensor of several dimensions.
+    /// The Arrow type of a tensor with several dimensions.
     pub dimensions: Dimensions,
     /// The treatment of gaps and other orders.
     pub strided: Strided,
-    /// Import types that are not Arrow's as what stores them.
+    /// Imports types that Arrow lacks as their storage type.
     pub as_storage: bool,
-    /// The stream that the producer was called with: the array gets a `sync_event` that happens
-    /// when the current work on that stream is done. Before a copy, the host waits for the stream.
+    /// The stream that was passed to the producer. The array gets a `sync_event` that happens when
+    /// the current work on that stream is done. Before a copy, the host waits for the stream.
     pub stream: Option<ConsumerStream>,
 }
 

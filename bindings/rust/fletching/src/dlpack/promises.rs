@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Promises of the caller of an export or an import, which safe code cannot check.
+//! Guarantees of the caller of an export or an import, which safe code cannot check.
 
-/// The promise that the host may read the memory behind structs.
+/// The guarantee that the host may read the memory of arrays and tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct HostReadable(());
 
 impl HostReadable {
     /// # Safety
     ///
-    /// Of every array and tensor that this is used with, and that is on a device whose memory the
-    /// host can read, the memory is as the struct says: as many bits, or elements, as it counts, all
-    /// initialized. Nobody changes it during the call; work on it that has no `sync_event` is done.
+    /// For every array and tensor passed with this value whose memory the host can read: the memory
+    /// matches the struct, and all its bits or elements are initialized. Nobody changes it during
+    /// the call, and work on it without a `sync_event` is done.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())
     }
 }
 
-/// The promise that memory is shared with no other code.
+/// The guarantee that no other code uses the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Exclusive(());
 
 impl Exclusive {
     /// # Safety
     ///
-    /// Until the tensor of an export with this is deleted, only its consumer reads or writes the
-    /// memory: no clone of the owner, no view and no other tensor shows it.
+    /// Until the exported tensor is deleted, only its consumer reads or writes the memory: it is
+    /// not shared by a clone of the owner, a view or another tensor.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())
     }
 }
 
-/// The promise that a consumer waits for an event.
+/// The guarantee that a consumer waits for an event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventHandled(());
 
 impl EventHandled {
     /// # Safety
     ///
-    /// The consumer of a tensor that is exported with this reads the memory after `sync_event` has
-    /// happened: it has, or the work of the consumer is ordered behind it.
+    /// The consumer of the exported tensor reads the memory after `sync_event`: the event has
+    /// happened, or the consumer's work is ordered after it.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The stream argument of `__dlpack__`: what the integer means on which device.
+//! The stream argument of `__dlpack__`, whose meaning depends on the device.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,44 +11,44 @@ use fletching_abi::ArrowDeviceType;
 use crate::c_core::{self as core, call, FletchingStream, FletchingTensorStream};
 use crate::error::Error;
 
-/// What has to be ordered after the producer's work.
+/// The work that must be ordered after the producer's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ordering {
-    /// Nothing: it synchronizes itself, or there is nothing to wait for.
+    /// None: the consumer synchronizes itself, or no work is pending.
     Nothing,
-    /// The host: the work has to be done on return.
+    /// The host: the work must be done on return.
     Host,
-    /// The stream with this handle, of CUDA or HIP. CUDA's 1 and 2, the legacy and the per-thread
-    /// default stream, are handles of the driver too; HIP's default stream is 0.
+    /// The CUDA or HIP stream with this handle. CUDA's 1 and 2, the legacy and the per-thread
+    /// default stream, are driver handles too; HIP's default stream is 0.
     Stream(usize),
 }
 
-/// The stream argument of `__dlpack__`, read.
+/// The parsed stream argument of `__dlpack__`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsumerStream {
     ordering: Ordering,
-    /// As the core has them.
+    /// In the core's representation.
     device_id: i64,
     runtime: i32,
 }
 
 impl ConsumerStream {
-    /// The stream argument for data on `device_type`.
+    /// Parses the stream argument for data on `device_type`.
     ///
-    /// CUDA: None or 1 is the legacy default stream, 2 the per-thread one, -1 none, 0 is refused.
-    /// ROCm: None or 0 is the default stream, -1 none, 1 and 2 are refused. Every other number from
-    /// there on is a handle. With None and memory that the host reads too, pinned or managed, it is
-    /// the host that is ordered, which includes the default stream. Elsewhere only None is accepted,
+    /// CUDA: None and 1 are the legacy default stream, 2 is the per-thread default stream, -1 is no
+    /// stream, 0 is rejected. ROCm: None and 0 are the default stream, -1 is no stream, 1 and 2 are
+    /// rejected. Every larger number is a handle. None for pinned or managed memory, which the host
+    /// also reads, orders the host, and with it the default stream. Other devices accept only None,
     /// which orders the host.
     ///
-    /// Errors: EINVAL, also of an export or an import with data of another runtime. Text: array API,
+    /// Errors: EINVAL, also from an export or import of data of another runtime. Text: array API,
     /// `__dlpack__`.
     ///
     /// # Safety
     ///
-    /// A number that is a handle names a stream of such a device, which lives as long as the result
-    /// is used. An export and an import use it during the call only.
+    /// A number that is a handle refers to a stream of such a device, which is valid while the
+    /// result is used. An export and an import use it only during the call.
     pub unsafe fn read(device_type: ArrowDeviceType, stream: Option<i64>) -> Result<Self, Error> {
         let number = stream.as_ref().map_or(ptr::null(), ptr::from_ref);
         let mut read = MaybeUninit::<FletchingTensorStream>::uninit();
@@ -91,7 +91,7 @@ impl ConsumerStream {
         FletchingTensorStream { stream, ordering }
     }
 
-    /// Who has to wait, according to the argument.
+    /// The work that the argument orders after the producer's.
     #[must_use]
     pub fn ordering(&self) -> Ordering {
         self.ordering

@@ -28,11 +28,11 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Managed: Sized + 'static {
-        /// The tensor and the flags, when the version is one whose layout is known.
+        /// Returns the tensor and the flags if the layout of its version is known.
         ///
         /// # Safety
         ///
-        /// `this` points to a struct as [`Tensor::from_raw`] asks for it.
+        /// `this` points to a struct that meets the requirements of [`Tensor::from_raw`].
         unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error>;
 
         /// # Safety
@@ -44,7 +44,7 @@ pub(super) mod sealed {
         ///
         /// # Safety
         ///
-        /// As `tensor.h` of the core says.
+        /// See `tensor.h` of the core.
         unsafe fn export(
             schema: *const ArrowSchema,
             array: *mut ArrowDeviceArray,
@@ -58,7 +58,7 @@ pub(super) mod sealed {
         ///
         /// # Safety
         ///
-        /// As `tensor.h` of the core says.
+        /// See `tensor.h` of the core.
         unsafe fn import(
             this: *mut Self,
             stream: *const FletchingTensorStream,
@@ -77,7 +77,7 @@ macro_rules! managed {
             $read
 
             unsafe fn delete(this: *mut Self) {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: guaranteed by the caller.
                 unsafe { Self::release_once(this) }
             }
 
@@ -89,7 +89,7 @@ macro_rules! managed {
                 tensor: *mut *mut Self,
                 message: *mut FletchingMessage,
             ) -> c_int {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: guaranteed by the caller.
                 unsafe { core::$export(schema, array, stream, options, tensor, message) }
             }
 
@@ -102,7 +102,7 @@ macro_rules! managed {
                 flags: *mut u64,
                 message: *mut FletchingMessage,
             ) -> c_int {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: guaranteed by the caller.
                 unsafe { core::$import(this, stream, options, schema, array, flags, message) }
             }
         }
@@ -112,8 +112,8 @@ macro_rules! managed {
 managed! {
     DLManagedTensorVersioned, TensorExport, TensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
-        // SAFETY: the caller vouches for the struct. Of another major version the first three
-        // members are the same.
+        // SAFETY: the caller guarantees the struct. The first three members are the same in every
+        // major version.
         let DLPackVersion { major, minor } = unsafe { (*this).version };
         ensure!(
             major == DLPACK_MAJOR_VERSION,
@@ -123,7 +123,7 @@ managed! {
         );
         // SAFETY: as above, and the version is known.
         let (tensor, flags) = unsafe { (&(*this).dl_tensor, (*this).flags) };
-        // A later minor version may add bits, which do not change the meaning of other fields.
+        // Later minor versions may add bits, which do not change the meaning of other fields.
         ensure!(
             flags & !(READ_ONLY | COPIED | PADDED) == 0 || minor > DLPACK_MINOR_VERSION,
             ENOTSUP,
@@ -134,16 +134,16 @@ managed! {
     }
 }
 
-// It has no flags, so that its memory counts as read-only.
+// The struct has no flags, so its memory counts as read-only.
 managed! {
     DLManagedTensor, LegacyTensorExport, LegacyTensorImport,
     unsafe fn read<'a>(this: *const Self) -> Result<(&'a DLTensor, u64), Error> {
-        // SAFETY: the caller vouches for the struct.
+        // SAFETY: the caller guarantees the struct.
         Ok(unsafe { (&(*this).dl_tensor, READ_ONLY) })
     }
 }
 
-/// Owns a tensor: calls its deleter on drop, once, unless that is NULL.
+/// Owns a tensor. Calls its deleter once, on drop, unless the deleter is NULL.
 ///
 /// Text: dlpack.h, `DLManagedTensorVersioned`.
 #[derive(Debug)]
@@ -151,21 +151,21 @@ pub struct Tensor<M: ManagedTensor>(NonNull<M>);
 
 /// Owns a [`DLManagedTensorVersioned`].
 pub type DlpackTensor = Tensor<DLManagedTensorVersioned>;
-/// Owns a [`DLManagedTensor`], the struct from before DLPack 1.0, without version and flags.
+/// Owns a [`DLManagedTensor`], the struct from before DLPack 1.0, which has no version and flags.
 pub type LegacyDlpackTensor = Tensor<DLManagedTensor>;
 
-// SAFETY: the promise of from_raw: the deleter may run on any thread.
+// SAFETY: `from_raw` requires that the deleter may run on any thread.
 unsafe impl<M: ManagedTensor> Send for Tensor<M> {}
 
 impl<M: ManagedTensor> Tensor<M> {
-    /// Takes over the tensor of a producer. Errors: EINVAL for NULL.
+    /// Takes ownership of a producer's tensor. Errors: EINVAL for NULL.
     ///
     /// # Safety
     ///
-    /// `raw` is NULL, or the struct is as dlpack.h asks for it: `shape` and `strides` are NULL or
-    /// lists of `ndim` numbers, if that is 0 to 64, which stay as they are; a deleter that may run
-    /// on any thread and that is called only here. With another major version than DLPack 1 the same
-    /// holds for the members up to `deleter`. What `data` points to is not part of this promise.
+    /// `raw` is NULL, or the struct conforms to dlpack.h. If `ndim` is 0 to 64, `shape` and
+    /// `strides` are NULL or lists of `ndim` numbers, which do not change. The deleter may run on
+    /// any thread, and no other code calls it. For another major version, the same applies to the
+    /// members up to `deleter`. `data` may point to anything.
     pub unsafe fn from_raw(raw: *mut M) -> Result<Self, Error> {
         match NonNull::new(raw) {
             Some(raw) => Ok(Self(raw)),
@@ -173,28 +173,28 @@ impl<M: ManagedTensor> Tensor<M> {
         }
     }
 
-    /// The tensor for another party, such as a capsule, which has to call the deleter.
+    /// Returns the tensor for another owner, such as a capsule, which must call the deleter.
     #[must_use = "the deleter has to be called"]
     pub fn into_raw(self) -> *mut M {
         std::mem::ManuallyDrop::new(self).0.as_ptr()
     }
 
-    /// The address of the struct, still owned here.
+    /// The address of the struct, which the owner keeps.
     #[must_use]
     pub fn as_ptr(&self) -> *const M {
         self.0.as_ptr()
     }
 
-    /// The tensor itself. Its pointers live as long as the owner.
+    /// The tensor. Its pointers are valid while the owner is alive.
     ///
-    /// Errors, of this and of every function that reads a part of it: ENOTSUP for another major
-    /// version and for unknown flags.
+    /// Errors of this function and of all functions that read a part of the tensor: ENOTSUP for
+    /// another major version and for unknown flags.
     pub fn tensor(&self) -> Result<&DLTensor, Error> {
         Ok(self.read()?.0)
     }
 
-    /// The size of each dimension, as the producer says it: a size may be negative. Errors: EINVAL
-    /// unless there is a list for 0 to 64 dimensions.
+    /// The size of each dimension as set by the producer, possibly negative. Errors: EINVAL unless
+    /// there is a list for 0 to 64 dimensions.
     pub fn shape(&self) -> Result<&[i64], Error> {
         let tensor = self.tensor()?;
         check_dimensions(tensor)?;
@@ -202,8 +202,8 @@ impl<M: ManagedTensor> Tensor<M> {
         Ok(unsafe { tensor.shape_slice() })
     }
 
-    /// The distance to the next element in each dimension, in elements; `None` for row-major order.
-    /// Errors: as of [`shape`](Self::shape).
+    /// The distance to the next element in each dimension, in elements, or `None` for row-major
+    /// order. Errors: as for [`shape`](Self::shape).
     pub fn strides(&self) -> Result<Option<&[i64]>, Error> {
         let tensor = self.tensor()?;
         check_dimensions(tensor)?;
@@ -221,17 +221,17 @@ impl<M: ManagedTensor> Tensor<M> {
         Ok(self.tensor()?.device)
     }
 
-    /// `DLPACK_FLAG_BITMASK_...`; of a [`DLManagedTensor`], which has no flags, that it is
+    /// The `DLPACK_FLAG_BITMASK_...` flags. A [`DLManagedTensor`] has no flags and is reported as
     /// read-only.
     pub fn flags(&self) -> Result<u64, Error> {
         Ok(self.read()?.1)
     }
 
-    /// The address of the first element: `data` and `byte_offset`. NULL of a tensor without
+    /// The address of the first element: `data` plus `byte_offset`. NULL for a tensor without
     /// elements.
     ///
-    /// Errors: ENOTSUP on a device whose buffers are handles, to which no offset can be added;
-    /// EINVAL for a sum beyond the last address.
+    /// Errors: ENOTSUP for a device whose buffers are handles, to which no offset can be added;
+    /// EINVAL if the sum is beyond the address space.
     pub fn data(&self) -> Result<*mut c_void, Error> {
         let tensor = self.tensor()?;
         let device_type = tensor.device.device_type.into();
@@ -258,19 +258,19 @@ impl<M: ManagedTensor> Tensor<M> {
     }
 
     pub(super) fn read(&self) -> Result<(&DLTensor, u64), Error> {
-        // SAFETY: see from_raw; the struct lives as long as the owner.
+        // SAFETY: see from_raw; the struct is valid while the owner is alive.
         unsafe { M::read(self.as_ptr()) }
     }
 }
 
 impl<M: ManagedTensor> Drop for Tensor<M> {
     fn drop(&mut self) {
-        // SAFETY: see from_raw; the tensor is owned, so it is not in use elsewhere.
+        // SAFETY: see from_raw; the tensor is owned, so no other code uses it.
         unsafe { M::delete(self.0.as_ptr()) }
     }
 }
 
-/// Whether a list of `ndim` numbers can be read.
+/// Checks that lists of `ndim` numbers can be read.
 fn check_dimensions(tensor: &DLTensor) -> Result<(), Error> {
     let most = MAX_DIMENSIONS as i32;
     ensure!(
