@@ -135,7 +135,7 @@ impl<'a> Checked<'a> {
             Some(strides) if strides.len() != self.says.shape.len() => {}
             Some(strides) => {
                 for (size, stride) in sizes.zip(strides) {
-                    // Below 2^126, because both factors are below 2^63.
+                    // Below 2^126: the size is below 2^63, and the stride at most 2^63.
                     let reach = (size - 1) * u128::from(stride.unsigned_abs());
                     let side = match stride {
                         ..0 => &mut before,
