@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! How much is allocated, and what happens when an allocation fails. The counts are those of a
-//! thread, which is a test. Behind each allocation is a fence, and a write into it aborts.
+//! Allocation counts, and failing allocations. Counts are per thread, and each test has a thread. A
+//! fence follows each allocation, and a write into it aborts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,20 +17,20 @@ struct Counting;
 thread_local! {
     static MADE: Cell<usize> = const { Cell::new(0) };
     static LIVE: Cell<isize> = const { Cell::new(0) };
-    /// Allocations of this many bytes and more fail.
+    /// Allocations of at least this many bytes fail.
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Miri sees such a write itself, and lets no allocator read behind what it has handed out.
+/// Miri detects such writes itself, and does not allow an allocator to read beyond an allocation.
 const FENCE_SIZE: usize = if cfg!(miri) { 0 } else { 64 };
 const FENCE: [u8; FENCE_SIZE] = [0xA5; FENCE_SIZE];
 
-/// With the fence.
+/// The layout with a fence.
 fn fenced(layout: Layout) -> Layout {
     Layout::from_size_align(layout.size() + FENCE.len(), layout.align()).unwrap()
 }
 
-// SAFETY: that of the system, or NULL.
+// SAFETY: returns memory of the system allocator, or NULL.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LIMIT.get() {
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
         }
         MADE.set(MADE.get() + 1);
         LIVE.set(LIVE.get() + 1);
-        // SAFETY: the caller vouches for the layout, and the fence is behind it.
+        // SAFETY: the caller guarantees the layout, and the fence is behind it.
         unsafe {
             let memory = System.alloc(fenced(layout));
             if !memory.is_null() {
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
     }
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         LIVE.set(LIVE.get() - 1);
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         unsafe {
             if memory.add(layout.size()).cast::<[u8; FENCE_SIZE]>().read() != FENCE {
                 std::process::abort();
@@ -65,7 +65,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many allocations `body` makes.
+/// Returns the number of allocations that `body` makes.
 fn made<T>(body: impl FnOnce() -> T) -> (usize, T) {
     let before = MADE.get();
     let value = body();
@@ -96,7 +96,8 @@ fn a_batch_is_one_allocation() {
     assert_eq!(LIVE.get(), live);
 }
 
-/// The object, three words for the block, and a struct with its pointer and its buffers for each.
+/// The allocation has the object, three words for the block, and a struct with its pointer and
+/// buffers for each array.
 #[test]
 fn a_batch_allocates_no_more_than_it_needs() {
     for columns in [0, 1, 1000] {
@@ -140,7 +141,7 @@ fn a_view_is_one_allocation() {
     assert_eq!(LIVE.get(), live);
 }
 
-/// Beside the texts, which a schema keeps one by one.
+/// The strings of a schema are allocated separately.
 #[test]
 fn a_schema_that_is_released_leaves_nothing() {
     let live = LIVE.get();
@@ -151,7 +152,7 @@ fn a_schema_that_is_released_leaves_nothing() {
     assert_eq!(LIVE.get(), live);
 }
 
-/// Nor do those that are sent with the memory of others before them.
+/// Includes batches that are sent in the memory of earlier batches.
 #[cfg(feature = "async")]
 #[test]
 fn batches_that_are_sent_leave_nothing() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Buffers at addresses that the interface allows and arrow-rs does not.
+//! Buffers at addresses that the interface allows but arrow-rs does not.
 
 use std::ptr;
 
@@ -14,11 +14,11 @@ use libc::{EINVAL, EIO};
 
 const DECIMAL: &str = "d:20,2";
 
-/// The bytes, `shift` bytes behind an address that is a multiple of 16.
+/// Copies the bytes to `shift` bytes after a multiple of 16.
 fn shifted(bytes: &[u8], shift: usize) -> (Vec<u128>, *const std::ffi::c_void) {
     let mut memory = vec![0u128; (bytes.len() + shift).div_ceil(16)];
     let first = memory.as_mut_ptr().cast::<u8>();
-    // SAFETY: there is room for so many bytes.
+    // SAFETY: there is room for the bytes.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), first.add(shift), bytes.len()) };
     let at = first.wrapping_add(shift);
     (memory, at.cast_const().cast())
@@ -32,7 +32,7 @@ fn decimals(shift: usize) -> (Vec<u128>, *const std::ffi::c_void) {
     shifted(&bytes, shift)
 }
 
-/// Three decimals, of which the first is skipped when there are two.
+/// Makes an array of three decimals, or of the last two.
 fn array(shift: usize, length: i64) -> (Schema, Array) {
     let (memory, values) = decimals(shift);
     let capacity = ArrayCapacity {
@@ -51,7 +51,7 @@ fn array(shift: usize, length: i64) -> (Schema, Array) {
 
 fn converted((schema, array): (Schema, Array), alignment: Alignment) -> Result<Converted, Error> {
     let options = ToArrow::default().alignment(alignment).validate(true);
-    // SAFETY: the buffers are as the builder says.
+    // SAFETY: the buffers match the builder's arguments.
     unsafe { to_array(&schema, array, options) }
 }
 
@@ -75,7 +75,7 @@ fn a_stream_names_the_copies_of_its_last_array() {
     let items = [8, 0].map(|shift| Ok(array(shift, 3).1.into()));
     let stream = DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, items).unwrap();
     let options = ToArrow::default().alignment(Alignment::Copy).validate(true);
-    // SAFETY: the buffers are as the builder says.
+    // SAFETY: the buffers match the builder's arguments.
     let mut back = unsafe { Arrays::new(stream.into_iter(), options) }.unwrap();
     for copies in [1, 0] {
         let next = back.next().unwrap().unwrap();
@@ -98,7 +98,7 @@ fn others_are_refused_and_named() {
         "{text}"
     );
     let empty = converted(array(8, 0), Alignment::Refuse);
-    // The offset is 3, so that there are values behind it.
+    // The offset is 3, so values must exist after it.
     assert_eq!(empty.unwrap_err().code(), EINVAL);
 }
 
@@ -115,7 +115,7 @@ fn others_are_copied_on_request() {
     }
 }
 
-// What arrow-rs does with it depends on its version: it copies, or panics.
+// arrow-rs copies or panics, depending on its version.
 #[test]
 fn others_are_left_to_arrow_rs_on_request() {
     match converted(array(8, 3), Alignment::Accept) {
@@ -142,8 +142,8 @@ fn what_is_empty_may_have_any_address() {
     assert!(there.copied.is_empty());
 }
 
-/// A table of text with offsets that are not aligned, a list of decimals, and words of a dictionary
-/// of decimals.
+/// A table with strings whose offsets are misaligned, a list of decimals, and a dictionary of
+/// decimals.
 fn table(drops: impl Send + 'static) -> (Schema, Array) {
     let bytes = |values: &[i32]| -> Vec<u8> {
         values
@@ -259,7 +259,7 @@ fn sizes_of_view_buffers_are_aligned_too() {
     assert!(there.copied[0].contains("buffers[3]"), "{:?}", there.copied);
 }
 
-/// What they are comes from the count, below 0 in arrow-rs.
+/// The count determines which buffer has the sizes; arrow-rs computes an index below 0.
 #[test]
 fn a_view_without_its_sizes_is_refused() {
     for buffers in 0..=3 {

@@ -19,7 +19,7 @@ use fletching::arrow::{
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
 
-/// What is checked where nothing has to be aligned.
+/// Options that validate but do not align.
 pub fn checked() -> ToArrow {
     ToArrow::default().validate(true)
 }
@@ -119,7 +119,7 @@ fn arrays_make_the_round_trip() {
     for array in arrays() {
         let (schema, there) = from_array(&array).unwrap();
         assert_eq!(there.length(), array.len() as i64);
-        // SAFETY: the array is arrow-rs' own.
+        // SAFETY: the array comes from arrow-rs.
         let back = unsafe { to_array(&schema, there, checked()) };
         let back = back.unwrap_or_else(|error| panic!("{}: {error}", array.data_type()));
         assert_eq!(back.array.data_type(), array.data_type());
@@ -133,7 +133,7 @@ fn nothing_is_copied() {
     let array = Int32Array::from(vec![1, 2, 3]);
     let (schema, there) = from_array(&array).unwrap();
     assert_eq!(there.buffers()[1], array.values().as_ptr().cast());
-    // SAFETY: the array is arrow-rs' own.
+    // SAFETY: the array comes from arrow-rs.
     let back = unsafe { to_array(&schema, there, checked()) }
         .unwrap()
         .array;
@@ -167,7 +167,7 @@ fn array_without_a_child_does_not_move_to_arrow() {
     assert_eq!((error.code(), error.message()), (EINVAL, text));
 }
 
-/// Its first offset is not 0.
+/// The first offset is not 0.
 #[test]
 fn empty_slice_of_texts_is_valid() {
     let texts = ["a", "bc", "d"];
@@ -187,7 +187,7 @@ fn empty_slice_of_texts_is_valid() {
     for array in all {
         let slice = array.slice(1, 0);
         let (schema, there) = from_array(&slice).unwrap();
-        // SAFETY: the array is arrow-rs' own.
+        // SAFETY: the array comes from arrow-rs.
         let back = unsafe { to_array(&schema, there, checked()) };
         assert_eq!(&back.unwrap().array, &slice);
     }
@@ -207,7 +207,7 @@ fn the_producer_releases_when_the_last_buffer_is_gone() {
     let mut array = fletching::Array::from(vec![1i32, 2, 3]);
     array.attach(Token(Arc::clone(&drops))).unwrap();
     let schema = SchemaBuilder::new("i").build().unwrap();
-    // SAFETY: the buffers are those of the vector.
+    // SAFETY: the buffers belong to the vector.
     let there = unsafe { to_array(&schema, array, checked()) }
         .unwrap()
         .array;
@@ -225,7 +225,7 @@ fn a_failed_conversion_releases_once() {
         let mut array = fletching::Array::from(vec![1i32, 2, 3]);
         array.attach(Token(Arc::clone(&drops))).unwrap();
         let schema = SchemaBuilder::new(format).build().unwrap();
-        // SAFETY: offsets and children are looked for before they are read.
+        // SAFETY: offsets and children are checked before they are read.
         let refused = unsafe { to_array(&schema, array, checked()) };
         refused.unwrap_err();
     }
@@ -237,7 +237,7 @@ fn what_is_released_is_refused() {
     let schema = SchemaBuilder::new("+s").child(SchemaBuilder::new("i"));
     let schema = schema.build().unwrap();
     let released = || fletching::Array::default();
-    // SAFETY: nothing is read.
+    // SAFETY: the arrays are not read.
     unsafe {
         let refused = |schema: &fletching::Schema, array| {
             to_array(schema, array, checked()).unwrap_err().code()
@@ -260,7 +260,7 @@ fn a_value_that_is_wrong_is_found() {
     let mut array = fletching::Array::from(vec![0i32, 5, 3, 4]).into_raw();
     array.length = 3;
     let text = c"abcd";
-    // Offsets that are not in order.
+    // Decreasing offsets.
     let mut buffers = [
         std::ptr::null(),
         // SAFETY: an array of numbers has two buffers.
@@ -269,7 +269,7 @@ fn a_value_that_is_wrong_is_found() {
     ];
     (array.buffers, array.n_buffers) = (buffers.as_mut_ptr(), 3);
     let schema = SchemaBuilder::new("u").build().unwrap();
-    // SAFETY: the last offset is right.
+    // SAFETY: the last offset is valid.
     let error = unsafe { to_array(&schema, fletching::Array::from_raw(array), checked()) };
     assert_eq!(error.unwrap_err().code(), EINVAL);
 }
@@ -277,7 +277,7 @@ fn a_value_that_is_wrong_is_found() {
 #[test]
 fn a_panic_of_arrow_rs_is_an_error() {
     let schema = SchemaBuilder::new("w:-1").build().unwrap();
-    // SAFETY: nothing is read.
+    // SAFETY: the array is not read.
     let error = unsafe { to_array(&schema, fletching::Array::from(vec![1i32]), checked()) };
     assert!([EINVAL, EIO].contains(&error.unwrap_err().code()));
 }
@@ -297,7 +297,7 @@ fn record_batches_make_the_round_trip() {
     let batch = batch.with_schema(Arc::new(schema)).unwrap();
     let (schema, array) = from_record_batch(&batch).unwrap();
     assert_eq!(schema.metadata().unwrap().get(b"key"), Some(&b"value"[..]));
-    // SAFETY: the arrays are arrow-rs' own.
+    // SAFETY: the arrays come from arrow-rs.
     unsafe {
         let back = to_record_batch(&schema, array, checked()).unwrap();
         assert_eq!(back, batch);
@@ -326,7 +326,7 @@ fn rows_that_are_null_are_no_batch() {
     let nulls = Some(vec![true, false].into());
     let rows = StructArray::new(vec![field].into(), columns, nulls);
     let (schema, array) = from_array(&rows).unwrap();
-    // SAFETY: the array is arrow-rs' own.
+    // SAFETY: the array comes from arrow-rs.
     let refused = unsafe { to_record_batch(&schema, array, checked()) };
     assert!(refused.unwrap_err().message().contains("null rows"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Checks before arrow-rs is called: schemas, counts, sizes, and zero rows.
+//! Checks before arrow-rs is called: schemas, counts, sizes, and arrays without rows.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -27,13 +27,13 @@ use libc::EINVAL;
 use crate::arrays::checked;
 
 fn converted(schema: &Schema, array: Array) -> Result<ArrayRef, Error> {
-    // SAFETY: a refused array is not read, and the others are as their schema says.
+    // SAFETY: a rejected array is not read, and the others match their schema.
     unsafe { to_array(schema, array, checked()) }.map(|there| there.array)
 }
 
 fn schema_of(format: &str) -> SchemaBuilder {
     let item = || SchemaBuilder::new("i").name("item");
-    // arrow-rs requires both to be without nulls.
+    // arrow-rs requires that neither is nullable.
     let key = || item().name("key").flags(0);
     let entries = || {
         SchemaBuilder::new("+s")
@@ -53,7 +53,7 @@ fn schema_of(format: &str) -> SchemaBuilder {
     }
 }
 
-/// An array of the schema with NULL for every buffer.
+/// Makes an array of the schema in which every buffer is NULL.
 fn without_buffers(schema: &SchemaBuilder, buffers: &[usize], values: ArrayValues) -> Array {
     let schema = schema.clone().build().unwrap();
     let capacity = ArrayCapacity {
@@ -78,7 +78,7 @@ fn without_buffers(schema: &SchemaBuilder, buffers: &[usize], values: ArrayValue
     builder.finish().unwrap()
 }
 
-/// Each format with the number of buffers of its array and of the arrays below.
+/// Each format with the numbers of buffers of its array and of the descendants.
 const SHAPES: &[(&str, &[usize])] = &[
     ("n", &[0]),
     ("b", &[2]),
@@ -127,9 +127,9 @@ fn arrays_without_rows_and_with_an_offset_are_accepted() {
         let mut raw = without_buffers(&schema, buffers, ArrayValues::of(0)).into_raw();
         raw.offset = i64::MAX / 4096;
         if ["+s", "+us:4", "+w:2", "+r"].contains(format) {
-            raw.offset = 0; // their children would be that long
+            raw.offset = 0; // their children would need that length
         }
-        // SAFETY: the array is the builder's.
+        // SAFETY: the array comes from the builder.
         let array = unsafe { Array::from_raw(raw) };
         let there = converted(&schema.build().unwrap(), array);
         assert_eq!(
@@ -141,7 +141,7 @@ fn arrays_without_rows_and_with_an_offset_are_accepted() {
     }
 }
 
-/// A list column whose items have no rows: the offsets are NULL below the root only.
+/// A list column whose items have no rows: only the offsets below the root are NULL.
 #[test]
 fn null_offsets_of_a_child_are_accepted() {
     let offsets = Box::new([0i32, 0, 0]);
@@ -188,14 +188,14 @@ fn wrong_numbers_of_buffers_are_refused() {
     }
 }
 
-/// The refusal of a batch of one column that `change` has spoiled. arrow-rs releases an array by its
-/// private data, so the counts need not be put back.
+/// Returns the error for a batch of one column that `change` has corrupted. arrow-rs releases an
+/// array through its private data, so the counts need not be restored.
 fn spoiled(column: ArrayRef, change: impl FnOnce(&mut ArrowArray)) -> String {
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
     let (schema, array) = from_record_batch(&batch).unwrap();
-    // SAFETY: the array has one child, which is used here only.
+    // SAFETY: the array has one child, which is only used here.
     change(unsafe { &mut **array.as_raw().children });
-    // SAFETY: a refused array is not read.
+    // SAFETY: a rejected array is not read.
     let error = unsafe { to_record_batch(&schema, array, checked()) }.unwrap_err();
     assert_eq!(error.code(), EINVAL, "{error}");
     error.message().to_string()
@@ -206,9 +206,9 @@ fn an_unknown_null_count_without_a_bitmap_means_no_nulls() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
     let (schema, array) = from_record_batch(&batch).unwrap();
-    // SAFETY: the array has one child, which is used here only.
+    // SAFETY: the array has one child, which is only used here.
     unsafe { (**array.as_raw().children).null_count = -1 };
-    // SAFETY: the buffers are those of arrow-rs.
+    // SAFETY: the buffers come from arrow-rs.
     let back = unsafe { to_record_batch(&schema, array, checked()) }.unwrap();
     assert_eq!(back.column(0).null_count(), 0);
     assert_eq!(back, batch);
@@ -266,7 +266,7 @@ fn null_counts_of_types_without_a_bitmap_are_refused() {
             let mut raw = without_buffers(&schema, buffers, ArrayValues::of(0)).into_raw();
             raw.null_count = null_count;
             raw.length = null_count.max(0);
-            // SAFETY: the array is the builder's.
+            // SAFETY: the array comes from the builder.
             let array = unsafe { Array::from_raw(raw) };
             let there = converted(&schema.build().unwrap(), array);
             assert_eq!(there.is_err(), refused, "{format}: {null_count}");
@@ -297,7 +297,7 @@ fn null_map_entries_keys_and_run_ends_are_refused() {
     for (format, buffers, entries, place) in places {
         let schema = schema_of(format);
         let array = without_buffers(&schema, buffers, ArrayValues::of(0));
-        // SAFETY: the structs are the builder's, and used here only.
+        // SAFETY: the structs come from the builder and are only used here.
         unsafe {
             let mut parent = array.as_raw();
             if format == "+m" {
@@ -367,8 +367,8 @@ fn malformed_formats_are_refused_with_the_field() {
         );
         let schema = schema.build().unwrap();
         if format.is_empty() {
-            // The builder refuses an empty one.
-            // SAFETY: the structs are the builder's, and the text is static.
+            // The builder rejects an empty format.
+            // SAFETY: the structs come from the builder, and the text is static.
             unsafe { (**(**schema.as_raw().children).children).format = c"".as_ptr() };
         }
         let error = to_field(&schema).unwrap_err();
@@ -408,11 +408,11 @@ fn wrong_children_of_a_schema_are_refused() {
     }
 }
 
-/// A struct of one field "a", for a test that writes to its schema.
+/// Makes a struct of one field "a" whose schema the test modifies.
 fn batch_schema(field: SchemaBuilder, change: impl FnOnce(&mut ArrowSchema)) -> Schema {
     let schema = SchemaBuilder::new("+s").child(field.name("a"));
     let schema = schema.build().unwrap();
-    // SAFETY: the child is the builder's, and used here only.
+    // SAFETY: the child comes from the builder and is only used here.
     change(unsafe { &mut **schema.as_raw().children });
     schema
 }
@@ -566,7 +566,7 @@ fn a_stream_checks_its_schema_and_its_arrays() {
     let schema = || SchemaBuilder::new("l");
     let array = without_buffers(&schema(), &[3], ArrayValues::of(0));
     let stream = ArrayStream::from_batches(schema().build().unwrap(), [Ok(array)]).unwrap();
-    // SAFETY: the array is refused.
+    // SAFETY: the array is rejected.
     let mut arrays = unsafe { Arrays::new(stream.into_iter(), checked()) }.unwrap();
     let error = Error::from(arrays.next().unwrap().unwrap_err());
     assert!(

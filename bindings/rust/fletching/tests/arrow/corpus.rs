@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The corpus through the adapter: it refuses bad cases before arrow-rs reads them.
+//! The corpus, imported by the adapter: it rejects malformed cases before arrow-rs reads them.
 
 use fletching::arrow::{to_array, to_field};
 use fletching::{Array, DeviceArray, Schema};
@@ -8,8 +8,8 @@ use fletching_testing::corpus::{each, Case, Kind};
 
 use crate::arrays::checked;
 
-/// What arrow-rs 54 refuses: decimals of 32 and 64 bits, list views, for which it expects variadic
-/// buffers, and run ends with an offset.
+/// Types that arrow-rs 54 rejects: decimals of 32 and 64 bits, list views, for which it expects
+/// variadic buffers, and run ends with an offset.
 const NEWER: [&str; 9] = [
     "decimal.32-bits",
     "decimal.64-bits",
@@ -35,7 +35,7 @@ fn check(case: &Case, error: Option<fletching::Error>) {
 fn schemas_get_their_verdict() {
     each(Kind::Schema, |case| {
         let mut schema = Schema::default();
-        // SAFETY: the slot of an owner.
+        // SAFETY: the slot belongs to an owner.
         unsafe { case.export_schema(schema.out()) };
         check(case, to_field(&schema).err());
     });
@@ -45,16 +45,16 @@ fn schemas_get_their_verdict() {
 fn arrays_get_their_verdict() {
     each(Kind::Array, |case| {
         if case.needs_data() {
-            return; // not every arrow-rs looks for every fault
+            return; // not every arrow-rs version detects every error
         }
         let mut schema = Schema::default();
-        // SAFETY: the slot of an owner.
+        // SAFETY: the slot belongs to an owner.
         unsafe { case.export_schema(schema.out()) };
         let mut array = DeviceArray::default();
-        // SAFETY: the slot of an owner.
+        // SAFETY: the slot belongs to an owner.
         unsafe { case.export_array(array.out()) };
         let array = Array::try_from(array).expect("an array on the CPU");
-        // SAFETY: the buffers are those of a well-formed case, or the array is refused.
+        // SAFETY: the buffers belong to a well-formed case, or the array is rejected.
         check(case, unsafe { to_array(&schema, array, checked()) }.err());
     });
 }

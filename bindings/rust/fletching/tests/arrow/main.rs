@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! To arrow-rs and back.
+//! Conversions to and from arrow-rs.
 
 #![cfg(feature = "arrow")]
 

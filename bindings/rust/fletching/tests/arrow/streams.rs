@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Streams, to arrow-rs and back.
+//! Streams converted to and from arrow-rs.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn batches() -> Vec<RecordBatch> {
     vec![batch(1), batch(7)]
 }
 
-/// The batches, and then perhaps an error.
+/// A reader of the batches, optionally followed by an error.
 fn reader(error: Option<ArrowError>) -> impl RecordBatchReader + Send + 'static {
     let schema = batches()[0].schema();
     let items = batches().into_iter().map(Ok).chain(error.map(Err));
@@ -37,7 +37,7 @@ fn reader(error: Option<ArrowError>) -> impl RecordBatchReader + Send + 'static 
 }
 
 fn arrays<S: fletching::RawStream>(reader: StreamReader<S>) -> Result<Arrays<S>, Error> {
-    // SAFETY: the arrays are arrow-rs' own, or refused.
+    // SAFETY: the arrays come from arrow-rs, or are rejected.
     unsafe { Arrays::new(reader, checked()) }
 }
 
@@ -58,14 +58,14 @@ fn streams_without_a_device_make_the_round_trip() {
     let back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
     let again = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(back)));
     #[allow(deprecated, reason = "the new name is not in the oldest arrow-rs")]
-    // SAFETY: the arrays are arrow-rs' own.
+    // SAFETY: the arrays come from arrow-rs.
     let theirs =
         arrow_array::ffi_stream::ArrowArrayStreamReader::try_new(unsafe { to_ffi_stream(again) });
     let all: Result<Vec<_>, _> = theirs.unwrap().collect();
     assert_eq!(all.unwrap(), batches());
 }
 
-/// arrow-rs' readers are safe, and believe what the schema says of the buffers.
+/// arrow-rs' readers are safe functions that trust the schema about the buffers.
 #[test]
 #[allow(
     clippy::needless_borrow,
@@ -155,7 +155,7 @@ fn other_devices_are_refused() {
         .unwrap_err()
         .message()
         .contains("expected cpu, got cuda"));
-    // Memory that the host can read is in a stream of the CPU, and may have an event.
+    // A CPU stream may contain host-readable memory, which may have an event.
     for event in [none, std::ptr::dangling_mut()] {
         let pinned = batch(ArrowDeviceType::CUDA_HOST, event);
         let mut pinned = on(ArrowDeviceType::CPU, [pinned]).unwrap();
@@ -172,10 +172,10 @@ fn a_batch_with_null_rows_ends_the_record_batches() {
     let rows = |nulls: [bool; 2]| {
         let (fields, arrays, _) = columns.clone().into_parts();
         let array = StructArray::new(fields, arrays, Some(nulls.to_vec().into()));
-        // A producer that has counted the nulls is refused earlier.
+        // An array with a known null count is rejected earlier.
         let mut raw = from_array(&array)?.1.into_raw();
         raw.null_count = raw.null_count.signum().wrapping_neg();
-        // SAFETY: the array from above.
+        // SAFETY: the array was just exported.
         Ok(unsafe { fletching::Array::from_raw(raw) })
     };
     let items = [rows([true, true]), rows([true, false]), rows([true, true])];
@@ -211,7 +211,7 @@ fn an_async_stream_is_one_of_record_batches() {
         Poll::Ready(Some(Err(Error::new(71, "lost")))),
         Poll::Pending, // not read
     ];
-    // SAFETY: the array is arrow-rs' own.
+    // SAFETY: the array comes from arrow-rs.
     let stream = unsafe { AsyncRecordBatches::new(&schema, Items(items), checked()) };
     let mut stream = pin!(stream.unwrap());
     assert_eq!(*RecordBatchStream::schema(&*stream), batches()[0].schema());

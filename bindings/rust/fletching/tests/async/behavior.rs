@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Both sides together on three executors, and what users see of each.
+//! Both sides together on three executors, as users observe them.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,8 +27,8 @@ async fn all(mut stream: AsyncStream) -> Vec<i64> {
     }
 }
 
-/// A stream keeps one waker: of two futures that wait, one would never be woken. This does not
-/// compile when a shared stream has a method `schema`.
+/// A stream keeps one waker, so a second waiting future would never be woken. This test does not
+/// compile if `schema` takes a shared reference.
 #[test]
 fn the_schema_is_awaited_by_one_at_a_time() {
     trait Otherwise: Sized {
@@ -106,7 +106,7 @@ fn a_stream_that_is_opened_first() {
     }
 }
 
-/// Counts what was read, and what is left.
+/// Counts the batches that were read.
 struct Read(Items, Arc<AtomicUsize>);
 
 impl Stream for Read {
@@ -126,7 +126,7 @@ fn the_window_holds_the_producer_back() {
     let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, source);
     let mut sending = Hand::new(source.send(handler));
     sending.run();
-    // The window, and one batch ahead.
+    // The window plus one batch read ahead.
     assert_eq!(read.load(Ordering::SeqCst), 5);
     for (taken, expected) in [(1, 5), (2, 7), (3, 7), (4, 9)] {
         assert_eq!(rows_of(&mut stream, 1), [taken]);
@@ -257,7 +257,7 @@ fn bad_arguments_are_errors_of_the_stream() {
     }
 }
 
-/// A batch, and an error without a text.
+/// A batch with malformed metadata, and an error without a message.
 #[test]
 fn bad_items_are_errors_of_the_stream() {
     let metadata = AsyncBatch::from(batch(1)).with_metadata(vec![0; 5]);
@@ -291,7 +291,7 @@ fn the_future_lets_others_run() {
     let mut sending = Hand::new(producer(batches(9)).calls_per_poll(3).send(peer.owner()));
     peer.request(9);
     sending.run();
-    // on_schema, nine batches, the end: the last poll finds that tasks are open.
+    // on_schema, nine batches, and the end. The last poll finds open tasks.
     assert_eq!(sending.wakes.count.load(Ordering::SeqCst), 3);
     while !peer.tasks.lock().unwrap().is_empty() {
         peer.drop_task();

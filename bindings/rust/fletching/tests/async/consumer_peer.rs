@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A consumer that writes down what is called.
+//! A fake consumer that records calls.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use fletching::abi::{
 };
 use fletching::{AsyncHandler, DeviceArray, Schema};
 
-/// A consumer that writes down what is called, and keeps the tasks.
+/// A fake consumer that records calls and keeps the tasks.
 #[derive(Default)]
 pub struct ConsumerPeer {
     pub handler: UnsafeCell<Handler>,
@@ -23,7 +23,7 @@ pub struct ConsumerPeer {
     pub released_on: Mutex<Option<std::thread::ThreadId>>,
 }
 
-// SAFETY: the pointers are the producer's, and its calls are thread-safe.
+// SAFETY: the pointers belong to the producer, whose calls are thread-safe.
 unsafe impl Send for ConsumerPeer {}
 // SAFETY: as above.
 unsafe impl Sync for ConsumerPeer {}
@@ -44,13 +44,13 @@ impl ConsumerPeer {
         peer
     }
 
-    /// Changes the handler, which no producer has.
+    /// Changes the handler before a producer has it.
     pub fn set(&self, change: impl FnOnce(&mut Handler)) {
-        // SAFETY: a test sets it before it hands it out.
+        // SAFETY: a test calls this before it passes the handler on.
         change(unsafe { &mut *self.handler.get() });
     }
 
-    /// With a share of the peer, until the release.
+    /// Returns a handler that has a share of the peer until the release.
     pub fn owner(self: &Arc<Self>) -> AsyncHandler {
         let _share = Arc::into_raw(Arc::clone(self));
         let handler = NonNull::new(self.handler.get()).unwrap();
@@ -58,7 +58,7 @@ impl ConsumerPeer {
         unsafe { AsyncHandler::from_raw(handler) }
     }
 
-    /// For another stream.
+    /// Returns the handler for another stream.
     pub fn owner_again(self: &Arc<Self>) -> AsyncHandler {
         self.set(|handler| handler.release = Some(release));
         self.owner()
@@ -79,7 +79,7 @@ impl ConsumerPeer {
         unsafe { Producer::call_cancel(self.producer()).unwrap() }
     }
 
-    /// Extracts the oldest task: the number of rows, or the negative code.
+    /// Extracts the oldest task. Returns the number of rows, or the negative code.
     pub fn extract(&self) -> i64 {
         let mut task = self.tasks.lock().unwrap().pop_front().expect("a task");
         let mut array = DeviceArray::default();
@@ -99,7 +99,7 @@ impl ConsumerPeer {
         unsafe { Task::call_extract_data(&raw mut task, null_mut()).unwrap() }
     }
 
-    /// The calls since the last time.
+    /// Returns the calls since the last time.
     pub fn calls(&self) -> String {
         std::mem::take(&mut *self.calls.lock().unwrap()).join(", ")
     }
@@ -110,7 +110,7 @@ impl ConsumerPeer {
 }
 
 unsafe fn peer<'a>(this: *mut Handler) -> &'a ConsumerPeer {
-    // SAFETY: the handler is a peer's.
+    // SAFETY: the handler belongs to a peer.
     unsafe { &*(*this).private_data.cast() }
 }
 
@@ -139,7 +139,7 @@ unsafe extern "C" fn on_error(
     message: *const c_char,
     metadata: *const c_char,
 ) {
-    // SAFETY: the producer passes the handler, and texts.
+    // SAFETY: the producer passes the handler and texts.
     let (peer, text) = unsafe { (peer(this), CStr::from_ptr(message)) };
     assert!(metadata.is_null());
     peer.called(format!("error {code} {}", text.to_str().unwrap()));

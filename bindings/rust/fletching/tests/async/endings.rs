@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! How a stream ends early: a panic, a future that is dropped, an abort, a cancel.
+//! Early ends of a stream: a panic, a dropped future, an abort, a cancel.
 
 use std::error::Error as _;
 use std::pin::Pin;
@@ -73,7 +73,7 @@ fn a_panic_of_the_source_is_an_error() {
     assert_eq!(peer.calls(), "release, schema, task, end, release");
 }
 
-/// Fails, and writes down when it is dropped.
+/// A stream that fails, and records its drop.
 struct Fails(Arc<ConsumerPeer>);
 
 impl Stream for Fails {
@@ -101,11 +101,11 @@ fn a_failed_source_is_dropped_before_the_error() {
 #[test]
 fn a_future_that_is_dropped_fails_the_stream() {
     let dropped = "producer: dropped before the end of the stream";
-    // Before it is polled, before the first request, and with an open task.
+    // Before the first poll, before the first request, and with an open task.
     for polls in [false, true] {
         let peer = ConsumerPeer::new();
         let sending = producer(endless(2)).send(peer.owner());
-        // It keeps the producer's object, and not the handler.
+        // The abort handle keeps the producer's object alive, but not the handler.
         let _abort = sending.abort_handle();
         let mut sending = Hand::new(sending);
         if polls {
@@ -151,7 +151,7 @@ fn a_future_that_is_dropped_releases_after_the_last_task() {
         assert_eq!(peer.extract(), 1);
         assert_eq!(peer.calls(), "");
         assert_eq!(peer.drop_task(), 0);
-        // On a thread of its own.
+        // On a new thread.
         while peer.calls.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
@@ -194,14 +194,14 @@ fn dropping_the_stream_cancels() {
     assert_eq!(live.count(), 1);
     drop(kept);
     assert_eq!(live.count(), 0);
-    // Before the schema as well.
+    // Also before the schema.
     let (handler, stream) = AsyncStream::new(AsyncOptions::default());
     let mut sending = Hand::new(producer(endless(1)).send(handler));
     drop(stream);
     assert!(sending.run().output.as_ref().unwrap().is_ok());
 }
 
-/// Whether the application or the release extracts the batches.
+/// The batches are extracted either by the application or by the release.
 #[test]
 fn stream_with_failed_batch_ends_after_error() {
     for is_released in [true, false] {
@@ -235,7 +235,7 @@ fn a_foreign_batch_of_another_schema_is_an_error() {
     peer.release();
 }
 
-/// Before the end and after it, with an error that has a cause, with a panic, and on another device.
+/// Before and after the end: with an error that has a cause, with a panic, and on another device.
 #[test]
 fn batch_that_cannot_be_made_fails_both_sides() {
     type Make = fn() -> Result<DeviceArray, Error>;
@@ -265,7 +265,7 @@ fn batch_that_cannot_be_made_fails_both_sides() {
     }
 }
 
-/// A foreign task can extract a batch of this crate, and fail with another code.
+/// A foreign task may extract a batch of this crate, and fail with another code.
 #[test]
 fn an_error_inside_a_foreign_task_is_not_its_error() {
     let inner = ConsumerPeer::new();
@@ -358,7 +358,7 @@ fn rule_async_producer_metadata_lives() {
     drop(sending);
 }
 
-/// The object is freed with the future, and not before.
+/// The object is freed with the future, not earlier.
 #[test]
 fn rule_async_producer_freed_by_producer() {
     let (live, peer) = (Live::default(), ConsumerPeer::new());
@@ -377,7 +377,7 @@ fn rule_async_producer_freed_by_producer() {
     assert_eq!((Arc::strong_count(&kept), live.count()), (1, 0));
 }
 
-/// What panics when it is dropped.
+/// Panics when it is dropped.
 #[derive(Debug)]
 struct Bomb;
 
@@ -395,10 +395,10 @@ impl std::fmt::Display for Bomb {
 
 impl std::error::Error for Bomb {}
 
-/// A panic that passed a callback would end the process.
+/// A panic that crosses a callback would abort the process.
 #[test]
 fn what_a_callback_drops_may_panic() {
-    // What accept owns, by the release.
+    // Owned by `accept`, dropped by the release.
     let bomb = Bomb;
     let accept = move |_: AsyncOffer| {
         let _owned = &bomb;
@@ -408,7 +408,7 @@ fn what_a_callback_drops_may_panic() {
     drop(stream);
     drop(handler);
 
-    // An error that comes after the application has cancelled, by on_schema.
+    // An error after the application has cancelled, dropped by on_schema.
     let dropped = Arc::new(Mutex::new(None));
     let inside = Arc::clone(&dropped);
     let accept = move |_: AsyncOffer| {
@@ -420,7 +420,7 @@ fn what_a_callback_drops_may_panic() {
     let mut sending = Hand::new(producer(batches(1)).send(handler));
     assert!(sending.run().is_ready());
 
-    // The error of a batch after that of another one, by extract_data.
+    // The error of a batch after the error of another batch, dropped by extract_data.
     let peer = ConsumerPeer::new();
     let fails = || AsyncBatch::made(|| Err(Error::new(EINVAL, "first")));
     let bombs = || AsyncBatch::made(|| Err(Error::with_source(EINVAL, "second", Bomb)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The async interface: executors, races, a storm. The crate's own tests replay the traces, and the
-//! conformance suite plays the rules.
+//! The async interface: executors, races, a stress test. The crate's unit tests replay the traces,
+//! and the conformance suite checks the rules.
 
 #![cfg(feature = "async")]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A producer whose calls a test makes one by one.
+//! A fake producer whose calls a test makes one by one.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
@@ -15,21 +15,21 @@ use fletching::{ArrowDeviceType, AsyncHandler, DeviceArray, Schema};
 
 type Once = Box<dyn FnOnce(&str) + Send>;
 
-/// A producer whose calls a test makes one by one.
+/// A fake producer whose calls a test makes one by one.
 pub struct ProducerPeer {
     pub handler: *mut Handler,
     pub object: *mut Producer,
     pub log: Arc<PeerLog>,
 }
 
-// SAFETY: the calls of a handler may be made on any thread.
+// SAFETY: handler calls may be made on any thread.
 unsafe impl Send for ProducerPeer {}
-// SAFETY: as above; a test makes one call at a time, or means not to.
+// SAFETY: as above; a test makes one call at a time, or overlaps calls on purpose.
 unsafe impl Sync for ProducerPeer {}
 
 #[derive(Default)]
 pub struct PeerLog {
-    /// What the consumer has called.
+    /// The calls of the consumer.
     pub calls: Mutex<Vec<String>>,
     /// Called inside request, cancel and extract_data.
     pub inside: Mutex<Option<Once>>,
@@ -43,7 +43,7 @@ impl PeerLog {
     }
 }
 
-/// What the private_data of a task points to, which extract_data frees.
+/// The private_data of a task, which extract_data frees.
 struct Given {
     number: i32,
     code: c_int,
@@ -73,7 +73,7 @@ impl ProducerPeer {
 
     pub fn schema(&mut self, schema: Schema) -> c_int {
         let mut raw = schema.into_raw();
-        // SAFETY: the handler is not released, and takes the schema or leaves it.
+        // SAFETY: the handler is not released; it takes the schema or leaves it.
         unsafe {
             let code = Handler::call_on_schema(self.handler, &raw mut raw).unwrap();
             drop(Schema::from_raw(raw));
@@ -102,10 +102,10 @@ impl ProducerPeer {
         } else {
             metadata.as_ptr().cast()
         };
-        // SAFETY: the handler is not released. A task that it refuses is not extracted.
+        // SAFETY: the handler is not released. A task that it rejects is not extracted.
         unsafe {
             let code = Handler::call_on_next_task(self.handler, &raw mut task, metadata).unwrap();
-            // Gone when the call has returned.
+            // The task is invalid after the call.
             task = Task::zeroed();
             assert!(task.extract_data.is_none());
             if code != 0 {
@@ -137,13 +137,13 @@ impl ProducerPeer {
 
 impl Drop for ProducerPeer {
     fn drop(&mut self) {
-        // SAFETY: a test is done with the stream.
+        // SAFETY: the test no longer uses the stream.
         drop(unsafe { Box::from_raw(self.object) });
     }
 }
 
 unsafe fn log<'a>(this: *mut Producer) -> &'a PeerLog {
-    // SAFETY: the object is a peer's.
+    // SAFETY: the object belongs to a peer.
     unsafe { &*(*this).private_data.cast() }
 }
 
@@ -164,7 +164,7 @@ unsafe extern "C" fn extract(this: *mut Task, out: *mut ArrowDeviceArray) -> c_i
         let what = if out.is_null() { "drop" } else { "extract" };
         given.log.called(format!("{what} {}", given.number));
         if given.code != 0 {
-            // A partial fill, which is not the consumer's to look at.
+            // Writes part of the result, which the consumer must not read.
             if let Some(out) = out.as_mut() {
                 out.array.release = Some(never);
             }

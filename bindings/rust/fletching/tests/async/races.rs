@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The races that such code has had: an error that is seen as an end, a release that wakes no one,
-//! an extraction that happens twice, a runtime that is gone while a request is pending, a producer
-//! that is freed while it is called.
+//! Races that are typical of such code: an error taken for the end, a release that wakes nobody, a
+//! double extraction, a runtime that is shut down during a request, a producer that is freed during
+//! a call to it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use libc::EIO;
 
 use crate::support::*;
 
-/// How often a race is run.
+/// The number of runs of each race.
 const RUNS: usize = if cfg!(miri) { 20 } else { 500 };
 
 #[test]
@@ -123,7 +123,7 @@ fn a_runtime_that_is_gone_is_an_error() {
             drop(runtime);
             continue;
         }
-        // The second batch is requested and never comes.
+        // The second batch is requested but never arrives.
         let reader = std::thread::spawn(move || {
             block_on(async { [next(&mut stream).await, next(&mut stream).await] })
         });
@@ -132,7 +132,7 @@ fn a_runtime_that_is_gone_is_an_error() {
     }
 }
 
-/// The handler's release waits for a call that runs on another thread.
+/// Checks that the handler's release waits for a call on another thread.
 fn release_waits(call: &'static str, action: impl FnOnce(AsyncStream) + Send + 'static) {
     let (peer, stream) = open(4);
     if call.starts_with("extract") || call.starts_with("drop") {
@@ -152,7 +152,7 @@ fn release_waits(call: &'static str, action: impl FnOnce(AsyncStream) + Send + '
             peer.release();
             released.store(true, Ordering::SeqCst);
         });
-        // It cannot be seen that it waits, only that it has not returned.
+        // Waiting cannot be observed, only that the release has not returned.
         (0..1000).for_each(|_| std::thread::yield_now());
         assert!(!released.load(Ordering::SeqCst));
         go_on.send(()).unwrap();
@@ -189,7 +189,7 @@ fn release_extracts_nothing_while_a_request_runs() {
         go_on.send(()).unwrap();
         releaser.join().unwrap();
     });
-    // The peer writes a call down when it is over.
+    // The peer records a call when it returns.
     assert_eq!(peer.calls(), "request 1, extract 1");
     assert_eq!(rows(&mut stream), [1]);
 }
@@ -228,7 +228,7 @@ fn a_waker_that_panics_does_no_harm() {
 
 #[test]
 fn a_reader_may_move_to_another_task() {
-    // The waker of the last poll is the one that counts.
+    // Only the waker of the last poll counts.
     let (peer, mut stream) = open(2);
     let first = Hand::new(async {});
     let waker = first.wakes.clone().into();
@@ -246,7 +246,7 @@ fn a_reader_may_move_to_another_task() {
 
 #[test]
 fn extractions_and_the_end_at_once_release_once() {
-    // The last task is extracted while the future finds that tasks are open.
+    // The last task is extracted while the future finds open tasks.
     for _ in 0..RUNS {
         let peer = ConsumerPeer::new();
         let mut sending = Hand::new(producer(batches(3)).send(peer.owner()));

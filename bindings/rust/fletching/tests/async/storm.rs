@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Many streams on several threads, each of which ends in one of several ways at a random time.
-//! FLETCHING_ASYNC_STREAMS says how many, 1000 unless it is set.
+//! Stress test: many streams on several threads, each of which ends in one of several ways at a
+//! random time. FLETCHING_ASYNC_STREAMS sets the number of streams; the default is 1000.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use libc::{ECANCELED, EIO, ENOMEM};
 
 use crate::support::*;
 
-/// Small numbers that depend on the seed alone.
+/// Small numbers that depend only on the seed.
 struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// How the producer of a stream ends it.
+/// The way in which the producer ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Regular,
@@ -31,9 +31,9 @@ enum End {
     Panic,
     /// One batch cannot be made.
     Lost,
-    /// From another thread, at any time.
+    /// Ended by another thread, at any time.
     Aborted,
-    /// The future is dropped, at any time.
+    /// Ended by dropping the future, at any time.
     Dropped,
 }
 
@@ -50,7 +50,7 @@ struct Plan {
     count: i32,
     end: End,
     window: u32,
-    /// The consumer takes so many, and drops the stream.
+    /// The consumer takes this many batches and drops the stream.
     takes: Option<u64>,
     skips: bool,
 }
@@ -87,7 +87,7 @@ fn source(plan: &Plan, live: &Live) -> Items {
     }
 }
 
-/// What the consumer has seen has to fit the plan.
+/// Checks that the consumer's observations fit the plan.
 fn check(plan: &Plan, rows: &[i64], skipped: i64) {
     let text = || {
         format!(
@@ -112,7 +112,7 @@ fn check(plan: &Plan, rows: &[i64], skipped: i64) {
         End::Aborted => &[0, 71],
         End::Dropped => &[ECANCELED],
     };
-    // A task that is skipped is not made.
+    // A skipped task is not made.
     let may_end = skipped > 0 && matches!(plan.end, End::Lost | End::Panic);
     assert!(
         codes.contains(&-(*last as i32)) || may_end && *last == 0,
@@ -166,13 +166,13 @@ fn streams_end_as_they_should() {
             });
         }
     });
-    // The release of a future that was dropped may run on a thread of its own.
+    // The release of a dropped future may run on a new thread.
     drop(runtime);
     assert_eq!(done.load(Ordering::SeqCst), count as usize);
     assert_eq!(live.count(), 0);
 }
 
-/// One stream from its beginning to its end. Returns when both sides are done.
+/// Runs one stream. Returns when both sides are done.
 fn one(seed: u64, live: &Live, runtime: &tokio::runtime::Handle) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let plan = plan(&mut random);
@@ -182,7 +182,7 @@ fn one(seed: u64, live: &Live, runtime: &tokio::runtime::Handle) {
         .send(handler);
     let (abort, end) = (sending.abort_handle(), plan.end);
     let sending = runtime.spawn(sending);
-    // On the runtime, or on this thread.
+    // Consumes on the runtime, or on this thread.
     let mut consumer = Some(consume(stream, plan, seed));
     let consuming = (seed % 2 == 0).then(|| runtime.spawn(consumer.take().unwrap()));
     for _ in 0..random.below(200) {

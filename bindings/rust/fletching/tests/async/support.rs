@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Data, a source, and an executor that is driven manually.
+//! Test data, a source, and an executor that is driven manually.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -28,7 +28,7 @@ pub fn batch(length: i32) -> DeviceArray {
     Array::from((0..length).collect::<Vec<_>>()).into()
 }
 
-/// On another device than the stream, and the error of both sides.
+/// A batch on another device than the stream.
 pub fn on_cuda() -> DeviceArray {
     let mut raw = batch(1).into_raw();
     raw.device_type = ArrowDeviceType::CUDA;
@@ -39,16 +39,16 @@ pub fn on_cuda() -> DeviceArray {
 pub const ON_CUDA: &str = "batch: device_type differs from the stream's: expected cpu, got cuda \
                            (rule async-producer.one-device-type)";
 
-/// With a column, which the schema does not have.
+/// A batch with a column that the schema lacks.
 pub fn with_column() -> DeviceArray {
     Array::from_columns([vec![1].into()]).unwrap().into()
 }
 
-/// Counts what is alive.
+/// Counts live objects.
 #[derive(Clone, Default)]
 pub struct Live(pub Arc<AtomicUsize>);
 
-/// Subtracts what was added, when it is dropped.
+/// Decrements the count when it is dropped.
 struct Counted(Live);
 
 impl Drop for Counted {
@@ -78,7 +78,7 @@ impl std::ops::Deref for Live {
     }
 }
 
-/// A stream of what is in the queue, then its end, or nothing more.
+/// A stream of the queued items, followed by its end if `ends`, otherwise pending.
 pub struct Items {
     pub items: VecDeque<Result<AsyncBatch, Error>>,
     pub ends: bool,
@@ -102,7 +102,7 @@ pub fn items<B: Into<AsyncBatch>>(items: impl IntoIterator<Item = Result<B, Erro
     }
 }
 
-/// As many batches, of 1 row, 2 rows and so on.
+/// Makes `count` batches, of 1 row, 2 rows and so on.
 pub fn batches(count: i32) -> Items {
     items((1..=count).map(|length| Ok(batch(length))))
 }
@@ -133,7 +133,7 @@ impl Wake for Wakes {
     }
 }
 
-/// A future that is polled when it was woken.
+/// A future that is polled only when it was woken.
 pub struct Hand<T> {
     future: Pin<Box<dyn Future<Output = T> + Send>>,
     pub wakes: Arc<Wakes>,
@@ -151,12 +151,12 @@ impl<T> Hand<T> {
         }
     }
 
-    /// Polls until nothing wakes the future.
+    /// Polls until the future is not woken.
     pub fn run(&mut self) -> &mut Self {
         while self.output.is_none() && self.wakes.woken.swap(false, Ordering::SeqCst) {
             let waker = Waker::from(Arc::clone(&self.wakes));
             let polled = self.future.as_mut().poll(&mut Context::from_waker(&waker));
-            // The future is kept: the object of a producer lives as long.
+            // The future is kept, because a producer's object lives as long as it.
             self.output = match polled {
                 Poll::Ready(output) => Some(output),
                 Poll::Pending => None,
@@ -178,7 +178,7 @@ impl Wake for Unparks {
     }
 }
 
-/// On this thread, and under Miri too.
+/// Blocks this thread; also works under Miri.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
@@ -190,12 +190,12 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// One poll of a stream.
+/// Polls a stream once.
 pub fn poll_next(stream: &mut AsyncStream) -> Poll<Option<Result<DeviceArray, Error>>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The next item as the number of its rows, or its negative code; 0 at the end.
+/// Returns the number of rows of the next item, its negative code, or 0 at the end.
 pub async fn next(stream: &mut AsyncStream) -> i64 {
     let item = std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await;
     row(item)
@@ -215,7 +215,7 @@ pub fn rows(stream: &mut AsyncStream) -> Vec<i64> {
     .collect()
 }
 
-/// A stream whose schema is here, with a window.
+/// Makes a stream with a window that has received its schema.
 pub fn open(window: u32) -> (ProducerPeer, AsyncStream) {
     let (mut peer, stream) = created(window);
     assert_eq!(peer.schema(schema()), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Wakers are the user's code: they run futures, drop streams and panic.
+//! Wakers run user code: they poll futures, drop streams and panic.
 
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -16,7 +16,7 @@ use crate::support::*;
 
 type Task = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// Polls its future where it is woken, and drops it at its end.
+/// Polls its future inside `wake`, and drops it when it ends.
 struct Inline {
     task: Mutex<Option<Task>>,
     woken: AtomicBool,
@@ -63,7 +63,7 @@ fn cancel_drops_the_producer_inside_the_call() {
     assert!(task.is_gone());
 }
 
-/// Ends once it is allowed to.
+/// A stream that ends when it is allowed to.
 struct EndsLater(Arc<AtomicBool>);
 
 impl Stream for EndsLater {
@@ -91,7 +91,7 @@ fn request_drops_the_producer_inside_the_call() {
     assert!(matches!(poll_next(&mut stream), Poll::Ready(None)));
 }
 
-/// Cannot be cloned the first time.
+/// A waker whose first clone panics.
 struct Fragile {
     clones: AtomicUsize,
     wakes: AtomicUsize,
@@ -127,7 +127,7 @@ mod fragile {
 
     pub fn waker(fragile: &'static Fragile) -> Waker {
         let data = std::ptr::from_ref(fragile).cast();
-        // SAFETY: the functions of the table are as its documentation asks.
+        // SAFETY: the functions of the table conform to its documentation.
         unsafe { Waker::new(data, &TABLE) }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The consumer: the replay is the producer and the application, which is notified by its waker.
+//! Replays traces against the consumer. The replay is the producer and the application, which its
+//! waker notifies.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -21,12 +22,12 @@ use super::{hang, number, play_all, Replay, Thing};
 use crate::async_stream::consumer_core::Core;
 use crate::{AsyncOptions, AsyncStream, Error};
 
-/// Afterwards a thread counts as hung.
+/// The time after which a thread counts as hung.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) type Order = Box<dyn FnOnce() -> Option<c_int> + Send>;
 
-/// A take of the application, on its own thread, held open inside extract_data.
+/// An extraction by the application, on its own thread, which is suspended inside extract_data.
 pub(super) struct Extraction {
     task: i64,
     answers: Receiver<c_int>,
@@ -34,11 +35,11 @@ pub(super) struct Extraction {
     thread: JoinHandle<()>,
 }
 
-/// The task of an extraction, and the other ends.
+/// The task of an extraction, and the other ends of its channels.
 pub(super) type Current = (i64, Sender<c_int>, Receiver<Order>);
 
 thread_local! {
-    /// Of the thread of an extraction.
+    /// Set on the thread of an extraction.
     pub(super) static CURRENT: RefCell<Option<Current>> =
         const { RefCell::new(None) };
 }
@@ -47,11 +48,11 @@ thread_local! {
 pub(super) struct PeerTask {
     pub(super) player: Weak<Player>,
     pub(super) thing: Arc<Thing>,
-    /// Its array is on another device than the stream.
+    /// Whether its array is on another device than the stream.
     pub(super) is_wrong: AtomicBool,
 }
 
-/// What the application was notified of.
+/// The notifications that the application received.
 #[derive(Default)]
 pub(super) struct Notified {
     pub(super) schema: bool,
@@ -73,12 +74,12 @@ pub(super) struct Player {
     pub(super) tasks: Mutex<Vec<Arc<PeerTask>>>,
     pub(super) extractions: Mutex<Vec<Extraction>>,
     pub(super) releases: Mutex<Vec<JoinHandle<()>>>,
-    /// How many calls of the consumer are playing steps.
+    /// The number of consumer calls that are playing steps.
     pub(super) inside: AtomicUsize,
     pub(super) codes: Mutex<Vec<c_int>>,
 }
 
-// SAFETY: steps happen one after the other; a lock is in the way of a mistake.
+// SAFETY: steps run one after the other; locks protect against mistakes.
 unsafe impl Send for Player {}
 // SAFETY: as above.
 unsafe impl Sync for Player {}
@@ -217,7 +218,7 @@ impl Player {
         raw.private_data = Arc::into_raw(given).cast_mut().cast();
         raw.release = Some(release_schema);
         *self.refusal.lock().unwrap() = (refusal != 0).then_some(refusal);
-        // SAFETY: the handler lives, and the schema is the thing's.
+        // SAFETY: the handler is alive, and the schema belongs to the thing.
         let code = unsafe {
             ArrowAsyncDeviceStreamHandler::call_on_schema(self.handler, &raw mut raw).unwrap()
         };
@@ -225,7 +226,7 @@ impl Player {
             self.replay.fail("the schema was neither taken nor refused");
         }
         if !raw.is_released() {
-            // SAFETY: the share that the schema still has.
+            // SAFETY: the schema still has its share.
             drop(unsafe { Arc::from_raw(raw.private_data.cast::<Thing>()) });
             self.schema_refused.fetch_or(is_first, Ordering::SeqCst);
         }
@@ -245,7 +246,7 @@ impl Player {
         self.tasks.lock().unwrap().push(Arc::clone(&peer));
         self.notified.lock().unwrap().arriving = Some(task);
         *self.refusal.lock().unwrap() = (refusal != 0).then_some(refusal);
-        // SAFETY: the handler lives. The task is valid during the call.
+        // SAFETY: the handler is alive. The task is valid during the call.
         let code = unsafe {
             ArrowAsyncDeviceStreamHandler::call_on_next_task(
                 self.handler,
@@ -288,7 +289,7 @@ impl Player {
         code.unwrap_or_else(|_| hang("take"))
     }
 
-    /// `code` is what take returns, `returned` what extract_data returns.
+    /// `code` is the result of take, `returned` that of extract_data.
     fn finish_extraction(&self, step: &Value, code: c_int, returned: c_int) -> c_int {
         let task = number(step, "task");
         let extraction = {
@@ -330,7 +331,7 @@ impl Player {
         for thread in self.releases.lock().unwrap().drain(..) {
             thread.join().unwrap();
         }
-        // The stream ends for the application as it was notified, and with nothing left.
+        // The stream ends for the application as notified, and no batches are left.
         let mut errors = Vec::new();
         while let Poll::Ready(Some(item)) = stream
             .core()
@@ -362,7 +363,7 @@ impl Player {
     }
 }
 
-/// What happens between the first look and the registration of the waker wakes nothing.
+/// An event between the first check and the registration of the waker wakes nobody.
 #[test]
 fn a_poll_looks_again_when_the_waker_is_registered() {
     let (_handler, stream) = AsyncStream::new(AsyncOptions::default());

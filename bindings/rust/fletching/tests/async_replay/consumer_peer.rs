@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The consumer's replay as the producer, and what notifies the application.
+//! The consumer's replay: callbacks of the fake producer, and notifications of the application.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ impl Player {
         self.core.waker.register(&Waker::from(Arc::clone(self)));
     }
 
-    /// What is new, when the waker is called.
+    /// Returns the new notification, when the waker is called.
     pub(super) fn news(&self) -> Option<Value> {
         let inner = self.core.lock();
         let mut notified = self.notified.lock().unwrap();
@@ -45,7 +45,7 @@ impl Player {
         arriving.map(|task| json!({"notify": "task", "task": task}))
     }
 
-    /// Plays the steps within this call, when it is the last of its name.
+    /// Plays the steps within this call, if it is the last call of its name.
     pub(super) fn reached(self: &Arc<Self>, what: &Value, name: &str) {
         self.inside.fetch_add(1, Ordering::SeqCst);
         self.replay.happened(what);
@@ -60,17 +60,17 @@ impl Player {
         self.inside.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Returns when the release has done all but wait.
+    /// Starts a release. Returns when only its wait remains.
     pub(super) fn release_that_waits(self: &Arc<Self>) {
         let before = self.inside.load(Ordering::SeqCst);
         let player = Arc::clone(self);
-        // SAFETY: the handler lives.
+        // SAFETY: the handler is alive.
         let release = move || unsafe {
             ArrowAsyncDeviceStreamHandler::release_once(player.handler);
         };
         let thread = std::thread::spawn(release);
         let begun = Instant::now();
-        // The steps within its notification are played before the next one.
+        // The steps within its notification are played first.
         while self.core.lock().state != State::Releasing
             || self.replay.expects() > 0
             || self.inside.load(Ordering::SeqCst) > before
@@ -104,8 +104,8 @@ impl Player {
                 0
             }
         };
-        // SAFETY: the consumer passes a struct to fill, or NULL. It is written also when the
-        // extraction fails: the consumer must not look at it then.
+        // SAFETY: the consumer passes a struct to fill, or NULL. It is also written if the
+        // extraction fails: the consumer must not read it then.
         if let Some(out) = unsafe { out.as_mut() } {
             peer.thing
                 .arrays
@@ -132,7 +132,7 @@ impl Wake for Player {
 }
 
 pub(super) unsafe extern "C" fn release_schema(this: *mut ArrowSchema) {
-    // SAFETY: it is the schema of a thing, and released once.
+    // SAFETY: the schema belongs to a thing and is released once.
     unsafe {
         Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed");
         (*this).release = None;
@@ -140,7 +140,7 @@ pub(super) unsafe extern "C" fn release_schema(this: *mut ArrowSchema) {
 }
 
 pub(super) unsafe extern "C" fn release_array(this: *mut ArrowArray) {
-    // SAFETY: it is the array of a thing, which the player keeps.
+    // SAFETY: the array belongs to a thing, which the player keeps.
     unsafe {
         let thing = &*(*this).private_data.cast::<Thing>();
         thing.released.fetch_add(1, Ordering::SeqCst);
@@ -149,7 +149,7 @@ pub(super) unsafe extern "C" fn release_array(this: *mut ArrowArray) {
 }
 
 unsafe fn player(this: *mut ArrowAsyncProducer) -> Arc<Player> {
-    // SAFETY: the object is a player's, which outlives the trace.
+    // SAFETY: the object belongs to a player, which outlives the trace.
     unsafe {
         let player: *const Player = (*this).private_data.cast();
         Arc::increment_strong_count(player);
@@ -171,7 +171,7 @@ pub(super) unsafe extern "C" fn extract_data(
     this: *mut ArrowAsyncTask,
     out: *mut ArrowDeviceArray,
 ) -> c_int {
-    // SAFETY: the task is a player's, which keeps it.
+    // SAFETY: the task belongs to a player, which keeps it.
     let peer = unsafe { &*(*this).private_data.cast::<PeerTask>() };
     peer.player.upgrade().unwrap().extract(peer, out)
 }

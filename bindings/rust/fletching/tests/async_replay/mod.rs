@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Every trace of `fletching traces` (tests/traces/README.md), against both sides. Part of the
-//! crate's own tests, because a replay reads the state.
+//! Replays every trace of `fletching traces` (tests/traces/README.md) against both sides. These are
+//! unit tests of the crate, because a replay reads private state.
 
 mod consumer;
 mod consumer_peer;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{json, Value};
 
-/// The folder of the traces is what the build makes.
+/// The build writes the traces to this folder.
 fn traces(side: &str) -> Vec<Value> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../build/rust/traces");
     let path = format!("{root}/{side}.json");
@@ -28,7 +28,7 @@ fn traces(side: &str) -> Vec<Value> {
     traces
 }
 
-/// Nothing is owed to a window that is not there, however long the stream is.
+/// With a window of 0, no requests are owed, however long the stream is.
 #[test]
 fn a_window_of_0_owes_nothing() {
     use crate::{Array, ArrowDeviceType, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray};
@@ -49,7 +49,7 @@ fn a_window_of_0_owes_nothing() {
     smol::block_on(zip(sending, taking)).0.unwrap();
 }
 
-/// A schema or a batch, and what becomes of it.
+/// A schema or a batch, and what happened to it.
 #[derive(Default)]
 struct Thing {
     number: usize,
@@ -70,7 +70,7 @@ impl Thing {
         self.fates.lock().unwrap().push(fate);
     }
 
-    /// What became of it, once; anything else shows in the comparison.
+    /// What happened to it, exactly once. Anything else is a difference.
     fn fate(&self, freed: &str) -> String {
         match self.fates.lock().unwrap()[..] {
             ["freed"] => freed.into(),
@@ -80,7 +80,7 @@ impl Thing {
     }
 }
 
-/// The cursor over the steps of one trace.
+/// The cursor over the steps of a trace.
 struct Replay {
     trace: Value,
     cursor: Mutex<Cursor>,
@@ -108,7 +108,7 @@ impl Replay {
         }
     }
 
-    /// The first difference ends the trace: no further step is played.
+    /// Records a difference. The first one ends the trace: no further step is played.
     fn fail(&self, text: &str) {
         let mut cursor = self.cursor.lock().unwrap();
         let at = cursor.at.saturating_sub(1);
@@ -133,7 +133,7 @@ impl Replay {
         self.cursor.lock().unwrap().expected.len()
     }
 
-    /// Whether another call of this name is expected in this step, or another notification.
+    /// Whether this step expects another call of this name, or another notification.
     fn expects_another(&self, name: &str) -> bool {
         let cursor = self.cursor.lock().unwrap();
         let is_same = |what: &Value| match name {
@@ -143,7 +143,7 @@ impl Replay {
         cursor.expected.iter().any(is_same)
     }
 
-    /// The side under test makes a call, or notifies the application.
+    /// Checks a call or notification by the tested side.
     fn happened(&self, what: &Value) {
         let mut cursor = self.cursor.lock().unwrap();
         if cursor.expected.front() != Some(what) {
@@ -158,7 +158,7 @@ impl Replay {
         *cursor.counts.entry(name.into()).or_default() += 1;
     }
 
-    /// One step, from its event to its result.
+    /// Performs one step, from its event to its result.
     fn perform(&self, step: &Value, work: impl FnOnce() -> c_int) {
         let outer = {
             let mut cursor = self.cursor.lock().unwrap();
@@ -185,7 +185,7 @@ impl Replay {
         cursor.depth -= 1;
     }
 
-    /// The name of the state that the trace asks for, unless a step is still being played.
+    /// The name of the expected state, or None while a step is being played.
     fn state(&self) -> Option<String> {
         let cursor = self.cursor.lock().unwrap();
         (cursor.depth == 0 && cursor.failed.is_none()).then(|| cursor.state.clone())
@@ -222,10 +222,10 @@ impl Replay {
     }
 }
 
-/// Plays all traces of a side and reports all that differ.
+/// Plays all traces of a side and reports all differences.
 fn play_all(side: &str, count: usize, play: impl Fn(&Value) -> Option<String>) {
     let traces = traces(side);
-    // Miri takes hours for all.
+    // All traces take hours under Miri.
     let step = if cfg!(miri) { 16 } else { 1 };
     let failed: Vec<_> = traces.iter().step_by(step).filter_map(play).collect();
     assert!(
@@ -237,12 +237,12 @@ fn play_all(side: &str, count: usize, play: impl Fn(&Value) -> Option<String>) {
     assert_eq!(traces.len(), count);
 }
 
-/// The number of a task or a code.
+/// Returns the number of a task, or a code.
 fn number(step: &Value, key: &str) -> i64 {
     step[key].as_i64().unwrap_or(0)
 }
 
-/// Threads of a hung trace cannot be ended, so the process is.
+/// Threads of a hung trace cannot be stopped, so this aborts the process.
 fn hang(who: &str) -> ! {
     eprintln!("{who} hangs");
     std::process::abort();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The producer: the replay is the source, the executor and the consumer.
+//! Replays traces against the producer. The replay is the source, the executor and the consumer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_int, CStr};
@@ -30,12 +30,12 @@ struct Player {
     handler: Mutex<Box<ArrowAsyncDeviceStreamHandler>>,
     raw: Mutex<*mut ArrowAsyncProducer>,
     driver: Mutex<Option<Driver>>,
-    /// Kept: calls after the release have to be harmless.
+    /// Kept, because calls after the release must be harmless.
     done: Mutex<Option<(Driver, Result<(), Error>)>>,
     woken: Arc<Woken>,
     abort: Mutex<Option<AsyncAbort>>,
     source: Source,
-    /// The batches that are made when they are extracted.
+    /// The batches that are made on extraction.
     made: BTreeSet<usize>,
     errno: Arc<AtomicI32>,
     schema: Mutex<Option<Arc<Thing>>>,
@@ -45,7 +45,7 @@ struct Player {
     codes: Mutex<Vec<c_int>>,
 }
 
-// SAFETY: steps happen one after the other; a lock is in the way of a mistake.
+// SAFETY: steps run one after the other; locks protect against mistakes.
 unsafe impl Send for Player {}
 // SAFETY: as above.
 unsafe impl Sync for Player {}
@@ -106,7 +106,7 @@ impl Player {
         let raw = handler.as_ptr();
         let producer = AsyncProducer::open(ArrowDeviceType::CPU, open);
         let sending = producer.calls_per_poll(1).send(handler);
-        // SAFETY: the handler lives, and the producer has set its object.
+        // SAFETY: the handler is alive, and the producer has set its object.
         *self.raw.lock().unwrap() = unsafe { (*raw).producer };
         *self.abort.lock().unwrap() = Some(sending.abort_handle());
         *self.driver.lock().unwrap() = Some(Box::pin(sending));
@@ -182,11 +182,11 @@ impl Player {
         0
     }
 
-    /// Polls until a call was made, or nothing has woken the future.
+    /// Polls until a call is made, or until the future is not woken.
     fn step(&self) {
         let before = self.replay.expects();
         while !self.replay.failed() && self.replay.expects() == before {
-            // While it is being polled there is nothing to poll.
+            // The future is currently being polled.
             let Some(mut driver) = self.driver.lock().unwrap().take() else {
                 return;
             };
@@ -247,7 +247,7 @@ impl Player {
         }
         if !array.is_released() {
             let raw = array.into_raw();
-            // SAFETY: it is the array of a thing.
+            // SAFETY: the array belongs to a thing.
             let thing = unsafe { Arc::from_raw(raw.array.private_data.cast::<Thing>()) };
             if thing.number != task as usize {
                 self.replay.fail("extract_data: another batch");
@@ -257,7 +257,7 @@ impl Player {
         code
     }
 
-    /// Plays the steps that happen until this call returns.
+    /// Plays the steps that happen before this call returns.
     fn called(&self, call: &Value) -> c_int {
         self.replay.happened(call);
         while let Some(step) = self.replay.next() {
@@ -278,7 +278,7 @@ impl Player {
 
 fn schema_of(thing: &Arc<Thing>) -> Schema {
     unsafe extern "C" fn release(this: *mut ArrowSchema) {
-        // SAFETY: it is the schema of a thing, and released once.
+        // SAFETY: the schema belongs to a thing and is released once.
         unsafe { Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed") }
     }
     let mut raw = ArrowSchema::zeroed();
@@ -290,7 +290,7 @@ fn schema_of(thing: &Arc<Thing>) -> Schema {
 
 fn array_of(thing: &Arc<Thing>) -> DeviceArray {
     unsafe extern "C" fn release(this: *mut ArrowArray) {
-        // SAFETY: it is the array of a thing, and released once.
+        // SAFETY: the array belongs to a thing and is released once.
         unsafe { Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed") }
     }
     let mut raw = ArrowDeviceArray::zeroed();
@@ -302,7 +302,7 @@ fn array_of(thing: &Arc<Thing>) -> DeviceArray {
 }
 
 unsafe fn player<'a>(this: *mut ArrowAsyncDeviceStreamHandler) -> &'a Player {
-    // SAFETY: the handler is a player's.
+    // SAFETY: the handler belongs to a player.
     unsafe { &*(*this).private_data.cast::<Player>() }
 }
 

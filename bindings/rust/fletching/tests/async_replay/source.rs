@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The source of the producer's replay.
+//! The source for the producer's replay.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use futures_core::Stream;
 
 use crate::{AsyncBatch, Error, Schema};
 
-/// What the source has to offer; nothing is taken once it is closed.
+/// The items that the source can return. Nothing is taken after it is closed.
 #[derive(Default)]
 pub(super) struct Offers {
     pub(super) schema: Option<Schema>,
@@ -52,7 +52,7 @@ impl Source {
     }
 }
 
-/// The end of the source that the producer has. Dropping it closes the source.
+/// The reading end of the source, for the producer. Dropping it closes the source.
 pub(super) struct Reader(pub(super) Source);
 
 impl Drop for Reader {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The groups of the suite, and a subject with a fault.
+//! The groups of the suite, and a faulty subject.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr;
@@ -50,7 +50,7 @@ unsafe extern "C" fn report(results: *mut c_void, found: *const Found) {
 
 /// Plays a group.
 fn play(subject: &Subject, group: &str) -> Vec<Played> {
-    // The suite has one run at a time in a process.
+    // The suite allows one run at a time per process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     #[cfg(all(feature = "runtime", target_pointer_width = "64", unix))]
@@ -75,7 +75,7 @@ fn play(subject: &Subject, group: &str) -> Vec<Played> {
 }
 
 fn check(group: &str) {
-    // Without a feature its functions are NULL.
+    // The functions of a disabled feature are NULL.
     let is_whole = cfg!(all(
         feature = "async",
         feature = "dlpack",
@@ -83,10 +83,10 @@ fn check(group: &str) {
     ));
     let mut lines = Vec::new();
     for subject in subjects() {
-        // SAFETY: a literal.
+        // SAFETY: the name is a literal.
         let name = unsafe { CStr::from_ptr(subject.name) }.to_string_lossy();
         let results = play(&subject, group);
-        // A machine of 32 bits has none of the devices whose streams are played.
+        // On 32-bit machines, the devices with tested streams do not exist.
         let has_devices = cfg!(target_pointer_width = "64") || group != "events";
         let is_right = results.iter().any(|result| result[2] == "right");
         assert!(
@@ -138,12 +138,12 @@ groups! {
 #[test]
 fn every_group_is_played() {
     let suite = Suite::load().unwrap();
-    // SAFETY: any index may be passed, and the names live as long as the library.
+    // SAFETY: any index is allowed, and the names live as long as the library.
     let names = (0..).map_while(|index| unsafe {
         let name = (suite.group)(index);
         (!name.is_null()).then(|| CStr::from_ptr(name).to_str().unwrap())
     });
-    // async_replay has the tests of these.
+    // async_replay tests these groups.
     let played = names.filter(|name| !name.ends_with("-traces"));
     assert_eq!(played.collect::<Vec<_>>(), GROUPS);
 }
@@ -155,7 +155,7 @@ unsafe extern "C" fn drops_a_batch(
     to: *mut ArrowDeviceArrayStream,
     message: *mut Message,
 ) -> c_int {
-    // SAFETY: the suite moves a stream in, and passes a slot.
+    // SAFETY: the suite moves a stream in and passes a slot.
     unsafe {
         finish(message, || {
             let mut reader = DeviceArrayStream::move_from(from).into_iter();
@@ -166,7 +166,7 @@ unsafe extern "C" fn drops_a_batch(
     }
 }
 
-/// The suite sees the subject that it is given.
+/// Shows that the suite tests the given subject.
 #[test]
 fn dropped_batch_is_a_wrong_result() {
     let subject = Subject {

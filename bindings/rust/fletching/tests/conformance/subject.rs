@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The crate as two subjects: one hands out views and reads the schemas, the other moves.
+//! The crate as two subjects: one returns views and reads the schemas, the other moves structs.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -16,11 +16,11 @@ use crate::values;
 
 pub type Connect = unsafe extern "C" fn(*mut c_void, *mut ArrowAsyncDeviceStreamHandler) -> c_int;
 
-/// A function that takes a struct in and hands out another.
+/// A function that takes a struct and returns another.
 pub type Pass<In, Out> =
     unsafe extern "C" fn(*mut c_void, *mut In, *mut Out, *mut Message) -> c_int;
 
-/// A function of an event, with a stream.
+/// A function of an event and a stream.
 pub type WithStream = Pass<ArrowDeviceArray, c_void>;
 
 /// `struct FletchingSubject`
@@ -90,7 +90,7 @@ pub struct Subject {
             *mut Message,
         ) -> c_int,
     >,
-    /// Of the traces, which async_replay plays.
+    /// For the traces, which async_replay plays.
     pub producer: *const c_void,
     pub consumer: *const c_void,
 }
@@ -106,11 +106,11 @@ pub struct ForeignWaiter {
     pub context: *mut c_void,
 }
 
-/// Runs `body`; an error becomes the code and the message. A panic has a code that is wrong.
+/// Runs `body`. Converts an error to its code and message, and a panic to an invalid code.
 ///
 /// # Safety
 ///
-/// `message` may be written, or is NULL.
+/// `message` is NULL or valid for writes.
 pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Error>) -> c_int {
     let result = catch_unwind(AssertUnwindSafe(body));
     let (code, text) = match &result {
@@ -118,14 +118,14 @@ pub unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), Er
         Ok(Err(error)) => (error.code(), error.message()),
         Err(_) => (-1, "panic"),
     };
-    // SAFETY: the caller vouches for the message.
+    // SAFETY: the caller guarantees the message.
     if let Some(message) = unsafe { message.as_mut() } {
         message.write(text);
     }
     code
 }
 
-/// An index that no child has, if it is negative or too large for this machine.
+/// Converts an index. A negative or too large one becomes an index that no child has.
 fn place(index: i64) -> usize {
     index.try_into().unwrap_or(usize::MAX)
 }
@@ -134,7 +134,7 @@ fn place(index: i64) -> usize {
 macro_rules! function {
     ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
         pub unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {
-            // SAFETY: the suite moves structs in, and passes slots for the results.
+            // SAFETY: the suite moves structs in and passes slots for the results.
             unsafe { finish(message, || $body) }
         }
     };
@@ -230,7 +230,7 @@ mod moves {
         Ok(())
     });
 
-    // There and back through a device stream.
+    // Round trip through a device stream.
     function!(stream, |from: *mut ArrowArrayStream,
                        to: *mut ArrowArrayStream| {
         let mut reader = ArrayStream::move_from(from).into_iter();
@@ -319,7 +319,7 @@ mod streams {
             let mut reader = DeviceArrayStream::move_from(from).into_iter();
             let schema = reader.schema()?;
             let owner = AsyncHandler::from_raw(NonNull::new_unchecked(handler));
-            // The producer releases a handler that it refuses.
+            // The producer releases a handler that it rejects.
             values::send(schema, reader, owner).inspect_err(|_| (*handler).release = None)
         }
     );
@@ -357,7 +357,7 @@ mod events {
 
     struct Registered(&'static ForeignWaiter);
 
-    // SAFETY: any thread may call a waiter.
+    // SAFETY: a waiter may be called on any thread.
     unsafe impl Send for Registered {}
     // SAFETY: as above.
     unsafe impl Sync for Registered {}
@@ -372,7 +372,7 @@ mod events {
     impl Waiter for Registered {
         fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
             let (of, event, id) = (self.0, event.as_ptr(), event.device_id());
-            // SAFETY: the event is of the waiter's device type.
+            // SAFETY: the event has the waiter's device type.
             result(unsafe { (of.synchronize)(of.context, event, id, null_mut()) })
         }
 
@@ -398,7 +398,7 @@ mod events {
         }
     );
 
-    /// Moves an array in for a call, and back.
+    /// Moves an array in for a call, and back out.
     unsafe fn lend<T>(
         array: *mut ArrowDeviceArray,
         call: impl FnOnce(&mut DeviceArray) -> Result<T, Error>,
@@ -461,7 +461,7 @@ mod events {
 
 const CHECKS_SCHEMAS: u32 = 1;
 
-/// A function of a feature, or none.
+/// Returns a function of a feature, or None if it is disabled.
 macro_rules! of {
     ($feature:literal, $function:path) => {{
         #[cfg(feature = $feature)]

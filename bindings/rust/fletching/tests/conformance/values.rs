@@ -14,7 +14,7 @@ pub fn attached_view(array: DeviceArray) -> Result<DeviceArray, Error> {
     Ok(view)
 }
 
-/// Reads every text of a schema. The crate does not interpret formats.
+/// Reads every string of a schema. The crate does not interpret formats.
 pub fn read(schema: &Schema) -> Result<usize, Error> {
     let mut texts = schema.format().to_bytes().len() + schema.name().to_bytes().len();
     for (key, value) in &schema.metadata()? {
@@ -32,7 +32,7 @@ pub fn read(schema: &Schema) -> Result<usize, Error> {
     Ok(texts)
 }
 
-/// Reads the lists of any array, not its buffers.
+/// Reads the lists of any array, but not its buffers.
 pub fn read_array(array: &DeviceArray) -> usize {
     let children = array.children().iter().flatten().copied();
     let below = children.chain(array.dictionary());
@@ -44,7 +44,7 @@ mod tensors {
     use fletching::dlpack::*;
 
     pub fn export_options() -> ExportOptions {
-        // SAFETY: nobody else writes to the tensors of the suite.
+        // SAFETY: no other code writes to the suite's tensors.
         let access = Access::Writable(unsafe { Exclusive::new() });
         ExportOptions::default().access(access)
     }
@@ -58,7 +58,7 @@ mod tensors {
     }
 
     pub fn copy_options() -> ImportOptions {
-        // SAFETY: the tensors of the suite on the CPU are in memory.
+        // SAFETY: the suite's CPU tensors are in host memory.
         let readable = unsafe { HostReadable::new() };
         ImportOptions::default().strided(Strided::Copy(readable))
     }
@@ -111,7 +111,7 @@ mod streams {
         }
     }
 
-    /// What arrives at a handler, as a stream.
+    /// Returns the batches that arrive at a handler as a stream.
     pub fn receive(
         window: u32,
         connect: impl FnOnce(AsyncHandler) -> Result<(), Error>,
@@ -124,7 +124,7 @@ mod streams {
         DeviceArrayStream::from_batches(schema, device_type, batches)
     }
 
-    /// Sends on another thread. Returns the error of a handler that lacks a callback.
+    /// Sends on another thread. Returns the error for a handler that lacks a callback.
     pub fn send(
         schema: Schema,
         reader: StreamReader<ArrowDeviceArrayStream>,
@@ -144,7 +144,7 @@ mod streams {
                 };
                 started.send(refused).expect("the subject waits");
                 if is_open {
-                    // The handler gets the error too, and the suite judges it.
+                    // The handler gets the error too, and the suite checks it.
                     let _ = sending.await;
                 }
             });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays that are built: children that outlive their parent, and requests that are refused.
+//! Built arrays: children that outlive their parent, and rejected calls.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -55,7 +55,7 @@ pub fn batch_of(columns: Columns, device_type: ArrowDeviceType) -> Result<Device
     unsafe { builder.finish_with_event(device_type, 1, event) }
 }
 
-/// Without an event, for which the release of a parent would be held back.
+/// Makes a batch without an event, so that the release of a parent is not deferred.
 pub fn cpu_batch(log: &Log, count: usize) -> DeviceArray {
     batch_of(columns(log, count), ArrowDeviceType::CPU).unwrap()
 }
@@ -65,7 +65,7 @@ pub fn batch(log: &Log, count: usize) -> DeviceArray {
 }
 
 fn value(buffers: &[*const c_void]) -> i64 {
-    // SAFETY: a column of `Columns`.
+    // SAFETY: the buffer is a column of `Columns`.
     unsafe { *buffers[1].cast() }
 }
 
@@ -78,7 +78,7 @@ fn a_batch_has_what_was_set() {
         (batch.device_type(), batch.device_id()),
         (ArrowDeviceType::CUDA, 1)
     );
-    // SAFETY: the event of `Columns`.
+    // SAFETY: the event belongs to `Columns`.
     assert_eq!(unsafe { *batch.sync_event().cast::<u64>() }, 7);
     let [Some(first), Some(second)] = batch.children() else {
         panic!("{batch:?}");
@@ -104,7 +104,7 @@ fn child_500_outlives_its_parent() {
     drop(batch);
     log.expect(&[]);
     assert_eq!(value(child.buffers()), 500);
-    // SAFETY: the event of `Columns`.
+    // SAFETY: the event belongs to `Columns`.
     assert_eq!(unsafe { *child.sync_event().cast::<u64>() }, 7);
     drop(child);
     log.expect(&["dropped"]);
@@ -173,7 +173,7 @@ fn nested_with_a_dictionary() {
     log.expect(&["dropped", "dropped"]);
 }
 
-/// A consumer may put a hook of its own into a child and leave the child where it is.
+/// A consumer may hook a child and leave the child in place.
 #[test]
 fn a_hook_in_a_child_that_stays_is_run() {
     type Saved = (
@@ -182,7 +182,7 @@ fn a_hook_in_a_child_that_stays_is_run() {
         Log,
     );
     unsafe extern "C" fn hook(this: *mut ArrowArray) {
-        // SAFETY: the test put it there.
+        // SAFETY: the test stored it there.
         unsafe {
             let saved = Box::from_raw((*this).private_data.cast::<Saved>());
             ((*this).release, (*this).private_data) = (saved.0, saved.1);
@@ -203,7 +203,7 @@ fn a_hook_in_a_child_that_stays_is_run() {
     log.expect(&["hook", "dropped"]);
 }
 
-/// The private data of a child stays, and only the callback is another.
+/// Only the callback is replaced, not the private data.
 #[test]
 fn a_callback_in_a_child_that_stays_is_called() {
     thread_local! {
@@ -212,7 +212,7 @@ fn a_callback_in_a_child_that_stays_is_called() {
     }
     unsafe extern "C" fn hook(this: *mut ArrowArray) {
         let release = SAVED.take().expect("called once");
-        // SAFETY: the test put it there.
+        // SAFETY: the test stored it there.
         unsafe {
             (*this).release = Some(release);
             release(this);
@@ -227,7 +227,7 @@ fn a_callback_in_a_child_that_stays_is_called() {
     log.expect(&["dropped"]);
 }
 
-/// A child of another array of ours has a share of that one.
+/// A child of another array of this crate has a share of that array.
 #[test]
 fn a_child_that_was_replaced_by_one_of_ours() {
     let (log, other) = (Log::default(), Log::default());
@@ -258,16 +258,16 @@ fn an_object_that_panics_when_it_is_dropped_goes_no_further() {
     log.expect(&["dropped"]);
 }
 
-/// A consumer must not, but the memory of another party is not ours to trust.
+/// A consumer must not do this, but memory of another party cannot be trusted.
 #[test]
 #[cfg_attr(miri, ignore = "it leaks on purpose")]
 fn a_count_of_children_that_a_consumer_has_changed() {
     let log = Log::default();
     let mut raw = batch(&log, 2).into_raw();
     raw.array.n_children = -1;
-    // SAFETY: a count that the release refuses.
+    // SAFETY: the release rejects this count.
     drop(unsafe { DeviceArray::from_raw(raw) });
-    // The children hold shares: the columns leak, and nothing is read beyond the list.
+    // The children keep their shares, so the columns leak, but nothing beyond the list is read.
     log.expect(&[]);
 }
 
@@ -299,7 +299,7 @@ fn values_of_any_owner() {
             panic!("{array:?}");
         };
         assert!(bitmap.is_null());
-        // SAFETY: the values of the owner.
+        // SAFETY: the values belong to the owner.
         let read = unsafe { std::slice::from_raw_parts(first.cast::<T>(), values.len()) };
         assert_eq!(read, values);
     }
@@ -309,7 +309,7 @@ fn values_of_any_owner() {
     check(Array::from(Vec::<i8>::new()), &[] as &[i8]);
     #[cfg(feature = "bytes")]
     check(Array::from(bytes::Bytes::from_static(b"ab")), b"ab");
-    /// A list inside its owner moves with it: its address is that where it stays.
+    /// A list inside its owner moves with the owner, so the address is that of its final place.
     struct Inside(Note, [u16; 2]);
     impl AsRef<[u16]> for Inside {
         fn as_ref(&self) -> &[u16] {

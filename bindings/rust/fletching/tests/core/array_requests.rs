@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a builder of arrays refuses.
+//! Calls that an array builder rejects.
 
 use fletching::{ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node};
 
 use crate::array_builder::{batch_of, columns, NONE, NULL};
 use crate::foreign::{refused, Log, Note};
 
-/// What `requests` makes a builder say that has room for two arrays and three buffers, and whose
+/// Checks the error of `requests` on a builder with room for two arrays and three buffers whose
 /// root is set.
 #[track_caller]
 fn refuses(requests: impl FnOnce(&mut ArrayBuilder<()>), message: &str) {
@@ -24,7 +24,7 @@ fn refuses(requests: impl FnOnce(&mut ArrayBuilder<()>), message: &str) {
     }
 }
 
-/// Each array below the one before, by turns as a child and as a dictionary.
+/// Makes nested arrays, alternating children and dictionaries.
 fn chain(levels: usize) -> Result<fletching::Array, fletching::Error> {
     let capacity = ArrayCapacity {
         arrays: levels - 1,
@@ -43,7 +43,7 @@ fn chain(levels: usize) -> Result<fletching::Array, fletching::Error> {
     builder.finish()
 }
 
-/// A release walks by recursion.
+/// A release is recursive.
 #[test]
 fn more_than_256_levels_are_refused() {
     assert!(chain(256).is_ok());
@@ -53,7 +53,7 @@ fn more_than_256_levels_are_refused() {
     refused(chain(if cfg!(miri) { 300 } else { 1 << 20 }), why);
 }
 
-/// Many requests are not many levels.
+/// Many calls do not mean many levels.
 #[test]
 fn many_siblings_may_have_children() {
     let capacity = ArrayCapacity {
@@ -272,7 +272,7 @@ fn impossible_capacities_are_errors() {
     refused(1 << 22, 0);
     refused(0, usize::MAX);
     refused(0, usize::MAX / 8);
-    // A layout that there is, of memory that there is not.
+    // A valid layout, but more memory than available.
     #[cfg(target_pointer_width = "64")]
     refused(1, isize::MAX as usize / 32);
     let refusals = if cfg!(target_pointer_width = "64") {
@@ -297,7 +297,7 @@ fn rule_sync_event_null_where_none() {
     let error = batch_of(columns(&log, 1), ArrowDeviceType::CPU)
         .unwrap()
         .into_raw();
-    // SAFETY: the array is ours.
+    // SAFETY: the array is owned by the test.
     drop(unsafe { DeviceArray::from_raw(error) });
     log.expect(&["dropped"]);
     for device_type in [ArrowDeviceType::EXT_DEV, ArrowDeviceType(9999)] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays of Rust values, batches of other arrays, and buffers as slices.
+//! Arrays of Rust values, batches of arrays, and buffers as slices.
 
 use std::ptr;
 
@@ -12,15 +12,15 @@ fn bits(bits: fletching::Bits<'_>) -> Vec<bool> {
     bits.iter().collect()
 }
 
-/// The validity of an array that was built here.
+/// Returns the validity of an array that the test built.
 fn validity(array: &Array) -> Option<Vec<bool>> {
-    // SAFETY: each array here has a bitmap or NULL in buffer 0.
+    // SAFETY: buffer 0 of each array in this file is a bitmap or NULL.
     unsafe { array.validity() }.unwrap().map(bits)
 }
 
-/// The values of a type, of an array that was built here of that type.
+/// Returns the values of an array that the test built of type `T`.
 fn values<T: fletching::Primitive>(array: &Array) -> &[T] {
-    // SAFETY: the caller names the type.
+    // SAFETY: the caller passes the type.
     unsafe { array.values() }.unwrap()
 }
 
@@ -57,7 +57,8 @@ fn booleans_may_be_null() {
 fn texts_may_be_null() {
     let array = Array::from_strings([Some("ab"), None, Some(""), Some("ü")]).unwrap();
     assert_eq!((array.length(), array.null_count()), (4, 1));
-    // SAFETY: the offsets are of 32 bits, one more than there are texts, and the last ends the bytes.
+    // SAFETY: the offsets have 32 bits, there is one more than strings, and the last is the number
+    // of bytes.
     unsafe {
         assert_eq!(array.buffer::<i32>(1, 5).unwrap(), [0, 2, 2, 2, 4]);
         assert_eq!(array.buffer::<u8>(2, 4).unwrap(), "abü".as_bytes());
@@ -67,14 +68,14 @@ fn texts_may_be_null() {
     assert_eq!(owned.null_count(), 0);
 }
 
-/// A builder never writes NULL for the offsets of an array without rows.
+/// The crate never writes NULL for the offsets of an array without rows.
 #[test]
 fn no_rows_have_one_zero_offset() {
     let texts = Array::from_strings::<&str>([]).unwrap();
     let lists = Array::from_lists([], Array::from(Vec::<i32>::new())).unwrap();
     for array in [&texts, &lists] {
         assert_eq!(array.length(), 0);
-        // SAFETY: the offsets are of 32 bits.
+        // SAFETY: the offsets have 32 bits.
         assert_eq!(unsafe { array.buffer::<i32>(1, 1) }.unwrap(), [0]);
     }
 }
@@ -86,7 +87,7 @@ fn lists_own_their_values() {
     items.attach(Note(log.clone(), "items")).unwrap();
     let mut array = Array::from_lists([Some(2), None, Some(0), Some(1)], items).unwrap();
     assert_eq!((array.length(), array.null_count()), (4, 1));
-    // SAFETY: the offsets are of 32 bits.
+    // SAFETY: the offsets have 32 bits.
     let offsets = unsafe { array.buffer::<i32>(1, 5) }.unwrap();
     assert_eq!(offsets, [0, 2, 2, 2, 3]);
     assert_eq!(validity(&array), Some(vec![true, false, true, true]));
@@ -152,7 +153,7 @@ fn columns_that_do_not_fit_are_refused_and_released() {
     refused(Array::from_columns([Array::default()]), text);
 }
 
-/// A builder of a root with room for two arrays below it.
+/// Makes a builder with room for two arrays below the root.
 fn builder(log: &Log) -> ArrayBuilder<Note> {
     let capacity = ArrayCapacity {
         arrays: 2,
@@ -248,7 +249,7 @@ fn the_levels_of_a_moved_array_count() {
 fn only_buffers_that_are_there_are_read() {
     let array = Array::from(vec![1i32, 2]);
     let text = Array::from_strings([Some("a")]).unwrap();
-    // SAFETY: what is refused is not read.
+    // SAFETY: a rejected buffer is not read.
     unsafe {
         refused(
             array.buffer::<i32>(2, 1),
@@ -273,7 +274,7 @@ fn only_buffers_that_are_there_are_read() {
             none.validity(),
             "validity: n_buffers: expected at least 1, got 0",
         );
-        let odd = Array::from(vec![0u64; 8]); // aligned, so that the next byte is not
+        let odd = Array::from(vec![0u64; 8]); // aligned, so the next byte is not
         let first = odd.buffers()[1].wrapping_byte_add(1);
         let capacity = ArrayCapacity {
             arrays: 0,

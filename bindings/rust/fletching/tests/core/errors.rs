@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What an error has.
+//! The members of an error.
 
 use std::error::Error as _;
 
@@ -52,7 +52,7 @@ fn an_error_of_io_without_a_code_has_that_of_its_kind() {
     }
 }
 
-/// As a consumer in C sees it.
+/// As a C consumer receives it.
 #[test]
 fn an_unsupported_operation_of_an_iterator_is_enosys() {
     let schema = SchemaBuilder::new("i").build().unwrap();

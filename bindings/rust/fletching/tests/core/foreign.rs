@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A producer that knows nothing of the crate: structs with callbacks that write down what is
-//! released, in which order.
+//! A foreign producer, independent of the crate: structs with callbacks that record the order of
+//! releases.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use fletching::abi::{ArrowArray, ArrowDeviceArray, ArrowDeviceType, ArrowSchema};
 use fletching::{Array, DeviceArray, Error, Schema};
 
-/// What happened, in order.
+/// The events, in order.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -27,7 +27,7 @@ impl Log {
     }
 }
 
-/// Is written down when it is dropped.
+/// Is recorded when it is dropped.
 pub struct Note(pub Log, pub &'static str);
 
 impl Drop for Note {
@@ -36,8 +36,8 @@ impl Drop for Note {
     }
 }
 
-/// The private data of one foreign array: `name` is written down when it is released, and then the
-/// event, if it has one.
+/// The private data of a foreign array. The release records `name`, then the event, if there is
+/// one.
 struct Node {
     log: Log,
     name: String,
@@ -49,7 +49,7 @@ struct Node {
 }
 
 unsafe extern "C" fn release(this: *mut ArrowArray) {
-    // SAFETY: `array` made the struct. What is below it is not in use elsewhere.
+    // SAFETY: `array` made the struct, and its descendants are not in use elsewhere.
     unsafe {
         let node = Box::from_raw((*this).private_data.cast::<Node>());
         (*this).release = None;
@@ -70,7 +70,8 @@ unsafe extern "C" fn release(this: *mut ArrowArray) {
     }
 }
 
-/// A foreign array of one value, with so many children. They are called "a", "a0", "a1", "ad".
+/// Makes a foreign array of one value with this many children. For "a", the children are "a0" and
+/// "a1", and the dictionary "ad".
 pub fn raw_array(log: &Log, name: &str, children: usize, with_dictionary: bool) -> ArrowArray {
     let below = (0..children)
         .map(|index| raw_array(log, &format!("{name}{index}"), 0, false))
@@ -109,7 +110,7 @@ pub fn raw_array(log: &Log, name: &str, children: usize, with_dictionary: bool) 
     array
 }
 
-/// The same on device 3 of CUDA's, with an event that the release of the array destroys.
+/// Makes a foreign array on CUDA device 3 with an event that the release of the array destroys.
 pub fn raw_device_array(
     log: &Log,
     name: &str,
@@ -128,27 +129,27 @@ pub fn raw_device_array(
 }
 
 pub fn array(log: &Log, name: &str, children: usize) -> Array {
-    // SAFETY: as the texts ask.
+    // SAFETY: the struct conforms to the specification.
     unsafe { Array::from_raw(raw_array(log, name, children, false)) }
 }
 
 pub fn device_array(log: &Log, name: &str, children: usize, with_dictionary: bool) -> DeviceArray {
-    // SAFETY: as the texts ask.
+    // SAFETY: the struct conforms to the specification.
     unsafe { DeviceArray::from_raw(raw_device_array(log, name, children, with_dictionary)) }
 }
 
-/// Replaces what is behind `place`, which is released.
+/// Releases the struct at `place`, and replaces it.
 pub fn replace(place: *mut ArrowArray, array: ArrowArray) {
-    // SAFETY: a child of a foreign array, which is not in use elsewhere.
+    // SAFETY: the place is a child of a foreign array that is not in use elsewhere.
     unsafe {
         ArrowArray::release_once(place);
         *place = array;
     }
 }
 
-/// The child of an array that is owned, for a test to break.
+/// Returns the child of an owned array, for a test that corrupts it.
 pub fn child_of(array: &DeviceArray, index: usize) -> *mut ArrowArray {
-    // SAFETY: the list of a foreign array.
+    // SAFETY: the list belongs to a foreign array.
     unsafe { *array.as_raw().array.children.add(index) }
 }
 
@@ -157,13 +158,13 @@ pub unsafe extern "C" fn mark_schema(this: *mut ArrowSchema) {
     unsafe { (*this).release = None };
 }
 
-/// A schema that owns nothing, after `change`.
+/// Makes a schema that owns nothing, and modifies it with `change`.
 pub fn bare_schema(change: impl FnOnce(&mut ArrowSchema)) -> Schema {
     let mut raw = ArrowSchema::zeroed();
     raw.format = c"i".as_ptr();
     raw.release = Some(mark_schema);
     change(&mut raw);
-    // SAFETY: it points to nothing but what `change` has set.
+    // SAFETY: its pointers are static or set by `change`.
     unsafe { Schema::from_raw(raw) }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Metadata of a schema: encoded, read in place, and refused when they are malformed.
+//! Metadata of a schema: encoding, reading in place, and rejection of malformed blocks.
 
 use fletching::{encode_metadata, Metadata};
 
@@ -18,9 +18,9 @@ fn encode(pairs: &[(&[u8], &[u8])]) -> Vec<u8> {
     encode_metadata(pairs.iter().copied()).unwrap()
 }
 
-/// Reads a block that has no byte behind it, with which Miri sees a read beyond its end.
+/// Reads a block without a byte behind it, so that Miri detects reads beyond its end.
 pub fn read(block: &[u8]) -> Metadata<'_> {
-    // SAFETY: an encoded block.
+    // SAFETY: the block is encoded.
     unsafe { Metadata::read(block.as_ptr().cast()) }.unwrap()
 }
 
@@ -45,7 +45,7 @@ fn pairs_are_iterated_by_value_and_by_reference() {
 
 #[test]
 fn null_is_no_pairs() {
-    // SAFETY: NULL.
+    // SAFETY: NULL is allowed.
     let metadata = unsafe { Metadata::read(std::ptr::null()) }.unwrap();
     assert!(metadata.is_empty() && metadata.iter().next().is_none());
     assert_eq!(
@@ -100,7 +100,7 @@ fn the_metadata_of_a_schema_are_checked() {
     );
 }
 
-/// Only the length of such a text is read, which is none of any object.
+/// Only the length of the text is read, because no object is that long.
 #[test]
 #[cfg(target_pointer_width = "64")]
 #[cfg_attr(miri, ignore = "two gigabytes")]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Children that are moved out of an array that was built: memory and event are freed with the last
-//! struct, once, in whatever order the structs are released.
+//! Children that are moved out of a built array. Memory and event are freed once, with the last
+//! struct, in any order of releases.
 
 use std::ptr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fletching::abi::{ArrowArray, ArrowDeviceArray};
 use fletching::{ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node};
 
-/// The memory of three columns and an event; alive as long as the token is shared.
+/// The memory of three columns and an event. Alive while the token is shared.
 struct OnDevice {
     _token: Arc<()>,
     memory: [Box<u32>; 3],
@@ -45,10 +45,10 @@ fn batch(token: &Arc<()>) -> DeviceArray {
     unsafe { builder.finish_with_event(ArrowDeviceType::CUDA, 0, event) }.unwrap()
 }
 
-/// As a consumer without the crate moves a child out.
+/// Moves a child out like a consumer without the crate.
 fn take_as_c_does(parent: &DeviceArray, child: *mut ArrowArray) -> DeviceArray {
     let raw = parent.as_raw();
-    // SAFETY: a child that is not in use elsewhere; its event lives as long as it does.
+    // SAFETY: the child is not in use elsewhere, and its event lives as long as the child.
     unsafe {
         let array = (*child).move_out();
         DeviceArray::from_raw(ArrowDeviceArray {
@@ -61,12 +61,12 @@ fn take_as_c_does(parent: &DeviceArray, child: *mut ArrowArray) -> DeviceArray {
     }
 }
 
-/// Memory and event can be read; with Miri this fails where they are freed.
+/// Reads memory and event. Miri detects a read after they are freed.
 fn read(part: &DeviceArray) {
-    // SAFETY: the event of `batch`.
+    // SAFETY: the event belongs to `batch`.
     assert_eq!(unsafe { *part.sync_event().cast::<u64>() }, 7);
     if let Some(values) = part.buffers().get(1) {
-        // SAFETY: the memory of `batch`.
+        // SAFETY: the memory belongs to `batch`.
         assert!((10..13).contains(unsafe { &*values.cast::<u32>() }));
     }
 }
@@ -82,7 +82,7 @@ fn freed_with_the_last(token: &Arc<()>, parts: Vec<DeviceArray>, order: &[usize]
     assert_eq!(Arc::strong_count(token), 1, "not freed by the last release");
 }
 
-/// All orders of 0 to 3.
+/// All permutations of 0 to 3.
 fn orders() -> Vec<[usize; 4]> {
     let all = (0..256).map(|number| [number & 3, number >> 2 & 3, number >> 4 & 3, number >> 6]);
     all.filter(|order| (0..4).all(|index| order.contains(&index)))

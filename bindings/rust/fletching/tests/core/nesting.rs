@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Owners inside owners, deeper than any stack: their drop needs no recursion.
+//! Nested owners, deeper than any stack. Their drop must not be recursive.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use fletching::abi::ArrowArray;
 use fletching::{Array, ArrayBuilder, ArrayCapacity, ArrayValues, Node, Schema, SchemaBuilder};
 
 const LEVELS: usize = if cfg!(miri) { 40 } else { 131_072 };
-/// Enough for a few dozen levels in a build without optimization.
+/// Enough for a few dozen levels in an unoptimized build.
 const STACK: usize = 256 * 1024;
 
-/// Nests `first` so often and drops the result, on a small stack.
+/// Nests `first` LEVELS times and drops the result, on a small stack.
 fn nested<T: Send + 'static>(first: impl FnOnce() -> T + Send + 'static, nest: fn(T) -> T) {
     let body = move || drop((0..LEVELS).fold(first(), |inner, _| nest(inner)));
     let thread = std::thread::Builder::new().stack_size(STACK);
@@ -23,7 +23,7 @@ fn array() -> Array {
     vec![1i32].into()
 }
 
-/// An array over the object.
+/// Makes an array over the object.
 fn over<T: Send + 'static>(object: T) -> Array {
     let capacity = ArrayCapacity::default();
     let mut builder = ArrayBuilder::new(capacity, object).unwrap();
@@ -114,7 +114,7 @@ fn what_is_inside_is_dropped_first() {
         array = outer.share().unwrap().view().unwrap();
     }
     drop(array);
-    // An object before its attachments; of attachments the first first.
+    // An object is dropped before its attachments, which are dropped in the order of attachment.
     let expected = [10, 6, 2, 0, 1, 3, 4, 5, 7, 8, 9, 11, 12];
     assert_eq!(*list.lock().unwrap(), expected);
 }
@@ -141,7 +141,7 @@ fn a_release_inside_a_foreign_callback_is_complete_when_it_returns() {
     static ENDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     unsafe extern "C" fn release(array: *mut ArrowArray) {
         let release = RELEASE.lock().unwrap().take().unwrap();
-        // SAFETY: it is the callback that the array had, with its private_data.
+        // SAFETY: this is the array's original callback, with its private_data.
         unsafe { release(array) };
         ENDED.lock().unwrap().push(usize::MAX);
     }
@@ -153,7 +153,7 @@ fn a_release_inside_a_foreign_callback_is_complete_when_it_returns() {
     }
     let mut raw = over(over(Inner)).into_raw();
     *RELEASE.lock().unwrap() = raw.release.replace(release);
-    // SAFETY: the callback passes the release on.
+    // SAFETY: the callback forwards the release.
     let foreign = unsafe { Array::from_raw(raw) };
     drop(over(over(foreign)));
     assert_eq!(*ENDED.lock().unwrap(), [0, usize::MAX]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Owners: moves, releases, accessors, objects that are attached.
+//! Owners: moves, releases, accessors, attached objects.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -24,7 +24,7 @@ fn owners_go_to_other_threads() {
     is_send::<DeviceArrayStream>();
 }
 
-/// `true` where `T` is `Sync`: an inherent constant goes before one of a trait.
+/// `true` if `T` is `Sync`: an inherent constant takes precedence over a trait's.
 struct IsSync<T>(std::marker::PhantomData<T>);
 trait NotSync {
     const VALUE: bool = false;
@@ -49,11 +49,11 @@ fn rule_device_stream_calls_serialized() {
     assert_eq!(found, [true, false]);
 }
 
-/// The bytes of a struct that has no padding, or zeros in it.
+/// Whether the bytes of a struct without non-zero padding are all zero.
 fn is_all_zero(raw: *const ArrowDeviceArray) -> bool {
-    // SAFETY: the struct is there, and all of it was written.
+    // SAFETY: the struct is valid and completely written.
     let bytes = unsafe { std::slice::from_raw_parts(raw.cast::<MaybeUninit<u8>>(), 88) };
-    // SAFETY: fields without padding come before byte 88.
+    // SAFETY: the fields before byte 88 have no padding.
     bytes.iter().all(|byte| unsafe { byte.assume_init() } == 0)
 }
 
@@ -63,12 +63,12 @@ fn out_is_a_zeroed_slot_after_the_release_of_the_old_struct() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 0, false);
     raw.reserved[1] = 7;
-    // SAFETY: as the texts ask, but for what is reserved.
+    // SAFETY: the struct conforms to the specification, except for the reserved field.
     let mut owner = unsafe { DeviceArray::from_raw(raw) };
     let slot = owner.out();
     assert!(is_all_zero(slot));
     log.expect(&["a", "event"]);
-    // SAFETY: the slot is the owner's.
+    // SAFETY: the slot belongs to the owner.
     unsafe {
         assert_eq!(
             ((*slot).reserved, (*slot).sync_event),
@@ -105,7 +105,7 @@ fn a_released_struct_reads_as_empty() {
     raw.device_type = ArrowDeviceType::CUDA;
     raw.device_id = 3;
     raw.sync_event = ptr::dangling_mut::<u64>().cast();
-    // SAFETY: a released struct.
+    // SAFETY: the struct is released.
     let mut array = unsafe { DeviceArray::from_raw(raw) };
     assert!(array.is_released());
     assert_eq!(
@@ -142,7 +142,7 @@ fn accessors_read_the_fields() {
     let mut raw = raw_device_array(&log, "a", 2, true);
     raw.array.null_count = -1;
     raw.array.offset = 4;
-    // SAFETY: as the texts ask.
+    // SAFETY: the struct conforms to the specification.
     let array = unsafe { DeviceArray::from_raw(raw) };
     assert_eq!(
         (array.length(), array.null_count(), array.offset()),
@@ -251,7 +251,7 @@ fn attached_objects_are_dropped_in_their_order_after_the_release() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
-/// How often something is done that must not be undone by recursion.
+/// The number of repetitions that would overflow the stack in a recursion.
 pub const MANY: usize = if cfg!(miri) { 300 } else { 1 << 17 };
 
 #[test]
@@ -270,7 +270,8 @@ fn any_number_of_objects_is_dropped_without_recursion() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
-/// A foreign array with an event is held back once, whatever is attached between two children.
+/// The release of a foreign array with an event is deferred once, even if objects are attached
+/// between two children.
 #[test]
 fn children_and_objects_by_turns_are_released_without_recursion() {
     let log = Log::default();
@@ -303,12 +304,12 @@ fn a_release_that_forgets_to_mark_is_marked_by_the_hook() {
     array.attach(Arc::clone(&object)).unwrap();
     let mut raw = array.into_raw();
     let release = raw.release.unwrap();
-    // SAFETY: the array is ours.
+    // SAFETY: the array is owned by the test.
     unsafe { release(&mut raw) };
     assert!(raw.is_released());
     assert_eq!(Arc::strong_count(&object), 1);
-    // What a consumer must not do does no harm.
-    // SAFETY: the callback looks for a released struct.
+    // A second call, which a consumer must not make, is harmless.
+    // SAFETY: the callback checks for a released struct.
     unsafe { release(&mut raw) };
     assert_eq!(Arc::strong_count(&object), 1);
 }
@@ -332,13 +333,14 @@ fn an_object_that_panics_when_it_is_dropped_does_no_harm() {
     assert_eq!(drops.load(Ordering::SeqCst), 1);
 }
 
-// --- Release callbacks that free what they are called for ---------------------------------------
+// --- Release callbacks that free their struct
+// -----------------------------------------------------
 
-/// The callback frees the memory of the struct that it was called through.
+/// The callback frees the original memory of its struct.
 #[test]
 fn a_release_may_free_the_memory_of_its_struct() {
     unsafe extern "C" fn free(this: *mut ArrowArray) {
-        // SAFETY: the place where the struct was, before it was moved to be released.
+        // SAFETY: this is the place of the struct before it was moved for its release.
         unsafe {
             (*this).release = None;
             drop(Box::from_raw((*this).private_data.cast::<ArrowArray>()));
@@ -357,7 +359,7 @@ fn a_release_may_free_the_memory_of_its_struct() {
 fn move_to_overwrites_and_into_raw_leaves_nothing() {
     let log = Log::default();
     let mut target = ArrowArray::zeroed();
-    // SAFETY: the target is there.
+    // SAFETY: the target is valid.
     unsafe { array(&log, "a", 0).move_to(&mut target) };
     assert!(!target.is_released());
     log.expect(&[]);
@@ -366,7 +368,7 @@ fn move_to_overwrites_and_into_raw_leaves_nothing() {
     log.expect(&["a"]);
     let mut raw = array(&log, "b", 0).into_raw();
     log.expect(&["a"]);
-    // SAFETY: the array is ours.
+    // SAFETY: the array is owned by the test.
     unsafe { ArrowArray::release_once(&mut raw) };
     log.expect(&["a", "b"]);
 }

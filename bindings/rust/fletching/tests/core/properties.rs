@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What holds for any metadata and any foreign text.
+//! Properties of all metadata and all foreign texts.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -14,7 +14,7 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use crate::foreign::bare_schema;
 use crate::metadata::read;
 
-/// As many cases as the variable PROPTEST_CASES says.
+/// The number of cases is PROPTEST_CASES.
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -37,7 +37,7 @@ proptest! {
                 prop_assert_eq!(metadata.get(key), Some(&first.1[..]));
             }
         }
-        // A part of a block is refused, wherever it ends.
+        // Every prefix of a block is rejected.
         for end in 0..block.len() {
             prop_assert!(Metadata::from_bytes(&block[..end]).is_err());
         }
@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// Bytes of which blocks are made more often than of any.
+/// Bytes, weighted towards the bytes of blocks.
 fn prop_byte() -> impl proptest::strategy::Strategy<Value = u8> {
     proptest::prop_oneof![6 => Just(0_u8), 2 => 1_u8..4, 1 => any::<u8>()]
 }
@@ -79,14 +79,14 @@ unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     TEXT.with_borrow(|text| text.as_ptr().cast())
 }
 
-/// How the text of a foreign stream arrives in an error.
+/// The message of an error for the text of a foreign stream.
 fn shown(text: &[u8]) -> String {
     TEXT.set([text, &[0]].concat());
     let failing = [Err(Error::new(libc::EIO, ""))];
     let stream = ArrayStream::from_batches(bare_schema(|_| ()), failing).unwrap();
     let mut raw = stream.into_raw();
     raw.get_last_error = Some(get_last_error);
-    // SAFETY: the stream is the test's.
+    // SAFETY: the stream belongs to the test.
     let mut stream = unsafe { ArrayStream::from_raw(raw) }.into_iter();
     stream.next().unwrap().unwrap_err().message().into()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The rules about the declarations, where pages and headers of the interfaces differ: the types of
-//! fields and arguments, which a layout does not show, and the numbers of devices.
+//! Rules about declarations for which the pages and headers of the interfaces differ: the types of
+//! fields and arguments, which a layout does not show, and the device numbers.
 
 use std::ffi::{c_char, c_int};
 
@@ -10,7 +10,7 @@ use fletching::abi::{
 };
 use fletching::ArrowDeviceType;
 
-/// Five members one behind the other and nothing after them: no release.
+/// Five adjacent members and nothing after them: no release.
 #[test]
 fn rule_async_header_producer_fields() {
     let ArrowAsyncProducer {
@@ -61,7 +61,7 @@ fn rule_device_header_type_is_int32() {
     assert_eq!((number, size_of::<ArrowDeviceType>()), (0, 4));
 }
 
-/// The numbers of DLDeviceType in version 1.3 of dlpack.h.
+/// The numbers of DLDeviceType in dlpack.h 1.3.
 const OF_DLPACK: [(i32, &str); 16] = [
     (1, "kDLCPU"),
     (2, "kDLCUDA"),

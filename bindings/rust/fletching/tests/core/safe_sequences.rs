@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Random sequences of safe calls with arrays and schemas. The test compares addresses and counts with
-//! a model; Miri and the address sanitizer check the memory.
+//! Random sequences of safe calls on arrays and schemas. The test compares addresses and counts
+//! with a model; Miri and AddressSanitizer check the memory.
 
 #![forbid(unsafe_code)]
 
@@ -26,11 +26,11 @@ impl Random {
     }
 }
 
-/// The values that every array shows, by the tests' own share.
+/// The values of every array. The test has a share.
 type Values = Arc<[i64; 4]>;
 
-/// An array of two columns, of which the first has two, and the second a dictionary. The object is
-/// of a type that the crate uses itself.
+/// Builds an array of two columns. The first has two children, the second a dictionary. The object
+/// has a type that the crate uses internally.
 fn build(values: &Values) -> ArrayBuilder<Arc<dyn Send + Sync>> {
     let capacity = ArrayCapacity {
         arrays: 5,
@@ -53,13 +53,13 @@ fn build(values: &Values) -> ArrayBuilder<Arc<dyn Send + Sync>> {
     builder
 }
 
-/// One owner or several views of something.
+/// An owner, or several views, of a struct.
 enum Held<R: Nested> {
     Owner(Owner<R>),
     Shared(Shared<R>),
 }
 
-/// Makes a random call with an entry of `pool`, and adds the results to it.
+/// Makes a random call on an entry of `pool`, and adds the results to the pool.
 fn step<R: Nested>(random: &mut Random, pool: &mut Vec<Held<R>>, object: &Arc<()>) {
     if pool.is_empty() {
         return;
@@ -132,7 +132,7 @@ fn look<R: Nested>(held: &Held<R>, see: &dyn Fn(&Owner<R::Base>)) {
         .for_each(|values| below(values, see));
 }
 
-/// The sequences, with a pool of arrays, one of device arrays and one of schemas.
+/// Runs the sequences on a pool of arrays, one of device arrays and one of schemas.
 #[test]
 fn random_sequences_of_safe_calls_keep_what_they_show() {
     let (rounds, steps) = if cfg!(miri) { (4, 60) } else { (60, 200) };

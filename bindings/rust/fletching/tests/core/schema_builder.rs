@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Schemas that are built: what they say, who owns it, and what is refused.
+//! Built schemas: their contents, their ownership, and rejected input.
 
 use std::ffi::CStr;
 
@@ -29,7 +29,7 @@ fn batch() -> Schema {
         .unwrap()
 }
 
-/// A schema with one thing wrong, deep down.
+/// A schema with an error in a deep descendant.
 fn around(inner: SchemaBuilder) -> SchemaBuilder {
     field("+s")
         .child(field("i"))
@@ -70,10 +70,11 @@ fn a_child_outlives_its_parent() {
     assert_eq!(values.metadata().unwrap().get(b"d"), Some(&b"e"[..]));
 }
 
-/// Why a schema is not copied whose second child is as `spoil` leaves it.
+/// Returns the error of copying a schema whose second child `spoil` has corrupted.
 fn why_not_copied(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
     let schema = batch();
-    // SAFETY: the schema is ours, and as the texts ask or refused. It is restored afterwards.
+    // SAFETY: the test owns the schema, which is valid or rejected. The child is restored
+    // afterwards.
     let error = unsafe {
         let child = *schema.as_raw().children.add(1);
         let sound = std::ptr::read(child);
@@ -89,14 +90,14 @@ fn why_not_copied(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
 
 #[test]
 fn only_a_sound_schema_is_copied() {
-    // SAFETY: of these four too, the child is restored.
+    // SAFETY: in all four cases, the child is restored.
     let why = why_not_copied(|child| unsafe { (*child).format = std::ptr::null() });
     assert_eq!(why, "has format NULL");
     // SAFETY: see above.
     let why = why_not_copied(|child| unsafe { (*child).n_children = -1 });
     let expected = "has n_children out of range: expected 0 to 4194304, got -1";
     assert_eq!(why, expected);
-    // Twice below itself: 2^256 structs.
+    // The child is its own child twice: 2^256 structs.
     let mut list = [std::ptr::null_mut::<ArrowSchema>(); 2];
     let pointer = list.as_mut_ptr();
     // SAFETY: see above; the list outlives the copy.
@@ -121,7 +122,7 @@ fn nesting_has_a_limit() {
     assert!(error.message().ends_with(expected), "{error}");
     let nested = (1..257).fold(field("i"), |inner, _| field("i").dictionary(inner));
     assert!(nested.build().is_err());
-    // What is refused is dropped without recursion.
+    // A rejected builder is dropped without recursion.
     let levels = if cfg!(miri) { 300 } else { 1 << 20 };
     let nested = (1..levels).fold(field("i"), |inner, level| match level % 2 {
         0 => field("+l").child(inner),
@@ -144,7 +145,7 @@ fn rule_schema_format_set() {
     );
 }
 
-/// That a text is UTF-8 is what `String` says.
+/// `String` guarantees UTF-8.
 #[test]
 fn rule_schema_format_utf8() {
     refused(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A builder that is a copy of a schema: what it says, and what is refused.
+//! Builders copied from a schema: their contents, and rejected input.
 
 use std::ptr;
 
@@ -13,7 +13,7 @@ fn copy(schema: &Schema) -> Result<Schema, fletching::Error> {
     SchemaBuilder::from_schema(schema)?.build()
 }
 
-/// What a schema says, with what is below it.
+/// The contents of a schema and its descendants.
 fn said(schema: &Schema) -> String {
     let children = schema.children().iter();
     let below: String = children.map(|child| said(child.unwrap())).collect();
@@ -73,9 +73,9 @@ fn a_copy_is_nested_as_deep_as_a_schema() {
     let nested = (1..256).fold(innermost, |inner, _| SchemaBuilder::new("+l").child(inner));
     let schema = nested.build().unwrap();
     assert_eq!(said(&copy(&schema).unwrap()), said(&schema));
-    // One that is its own dictionary has no end.
+    // A schema that is its own dictionary is infinitely deep.
     let endless = Box::into_raw(Box::new(bare_schema(|_| {}).into_raw()));
-    // SAFETY: it is live until the end of the test.
+    // SAFETY: the schema lives until the end of the test.
     unsafe { (*endless).dictionary = endless };
     let too_deep = bare_schema(|schema| schema.dictionary = endless);
     refused(
@@ -84,6 +84,6 @@ fn a_copy_is_nested_as_deep_as_a_schema() {
          levels",
     );
     drop(too_deep);
-    // SAFETY: nothing refers to it any more.
+    // SAFETY: it is no longer referenced.
     drop(unsafe { Box::from_raw(endless) });
 }

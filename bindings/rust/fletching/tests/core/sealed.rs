@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Calls every safe method that a bound on a sealed trait makes callable, with structs that safe code
-//! has filled: no method reads through a pointer. The methods of `sealed::Base` are not callable,
+//! Calls every safe method that a bound on a sealed trait makes callable, on structs that safe code
+//! has filled. No method reads through a pointer. The methods of `sealed::Base` are not callable,
 //! because no public trait has it as a supertrait.
 
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ use fletching::abi::{
 };
 use fletching::{Nested, Options, Raw, RawStream};
 
-/// A pointer that is not NULL and must not be read.
+/// A non-NULL pointer that must not be read.
 fn nowhere<T>() -> *mut T {
     ptr::without_provenance_mut(0x1_0000)
 }

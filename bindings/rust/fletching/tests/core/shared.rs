@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Views of a struct with several users.
+//! Views of a shared struct.
 
 use std::ptr;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn any_number_of_views_of_views_is_released_without_recursion() {
     assert_eq!(view.take_child(0).unwrap().name(), c"a");
 }
 
-/// Each view keeps the view that it shows, which has an attached object.
+/// Each view keeps the viewed view alive, because it has an attached object.
 #[test]
 fn nested_views_with_attachments_are_released_without_recursion() {
     let log = Log::default();
@@ -138,7 +138,7 @@ fn views_in_an_attached_object_are_released_with_it() {
     log.expect(&["outer", "inner", "holder"]);
 }
 
-/// What was attached to a view, or put into it, is kept by a view of it.
+/// A view of a view keeps objects attached to the inner view, and structs put into it.
 #[test]
 fn a_view_of_a_changed_view_keeps_the_view() {
     let (log, object) = (Log::default(), Arc::new(()));
@@ -152,7 +152,7 @@ fn a_view_of_a_changed_view_keeps_the_view() {
 
     let log = Log::default();
     let view = array(&log, "b", 2).share().unwrap().view().unwrap();
-    // SAFETY: the child is ours, and is replaced while the view is not in use.
+    // SAFETY: the test owns the child, which is replaced while the view is not in use.
     unsafe {
         let place = *view.as_raw().children.add(1);
         drop(Array::move_from(place));
@@ -230,7 +230,7 @@ fn rule_schema_flags_propagated() {
     );
 }
 
-// --- What is malformed --------------------------------------------------------------------------
+// --- Malformed structs --------------------------------------------------------------------------
 
 #[test]
 fn a_released_struct_is_refused() {
@@ -282,7 +282,7 @@ fn a_dictionary_that_was_moved_out_is_refused() {
     drop(dictionary);
 }
 
-/// Every field but those that own something is copied.
+/// All fields are copied, except those that own something.
 #[test]
 fn a_view_has_the_fields_of_the_struct() {
     let mut array = ArrowArray::zeroed();
@@ -293,7 +293,7 @@ fn a_view_has_the_fields_of_the_struct() {
     let array = {
         let mut owner = raw_array(&log, "a", 0, false);
         (array.release, array.private_data) = (owner.release.take(), owner.private_data);
-        // SAFETY: the array above, with other fields.
+        // SAFETY: the array from above, with other fields.
         unsafe { Array::from_raw(array) }
     };
     let shared = array.share().unwrap();
@@ -342,20 +342,20 @@ fn a_child_below_itself_is_refused() {
     let place = &raw mut inner;
     let mut list = [place];
     let children = list.as_mut_ptr();
-    // SAFETY: the schema above.
+    // SAFETY: the schema from above.
     unsafe { ((*place).n_children, (*place).children) = (1, children) };
     let schema = bare_schema(|raw| (raw.n_children, raw.children) = (1, children));
     let shared = schema.share().unwrap();
     let message =
         "view: the struct or a descendant is nested too deep: expected at most 256 levels";
     refused(shared.view(), message);
-    // The dictionary as well, which is walked after the children.
-    // SAFETY: the schema above.
+    // The same for the dictionary, which is walked after the children.
+    // SAFETY: the schema from above.
     unsafe { ((*place).n_children, (*place).dictionary) = (0, place) };
     refused(shared.view(), message);
 }
 
-/// 256 levels pass, and one more does not.
+/// 256 levels are accepted, 257 are not.
 #[test]
 fn nesting_has_a_limit() {
     for (levels, passes) in [(256, true), (257, false)] {
@@ -366,7 +366,7 @@ fn nesting_has_a_limit() {
         }
         let first = raw.as_mut_ptr();
         for index in 0..levels {
-            // SAFETY: so many arrays were made.
+            // SAFETY: `levels` arrays were made.
             unsafe {
                 let array = first.add(index);
                 (*array).release = Some(mark);
@@ -375,13 +375,13 @@ fn nesting_has_a_limit() {
                 }
             }
         }
-        // SAFETY: as the texts ask.
+        // SAFETY: the array conforms to the specification.
         let shared = unsafe { Array::move_from(first) }.share().unwrap();
         assert_eq!(shared.view().is_ok(), passes, "{levels}");
     }
 }
 
-/// 2^11 children with 2^11 children each, of which only three structs are there.
+/// 2^11 children with 2^11 children each, represented by three structs.
 #[test]
 #[cfg_attr(miri, ignore = "four million structs are visited")]
 fn more_structs_than_any_table_has_are_refused() {
@@ -426,8 +426,8 @@ fn views_are_made_and_released_on_many_threads() {
     assert_eq!(log.lines().last().unwrap(), "event");
 }
 
-/// An object of the type that the block of a view once had is not taken for one: the view of an
-/// array over it keeps the array.
+/// An object of the type `Arc<dyn Send + Sync>` is not mistaken for the object of a view: the view
+/// of an array over it keeps the array.
 #[test]
 fn view_over_type_erased_object_keeps_array() {
     type Object = Arc<dyn Send + Sync>;

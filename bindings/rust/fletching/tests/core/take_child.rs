@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Children that are moved out of a foreign array, and the event that lives as long as they do.
+//! Children moved out of a foreign array, and the event that lives as long as they do.
 
 use std::ptr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn what_is_not_there_is_refused() {
         "take_dictionary: NULL: expected a struct",
     );
     let place = array.as_raw().array.children;
-    // SAFETY: the list of a foreign array, which is not read meanwhile.
+    // SAFETY: the list belongs to a foreign array that is not read meanwhile.
     unsafe {
         let third = ptr::replace(place.add(2), ptr::null_mut());
         refused(
@@ -64,7 +64,7 @@ fn a_device_child_has_the_device_and_the_event() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 2, false);
     raw.reserved[0] = 5;
-    // SAFETY: as the texts ask, but for what is reserved.
+    // SAFETY: the struct conforms to the specification, except for the reserved field.
     let mut array = unsafe { DeviceArray::from_raw(raw) };
     let child = array.take_child(0).unwrap();
     assert_eq!(
@@ -82,11 +82,11 @@ fn the_event_lives_until_the_last_child_is_released() {
     let first = array.take_child(0).unwrap();
     let last = array.take_child(2).unwrap();
     drop(array);
-    // The data of a child that was not taken does not wait.
+    // A child that was not taken is released at once.
     log.expect(&["a1"]);
     drop(first);
     log.expect(&["a1", "a0"]);
-    // SAFETY: the event is held back.
+    // SAFETY: the event is still alive.
     assert_eq!(unsafe { *last.sync_event().cast::<u64>() }, 7);
     drop(last);
     log.expect(&["a1", "a0", "a2", "a", "event"]);
@@ -112,9 +112,9 @@ fn of_a_child_that_was_taken() {
     let grandchild = child.take_child(1).unwrap();
     drop(array);
     drop(child);
-    // Only what has the event waits.
+    // Only structs with the event wait.
     log.expect(&["a0", "b0", "b"]);
-    // SAFETY: the event is held back.
+    // SAFETY: the event is still alive.
     assert_eq!(unsafe { *grandchild.sync_event().cast::<u64>() }, 7);
     drop(grandchild);
     log.expect(&["a0", "b0", "b", "b1", "a", "event"]);
@@ -143,14 +143,14 @@ fn a_foreign_child_of_a_parent_of_ours_keeps_the_event() {
     log.expect(&["a", "own event"]);
 }
 
-/// Without an event nothing is held back: the parent's release runs at once.
+/// Without an event, nothing is deferred: the parent's release runs at once.
 #[test]
 fn without_an_event_nothing_is_replaced() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 2, false);
     raw.sync_event = ptr::null_mut();
     let before = (raw.array.release, raw.array.private_data);
-    // SAFETY: as the texts ask.
+    // SAFETY: the struct conforms to the specification.
     let mut array = unsafe { DeviceArray::from_raw(raw) };
     let child = array.take_child(0).unwrap();
     let after = &array.as_raw().array;
@@ -167,7 +167,7 @@ fn of_a_count_that_is_none() {
         let log = Log::default();
         let mut raw = raw_device_array(&log, "a", 1, false);
         raw.array.n_children = count;
-        // SAFETY: a count that is refused.
+        // SAFETY: the count is rejected.
         let mut array = unsafe { DeviceArray::from_raw(raw) };
         refused(
             array.take_child(0),
@@ -179,7 +179,7 @@ fn of_a_count_that_is_none() {
         let mut array = unsafe { DeviceArray::from_raw(raw) };
         drop(array.take_child(0).unwrap());
         let mut raw = array.into_raw();
-        // Its release is deferred by now: children are not looked for where there are none.
+        // Its release is deferred at this point, and must not read children if there are none.
         raw.array.n_children = count;
         // SAFETY: as above.
         drop(unsafe { DeviceArray::from_raw(raw) });
@@ -222,7 +222,7 @@ fn of_a_parent_with_an_attached_object_keeps_the_event() {
     array.attach(Note(log.clone(), "later")).unwrap();
     drop(array);
     log.expect(&["a1", "later"]);
-    // It is dropped with the release of the parent, which is deferred.
+    // It is dropped with the deferred release of the parent.
     assert_eq!(Arc::strong_count(&attached), 2);
     drop(child);
     log.expect(&["a1", "later", "a0", "a", "event"]);
@@ -238,7 +238,7 @@ fn a_second_child_after_an_attachment_keeps_the_event_too() {
     let second = array.take_child(1).unwrap();
     drop(array);
     drop(first);
-    // No child prolongs the life of an object that was attached to the parent.
+    // Children do not keep an object alive that was attached to the parent.
     log.expect(&["object", "a0"]);
     drop(second);
     log.expect(&["object", "a0", "a1", "a", "event"]);
@@ -255,7 +255,8 @@ fn the_dictionary_that_stays_does_not_wait_for_the_child() {
     log.expect(&["ad", "a0", "a", "event"]);
 }
 
-/// When the parent's release is held back, the other children are moved out before theirs.
+/// If the parent's release is deferred, the remaining children are moved out before they are
+/// released.
 #[test]
 fn children_that_stay_are_moved_out_before_they_are_released() {
     unsafe extern "C" fn note_place(this: *mut ArrowArray) {
