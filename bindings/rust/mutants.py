@@ -1,7 +1,7 @@
-"""Runs cargo-mutants on the crate `fletching`, in a copy of this folder, and writes what became of
+"""Runs cargo-mutants on the crate `fletching`, in a copy of this folder, and writes the result of
 each mutant to $RESULTS (tests/mutants_code/README.md).
 
-A mutant is tried on the tests of its module first and, when they pass, on all tests.
+Runs the tests of a mutant's module first and, if they pass, all tests.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ROOT = HOME.parents[1]
 SCRATCH = ROOT / "build" / "rust-mutants"
 TREE = SCRATCH / "tree" / "bindings" / "rust"
 VERSION = "27.1.0"
-SAMPLE = {19: 5}  # by seed: so many of each file, at most
-MOST_MEMORY = 16 << 30  # of a process: a mutant may allocate without end
+SAMPLE = {19: 5}  # by seed: the maximum number per file
+MOST_MEMORY = 16 << 30  # per process: a mutant may allocate endlessly
 ALL = ("--all-features", "--tests")
-# The first that fits a file has the tests that are the likeliest to notice.
+# The first pattern that matches a file selects the tests most likely to fail.
 TESTS = {
     r"src/arrow/": ("--test=arrow",),
     r"src/async_stream/": ("--lib", "--test=async", "--test=conformance"),
@@ -61,11 +61,11 @@ Results = dict[results.Key, results.Result]
 
 @dataclass(frozen=True)
 class Mutant(results.Mutant):
-    name: str  # as cargo-mutants prints it, with line and column
+    name: str  # the name that cargo-mutants prints, with line and column
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it hardly ever compiles."""
+        """Whether the mutant rarely compiles."""
         return bool(_DOUBTFUL.search(self.change))
 
 
@@ -100,8 +100,8 @@ def install() -> None:
 
 
 def copy() -> None:
-    """Brings the copy to the state of this folder. What is the same stays: nothing is built for it,
-    and what a run that was ended has left of a mutant is overwritten."""
+    """Updates the copy to the state of this folder. Unchanged files are kept, so they are not
+    rebuilt; changes that an aborted run left behind are overwritten."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     output = subprocess.run(listed, cwd=HOME, capture_output=True, check=True).stdout.decode()
     names = {name for name in output.split("\0") if (HOME / name).is_file()}
@@ -146,11 +146,12 @@ def first_fit(file: str) -> str:
 def attempt(
     mutants: Sequence[Mutant], everything: Sequence[Mutant], arguments: Sequence[str]
 ) -> Results:
-    """The result of each and the test that noticed."""
+    """Returns the result of each mutant and the test that failed."""
     if not mutants:
         return {}
     print(f"{len(mutants)} mutants with {' '.join(arguments)}", flush=True)
-    # Its filter by name lets mutants of fields pass; what an earlier run has caught is left out.
+    # The name filter of cargo-mutants does not exclude mutants of fields, so the other mutants are
+    # listed as caught, which skips them.
     out = SCRATCH / "mutants.out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
@@ -172,7 +173,7 @@ def attempt(
 
 
 def noticed(log: str, hangs: bool) -> str:
-    """The test that failed: "core: shared::a_view_is_the_same"."""
+    """Returns the test that failed, such as "core: shared::a_view_is_the_same"."""
     program = (_RUNNING.findall(log) or ["build"])[-1]
     if hangs:
         return f"{program}: hangs"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compiles the other side of the benchmarks, which is in C.
+//! Compiles the peer of the benchmarks, which is written in C.
 
 fn main() {
     let peer = "../../../cpp/bench/c/peer.c";

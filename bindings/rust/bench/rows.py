@@ -1,4 +1,4 @@
-"""What the crate `fletching` is measured against: one entry per row of the table."""
+"""The rows of the benchmark table: the crate `fletching` and the programs it is compared with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ARROW = "arrow-rs, typed arrays and a schema"
 
 
 def _owners(case: str, name: str, at_most: float, arrow: float) -> Row:
-    """`arrow`: how much of arrow-rs' cost is allowed."""
+    """Makes a row. `arrow` is the maximum cost as a fraction of arrow-rs' cost."""
     programs = {
         "Fletching, Rust": ("fletching_bench_rust", name),
         _RAW: ("fletching_bench_raw", name),
@@ -21,7 +21,7 @@ def _owners(case: str, name: str, at_most: float, arrow: float) -> Row:
 
 ROWS = (
     _owners("move and release", "move_release", 1.1, 1),
-    # Raw C itself costs a tenth of arrow-rs' leaf, so ours cannot cost much less.
+    # Raw C itself costs a tenth of arrow-rs' leaf, so Fletching cannot cost much less.
     _owners("one leaf: produce, move, release", "leaf", 1.2, 0.12),
     _owners("handoff of 1,000 columns", "handoff", 1.2, 0.02),
     Row(

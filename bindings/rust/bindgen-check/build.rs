@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Runs bindgen over upstream's headers and writes down, as a table, what it found: the declarations
-//! themselves, and a list of their fields in the form in which the tests have Fletching's own.
+//! Runs bindgen over upstream's headers and writes the results as tables: the declarations, and a
+//! list of their fields in the form that the tests use for Fletching's own.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use bindgen::callbacks::{EnumVariantValue, FieldInfo, IntKind, ParseCallbacks};
 use bindgen::{Builder, FieldVisibilityKind};
 
-/// What bindgen reports while it works.
+/// The items that bindgen reports.
 #[derive(Debug, Default)]
 struct Found {
     fields: Vec<(String, String)>,
     integers: BTreeMap<String, i64>,
-    /// By enum: names and values.
+    /// Names and values by enum.
     enumerators: BTreeMap<String, Vec<(String, i64)>>,
     texts: BTreeMap<String, String>,
 }
@@ -27,7 +27,7 @@ struct Recorder(Arc<Mutex<Found>>);
 
 impl ParseCallbacks for Recorder {
     fn field_visibility(&self, field: FieldInfo<'_>) -> Option<FieldVisibilityKind> {
-        // The field of a named integer is called "0".
+        // The field of a newtype is called "0".
         if field.field_name != "0" {
             let name = (field.type_name.to_owned(), field.field_name.to_owned());
             self.0.lock().unwrap().fields.push(name);
@@ -55,7 +55,7 @@ impl ParseCallbacks for Recorder {
             EnumVariantValue::Signed(value) => value,
             EnumVariantValue::Unsigned(value) => value as i64,
         };
-        // An enum without a tag comes as "enum NAME" where a typedef names it.
+        // An enum without a tag is reported as "enum NAME" if a typedef names it.
         let owner = owner.unwrap_or_default().trim_start_matches("enum ");
         let mut found = self.0.lock().unwrap();
         let enumerators = found.enumerators.entry(owner.to_owned()).or_default();
@@ -76,7 +76,7 @@ fn main() {
         .allowlist_type("Arrow.*|DL.*")
         .new_type_alias("ArrowDeviceType")
         .newtype_enum("DL.*")
-        // An example in a comment of C would be taken for one in Rust.
+        // An example in a C comment would be compiled as a Rust doctest.
         .generate_comments(false)
         .parse_callbacks(Box::new(recorder.clone()));
     for header in ["arrow/c/abi.h", "dlpack/dlpack.h"].map(|name| include.join(name)) {
@@ -95,13 +95,13 @@ fn main() {
     core(&out);
 }
 
-/// The declarations of the core: its structs, and its functions with the structs of the crate.
+/// Writes the declarations of the core: its structs, and its functions with the crate's structs.
 fn core(out: &Path) {
     const STRUCTS: &str =
         "Fletching(Message|ReleaseCounts|Stream|TensorStream|VulkanWaitContext|Waiter)";
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fletching/core/fletching_core.h");
     println!("cargo:rerun-if-changed={}", header.display());
-    println!("cargo:rustc-env=FLETCHING_PREFIX="); // of the crate's declarations, which nobody calls
+    println!("cargo:rustc-env=FLETCHING_PREFIX="); // the crate's declarations are never called
     let write = |builder: Builder, file: &str| {
         let bindings = builder
             .header(header.to_string_lossy())
@@ -120,8 +120,8 @@ fn core(out: &Path) {
     write(functions.blocklist_type(STRUCTS), "core_functions.rs");
 }
 
-/// The include folder with upstream's headers: `FLETCHING_UPSTREAM_INCLUDE`, or the one that
-/// `make setup` made.
+/// Returns the include folder with upstream's headers: `FLETCHING_UPSTREAM_INCLUDE`, or the folder
+/// that `make setup` creates.
 fn upstream_include() -> PathBuf {
     println!("cargo:rerun-if-env-changed=FLETCHING_UPSTREAM_INCLUDE");
     if let Some(include) = env::var_os("FLETCHING_UPSTREAM_INCLUDE") {
@@ -137,7 +137,7 @@ fn upstream_include() -> PathBuf {
     include
 }
 
-/// `STRUCTS`, `ENUMS`, `INTEGERS` and `TEXTS` as Rust source.
+/// Formats `STRUCTS`, `ENUMS`, `INTEGERS` and `TEXTS` as Rust source.
 fn tables(found: &Found) -> String {
     let mut structs = String::new();
     for fields in found.fields.chunk_by(|a, b| a.0 == b.0) {

@@ -33,7 +33,7 @@ pub struct DeviceArray {
 #[repr(C)]
 pub struct Message([u8; 1024]);
 
-/// A function that takes structs in and hands out others, the message last.
+/// A function that takes structs and returns others, with the message last.
 type Pass<From, To> = unsafe extern "C" fn(*mut c_void, *mut From, *mut To, *mut Message) -> c_int;
 type PassBoth<Given, To> = unsafe extern "C" fn(
     *mut c_void,
@@ -44,7 +44,7 @@ type PassBoth<Given, To> = unsafe extern "C" fn(
     *mut Message,
 ) -> c_int;
 
-/// `struct FletchingSubject`, as far as the first version went.
+/// `struct FletchingSubject`, with the members of its first version.
 #[repr(C)]
 pub struct Subject {
     size: usize,
@@ -59,10 +59,10 @@ pub struct Subject {
     missing: [*const c_void; 5],
 }
 
-// SAFETY: the table holds functions and literals.
+// SAFETY: the table contains functions and literals.
 unsafe impl Sync for Subject {}
 
-/// The errno values that arrow-rs gives the consumer of a stream.
+/// The errno values that arrow-rs returns to the consumer of a stream.
 fn errno_of(error: &ArrowError) -> c_int {
     match error {
         ArrowError::NotYetImplemented(_) => libc::ENOSYS,
@@ -72,18 +72,18 @@ fn errno_of(error: &ArrowError) -> c_int {
     }
 }
 
-/// Runs `body`. A panic has a code that is wrong.
+/// Runs `body`. A panic returns an invalid code.
 ///
 /// # Safety
 ///
-/// `message` may be written.
+/// `message` is valid for writes.
 unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), ArrowError>) -> c_int {
     let (code, text) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => (0, String::new()),
         Ok(Err(error)) => (errno_of(&error), error.to_string()),
         Err(_) => (-1, String::new()),
     };
-    // SAFETY: the caller vouches for the message.
+    // SAFETY: the caller guarantees the message.
     let bytes = unsafe { &mut (*message).0 };
     bytes.fill(0);
     let text = &text.as_bytes()[..text.len().min(bytes.len() - 1)];
@@ -91,22 +91,22 @@ unsafe fn finish(message: *mut Message, body: impl FnOnce() -> Result<(), ArrowE
     code
 }
 
-/// A field, which keeps the name and the metadata of a schema.
+/// Imports a field, which keeps the name and the metadata of a schema.
 ///
 /// # Safety
 ///
-/// The schema is one of the C data interface.
+/// The schema conforms to the C data interface.
 unsafe fn import_field(schema: *mut FFI_ArrowSchema) -> Result<Field, ArrowError> {
-    // SAFETY: the caller vouches for the schema.
+    // SAFETY: the caller guarantees the schema.
     let schema = unsafe { FFI_ArrowSchema::from_raw(schema) };
     Field::try_from(&schema)
 }
 
 /// # Safety
 ///
-/// The array is one of the C device data interface.
+/// The array conforms to the C device data interface.
 unsafe fn import_array(field: &Field, from: *mut DeviceArray) -> Result<ArrayData, ArrowError> {
-    // SAFETY: the caller vouches for the array.
+    // SAFETY: the caller guarantees the array.
     let from = unsafe { &mut *from };
     if from.device_type != CPU {
         return Err(ArrowError::NotYetImplemented(format!(
@@ -141,7 +141,7 @@ fn export(data: &ArrayData) -> DeviceArray {
 macro_rules! function {
     ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
         unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {
-            // SAFETY: the suite moves structs in, and passes slots for the results.
+            // SAFETY: the suite moves structs in and passes slots for the results.
             unsafe { finish(message, || $body) }
         }
     };
@@ -175,7 +175,7 @@ function!(child, |from_schema: *mut FFI_ArrowSchema,
     Ok(())
 });
 
-// Reads streams of every type; arrow-rs exports those of structs.
+// Reads streams of every type. arrow-rs exports only streams of structs.
 function!(stream, |from: *mut FFI_ArrowArrayStream,
                    to: *mut FFI_ArrowArrayStream| {
     let reader = ArrayStreamReader::from_raw(from)?;
@@ -203,7 +203,7 @@ fn batch_of(array: ArrayRef) -> Result<RecordBatch, ArrowError> {
     Ok(RecordBatch::from(array.as_struct()))
 }
 
-/// The subject 0.
+/// Returns subject 0.
 #[no_mangle]
 pub extern "C" fn FletchingConformanceSubject(index: i32) -> *const Subject {
     static SUBJECT: Subject = Subject {

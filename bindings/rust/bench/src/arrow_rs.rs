@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The cases of `cpp/bench/c/raw.c` as a user of arrow-rs writes them. It has no device array, so
-//! the device fields are set beside it.
+//! The cases of `cpp/bench/c/raw.c` as a user of arrow-rs writes them. arrow-rs has no device
+//! array, so the device fields are set separately.
 
 mod peer;
 
@@ -21,7 +21,7 @@ fn column(data: &Arc<Data>, index: usize) -> ArrayData {
     let values =
         NonNull::new(data.columns()[index].cast_mut().cast()).expect("a column has values");
     let size = ROWS as usize * size_of::<i64>();
-    // SAFETY: nothing reads the values but the peer, which knows their size.
+    // SAFETY: only the peer reads the values, and it knows their size.
     unsafe {
         let buffer = Buffer::from_custom_allocation(values, size, Arc::clone(data) as _);
         ArrayData::builder(DataType::Int64)
@@ -33,7 +33,7 @@ fn column(data: &Arc<Data>, index: usize) -> ArrayData {
 
 fn export(data: &ArrayData) -> ArrowDeviceArray {
     let array = FFI_ArrowArray::new(data);
-    // SAFETY: both are the struct of the C data interface.
+    // SAFETY: both types are the struct of the C data interface.
     let array = unsafe { std::mem::transmute::<FFI_ArrowArray, ArrowArray>(array) };
     ArrowDeviceArray {
         array,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Batches to another thread, with a window of 64: through the async interface, and through a
-//! hand-written pair of threads. `PROGRAM NAME BATCHES` prints the nanoseconds of a batch.
+//! Sends batches to another thread, with a window of 64: through the async interface, and through a
+//! hand-written pair of threads. `PROGRAM NAME BATCHES` prints the nanoseconds per batch.
 
 mod peer;
 
@@ -46,7 +46,7 @@ fn through_fletching(batches: usize) {
     producer.join().expect("no panic").expect("all is sent");
 }
 
-/// What is between the threads: batches, at most as many as the window, and `None` for the end.
+/// The queue between the threads: at most a window of batches, and `None` for the end.
 #[derive(Default)]
 struct Pair {
     queue: Mutex<VecDeque<Option<DeviceArray>>>,

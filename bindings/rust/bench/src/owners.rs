@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The cases of `cpp/bench/c/raw.c` on the crate `fletching`.
+//! The cases of `cpp/bench/c/raw.c`, written with the crate `fletching`.
 
 mod peer;
 
@@ -43,7 +43,7 @@ extern "C" fn leaf() {
 }
 
 extern "C" fn tensor() {
-    // A user has it at hand.
+    // A user already has the schema.
     static SCHEMA: LazyLock<Schema> =
         LazyLock::new(|| SchemaBuilder::new("l").build().expect("a schema"));
     let mut array = make_leaf();

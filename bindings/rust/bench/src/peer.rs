@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The other side, in C: `cpp/bench/c/peer.h`.
+//! The peer, in C: `cpp/bench/c/peer.h`.
 
 #![allow(dead_code, reason = "not every program uses all of it")]
 
@@ -8,9 +8,9 @@ use std::ffi::{c_char, c_int, c_void, CString};
 
 use fletching::abi::ArrowDeviceArray;
 
-/// The values of a column.
+/// The number of values of a column.
 pub const ROWS: i64 = 64;
-/// The columns of a batch.
+/// The number of columns of a batch.
 pub const COLUMNS: usize = 1000;
 
 extern "C" {
@@ -26,31 +26,31 @@ extern "C" {
     ) -> c_int;
 }
 
-/// One case of a program.
+/// A case of a program.
 #[repr(C)]
 pub struct Case {
     name: *const c_char,
     run: extern "C" fn(),
 }
 
-/// The data of a batch, which is given back on drop.
+/// The data of a batch, which is returned on drop.
 pub struct Data(*const *const c_void);
 
-// SAFETY: the addresses are those of static memory.
+// SAFETY: the addresses are static memory.
 unsafe impl Send for Data {}
 // SAFETY: as above.
 unsafe impl Sync for Data {}
 
 impl Data {
-    /// What the producer of a case owns.
+    /// Returns the data that the producer of a case owns.
     pub fn new() -> Self {
-        // SAFETY: takes nothing.
+        // SAFETY: the function takes no arguments.
         Self(unsafe { peer_data() })
     }
 
     /// The values of each column.
     pub fn columns(&self) -> &'static [*const c_void; COLUMNS] {
-        // SAFETY: there are so many columns, in static memory.
+        // SAFETY: the static memory has this many columns.
         unsafe { &*self.0.cast() }
     }
 }
@@ -68,13 +68,13 @@ pub fn produce(out: *mut ArrowDeviceArray) {
     unsafe { peer_produce(out) }
 }
 
-/// A consumer in C: moves the batch, reads every child, and releases.
+/// Passes the batch to a C consumer, which moves it, reads every child, and releases it.
 pub fn consume(mut array: ArrowDeviceArray) {
-    // SAFETY: the array is owned, and moved in.
+    // SAFETY: the array is owned and moved in.
     unsafe { peer_consume(&mut array) }
 }
 
-/// Runs a case as the arguments of the program say: `CASE ROUNDS`. Returns the exit code.
+/// Runs the case in the arguments of the program, `CASE ROUNDS`. Returns the exit code.
 pub fn run(cases: &[(&str, extern "C" fn())]) -> i32 {
     let text = |text: &str| {
         CString::new(text)
@@ -91,7 +91,7 @@ pub fn run(cases: &[(&str, extern "C" fn())]) -> i32 {
             run: *run,
         })
         .collect();
-    // SAFETY: the lists are as long as they say, and their texts live to the end of the process.
+    // SAFETY: the counts match the lists, and the texts live until the process exits.
     unsafe {
         let count = arguments.len() as c_int;
         peer_main(

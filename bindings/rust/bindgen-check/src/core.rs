@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Compares the crate's declarations of the core with bindgen's of its header.
+//! Compares the crate's declarations of the core with those that bindgen makes of its header.
 
 #[path = "../../fletching/src/c_core/declarations.rs"]
 mod ours;
@@ -31,13 +31,13 @@ mod functions {
     include!(concat!(env!("OUT_DIR"), "/core_functions.rs"));
 }
 
-/// Size, alignment, and offset and size of every field.
+/// Compares size and alignment, and offset and size of every field.
 macro_rules! assert_structs {
     ($($name:ident { $($field:ident)* })*) => {$(
         let layout = (size_of::<ours::$name>(), align_of::<ours::$name>());
         let expected = (size_of::<structs::$name>(), align_of::<structs::$name>());
         assert_eq!(layout, expected, stringify!($name));
-        // Neither side has another field.
+        // Does not compile if either side has another field.
         let _ = |ours::$name { $($field: _),* }| ();
         let _ = |structs::$name { $($field: _),* }| ();
         $(
@@ -75,7 +75,7 @@ fn structs_equal_the_header() {
     }
 }
 
-/// The two of a list have one type, or this does not compile.
+/// Compiles only if both functions of a pair have the same type.
 #[test]
 fn functions_equal_the_header() {
     macro_rules! assert_functions {

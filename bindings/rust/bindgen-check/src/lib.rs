@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What bindgen makes of upstream's header, and how it differs from `fletching-abi`. Both sides are
-//! lists, so that a wrong spec gives lines and no compile error. Never published.
+//! Compares bindgen's declarations of upstream's header with `fletching-abi`. Both sides are lists,
+//! so a wrong spec is reported as differences and not as a compile error. Never published.
 
 use fletching_testing::entries::{FieldEntry, StructEntry};
 
 #[cfg(test)]
 mod core;
 
-/// The declarations that bindgen wrote.
+/// The declarations that bindgen generated.
 #[allow(
     dead_code,
     missing_docs,
@@ -24,7 +24,7 @@ pub mod upstream {
 
 macro_rules! upstream_structs {
     ($($owner:ident { $($field:ident,)* })*) => {
-        /// Every struct of upstream's header; leaves and callbacks are not listed.
+        /// All structs of upstream's header, without leaves and callbacks.
         pub const STRUCTS: &[StructEntry] = &[$(StructEntry {
             name: stringify!($owner),
             size: size_of::<upstream::$owner>(),
@@ -51,7 +51,7 @@ fn type_name_of_field<S, F>(_: fn(&S) -> &F) -> &'static str {
     std::any::type_name::<F>()
 }
 
-/// One line for each difference between two lists of structs.
+/// Returns a line for each difference between two lists of structs.
 pub fn compare_structs(ours: &[StructEntry], theirs: &[StructEntry]) -> Vec<String> {
     let mut lines = compare_names(
         "struct",
@@ -66,7 +66,7 @@ pub fn compare_structs(ours: &[StructEntry], theirs: &[StructEntry]) -> Vec<Stri
     lines
 }
 
-/// One line for each difference between two lists of macros.
+/// Returns a line for each difference between two lists of macros.
 pub fn compare_macros<T: PartialEq + std::fmt::Debug>(
     ours: &[(&str, T)],
     theirs: &[(&str, T)],
@@ -145,7 +145,7 @@ fn differ<T: PartialEq + std::fmt::Debug>(
         .then(|| format!("{name}: {what} {theirs:?} by bindgen, {ours:?} in fletching-abi"))
 }
 
-/// The integer that C declares where Rust declares a named one.
+/// Returns the C integer type for a named integer type in Rust.
 fn plain_integer(type_name: String) -> String {
     match type_name.as_str() {
         "DLDataTypeCode" => "u8".into(),
@@ -153,7 +153,7 @@ fn plain_integer(type_name: String) -> String {
     }
 }
 
-/// `*mut a::b::ArrowArray` as `*mut ArrowArray`: the same types live in different modules.
+/// Shortens `*mut a::b::ArrowArray` to `*mut ArrowArray`: the same types are in different modules.
 fn without_modules(type_name: &str) -> String {
     let mut plain = String::new();
     for part in type_name.split_inclusive("::") {

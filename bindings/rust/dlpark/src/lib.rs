@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tensors of `fletching` as those of `dlpark`, and back: `tests/`.
+//! Conversions between `fletching` and `dlpark` tensors, for `tests/`.
 
 use dlpark::ffi::{DLManagedTensor, DLManagedTensorVersioned};
 use dlpark::Managed;
@@ -8,11 +8,11 @@ use fletching::dlpack::{DlpackTensor, LegacyDlpackTensor};
 
 /// Moves the tensor to dlpark.
 pub fn to_dlpark(tensor: DlpackTensor) -> Managed<DLManagedTensorVersioned> {
-    // SAFETY: both structs are those of dlpack.h, and the tensor is owned.
+    // SAFETY: both types are the struct of dlpack.h, and the tensor is owned.
     unsafe { Managed::from_raw(tensor.into_raw().cast()) }.unwrap()
 }
 
-/// The same for the struct from before DLPack 1.0.
+/// Moves a legacy tensor, from before DLPack 1.0, to dlpark.
 pub fn to_legacy_dlpark(tensor: LegacyDlpackTensor) -> Managed<DLManagedTensor> {
     // SAFETY: as above.
     unsafe { Managed::from_raw(tensor.into_raw().cast()) }.unwrap()
@@ -24,7 +24,7 @@ pub fn from_dlpark(tensor: Managed<DLManagedTensorVersioned>) -> DlpackTensor {
     unsafe { DlpackTensor::from_raw(tensor.into_raw().cast()) }.unwrap()
 }
 
-/// The same for the struct from before DLPack 1.0.
+/// Moves a legacy tensor, from before DLPack 1.0, from dlpark.
 pub fn from_legacy_dlpark(tensor: Managed<DLManagedTensor>) -> LegacyDlpackTensor {
     // SAFETY: as above.
     unsafe { LegacyDlpackTensor::from_raw(tensor.into_raw().cast()) }.unwrap()

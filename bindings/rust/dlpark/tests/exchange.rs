@@ -18,13 +18,13 @@ use half::bf16;
 use ndarray::{array, Array2, ArrayD, ArrayViewD};
 
 fn readable() -> HostReadable {
-    // SAFETY: the tensors of the tests are on the CPU, and nothing writes to them.
+    // SAFETY: the tensors of the tests are on the CPU, and nobody writes to them.
     unsafe { HostReadable::new() }
 }
 
-/// The elements, as dlpark reads them.
+/// Returns the elements as dlpark reads them.
 fn read<T: dlpark::DlpackElement + Clone, M: ManagedTensorBase>(tensor: &Managed<M>) -> ArrayD<T> {
-    // SAFETY: nothing writes to the memory of the tests.
+    // SAFETY: nobody writes to the memory of the tests.
     let view = unsafe { ArrayViewD::<T>::try_from_dlpack(tensor, ()) };
     view.unwrap().to_owned()
 }
@@ -38,7 +38,7 @@ where
     unsafe { initialized.finish() }
 }
 
-/// Counts how often it is dropped.
+/// Counts its drops.
 struct Counted(Vec<i64>, Arc<AtomicUsize>);
 
 impl AsRef<[i64]> for Counted {
@@ -74,7 +74,7 @@ fn array_is_read_by_dlpark() {
 fn legacy_tensor_is_read_by_dlpark() {
     let schema = SchemaBuilder::new("g").build().unwrap();
     let mut array = DeviceArray::from(Array::from(vec![0.5, 1.5]));
-    // SAFETY: the values are the array's alone.
+    // SAFETY: only the array uses the values.
     let access = Access::Writable(unsafe { Exclusive::new() });
     let options = ExportOptions::default().access(access);
     let tensor = to_legacy_dlpack(&schema, &mut array, &options).unwrap();
@@ -94,7 +94,7 @@ fn tensor_without_a_schema_is_read_by_dlpark() {
     assert_eq!(ours[[1, 1]], bf16::ZERO);
 }
 
-// An array of ndarray to dlpark and back, with strides.
+// A round trip of an ndarray array with strides through dlpark.
 #[test]
 fn ndarray_keeps_its_strides() {
     let mut values = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as i32);

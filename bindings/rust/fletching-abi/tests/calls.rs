@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Each callback, called through its function: the arguments arrive, the result comes back.
+//! Calls each callback through its function: checks the arguments and the result.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use fletching_abi::*;
 
-/// The callbacks of a struct: absent at first, then one that notes each argument as an address and
-/// returns the result.
+/// Calls the callbacks of a struct: first without a function, then with one that records each
+/// argument as an address and returns the expected result.
 macro_rules! every_callback_is_called {
     ($($test:ident: $struct:ident {$(
         $call:ident, $callback:ident($($argument:ident: $type:ty = $value:expr),*)
@@ -17,18 +17,18 @@ macro_rules! every_callback_is_called {
         #[test]
         fn $test() {
             $({
-                // Static, because a callback of C captures nothing.
+                // Static, because a C callback has no captures.
                 static mut SEEN: Vec<usize> = Vec::new();
                 unsafe extern "C" fn callback(
                     this: *mut $struct $(, $argument: $type)*
                 ) $(-> $result)? {
-                    // SAFETY: one thread of one test uses it.
+                    // SAFETY: only one thread of one test uses it.
                     unsafe { (*&raw mut SEEN).extend([this as usize $(, $argument as usize)*]) };
                     $($expected)?
                 }
                 let mut object = $struct::zeroed();
                 let this = &raw mut object;
-                // SAFETY: the struct is alive, and the callback follows no pointer.
+                // SAFETY: the struct is alive, and the callback dereferences no pointer.
                 unsafe {
                     assert_eq!($struct::$call(this $(, $value)*), None);
                     (*this).$callback = Some(callback);
@@ -125,7 +125,7 @@ unsafe extern "C" fn current_stream(device: DLDeviceType, id: i32, out: *mut *mu
     0
 }
 
-/// A static of it has to compile, and to be reached from any thread.
+/// Checks that a static table compiles and can be used on any thread.
 static TABLE: DLPackExchangeAPI = DLPackExchangeAPI {
     header: DLPackExchangeAPIHeader {
         version: DLPackVersion {
@@ -150,7 +150,7 @@ fn the_functions_of_a_static_table_are_called_from_another_thread() {
         let mut described = DLTensor::zeroed();
         let mut texts = [ptr::null::<c_char>(); 2];
         let context = (&raw mut texts).cast();
-        // SAFETY: the functions are the ones above.
+        // SAFETY: the functions are defined above.
         unsafe {
             let code = TABLE.call_managed_tensor_allocator(
                 &mut described,
@@ -177,7 +177,7 @@ fn the_functions_of_a_static_table_are_called_from_another_thread() {
 #[test]
 fn a_function_that_a_table_lacks_is_none() {
     let table = DLPackExchangeAPI::zeroed();
-    // SAFETY: there is no function to call.
+    // SAFETY: the table has no functions.
     unsafe {
         let none = table.call_dltensor_from_py_object_no_sync(ptr::null_mut(), ptr::null_mut());
         assert_eq!(none, None);

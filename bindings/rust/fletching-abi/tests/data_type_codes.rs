@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! DLPack's numbers as a user sees them.
+//! The DLPack codes in the public API.
 
 use std::collections::HashSet;
 

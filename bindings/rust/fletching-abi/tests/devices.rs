@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The device types as a user sees them.
+//! The device types in the public API.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the pointers of a struct point to.
+//! Reads the memory that a struct's pointers refer to.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -38,7 +38,7 @@ macro_rules! a_list_has_as_many_values_as_the_count_says {
                 assert!(object.$slice().is_empty(), "of NULL");
                 object.$list = values.as_mut_ptr();
                 assert_eq!(object.$slice(), [$value; 2]);
-                // The address space holds no more pointers.
+                // More pointers do not fit into the address space.
                 let largest = isize::MAX as i64 / size_of::<*const u8>() as i64;
                 for none in [0, -1, i64::MIN, largest + 1, i64::MAX] {
                     object.$count = none;

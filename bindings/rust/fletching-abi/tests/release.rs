@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Moving and releasing: once, in which place, and not at all for what is NULL or released.
+//! Moves and releases: exactly once, at the right address, and not for a NULL or released struct.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -16,7 +16,7 @@ thread_local! {
     static CALLS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Releases nothing, and does not mark it either, as some producers do.
+/// Neither releases the struct nor marks it as released, like some producers.
 unsafe extern "C" fn count<T>(_: *mut T) {
     CALLS.set(CALLS.get() + 1);
 }
@@ -33,7 +33,7 @@ macro_rules! a_moved_struct_is_released_once {
 
             let mut moved = filled.move_out();
             assert!(filled.is_released() && !moved.is_released());
-            // SAFETY: NULL, a struct that was moved away, and one that is filled.
+            // SAFETY: NULL, a struct that was moved out, and a filled struct.
             unsafe {
                 $struct::release_once(ptr::null_mut());
                 $struct::release_once(&mut filled);
@@ -68,9 +68,9 @@ fn a_move_copies_every_field() {
     assert_eq!((moved.device_id, moved.reserved), (2, [3, 4, 5]));
 }
 
-/// Frees the memory that the struct was in, which the private data points to.
+/// Frees the original memory of the struct, to which the private data points.
 unsafe extern "C" fn free_the_place(array: *mut ArrowArray) {
-    // SAFETY: the test put the place there.
+    // SAFETY: the test stored the address.
     unsafe {
         let place = (*array).private_data.cast::<ArrowArray>();
         if array != place && (*place).is_released() {
@@ -84,7 +84,7 @@ unsafe extern "C" fn free_the_place(array: *mut ArrowArray) {
 fn a_callback_may_free_the_memory_of_the_struct() {
     CALLS.set(0);
     let place = Box::into_raw(Box::new(ArrowArray::zeroed()));
-    // SAFETY: the place is live until the callback frees it.
+    // SAFETY: the memory is valid until the callback frees it.
     unsafe {
         (*place).private_data = place.cast();
         (*place).release = Some(free_the_place);
@@ -95,7 +95,7 @@ fn a_callback_may_free_the_memory_of_the_struct() {
 
 /// Frees the struct and counts.
 unsafe extern "C" fn free<T>(this: *mut T) {
-    // SAFETY: the test boxed it.
+    // SAFETY: the test boxed the struct.
     unsafe { drop(Box::from_raw(this)) };
     CALLS.set(CALLS.get() + 1);
 }
@@ -106,7 +106,7 @@ macro_rules! a_struct_in_its_place_is_freed {
         fn $test() {
             CALLS.set(0);
             let filled = Box::into_raw(Box::new($struct::zeroed()));
-            // SAFETY: NULL, a struct without a callback, and one that frees itself.
+            // SAFETY: NULL, a struct without a callback, and a struct that frees itself.
             unsafe {
                 $struct::release_once(ptr::null_mut());
                 $struct::release_once(filled);

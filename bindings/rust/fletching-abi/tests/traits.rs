@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What may be copied, compared, and used by other threads.
+//! The `Copy`, comparison and thread traits of the types.
 
 use fletching_abi::*;
 
-/// Whether a type has a trait. Where it has, the constant of the type itself takes precedence over that of
-/// the trait `Lacks`.
+/// Whether a type has a trait. If it has, the inherent constant takes precedence over that of the
+/// trait `Lacks`.
 macro_rules! has {
     ($type:ty: $($bound:tt)+) => {{
         struct Probe<T>(std::marker::PhantomData<T>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The checks of the CUDA Array Interface, the same as those of C++.
+//! The checks of the CUDA Array Interface. The C++ tests have the same cases.
 
 use fletching::cuda_array_interface::{Interface, Severity, Violation};
 
@@ -13,7 +13,7 @@ fn floats(shape: &[i64]) -> Interface {
     }
 }
 
-/// The only violation.
+/// Returns the only violation.
 #[track_caller]
 fn violation(array: &Interface) -> Violation {
     let violations = array.check();
@@ -92,7 +92,7 @@ fn type_strings_are_read() {
         ..floats(&[])
     };
     kept(&of("|b1", u64::MAX));
-    // The last byte of an element is the last one there is.
+    // The last byte of an element is the last addressable byte.
     for (typestr, bytes) in [
         ("<f4", 4),
         (">c16", 16),
@@ -151,7 +151,7 @@ fn pointer_is_checked() {
         version: 1,
         ..floats(&[0])
     });
-    // Without bytes no memory is read.
+    // Elements without bytes need no memory.
     kept(&Interface {
         pointer: 0,
         typestr: "|V0".into(),
@@ -193,7 +193,7 @@ fn extent_is_checked() {
         OUTSIDE,
     );
     breaks(&at(4096, &[3], &[i64::MAX]), "data-extent", OUTSIDE);
-    // Never taken.
+    // Strides that are never used.
     kept(&at(4096, &[1, 0], &[i64::MIN, 1]).with_pointer(0));
     kept(&at(4096, &[1], &[i64::MIN]));
 }
@@ -217,7 +217,7 @@ fn version_is_checked() {
         };
         breaks(&unknown, "version-known", &version.to_string());
         assert_eq!(violation(&unknown).severity, Severity::Warning);
-        // It is held to the newest one.
+        // The rules of the newest version apply.
         let zero = Interface {
             stream: Some(0),
             ..unknown

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The error numbers of `fletching-abi` are those of the target's C library.
+//! The errno values of `fletching-abi` equal those of the target's C library.
 
 use fletching::abi::errno;
 

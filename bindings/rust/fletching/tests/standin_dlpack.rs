@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The stream of `__dlpack__` and the events of arrays, on the stand-ins of CUDA and HIP.
+//! The stream of `__dlpack__` and the events of arrays, on the CUDA and HIP stand-ins.
 
 #![cfg(all(
     feature = "runtime",
@@ -31,7 +31,7 @@ use gpu::api::{Api, Cuda, Gated, Handle, Hip};
 fn column(device_type: ArrowDeviceType) -> (Schema, DeviceArray) {
     let mut raw = DeviceArray::from(Array::from(vec![1i32, 2, 3])).into_raw();
     (raw.device_type, raw.device_id) = (device_type, 0);
-    // SAFETY: nothing reads the buffers.
+    // SAFETY: the buffers are not read.
     let array = unsafe { DeviceArray::from_raw(raw) };
     (SchemaBuilder::new("i").build().unwrap(), array)
 }
@@ -54,7 +54,7 @@ fn the_consumers_stream_waits<A: Api>() {
     gated.control.reset_faults();
     assert!(error.message().contains(A::ERROR), "{error}");
     assert!(!array.is_released() && !gated.is_blocked(gated.consumer));
-    // No synchronization is requested, and none is done.
+    // No synchronization is requested, so none happens.
     let tensor = to_dlpack(&schema, &mut array, &on(-1_isize as Handle)).unwrap();
     assert!(!gated.is_blocked(gated.consumer));
     drop(tensor);
@@ -93,7 +93,7 @@ fn an_import_records_an_event<A: Api>() {
     gated.end();
 }
 
-// The event of the core lives as long as the structs that were moved out of the array.
+// The core's event lives as long as the structs that were moved out of the array.
 #[test]
 fn moved_child_keeps_the_event() {
     let _alone = alone();
@@ -101,7 +101,7 @@ fn moved_child_keeps_the_event() {
     gated.shut();
     let values = vec![1i32, 2, 3, 4, 5, 6];
     let host = DlpackTensor::from_vec(values, &[2, 3]).unwrap().into_raw();
-    // SAFETY: the tensor is the test's; nothing reads its memory.
+    // SAFETY: the test owns the tensor, and its memory is not read.
     let tensor = unsafe {
         (*host).dl_tensor.device.device_type = ArrowDeviceType::CUDA.into();
         DlpackTensor::from_raw(host).unwrap()
@@ -139,7 +139,7 @@ fn hip_records() {
     an_import_records_an_event::<Hip>();
 }
 
-// Pinned memory and no stream: the host waits.
+// Pinned memory without a stream: the host waits.
 #[test]
 fn the_host_waits() {
     let _alone = alone();
@@ -147,7 +147,7 @@ fn the_host_waits() {
     let (schema, mut array) = column(ArrowDeviceType::CUDA_HOST);
     gated.shut();
     array.export_with_event(&gated.producer()).unwrap();
-    // SAFETY: no handle.
+    // SAFETY: there is no handle.
     let stream = unsafe { ConsumerStream::read(ArrowDeviceType::CUDA_HOST, None) };
     let options = ExportOptions::default().stream(stream.unwrap());
     let before = gated.control.calls(Cuda::NAMES.synchronize);
@@ -169,14 +169,15 @@ static TABLE: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI {
     ..DLPackExchangeAPI::zeroed()
 });
 
-// A default stream is that of the device for which the framework was queried, which has no context.
+// A default stream, which has no context, belongs to the device for which the framework was
+// queried.
 #[test]
 fn work_stream_knows_its_device() {
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     let (schema, mut array) = column(ArrowDeviceType::CUDA);
     array.export_with_event(&gated.producer()).unwrap();
-    // SAFETY: the table and its streams live as long as the process.
+    // SAFETY: the table and its streams are valid until the process exits.
     let stream = |device_id| unsafe {
         let device = DLDevice {
             device_type: ArrowDeviceType::CUDA.into(),
@@ -192,7 +193,7 @@ fn work_stream_knows_its_device() {
     gated.end();
 }
 
-// Before the host gathers values, the stream has written them.
+// The stream must write the values before the host gathers them.
 #[test]
 fn a_copy_waits_for_the_stream() {
     const WAIT: &str = Cuda::NAMES.synchronize;
@@ -209,7 +210,7 @@ fn a_copy_waits_for_the_stream() {
             DlpackTensor::from_raw(raw).unwrap()
         }
     };
-    // SAFETY: the memory is the host's.
+    // SAFETY: the memory is host memory.
     let readable = unsafe { HostReadable::new() };
     let options = ImportOptions::default()
         .strided(Strided::Copy(readable))
@@ -227,21 +228,22 @@ fn a_copy_waits_for_the_stream() {
     let error = from_dlpack(strided(0), &options).unwrap_err();
     let text = "from_dlpack: stream of another runtime: expected one of cuda_host, got one of HIP";
     assert_eq!((error.code(), error.message()), (libc::EINVAL, text));
-    // The default stream is that of the current device: the id of pinned memory names none.
+    // The default stream belongs to the current device: the id of pinned memory identifies no
+    // device.
     let options = options.stream(read(ArrowDeviceType::CUDA_HOST, 1 as Handle));
     assert!(from_dlpack(strided(1), &options).unwrap().copied);
     gated.end();
 }
 
-// A stream that waits says nothing about the host.
+// A waiting stream says nothing about the host.
 #[test]
 fn nulls_are_counted_when_the_host_has_waited() {
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     let device_type = ArrowDeviceType::CUDA_HOST;
-    // SAFETY: the memory is the host's, and nothing writes to it.
+    // SAFETY: the memory is host memory, and nobody writes to it.
     let nulls = Nulls::Count(unsafe { HostReadable::new() });
-    // SAFETY: no handle.
+    // SAFETY: there is no handle.
     let host = unsafe { ConsumerStream::read(device_type, None) }.unwrap();
     let streams = [
         (host, true),

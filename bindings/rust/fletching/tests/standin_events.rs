@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The operations on events, on the stand-ins of CUDA and HIP (`tests/standin`).
+//! Event operations on the CUDA and HIP stand-ins (`tests/standin`).
 
 #![cfg(all(feature = "runtime", target_pointer_width = "64", unix, not(miri)))]
 
@@ -31,7 +31,7 @@ both! {
     streams_of_another_runtime_leak_the_array => cuda_other_runtime, hip_other_runtime;
 }
 
-/// A default stream is that of the array's device, whatever device is current.
+/// A default stream belongs to the array's device, regardless of the current device.
 fn default_streams_are_of_the_arrays_device<A: Api>() {
     let gated = Gated::<A>::new(0);
     gated.shut();
@@ -47,7 +47,7 @@ fn default_streams_are_of_the_arrays_device<A: Api>() {
     assert_eq!(legacy.on_device(1).device_id(), Some(1));
     other.release_after(&legacy.on_device(1)).unwrap();
     others.wait_for(1);
-    // The id of host memory says nothing about a GPU: device 1 counts.
+    // The id of host memory does not identify a GPU: device 1 is used.
     let (host, hosts, _) = counted(ArrowDeviceType::EXT_DEV, 0);
     host.release_after(&legacy).unwrap();
     hosts.wait_for(1);
@@ -72,9 +72,9 @@ fn an_event_outlives_the_parent<A: Api>() {
     let text = error(array.export_with_event(&gated.producer()));
     assert!(text.message().contains("sync_event is set"), "{text}");
     let mut raw = array.into_raw();
-    // SAFETY: a consumer moves a child out without asking us, and looks at the event.
+    // SAFETY: a consumer without the crate moves a child out and reads the event.
     let (child, event) = unsafe { ((**raw.array.children).move_out(), raw.sync_event) };
-    // SAFETY: the array is ours.
+    // SAFETY: the test owns the array.
     unsafe { fletching::abi::ArrowDeviceArray::release_once(&mut raw) };
     assert_eq!(parents.count(), 1);
     let awaited = A::array_with(event.cast());
@@ -86,7 +86,7 @@ fn an_event_outlives_the_parent<A: Api>() {
     awaited.synchronize().unwrap();
     drop(awaited);
     assert_eq!(gated.control.alive().events, events + 1);
-    // SAFETY: the child is ours, and released on a thread without a context.
+    // SAFETY: the test owns the child, which is released on a thread without a context.
     let child = unsafe { fletching::Array::from_raw(child) };
     thread::spawn(move || drop(child)).join().unwrap();
     assert_eq!(children.count(), 2);
@@ -141,7 +141,7 @@ fn released_arrays_are_refused<A: Api>() {
     gated.end();
 }
 
-/// The pointer is that of a handle, which is an event.
+/// The pointer is the address of a handle, which is an event.
 #[test]
 fn rule_sync_event_type_of_table() {
     let _alone = gpu::alone();
@@ -157,7 +157,7 @@ fn rule_sync_event_type_of_table() {
     gated.end();
 }
 
-/// They have no event afterwards, none is left over, and none was recorded.
+/// The arrays get no event, no event is leaked, and none was recorded.
 fn malformed_arrays_are_refused<A: Api>() {
     let gated = Gated::<A>::new(0);
     let events = gated.control.alive().events;
@@ -172,7 +172,7 @@ fn malformed_arrays_are_refused<A: Api>() {
     ] {
         let mut raw = empty(A::TYPE);
         (raw.array.n_children, raw.array.children) = (count, children);
-        // SAFETY: only the operation under test reads the list.
+        // SAFETY: only the tested operation reads the list.
         let mut array = unsafe { DeviceArray::from_raw(raw) };
         let error = error(array.export_with_event(&gated.producer()));
         assert_eq!(error.code(), libc::EINVAL, "{error}");
@@ -187,7 +187,7 @@ fn malformed_arrays_are_refused<A: Api>() {
     gated.end();
 }
 
-/// The driver's error has its name, and the array is unchanged.
+/// The error has the name of the driver's error, and the array is unchanged.
 fn failures_are_errors<A: Api>() {
     let gated = Gated::<A>::new(0);
     let (mut array, _, _) = counted(A::TYPE, 0);
@@ -215,7 +215,7 @@ fn failures_are_errors<A: Api>() {
     gated.end();
 }
 
-/// Each count, and the text of a query that failed.
+/// Checks each count, and the text of a failed query.
 fn counts_tell_what_is_pending<A: Api>() {
     let gated = Gated::<A>::new(0);
     let query = A::NAMES.query;
@@ -273,14 +273,14 @@ fn a_release_overtakes_one_behind_a_gate<A: Api>() {
     gated.end();
 }
 
-/// The array is leaked and counted: the graph may read it whenever it is launched.
+/// The array is leaked and counted, because the graph may read it at each launch.
 fn a_capturing_stream_is_refused<A: Api>() {
     let gated = Gated::<A>::new(0);
     let (mut exported, _, _) = counted(A::TYPE, 0);
     exported.export_with_event(&gated.producer()).unwrap();
     let (mut array, _, _) = counted(A::TYPE, 0);
     let leaked = pending_releases().leaked;
-    // SAFETY: the array is as the texts ask for it, and has no memory.
+    // SAFETY: the array conforms to the specification and has no memory.
     let read = unsafe { DeviceArray::from_raw(empty(A::TYPE)) };
     A::begin_capture(gated.consumer);
     let stream = gated.consumer();
@@ -296,7 +296,7 @@ fn a_capturing_stream_is_refused<A: Api>() {
     assert_eq!(pending_releases().leaked, leaked + 1);
     assert!(array.sync_event().is_null());
     A::destroy_graph(A::end_capture(gated.consumer));
-    array.export_with_event(&stream).unwrap(); // it is over
+    array.export_with_event(&stream).unwrap(); // the capture is over
     drop((array, exported));
     gated.end();
 }
@@ -334,8 +334,8 @@ fn external_events_belong_to_each_launch<A: Api>() {
     gated.end();
 }
 
-/// The order of such a stream says nothing about the work on the array's device. A waiter's handle is
-/// never passed to a driver, and NULL is no default stream there.
+/// The order of such a stream says nothing about work on the array's device. A waiter's handle is
+/// never passed to a driver, and NULL is not a default stream for a waiter.
 fn streams_of_another_runtime_leak_the_array<A: Api>() {
     let gated = Gated::<A>::new(0);
     let (other, its) = match A::TYPE {
@@ -350,7 +350,7 @@ fn streams_of_another_runtime_leak_the_array<A: Api>() {
         (ArrowDeviceType::CPU, 0, "without a runtime"),
     ] {
         let leaked = pending_releases().leaked;
-        // SAFETY: the array is as the texts ask for it, and has no memory.
+        // SAFETY: the array conforms to the specification and has no memory.
         let array = unsafe { DeviceArray::from_raw(empty(A::TYPE)) };
         let handle = std::ptr::without_provenance_mut(handle);
         // SAFETY: no operation uses the handle.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Streams: iterators both ways, errors and their messages, and what a stream refuses.
+//! Streams: iterators in both directions, errors and their messages, and rejected streams.
 
 use fletching::abi::{ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema};
 use fletching::{
@@ -65,7 +65,7 @@ fn a_panic_is_an_error() {
     );
 }
 
-/// As a consumer in C sees it. The iterator is asked once.
+/// As a C consumer sees it. The iterator is called once.
 #[test]
 fn a_stream_that_has_failed_repeats_its_error() {
     let mut items = vec![Err(Error::new(71, "x".repeat(10_000)))].into_iter();
@@ -75,7 +75,7 @@ fn a_stream_that_has_failed_repeats_its_error() {
         .into_raw();
     let (mut batch, mut schema) = (ArrowArray::zeroed(), Schema::default());
     let (next, text) = (raw.get_next.unwrap(), raw.get_last_error.unwrap());
-    // SAFETY: the stream is the test's, and so is where the results go.
+    // SAFETY: the test owns the stream and the result structs.
     unsafe {
         assert!(text(&mut raw).is_null() && text(null_mut()).is_null());
         assert_eq!(next(&mut raw, null_mut()), libc::EINVAL);
@@ -84,7 +84,7 @@ fn a_stream_that_has_failed_repeats_its_error() {
             batch.length = 7; // of an earlier array
             assert_eq!(next(&mut raw, &mut batch), 71);
             assert!(batch.is_released() && batch.length == 0);
-            // It is cut, and ends with "...".
+            // The text is cut and ends with "...".
             assert_eq!(CStr::from_ptr(text(&mut raw)).count_bytes(), 4099);
         }
         assert_eq!(raw.get_schema.unwrap()(&mut raw, schema.out()), 0);
@@ -93,7 +93,7 @@ fn a_stream_that_has_failed_repeats_its_error() {
     }
 }
 
-/// A panic that passed the release would end the process.
+/// A panic that crosses the release would abort the process.
 #[test]
 fn an_iterator_that_panics_on_drop_goes_no_further() {
     struct Bomb;
@@ -134,14 +134,14 @@ fn on(device_type: ArrowDeviceType, reserved: i64) -> DeviceArray {
     let mut raw: ArrowDeviceArray = batch(1).into_raw();
     raw.device_type = device_type;
     raw.reserved[1] = reserved;
-    // SAFETY: the array is sound on any device: it is not read.
+    // SAFETY: the array is valid on any device, because it is not read.
     unsafe { DeviceArray::from_raw(raw) }
 }
 
 #[test]
 fn rule_device_stream_one_device_type() {
     let on_cuda = |found: DeviceArray, options: Options| {
-        // The producer's own check would warn of nothing: it drops warnings.
+        // The producer's own check drops warnings.
         let stream =
             DeviceArrayStream::from_batches(schema(), ArrowDeviceType::CUDA, [Ok(found)]).unwrap();
         stream.reader(options).next().unwrap()
@@ -225,7 +225,7 @@ fn a_schema_that_is_released_is_an_error() {
         .unwrap()
         .into_raw();
     raw.get_schema = Some(leave_empty);
-    // SAFETY: a stream that breaks a rule, which the reader has to notice.
+    // SAFETY: the stream breaks a rule, which the reader must detect.
     let mut reader = unsafe { ArrayStream::from_raw(raw) }.into_iter();
     let text = "get_schema: released schema with return value 0: expected a live schema";
     assert_eq!(reader.schema().unwrap_err().message(), text);
@@ -240,7 +240,7 @@ fn an_error_without_get_last_error_has_no_text() {
         .unwrap()
         .into_raw();
     raw.get_last_error = None;
-    // SAFETY: a stream that breaks a rule, which the reader has to notice.
+    // SAFETY: the stream breaks a rule, which the reader must detect.
     let mut reader = unsafe { ArrayStream::from_raw(raw) }.into_iter();
     let error = reader.next().unwrap().unwrap_err();
     assert_eq!((error.code(), error.message()), (71, ""));
@@ -252,7 +252,7 @@ fn a_callback_that_is_null_is_an_error() {
         .unwrap()
         .into_raw();
     raw.get_next = None;
-    // SAFETY: a stream that breaks a rule, which the reader has to notice.
+    // SAFETY: the stream breaks a rule, which the reader must detect.
     let error = unsafe { ArrayStream::from_raw(raw) }
         .into_iter()
         .next()
@@ -265,7 +265,7 @@ fn a_callback_that_is_null_is_an_error() {
     );
 }
 
-/// A record batch of a list and of a dictionary.
+/// A record batch with a list and a dictionary.
 fn nested() -> SchemaBuilder {
     let list = SchemaBuilder::new("+l").name("a");
     let words = SchemaBuilder::new("i").name("b");
@@ -274,7 +274,7 @@ fn nested() -> SchemaBuilder {
         .child(words.dictionary(SchemaBuilder::new("u")))
 }
 
-/// An array of the same shape, or without one of its parts.
+/// Makes an array of the same shape, or without one of its parts.
 fn shaped(children: usize, items: usize, dictionaries: usize, null_count: i64) -> Array {
     let capacity = ArrayCapacity {
         arrays: children + items + dictionaries,
@@ -336,7 +336,7 @@ fn batch_of_another_type_is_refused() {
             r#"field "b": released or moved out: expected a live struct"#,
         ),
     ] {
-        // A union and a list may have null values, and not every producer has counted.
+        // A union and a list may have null values, and producers need not count them.
         let first = shaped(2, 1, 1, -1);
         let items = if why.contains("no dictionary") {
             vec![Ok(batch)]

@@ -18,7 +18,7 @@ use fletching_testing::corpus::{each, Kind};
 use fletching_testing::library;
 use smol::stream::StreamExt;
 
-/// The loader finds a library by name that was loaded by its path.
+/// Loads the library by path. The loader then finds it by name.
 fn load() {
     library::open("fletching").expect("libfletching");
 }
@@ -37,11 +37,11 @@ fn rules(findings: &[Finding]) -> Vec<&str> {
 #[test]
 fn check_corpus_array_finds_the_rule_of_the_case() {
     load();
-    // SAFETY: the buffers of the corpus are as long as its structs and offsets say.
+    // SAFETY: the buffers of the corpus are as long as its structs and offsets specify.
     let data = unsafe { Level::data() };
     each(Kind::Array, |case| {
         let (mut schema, mut array) = (Schema::default(), DeviceArray::default());
-        // SAFETY: the slots of owners.
+        // SAFETY: the slots belong to owners.
         unsafe {
             case.export_schema(schema.out());
             case.export_array(array.out());
@@ -82,7 +82,7 @@ fn check_released_array_is_a_finding() {
 
 type Found = Arc<Mutex<Vec<Finding>>>;
 
-/// A validated stream of one array of the type "i", and its findings.
+/// Makes a validated stream of one array of the type "i", and its findings.
 fn stream(format: &str, how: impl Into<Validation>) -> (DeviceArrayStream, Found) {
     load();
     let batches = [Ok(Array::from(vec![1i32]).into())];
@@ -135,7 +135,7 @@ fn validate_stream_reports_a_batch_of_another_type_at_its_level() {
     for (level, count) in [(Level::PROTOCOL, 0), (Level::SHAPE, 1)] {
         let (stream, found) = stream("u", level);
         let mut reader = stream.into_iter();
-        reader.schema().unwrap(); // which the layer compares the batches with
+        reader.schema().unwrap(); // the layer compares the batches with it
         drop(reader.next());
         let found = found.lock().unwrap();
         assert_eq!(found.len(), count, "{found:?}");
@@ -163,7 +163,7 @@ fn validate_released_stream_is_an_error() {
     assert_eq!(Arc::strong_count(&kept), 1);
 }
 
-/// A validated handler of a consumer, and its findings.
+/// Makes a validated handler of a consumer, and its findings.
 fn handler() -> (fletching::AsyncHandler, AsyncStream, Found) {
     load();
     let (handler, stream) = AsyncStream::new(AsyncOptions::default());
@@ -195,7 +195,7 @@ fn validate_handler_correct_stream_finds_nothing() {
 fn validate_handler_reports_a_batch_before_the_schema() {
     let (handler, _stream, found) = handler();
     let raw = handler.as_ptr();
-    // SAFETY: the layer answers calls in any order.
+    // SAFETY: the layer accepts calls in any order.
     let code = unsafe { (*raw).on_next_task.unwrap()(raw, ptr::null_mut(), ptr::null()) };
     assert_eq!(code, 22);
     drop(handler);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Waiters for device types that the crate does not wait on itself, and libraries that are not
-//! there.
+//! Waiters for device types that the crate does not support itself, and missing libraries.
 
 #![cfg(feature = "runtime")]
 
@@ -28,12 +27,12 @@ fn array(device_type: ArrowDeviceType, sync_event: *mut c_void) -> DeviceArray {
     let mut raw = ArrowDeviceArray::zeroed();
     raw.array.release = Some(release);
     (raw.device_type, raw.device_id, raw.sync_event) = (device_type, 7, sync_event);
-    // SAFETY: the waiters of these tests look at no event.
+    // SAFETY: the waiters of these tests do not use the event.
     unsafe { DeviceArray::from_raw(raw) }
 }
 
 fn queue(device_type: ArrowDeviceType) -> Stream {
-    // SAFETY: the waiters of these tests look at no queue.
+    // SAFETY: the waiters of these tests do not use the queue.
     unsafe { Stream::from_raw(device_type, QUEUE) }
 }
 
@@ -98,7 +97,7 @@ fn a_waiter_gets_the_event() {
     assert_eq!(awaited.synchronize().unwrap_err().code(), libc::ENOTSUP);
 }
 
-/// A waiter's own text is passed on as it is.
+/// A waiter's own text is passed on unchanged.
 #[test]
 fn errors_name_the_operation() {
     let device = ArrowDeviceType::VPI;
@@ -125,7 +124,7 @@ impl Waiter for Failing {
     }
 }
 
-/// Supports nothing.
+/// A waiter that supports no operation.
 struct Nothing;
 impl Waiter for Nothing {}
 
@@ -148,7 +147,7 @@ fn what_a_waiter_does_not_support_is_an_error() {
     assert!(unregister_waiter(device));
 }
 
-/// Fails with a text that is too long, and panics.
+/// Fails with a text that is too long, or panics.
 struct Broken;
 impl Waiter for Broken {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
@@ -175,7 +174,7 @@ fn a_waiter_may_panic() {
     assert!(unregister_waiter(device));
 }
 
-/// Its methods and its drop call the functions that exchange waiters.
+/// Its methods and its drop exchange waiters.
 struct Exchanging(ArrowDeviceType);
 impl Waiter for Exchanging {
     fn synchronize(&self, _: &SyncEvent<'_>) -> Result<(), Error> {
@@ -205,13 +204,13 @@ fn a_waiter_may_exchange_itself() {
     let error = awaited.synchronize().unwrap_err();
     let text = "synchronize: no way to wait on an event of hexagon";
     assert!(error.message().starts_with(text), "{error}");
-    // A refused waiter is dropped, and registers another one.
+    // A rejected waiter is dropped, and its drop registers another one.
     let refused = register_waiter(ArrowDeviceType::CUDA, Exchanging(device));
     assert_eq!(refused.unwrap_err().code(), libc::EINVAL);
     assert!(unregister_waiter(device));
 }
 
-/// Says that it is ready. Large, so that a registration takes long.
+/// Always ready. Large, so that a registration takes long.
 struct Ready {
     _size: [u8; 1 << 17],
 }
@@ -221,7 +220,7 @@ impl Waiter for Ready {
     }
 }
 
-/// An event without a way to wait has no waiter that could be removed.
+/// If a query fails for lack of a waiter, there must be no waiter to unregister.
 #[test]
 fn waiters_are_exchanged_on_several_threads() {
     let device = ArrowDeviceType(4242);
@@ -268,7 +267,7 @@ fn no_runtime_records_events_of_other_devices() {
     }
 }
 
-/// Without a runtime and a stream there is no pending work.
+/// Without a runtime and a stream, no work is pending.
 #[test]
 fn an_array_of_the_host_is_released_at_once() {
     for device in [ArrowDeviceType::CPU, ArrowDeviceType::EXT_DEV] {
@@ -303,7 +302,7 @@ fn rule_sync_event_waited_before_access() {
 
 #[test]
 fn a_vulkan_context_is_for_vulkan() {
-    // SAFETY: nothing gets to the device.
+    // SAFETY: the device is not used.
     let context = unsafe { VulkanContext::new(QUEUE) };
     let awaited = array(ArrowDeviceType::EXT_DEV, EVENT);
     // SAFETY: as above.
@@ -325,9 +324,9 @@ fn a_vulkan_context_is_for_vulkan() {
     }
     let mut handle = 1_u64;
     let awaited = array(ArrowDeviceType::VULKAN, (&raw mut handle).cast());
-    // SAFETY: a context that is refused.
+    // SAFETY: the context is rejected.
     let no_device = unsafe { VulkanContext::new(std::ptr::null_mut()) };
-    // SAFETY: nothing gets to the device.
+    // SAFETY: the device is not used.
     let results = unsafe {
         [
             awaited.is_ready_vulkan(&no_device).map(drop),
@@ -368,11 +367,11 @@ fn devices_with_a_runtime_need_no_waiter() {
     }
 }
 
-/// No stand-in is in this process.
+/// This process has loaded no stand-in.
 #[test]
 #[cfg_attr(miri, ignore = "loads a library")]
 fn a_missing_library_is_named() {
-    // SAFETY: a vendor's library may be loaded by any program.
+    // SAFETY: loading a vendor's library is safe in any program.
     if unsafe { libloading::Library::new("libcuda.so.1") }.is_ok() {
         return eprintln!("this machine has CUDA");
     }

@@ -1,1 +1,1 @@
-//! Nothing but the tests that Cargo.toml names.
+//! Empty: the package consists of the tests that Cargo.toml names.

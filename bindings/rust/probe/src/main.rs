@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Prints how Rust names device types and data-type codes: each number goes through a struct.
+//! Prints the Rust names of device types and data-type codes. Each number is stored in a struct
+//! first.
 
 use fletching_abi::{ArrowDeviceArray, ArrowDeviceType, DLDataType, DLDataTypeCode};
 

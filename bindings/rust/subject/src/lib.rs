@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The subjects of the crate's conformance test, for `fletching_conformance` and for chains of
-//! languages in one process.
+//! The subjects of the crate's conformance test as a library, for `fletching_conformance` and for
+//! chains of languages in one process.
 
 use std::sync::OnceLock;
 
@@ -12,12 +12,12 @@ mod values;
 
 struct Subjects([subject::Subject; 2]);
 
-// SAFETY: the table holds functions and literals.
+// SAFETY: the table contains functions and literals.
 unsafe impl Send for Subjects {}
 // SAFETY: as above.
 unsafe impl Sync for Subjects {}
 
-/// A subject for each index from 0, and NULL past the last.
+/// Returns the subject with this index, or NULL past the last.
 #[no_mangle]
 pub extern "C" fn FletchingConformanceSubject(index: i32) -> *const subject::Subject {
     static SUBJECTS: OnceLock<Subjects> = OnceLock::new();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Values as the oracle passes them: the bits in their own width, zero-extended to 64. Of a larger
-//! value, which only a wrong declaration has, the first 64.
+//! Values as the oracle passes them: their bits, zero-extended to 64. Of a larger value, which only
+//! a wrong declaration has, the first 64 bits.
 
 use std::mem::MaybeUninit;
 
-/// The bits of the value at `place`.
+/// Returns the bits of the value at `place`.
 ///
 /// # Safety
 ///
-/// `place` holds an initialized value without padding, not necessarily a valid one.
+/// `place` points to an initialized value without padding, which need not be valid.
 pub unsafe fn load<T>(place: *const T) -> u64 {
-    // SAFETY: the caller vouches for the bytes of a T; each arm reads just as many.
+    // SAFETY: the caller guarantees the bytes of a T; each arm reads exactly these.
     unsafe {
         match size_of::<T>() {
             0 => 0,
@@ -28,9 +28,9 @@ pub unsafe fn load<T>(place: *const T) -> u64 {
 ///
 /// # Safety
 ///
-/// `place` may be written to.
+/// `place` is valid for writes.
 pub unsafe fn store<T>(place: *mut T, bits: u64) {
-    // SAFETY: the caller vouches for the bytes of a T; each arm writes just as many.
+    // SAFETY: the caller guarantees the bytes of a T; each arm writes exactly these.
     unsafe {
         match size_of::<T>() {
             0 => (),
@@ -43,20 +43,21 @@ pub unsafe fn store<T>(place: *mut T, bits: u64) {
     }
 }
 
-/// The bits of an argument or a result.
+/// Returns the bits of an argument or a result.
 pub fn to_bits<T>(value: T) -> u64 {
-    // SAFETY: arguments and results are integers and pointers: initialized, and without padding.
+    // SAFETY: arguments and results are integers and pointers: initialized and without padding.
     unsafe { load(&raw const value) }
 }
 
-/// The argument or result with these bits.
+/// Returns the argument or result with these bits.
 ///
 /// # Safety
 ///
-/// Any bits are a valid T: it is an integer, a raw pointer, an optional function pointer or `()`.
+/// All bit patterns are valid for T: an integer, a raw pointer, an optional function pointer or
+/// `()`.
 pub unsafe fn from_bits<T>(bits: u64) -> T {
     let mut value = MaybeUninit::zeroed();
-    // SAFETY: the memory is our own and initialized, and any bits are valid.
+    // SAFETY: the memory is local and initialized, and all bit patterns are valid.
     unsafe {
         store(value.as_mut_ptr(), bits);
         value.assume_init()
@@ -72,7 +73,7 @@ mod tests {
         assert_eq!(to_bits(-1_i32), 0xffff_ffff);
         assert_eq!(to_bits(i64::MIN), 1 << 63);
         assert_eq!(to_bits(()), 0);
-        // SAFETY: integers.
+        // SAFETY: the types are integers.
         let (code, count): (i32, i64) = unsafe { (from_bits(0xffff_ffff), from_bits(1 << 63)) };
         assert_eq!((code, count), (-1, i64::MIN));
     }

@@ -6,26 +6,26 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What a cell is about.
+/// The subject of a cell.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'a> {
     /// A struct, or "constants".
     Struct(&'a str),
-    /// A case of the producer, and the backend it ran on.
+    /// A case of the producer, and its backend.
     Case(&'a str, &'a str),
 }
 
-/// What one direction of one subject came to: comparisons made, releases counted, and a line for
-/// each comparison that failed.
+/// The result of one direction of one subject: the number of comparisons and releases, and a line
+/// for each failed comparison.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// How many comparisons were made.
+    /// The number of comparisons.
     pub asserted: u64,
-    /// How many release callbacks of Rust ran.
+    /// The number of Rust release callbacks that ran.
     pub releases: u64,
     /// One line per failure.
     pub problems: Vec<String>,
-    /// "stand-in" or "absent"; "real" where it is empty.
+    /// "stand-in" or "absent"; empty means "real".
     pub status: &'static str,
 }
 
@@ -45,16 +45,16 @@ impl Tally {
         });
     }
 
-    /// A tally is good when something was compared and nothing failed.
+    /// Whether at least one comparison was made and none failed.
     pub fn is_good(&self) -> bool {
         self.asserted > 0 && self.problems.is_empty()
     }
 
-    /// Appends the cell to the file that `FLETCHING_CELLS` names, if it names one.
+    /// Appends the cell to the file in `FLETCHING_CELLS`, if it is set.
     ///
     /// # Panics
     ///
-    /// When the file cannot be written: results that are not seen must not look like success.
+    /// If the file cannot be written: lost results must not look like success.
     pub fn report(&self, subject: Subject<'_>, direction: &str) {
         let Some(path) = cells_file() else {
             return;
@@ -101,7 +101,7 @@ fn cells_file() -> Option<PathBuf> {
     Some(path.into())
 }
 
-/// A JSON string.
+/// Formats a JSON string.
 fn quote(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {

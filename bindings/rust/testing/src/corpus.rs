@@ -33,13 +33,13 @@ pub enum Kind {
     Array = 2,
 }
 
-/// A case that is being played.
+/// A case in progress.
 pub struct Case<'a> {
     corpus: &'a Corpus,
     index: i32,
     /// The name, for messages.
     pub name: CString,
-    /// The verdict: accepted, or refused.
+    /// Whether the case must be accepted or rejected.
     pub accepted: bool,
 }
 
@@ -59,9 +59,9 @@ impl Case<'_> {
     ///
     /// # Safety
     ///
-    /// `out` may be written.
+    /// `out` is valid for writes.
     pub unsafe fn export_schema(&self, out: *mut ArrowSchema) {
-        // SAFETY: the caller vouches for the slot.
+        // SAFETY: the caller guarantees the slot.
         self.run(|name, message| unsafe { (self.corpus.schema)(name, out, message) });
     }
 
@@ -69,15 +69,15 @@ impl Case<'_> {
     ///
     /// # Safety
     ///
-    /// `out` may be written.
+    /// `out` is valid for writes.
     pub unsafe fn export_array(&self, out: *mut ArrowDeviceArray) {
         // SAFETY: as above.
         self.run(|name, message| unsafe { (self.corpus.array)(name, out, message) });
     }
 
-    /// The rule that a refused case breaks; empty if the case does not name one.
+    /// The rule that a rejected case breaks, or empty if the case names none.
     pub fn rule(&self) -> String {
-        // SAFETY: an index that the library has; its texts are its own.
+        // SAFETY: the index is valid, and the library owns the texts.
         let text = unsafe { (self.corpus.text)(self.index, c"rule".as_ptr()) };
         match text.is_null() {
             true => String::new(),
@@ -86,13 +86,13 @@ impl Case<'_> {
         }
     }
 
-    /// Whether only code that looks for the fault in the buffers refuses the case.
+    /// Whether only code that checks the buffers rejects the case.
     pub fn needs_data(&self) -> bool {
-        // SAFETY: an index that the library has.
+        // SAFETY: the index is valid.
         unsafe { !(self.corpus.text)(self.index, c"level".as_ptr()).is_null() }
     }
 
-    /// Whether the library `name` answers differently from the verdict.
+    /// Whether the library `name` is known to deviate from the verdict.
     pub fn is_exception(&self, name: &CStr) -> bool {
         // SAFETY: as above.
         unsafe { !(self.corpus.exception)(self.index, name.as_ptr()).is_null() }
@@ -101,14 +101,14 @@ impl Case<'_> {
 
 static ACCOUNT: Mutex<()> = Mutex::new(());
 
-/// Plays each case of a kind, and checks that it released each export once.
+/// Plays each case of a kind, and checks that each export is released once.
 pub fn each(kind: Kind, mut play: impl FnMut(&Case)) {
     let _one = ACCOUNT
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     let corpus = Corpus::load().expect("the library of the corpus");
     let mut played = 0;
-    // SAFETY: indices that the library has.
+    // SAFETY: the index is valid.
     for index in 0..unsafe { (corpus.count)() } {
         // SAFETY: as above.
         if unsafe { (corpus.kind)(index) } != kind as i32 {
@@ -123,7 +123,7 @@ pub fn each(kind: Kind, mut play: impl FnMut(&Case)) {
             accepted: unsafe { (corpus.verdict)(index) } == 1,
         };
         play(&case);
-        // SAFETY: a message of the caller.
+        // SAFETY: the caller passes a message.
         case.run(|_, message| unsafe { (corpus.finish)(message) });
         played += 1;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the tests know of each struct, as data. The macros at the end build it for [`crate::fields`],
+//! Descriptions of the structs, as data. The macros at the end build them for [`crate::fields`],
 //! which imports all of this module.
 
 pub(crate) use crate::bits::{from_bits, load, store, to_bits};
@@ -8,22 +8,22 @@ use crate::oracle::{c_name, functions};
 
 /// A struct.
 pub struct StructEntry {
-    /// "ArrowDeviceArray"
+    /// The name, such as "ArrowDeviceArray".
     pub name: &'static str,
-    /// In bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// In bytes.
+    /// The alignment in bytes.
     pub align: usize,
-    /// Every field, and every field of an embedded struct.
+    /// All fields, including the fields of embedded structs.
     pub fields: &'static [FieldEntry],
-    /// Every value: array elements one by one, no embedded struct as a whole.
+    /// All values: array elements one by one, embedded structs only by their fields.
     pub leaves: &'static [LeafEntry],
-    /// Every callback of its own.
+    /// All callbacks, except those of embedded structs.
     pub callbacks: &'static [CallbackEntry],
 }
 
 impl StructEntry {
-    /// The fields that are its own, not those of an embedded struct.
+    /// The fields of the struct, without those of embedded structs.
     pub fn direct_fields(&self) -> impl Iterator<Item = &'static FieldEntry> {
         self.fields.iter().filter(|field| !field.path.contains('.'))
     }
@@ -31,21 +31,21 @@ impl StructEntry {
 
 /// A field.
 pub struct FieldEntry {
-    /// "device_id", "array.length"
+    /// The path, such as "device_id" or "array.length".
     pub path: &'static str,
-    /// In bytes, from the start of the struct.
+    /// The offset from the start of the struct, in bytes.
     pub offset: usize,
-    /// In bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// The type as the compiler names it.
+    /// The type name given by the compiler.
     pub type_name: fn() -> &'static str,
 }
 
-/// A value in a struct. Both functions take memory that holds the struct.
+/// A value in a struct. Both functions take memory that contains the struct.
 pub struct LeafEntry {
-    /// "reserved", "array.length"
+    /// The path, such as "reserved" or "array.length".
     pub path: &'static str,
-    /// Which element of an array; else 0.
+    /// The index of an array element, otherwise 0.
     pub element: i32,
     /// Reads the bits through the declaration.
     pub read: unsafe fn(*const u8) -> u64,
@@ -53,27 +53,27 @@ pub struct LeafEntry {
     pub write: unsafe fn(*mut u8, u64),
 }
 
-/// A callback. Both functions take memory that holds the struct.
+/// A callback. Both functions take memory that contains the struct.
 pub struct CallbackEntry {
-    /// "get_next"
+    /// The name, such as "get_next".
     pub name: &'static str,
-    /// The widths of the arguments and of the result, as the oracle spells them. That these are the
-    /// declared types is what `install` needs to compile.
+    /// The widths of the arguments and of the result in the oracle's notation. `install` only
+    /// compiles if these are the declared types.
     pub signature: fn() -> String,
-    /// Sets the field to a function of exactly the declared type, which reports to the oracle what it was
-    /// called with and returns what the oracle expects.
+    /// Sets the field to a function of exactly the declared type. The function reports its
+    /// arguments to the oracle and returns the value that the oracle expects.
     pub install: unsafe fn(*mut u8),
-    /// Calls the field's function with the arguments of the oracle's call in flight and gives the
-    /// bits of its result; 0 when the field is `None`.
+    /// Calls the field's function with the arguments of the oracle's current call. Returns the bits
+    /// of its result, or 0 if the field is `None`.
     pub call: unsafe fn(*mut u8) -> u64,
 }
 
-/// The name of the type of a value.
+/// Returns the type name of a value.
 pub fn type_name_of<T>(_: &T) -> &'static str {
     std::any::type_name::<T>()
 }
 
-/// The width of an argument or a result as the oracle spells it.
+/// Returns the width of an argument or a result in the oracle's notation.
 pub fn width<T>() -> String {
     match std::any::type_name::<T>() {
         "()" => "v".into(),
@@ -83,48 +83,48 @@ pub fn width<T>() -> String {
     }
 }
 
-/// What an installed callback does: reports its arguments, returns what is expected.
+/// The body of an installed callback: reports its arguments and returns the expected result.
 ///
 /// # Safety
 ///
-/// Any bits are a valid T.
+/// All bit patterns are valid for T.
 pub unsafe fn answer<T>(owner: &str, callback: &str, arguments: &[u64]) -> T {
     let (owner, callback) = (c_name(owner), c_name(callback));
     for (index, &bits) in (0..).zip(arguments) {
         // SAFETY: both names are NUL-terminated.
         unsafe { (functions().saw_argument)(owner.as_ptr(), callback.as_ptr(), index, bits) };
     }
-    // SAFETY: the caller vouches for T.
+    // SAFETY: the caller guarantees T.
     unsafe { from_bits((functions().expected_result)()) }
 }
 
-/// The arguments of the oracle's call in flight: the number of the next one.
+/// The arguments of the oracle's current call, as the index of the next one.
 pub struct Arguments(pub i32);
 
 impl Arguments {
-    /// The next one.
+    /// Returns the next argument.
     ///
     /// # Safety
     ///
-    /// Any bits are a valid T.
+    /// All bit patterns are valid for T.
     pub unsafe fn next<T>(&mut self) -> T {
         let index = self.0;
         self.0 += 1;
-        // SAFETY: the caller vouches for T.
+        // SAFETY: the caller guarantees T.
         unsafe { from_bits((functions().argument)(index)) }
     }
 }
 
 macro_rules! integer_entries {
     ($($name:ident = $value:expr;)*) => {
-        /// Every macro with an integer value.
+        /// All macros with an integer value.
         pub const INTEGERS: &[(&str, i64)] = &[$((stringify!($name), $value as i64)),*];
     };
 }
 
 macro_rules! enumerator_entries {
     ($($owner:literal { $($name:literal = $value:expr,)* })*) => {
-        /// Every enum of C, with its enumerators and their values.
+        /// All C enums, with their enumerators and values.
         pub const ENUMS: &[(&str, &[(&str, i64)])] = &[$(
             ($owner, &[$(($name, $value as i64)),*])
         ),*];
@@ -133,7 +133,7 @@ macro_rules! enumerator_entries {
 
 macro_rules! text_entries {
     ($($name:ident;)*) => {
-        /// Every macro with a text value.
+        /// All macros with a text value.
         pub const TEXTS: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }
@@ -150,7 +150,7 @@ macro_rules! struct_entries {
         leaves { $($($leaf:ident).+ $([$element:literal])?,)* }
         callbacks { $($callback:ident $arguments:tt -> $result:ty;)* }
     })*) => {
-        /// Every struct.
+        /// All structs.
         pub const STRUCTS: &[StructEntry] = &[$(StructEntry {
             name: stringify!($owner),
             size: size_of::<$owner>(),
@@ -166,12 +166,12 @@ macro_rules! struct_entries {
                 element: 0 $(+ $element)?,
                 read: |object| {
                     let object = object.cast::<$owner>();
-                    // SAFETY: the memory holds the struct.
+                    // SAFETY: the memory contains the struct.
                     unsafe { load(&raw const (*object).$($leaf).+ $([$element])?) }
                 },
                 write: |object, bits| {
                     let object = object.cast::<$owner>();
-                    // SAFETY: the memory holds the struct.
+                    // SAFETY: the memory contains the struct.
                     unsafe { store(&raw mut (*object).$($leaf).+ $([$element])?, bits) }
                 },
             }),*],
@@ -196,14 +196,14 @@ macro_rules! callback_entry {
                     // SAFETY: the result is an integer, a pointer or nothing.
                     unsafe { answer(stringify!($owner), stringify!($callback), &arguments) }
                 }
-                // SAFETY: the memory holds the struct.
+                // SAFETY: the memory contains the struct.
                 unsafe { (*object.cast::<$owner>()).$callback = Some(answering) }
             },
             call: |object| {
                 let object = object.cast::<$owner>();
                 let mut arguments = Arguments(0);
-                // SAFETY: the memory holds the struct, and the value of the field is a function
-                // of the oracle, which follows no pointer.
+                // SAFETY: the memory contains the struct, and the field is a function of the
+                // oracle, which dereferences no pointer.
                 unsafe {
                     (*object).$callback.map_or(0, |function| {
                         to_bits(function($(arguments.next::<$type>()),*))

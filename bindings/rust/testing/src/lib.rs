@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the Rust tests share: the list of fields as Rust sees them, the oracle to hold it against,
-//! and the cells in which results are reported. Never published.
+//! Helpers of the Rust tests: the list of fields in Rust, the oracle to compare it with, and the
+//! cells in which results are reported. Never published.
 
 pub mod bits;
 pub mod cells;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libloading::Library;
 
-/// The folder of the test libraries: `FLETCHING_LIB_DIR`, or `build/lib` of the repository.
+/// Returns the folder of the test libraries: `FLETCHING_LIB_DIR`, or `build/lib` of the repository.
 pub fn folder() -> PathBuf {
     match std::env::var_os("FLETCHING_LIB_DIR") {
         Some(folder) => folder.into(),
@@ -15,18 +15,17 @@ pub fn folder() -> PathBuf {
     }
 }
 
-/// Loads `name` from [`folder`], for the rest of the process: structs that it fills hold pointers to
-/// its code.
+/// Loads `name` from [`folder`], until the process exits: structs that it fills point to its code.
 pub fn open(name: &str) -> Result<&'static Library, String> {
     keep(&folder().join(libloading::library_filename(name)))
 }
 
 fn keep(path: &Path) -> Result<&'static Library, String> {
-    // SAFETY: our own libraries run no code when they are loaded.
+    // SAFETY: the test libraries run no code when they are loaded.
     let library = unsafe { Library::new(path) }
         .map_err(|error| format!("cannot load {}: {error}; run `make`", path.display()))?;
     let library: &'static Library = Box::leak(Box::new(library));
-    // A leak detector sees that they are kept.
+    // Referenced for leak detectors.
     static KEPT: Mutex<Vec<&Library>> = Mutex::new(Vec::new());
     KEPT.lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -34,22 +33,22 @@ fn keep(path: &Path) -> Result<&'static Library, String> {
     Ok(library)
 }
 
-/// Loads a stand-in of CUDA or HIP, before another part of the process looks for the library by name.
+/// Loads a CUDA or HIP stand-in, before other code looks for the library by name.
 ///
 /// # Panics
 ///
-/// When it is not there.
+/// If it is missing.
 pub fn load_stand_in(name: &str) -> &'static Library {
     keep(&folder().join("standin").join(name)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The function `symbol` of a library from [`open`].
+/// Returns the function `symbol` of a library from [`open`].
 ///
 /// # Safety
 ///
-/// `F` is the type of a pointer to that function.
+/// `F` is the function pointer type of this function.
 pub unsafe fn function<F: Copy>(library: &'static Library, symbol: &str) -> Result<F, String> {
-    // SAFETY: the caller vouches for the type; the library is never unloaded.
+    // SAFETY: the caller guarantees the type; the library is never unloaded.
     match unsafe { library.get::<F>(symbol.as_bytes()) } {
         Ok(function) => Ok(*function),
         Err(error) => Err(format!(
@@ -59,7 +58,7 @@ pub unsafe fn function<F: Copy>(library: &'static Library, symbol: &str) -> Resu
     }
 }
 
-/// Declares a struct of function pointers with a `load` that fills it from a library.
+/// Declares a struct of function pointers with a `load` function that fills it from a library.
 #[macro_export]
 macro_rules! library {
     ($(#[$doc:meta])* pub struct $name:ident from $library:literal {
@@ -72,10 +71,10 @@ macro_rules! library {
         }
 
         impl $name {
-            /// Loads the library; the error names the path and what to do.
+            /// Loads the library. An error names the path and the fix.
             pub fn load() -> Result<Self, String> {
                 let library = $crate::library::open($library)?;
-                // SAFETY: the types are those of the library's header.
+                // SAFETY: the types match the library's header.
                 unsafe {
                     Ok(Self {
                         $($function: $crate::library::function(library, stringify!($symbol))?,)+

@@ -19,7 +19,7 @@ impl Message {
     ///
     /// # Panics
     ///
-    /// When it has no end.
+    /// If it is not NUL-terminated.
     pub fn text(&self) -> String {
         let text = CStr::from_bytes_until_nul(&self.0).expect("the message ends");
         text.to_string_lossy().into()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The oracle of `tests/oracle/oracle.h`: what a C compiler makes of upstream's header.
+//! The oracle of `tests/oracle/oracle.h`: upstream's header as a C compiler sees it.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::OnceLock;
 
 crate::library! {
-    /// The functions of the oracle; it keeps one call in flight, so one thread at a time.
+    /// The functions of the oracle. It has one current call, so use it on one thread at a time.
     pub struct Functions from "fletching_oracle" {
         struct_count = FletchingOracleStructCount() -> i32;
         struct_name = FletchingOracleStructName(i32) -> *const c_char;
@@ -40,22 +40,22 @@ crate::library! {
 ///
 /// # Panics
 ///
-/// When it cannot be loaded.
+/// If it cannot be loaded.
 pub fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| Functions::load().unwrap_or_else(|problem| panic!("{problem}")))
 }
 
-/// A name of Rust as C has it.
+/// Returns the C form of a Rust name.
 pub fn c_name(name: &str) -> CString {
     CString::new(name.replace("r#", "")).expect("a name holds no NUL")
 }
 
-/// A name that the oracle gave; `None` past the end.
+/// Returns a name from the oracle, or `None` past the end.
 ///
 /// # Safety
 ///
-/// `name` is NULL or came from the oracle.
+/// `name` is NULL or comes from the oracle.
 pub unsafe fn name(name: *const c_char) -> Option<String> {
     if name.is_null() {
         return None;
@@ -65,7 +65,7 @@ pub unsafe fn name(name: *const c_char) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-/// Runs one check with room for its message: `Err` is the oracle's line.
+/// Runs a check with a buffer for its message. `Err` is the oracle's message.
 pub fn checked(check: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
     let mut message = [0_u8; 1024];
     if check(message.as_mut_ptr().cast(), message.len()) == 0 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Holds every declaration against the oracle: layout, memory in both directions, calls in both
-//! directions, constants. Names and signatures come from the generated list, so that a wrong spec
-//! fails here with the oracle's line and not at compile time.
+//! Checks every declaration against the oracle: layout, memory in both directions, calls in both
+//! directions, constants. Names and signatures come from the generated list, so a wrong spec fails
+//! here with the oracle's message and not at compile time.
 
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,8 @@ fn every_struct_is_declared() {
         if STRUCTS.iter().all(|entry| entry.name != name) {
             let mut tally = Tally::default();
             let owner = c_name(&name);
-            // SAFETY: names are NUL-terminated. No field is declared, so the oracle names the first.
+            // SAFETY: names are NUL-terminated. The list of fields is empty, so the oracle names
+            // the first field.
             tally.check(checked(|text, room| unsafe {
                 (functions().check_field_names)(owner.as_ptr(), c"".as_ptr(), text, room)
             }));
@@ -41,7 +42,7 @@ fn c_writes() {
     for_each_struct("c_writes", |entry, tally| {
         let name = c_name(entry.name);
         let mut object = Object::new(entry);
-        // SAFETY: the object has room for the struct as C and as Rust declare it.
+        // SAFETY: the object has room for the struct as declared in C and in Rust.
         let filled = unsafe { (functions().fill)(name.as_ptr(), object.pointer().cast()) };
         tally.equal(&format!("{}: errno of Fill", entry.name), filled, 0);
         for leaf in entry.leaves {
@@ -83,7 +84,7 @@ fn c_calls() {
     for_each_callback("c_calls", |entry, callback, variant, tally| {
         let (name, callback_name) = (c_name(entry.name), c_name(callback.name));
         let mut object = Object::new(entry);
-        // SAFETY: the layout was checked, so C finds the callbacks where Rust put them.
+        // SAFETY: the layout was checked, so C finds the callbacks where Rust stored them.
         tally.check(unsafe {
             (callback.install)(object.pointer());
             checked(|text, room| {
@@ -108,8 +109,8 @@ fn c_is_called() {
     for_each_callback("c_is_called", |entry, callback, variant, tally| {
         let (name, callback_name) = (c_name(entry.name), c_name(callback.name));
         let mut object = Object::new(entry);
-        // SAFETY: the layout was checked, so Rust finds the callbacks where C put them; the rest of
-        // the object is zero.
+        // SAFETY: the layout was checked, so Rust finds the callbacks where C stored them; the rest
+        // of the object is zero.
         tally.check(unsafe {
             let pointer = object.pointer();
             (functions().install)(name.as_ptr(), pointer.cast());
@@ -157,15 +158,15 @@ fn constants() {
     fail_with(tally.problems);
 }
 
-// --- The frame
+// --- Helpers
 
-/// The oracle keeps one call in flight: one test at a time.
+/// The oracle has one current call, so tests run one at a time.
 fn take_turn() -> impl Drop {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the check for every struct, reports a cell for each, and fails with every line at once.
+/// Runs the check for every struct, reports a cell for each, and fails with all messages at once.
 fn for_each_struct(direction: &str, check: impl Fn(&StructEntry, &mut Tally)) {
     let _turn = take_turn();
     let mut problems = Vec::new();
@@ -187,13 +188,13 @@ fn fail_with(problems: Vec<String>) {
     );
 }
 
-/// Runs the check for every callback and variant. A struct at another place than C expects is not
-/// called: the call would jump anywhere.
+/// Runs the check for every callback and variant. Skips a struct whose layout differs from C: the
+/// call would jump to an arbitrary address.
 fn for_each_callback(
     direction: &str,
     check: impl Fn(&StructEntry, &CallbackEntry, i32, &mut Tally),
 ) {
-    // SAFETY: takes nothing.
+    // SAFETY: the function takes no arguments.
     let variants = unsafe { (functions().variant_count)() };
     for_each_struct(direction, |entry, tally| {
         let mut layout = Tally::default();
@@ -214,7 +215,8 @@ fn for_each_callback(
     });
 }
 
-/// Every callback of upstream is one of ours. A call of one that is not ends with the oracle's line.
+/// Checks that every upstream callback is declared. A call of a missing one fails with the oracle's
+/// message.
 fn check_no_callback_is_missing(entry: &StructEntry, tally: &mut Tally) {
     let owner = c_name(entry.name);
     let mut object = Object::new(entry);
@@ -224,7 +226,7 @@ fn check_no_callback_is_missing(entry: &StructEntry, tally: &mut Tally) {
     for name in expected {
         if entry.callbacks.iter().all(|callback| callback.name != name) {
             let name = c_name(&name);
-            // SAFETY: the object is zero, so the oracle finds NULL and calls nothing.
+            // SAFETY: the object is zero, so the oracle finds NULL and makes no call.
             tally.check(checked(|text, room| unsafe {
                 let object = object.pointer().cast();
                 (functions().call)(owner.as_ptr(), name.as_ptr(), 0, object, text, room)
@@ -281,23 +283,23 @@ fn check_layout(entry: &StructEntry, tally: &mut Tally) {
     }
 }
 
-// --- What the oracle lists
+// --- The oracle's lists
 
 fn oracle_structs() -> Vec<String> {
-    // SAFETY: the oracle takes any index.
+    // SAFETY: any index is allowed.
     let name = |index| unsafe { oracle::name((functions().struct_name)(index)) };
     (0..).map_while(name).collect()
 }
 
 fn oracle_callbacks(entry: &StructEntry) -> Vec<String> {
     let owner: CString = c_name(entry.name);
-    // SAFETY: the oracle takes any index; the name is NUL-terminated.
+    // SAFETY: any index is allowed; the name is NUL-terminated.
     let name = |index| unsafe { oracle::name((functions().callback_name)(owner.as_ptr(), index)) };
     (0..).map_while(name).collect()
 }
 
-/// Zeroed memory with room for a struct as Rust declares it, as C declares it, and some more: a
-/// wrong declaration has to fail a check, not to crash.
+/// Zeroed memory with room for a struct as declared in Rust and in C, plus a margin: a wrong
+/// declaration must fail a check, not crash.
 struct Object(Vec<u128>);
 
 impl Object {

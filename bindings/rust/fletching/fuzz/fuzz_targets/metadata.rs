@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Blocks of metadata: what is read is inside the block, and encodes to the same bytes.
+//! Metadata blocks: reads stay inside the block, and the result encodes to the same bytes.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use fletching::{encode_metadata, Metadata};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let block = bytes.to_vec(); // of this size, so that the sanitizer guards its end
+    let block = bytes.to_vec(); // exact size, so that the sanitizer guards its end
     let metadata = match Metadata::from_bytes(&block) {
         Ok(metadata) => metadata,
         Err(error) => return assert!(error.message().starts_with("metadata: "), "{error}"),
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     assert!(block.starts_with(metadata.block()));
     assert_eq!(encode_metadata(pairs).unwrap(), metadata.block());
-    // SAFETY: the block was checked, and so ends where it says.
+    // SAFETY: the block was checked, so it ends where its lengths say.
     let unbounded = unsafe { Metadata::read(block.as_ptr().cast()) }.unwrap();
     assert_eq!(unbounded.block(), metadata.block());
 });

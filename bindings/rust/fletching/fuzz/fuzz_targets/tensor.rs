@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tensors of DLPack, sound and malformed, as producers may hand them over: an import reads no
-//! values, calls the deleter once, and what it accepts is exported as it was.
+//! Valid and malformed DLPack tensors from producers: an import reads no values and calls the
+//! deleter once, and an accepted tensor is exported unchanged.
 
 #![no_main]
 
@@ -26,7 +26,7 @@ unsafe extern "C" fn delete(_: *mut DLManagedTensorVersioned) {
     DELETED.set(DELETED.get() + 1);
 }
 
-/// A tensor that the input describes, of at most 65 dimensions: one more than there may be.
+/// Makes the tensor that the input describes, with at most 65 dimensions, one more than allowed.
 fn tensor(
     mut input: Input<'_>,
     shape: &mut Vec<i64>,
@@ -70,7 +70,8 @@ fn tensor(
             input.byte().into()
         },
     };
-    // More dimensions than there are numbers would be a promise broken: only what is refused first.
+    // More dimensions than list entries would violate the safety contract, so `ndim` is out of
+    // range then.
     let ndim = if tensor.ndim > dimensions as i32 {
         65 + tensor.ndim % 8
     } else {
@@ -92,19 +93,19 @@ fn tensor(
     }
 }
 
-/// What was imported without a copy has the same shape when it is exported again.
+/// Checks that a tensor imported without a copy has the same shape when it is exported.
 fn export(imported: &mut Imported, original: &DLTensor, options: &ImportOptions) {
     let options = ExportOptions::default().as_storage(options.as_storage);
     let again = match to_dlpack(&imported.schema, &mut imported.array, &options) {
         Ok(again) => again,
-        // Lanes have become one more dimension.
+        // Lanes became one more dimension.
         Err(error) => return assert!(error.message().contains("too many dimensions"), "{error}"),
     };
     let again = again.tensor().unwrap();
-    // SAFETY: sound, because it was imported; and a tensor of ours.
+    // SAFETY: the original was imported, so it is valid; the other tensor was just exported.
     let (shape, ours) = unsafe { (original.shape_slice(), again.shape_slice()) };
     assert!(ours.starts_with(shape), "{shape:?} {ours:?}");
-    // Without elements there is no address; else it is that of the tensor, moved by the offset.
+    // Without elements, the address is NULL. Otherwise it is the tensor's, plus the offset.
     assert_eq!(again.data.is_null(), shape.contains(&0), "{shape:?}");
     let moved = again.data.addr().wrapping_sub(nowhere().addr()) as u64;
     assert!(
@@ -122,8 +123,8 @@ fuzz_target!(|bytes: &[u8]| {
         let (mut shape, mut strides) = (Vec::new(), Vec::new());
         let mut raw = tensor(Input(bytes), &mut shape, &mut strides);
         let original = DLTensor { ..raw.dl_tensor };
-        // SAFETY: the lists have as many numbers as the tensor says, or more, or it has to be refused
-        // before they are read.
+        // SAFETY: the lists have at least as many numbers as the tensor says, or the tensor must be
+        // rejected before they are read.
         let owner = unsafe { DlpackTensor::from_raw(&mut raw) }.unwrap();
         match from_dlpack(owner, options) {
             Ok(mut imported) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The parameters of arrow.fixed_shape_tensor, which are JSON: they are read or refused, and a tensor
-//! that is made with them comes back with the same shape.
+//! The JSON parameters of arrow.fixed_shape_tensor: they are read or rejected, and a tensor made
+//! with them keeps its shape in a round trip.
 
 #![no_main]
 
@@ -12,11 +12,11 @@ use fletching::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// So many elements has a value; of these many shapes are made.
+/// The number of elements of a value. Many shapes have these sizes.
 const SIZES: [i64; 4] = [0, 1, 6, 24];
 const PARAMETERS: &str = "ARROW:extension:metadata";
 
-/// Two fixed-size lists of bytes.
+/// Makes two fixed-size lists of bytes.
 fn lists(size: i64) -> Array {
     let capacity = ArrayCapacity {
         arrays: 1,
@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         };
         let raw = tensor.tensor().unwrap();
-        // SAFETY: a tensor of ours.
+        // SAFETY: the tensor was just exported.
         let (shape, strides) = unsafe { (raw.shape_slice(), raw.strides_slice()) };
         assert_eq!(shape[0], 2);
         match size {
@@ -67,7 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(reach.sum::<i64>(), 2 * size - 1, "{shape:?} {strides:?}");
         }
         let (shape, strides) = (shape.to_vec(), strides.to_vec());
-        // A dimension that is not repeated may be anywhere, so the text need not be the same.
+        // The position of a dimension of size 1 is arbitrary, so the text may differ.
         let imported = from_dlpack(tensor, &ImportOptions::default()).unwrap();
         assert!(imported.read_only);
         let mut array = imported.array;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Texts of foreign errors: what is made of them can be printed, has a bounded length, and stays as
-//! it is when it is made printable again.
+//! Foreign error texts: the result is printable, has a bounded length, and does not change when it
+//! is processed again.
 
 #![no_main]
 
@@ -11,9 +11,9 @@ use fletching::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use fletching::{ArrayStream, Error};
 use libfuzzer_sys::fuzz_target;
 
-/// More of a text is not read.
+/// The number of bytes that are read of a text.
 const LONGEST: usize = 4096;
-/// What the stream returns.
+/// The code that the stream returns.
 const CODE: c_int = 7;
 
 unsafe extern "C" fn get_schema(_: *mut ArrowArrayStream, _: *mut ArrowSchema) -> c_int {
@@ -30,14 +30,14 @@ unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_c
 }
 
 unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
-    // SAFETY: as above; the text is not used any more.
+    // SAFETY: as above; the text is no longer used.
     unsafe {
         drop(CString::from_raw((*stream).private_data.cast()));
         (*stream).release = None;
     }
 }
 
-/// The error of a stream that fails with this text.
+/// Returns the error of a stream that fails with this text.
 fn failure(text: CString) -> Error {
     let raw = ArrowArrayStream {
         get_schema: Some(get_schema),
@@ -46,7 +46,7 @@ fn failure(text: CString) -> Error {
         release: Some(release),
         private_data: text.into_raw().cast(),
     };
-    // SAFETY: the callbacks are those above.
+    // SAFETY: the callbacks are the functions above.
     let stream = unsafe { ArrayStream::from_raw(raw) };
     stream.into_iter().next().unwrap().unwrap_err()
 }

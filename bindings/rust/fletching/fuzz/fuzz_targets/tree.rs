@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Trees of schemas and arrays: formats are read, a copy and a view are the same tree or none, and
+//! Trees of schemas and arrays: formats are read, a copy and a view equal the tree or fail, and
 //! everything is released once.
 
 #![no_main]
@@ -12,7 +12,7 @@ use fletching::{Array, DeviceArray, Schema, SchemaBuilder};
 use fletching_fuzz::{Input, Trees};
 use libfuzzer_sys::fuzz_target;
 
-/// Whether two schemas say the same.
+/// Checks that two schemas are equal.
 fn compare(left: &Schema, right: &Schema) {
     assert_eq!(left.format(), right.format());
     assert_eq!(left.name(), right.name());
@@ -49,7 +49,7 @@ fn compare_arrays(left: &Array, right: &Array) {
     }
 }
 
-/// A copy and views of a schema.
+/// Copies a schema and makes views of it.
 fn read_schema(schema: Schema) {
     if let Ok(builder) = SchemaBuilder::from_schema(&schema) {
         match builder.build() {
@@ -86,7 +86,7 @@ fn read_array(array: Array) {
     }
 }
 
-/// A tensor of both, or an error that leaves the array alone.
+/// Exports both as a tensor, or checks that an error leaves the array unchanged.
 fn export(schema: &Schema, array: &mut DeviceArray, as_storage: bool) {
     let options = ExportOptions::default().as_storage(as_storage);
     let (live, length) = (!array.is_released(), array.length());
@@ -94,7 +94,7 @@ fn export(schema: &Schema, array: &mut DeviceArray, as_storage: bool) {
         Ok(tensor) => {
             assert!(live && array.is_released());
             let raw = tensor.tensor().unwrap();
-            // SAFETY: a tensor of ours.
+            // SAFETY: the tensor was just exported.
             let (shape, strides) = unsafe { (raw.shape_slice(), raw.strides_slice()) };
             assert_eq!(shape[0], length);
             assert!(shape.iter().all(|extent| *extent >= 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! An input, taken from the front.
+//! An input that is consumed from the front.
 
-/// The bytes that are left; zeros when they are used up.
+/// The remaining bytes, followed by zeros.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
         i64::from_le_bytes(self.bytes())
     }
 
-    /// A small number mostly, any number now and then.
+    /// Returns mostly small numbers, and sometimes any number.
     pub fn number(&mut self) -> i64 {
         match self.byte() as i8 {
             i8::MAX => self.eight(),
@@ -34,7 +34,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What is before the next NUL, which is taken too.
+    /// Returns the bytes up to the next NUL, and consumes the NUL.
     pub fn text(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0);
         let text = &self.0[..end.unwrap_or(self.0.len())];

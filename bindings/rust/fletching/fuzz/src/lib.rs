@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the fuzz targets share: how an input is taken apart, and the foreign structs that it
-//! describes.
+//! Helpers of the fuzz targets: parsing of an input, and the foreign structs that it describes.
 
 mod input;
 mod tree;
@@ -11,7 +10,7 @@ use std::ffi::c_void;
 pub use input::Input;
 pub use tree::{Trees, MOST_LEVELS};
 
-/// Not memory of this process: a read of it is a fault.
+/// An address outside the memory of this process: reading it is a fault.
 #[must_use]
 pub fn nowhere() -> *mut c_void {
     std::ptr::without_provenance_mut(0x1000)

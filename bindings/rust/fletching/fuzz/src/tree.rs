@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Trees of `ArrowSchema` and `ArrowArray`, sound and malformed, as a foreign producer may fill
+//! Valid and malformed trees of `ArrowSchema` and `ArrowArray`, as a foreign producer may fill
 //! them.
 
 use std::cell::Cell;
@@ -12,13 +12,13 @@ use fletching::{encode_metadata, Array, Metadata, Schema};
 
 use crate::{nowhere, Input};
 
-/// More than a tree may have.
+/// More levels than a tree may have.
 pub const MOST_LEVELS: usize = 300;
 const MOST_NODES: usize = 400;
 const COUNTS: [i64; 4] = [-1, i64::MIN, i64::MAX, (1 << 22) + 1];
 
-/// One struct of both trees, and what it points to. The lists have one entry more than the counts
-/// say, so that an empty one has an address.
+/// A struct of both trees, and the memory that it points to. The lists have one entry more than the
+/// counts say, so that an empty list has an address.
 struct Node {
     schema: ArrowSchema,
     array: ArrowArray,
@@ -30,10 +30,10 @@ struct Node {
     buffers: Vec<*const c_void>,
 }
 
-/// Two trees that the input describes node by node: what is spoiled, a count of children, a format
-/// and a name that end with a NUL, metadata, numbers; then the children.
+/// Two trees that the input describes node by node: the corruptions, the number of children, a
+/// format and a name that end with NUL, metadata, numbers; then the children.
 pub struct Trees {
-    // Boxes, because structs point to each other.
+    // Boxed, because structs point to each other.
     #[allow(clippy::vec_box)]
     nodes: Vec<Box<Node>>,
 }
@@ -63,12 +63,12 @@ impl Trees {
         trees
     }
 
-    /// Owners of the roots. The trees have to outlive them, and everything that is made of them.
+    /// Returns owners of the roots. The trees must outlive them, and everything made from them.
     #[must_use]
     pub fn owners(&mut self) -> (Schema, Array) {
         let root: *mut Node = &mut *self.nodes[0];
-        // SAFETY: the structs are as the input describes them: callbacks, texts and lists are what
-        // they say, and the metadata was looked at.
+        // SAFETY: the structs match the input: callbacks, strings and lists are valid, and the
+        // metadata was checked.
         unsafe {
             (
                 Schema::move_from(&raw mut (*root).schema),
@@ -77,7 +77,7 @@ impl Trees {
         }
     }
 
-    /// How many schemas and arrays were released since the last call.
+    /// Returns the numbers of schemas and arrays released since the last call.
     #[must_use]
     pub fn releases() -> (usize, usize) {
         (SCHEMAS.take(), ARRAYS.take())
@@ -100,7 +100,7 @@ impl Trees {
         self.nodes.push(node);
         let has_room = |trees: &Self| level < MOST_LEVELS && trees.nodes.len() < MOST_NODES;
         let node: *mut Node = &mut *self.nodes[index];
-        // SAFETY: the node is in its box, and this function alone uses it.
+        // SAFETY: the node is boxed, and only this function uses it.
         let node_ref = unsafe { &mut *node };
         for child in 0..children {
             if !has_room(self) {
@@ -131,7 +131,7 @@ impl Trees {
     }
 }
 
-/// None; what the text says; or bytes that are malformed where a reader has to stop.
+/// Returns no metadata, a block from the input, or a malformed block that a reader must reject.
 fn metadata(input: &mut Input<'_>, has_any: bool) -> Vec<u8> {
     if !has_any {
         return Vec::new();
@@ -180,14 +180,14 @@ impl Node {
             ..ArrowSchema::zeroed()
         };
         if let Some(values) = dictionary.filter(|_| !is(3)) {
-            // SAFETY: the node is in its box.
+            // SAFETY: the node is boxed.
             self.schema.dictionary = unsafe { &raw mut (*values).schema };
         }
         if is(12) {
             self.schema.n_children = COUNTS[self.format.as_bytes().len() % 4];
         }
         if is(7) {
-            // Of a released struct nothing is read.
+            // A released struct is not read.
             self.schema.format = nowhere().cast();
             self.schema.name = nowhere().cast();
             self.schema.children = nowhere().cast();
@@ -214,7 +214,7 @@ impl Node {
             ..ArrowArray::zeroed()
         };
         if let Some(values) = dictionary.filter(|_| !is(4)) {
-            // SAFETY: the node is in its box.
+            // SAFETY: the node is boxed.
             self.array.dictionary = unsafe { &raw mut (*values).array };
         }
         if is(13) {

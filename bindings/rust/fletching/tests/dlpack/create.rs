@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tensors of the caller's memory, without a schema.
+//! Tensors over the caller's memory, without a schema.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use libc::EINVAL;
 
 use crate::support::*;
 
-/// An owner that counts how often it is dropped.
+/// An owner that counts its drops.
 struct Counted([i32; 4], Arc<AtomicUsize>);
 
 impl AsRef<[i32]> for Counted {
@@ -35,10 +35,10 @@ fn counted() -> (Counted, Arc<AtomicUsize>) {
     (Counted([1, 2, 3, 4], Arc::clone(&drops)), drops)
 }
 
-/// The values of a tensor in row-major order.
+/// Returns the values of a tensor in row-major order.
 fn read<T: DlpackElement>(tensor: &DlpackTensor) -> Vec<T> {
     let count: i64 = tensor.shape().unwrap().iter().product();
-    // SAFETY: the tensors of these tests have so many values.
+    // SAFETY: the tensors of these tests have this many values.
     unsafe { std::slice::from_raw_parts(tensor.data().unwrap().cast(), count as usize) }.to_vec()
 }
 
@@ -158,7 +158,7 @@ fn panic_of_an_owner_stays_inside() {
 }
 
 fn from_parts(parts: &TensorParts<'_>) -> Result<DlpackTensor, Error> {
-    // SAFETY: nothing reads the memory, or it is that of the static values.
+    // SAFETY: the memory is not read, or belongs to the static values.
     unsafe { DlpackTensor::from_parts(parts, ()) }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The table of functions of a framework, and one of this crate.
+//! The function table of a framework, and a table of this crate.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{self, null_mut};
@@ -44,7 +44,7 @@ fn allocator_returns_aligned_memory() {
     );
     let data = tensor.data().unwrap();
     assert_eq!(data.addr() % 256, 0);
-    // SAFETY: new memory of six values, which nobody else has.
+    // SAFETY: the memory is new, has six values, and is not shared.
     unsafe { data.cast::<[i32; 6]>().write([7; 6]) };
     let scalar = find(&OURS).allocate(INT8, &[], cpu()).unwrap();
     assert_eq!(scalar.shape().unwrap(), []);
@@ -97,7 +97,7 @@ fn allocator_of_a_table_is_kept() {
 #[test]
 fn work_stream_is_that_of_the_framework() {
     let api = find(&FOREIGN);
-    // SAFETY: nothing waits on the stream.
+    // SAFETY: the stream is not used.
     let read = |device| unsafe { api.work_stream(device) };
     let stream = read(on(ArrowDeviceType::CUDA)).unwrap();
     assert_eq!(stream.ordering(), Ordering::Stream(77));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Device arrays as tensors.
+//! Export of device arrays as tensors.
 
 use crate::support::*;
 use fletching::dlpack::{dlpack_device, to_dlpack, MAX_DIMENSIONS};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The rules of DLPack whose export the conformance suite does not ask for.
+//! Rules for DLPack exports that the conformance suite does not test.
 
 use crate::support::*;
 use fletching::abi::{DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED};
@@ -60,7 +60,7 @@ fn rule_dlpack_device_id_of_cpu() {
 
 fn flags(access: Access) -> u64 {
     let exported = Data::new("i", 4).exported(options().access(access));
-    // SAFETY: the struct is live.
+    // SAFETY: the struct is alive.
     unsafe { (*exported.as_ptr()).flags }
 }
 
@@ -76,10 +76,10 @@ fn rule_dlpack_managed_copied_flag() {
 fn rule_dlpack_managed_versioned_preferred() {
     let data = Data::new("i", 4);
     let exported = data.exported(options());
-    // SAFETY: the struct is live.
+    // SAFETY: the struct is alive.
     let version = unsafe { (*exported.as_ptr()).version };
     assert!(version.major == 1 && version.minor >= 3);
-    // The older struct cannot say that the memory is read-only, and is for who can do without.
+    // The legacy struct cannot mark memory as read-only; it is for consumers that do not need this.
     let mut array = data.array();
     let refused = to_legacy_dlpack(&data.schema(), &mut array, &options());
     assert_eq!(refused.unwrap_err().code(), EINVAL);

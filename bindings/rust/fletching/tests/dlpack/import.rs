@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tensors as device arrays.
+//! Import of tensors as device arrays.
 
 use std::ptr;
 
@@ -44,7 +44,7 @@ fn the_older_struct_is_accepted() {
 
 #[test]
 fn null_is_refused() {
-    // SAFETY: NULL may be passed.
+    // SAFETY: NULL is allowed.
     let (versioned, legacy) = unsafe {
         let versioned = DlpackTensor::from_raw(ptr::null_mut());
         (versioned, LegacyDlpackTensor::from_raw(ptr::null_mut()))

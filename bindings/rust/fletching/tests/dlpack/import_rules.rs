@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The rules of DLPack whose import the conformance suite does not see.
+//! Rules for DLPack imports that the conformance suite cannot observe.
 
 use crate::imported::*;
 use crate::support::*;
@@ -16,7 +16,7 @@ fn rule_dlpack_alignment_not_relied_on() {
     let next = values().wrapping_byte_add(4);
     let tensor = Foreign::new(INT32, next, &[3], &[]);
     assert_eq!(leaf(&imported(&tensor, shared())).2, next);
-    // The sum counts: data and byte_offset may both lie between two values.
+    // Only the sum counts: data and byte_offset may each point between two values.
     let mut between = Foreign::new(INT32, values().wrapping_byte_add(2), &[3], &[]);
     between.tensor.byte_offset = 6;
     let second = values().wrapping_byte_add(8);
@@ -40,7 +40,7 @@ fn rule_dlpack_byte_offset_applied() {
 
 #[test]
 fn rule_dlpack_device_id_not_assumed() {
-    // Whatever the number is, it is passed on: only the producer's runtime knows what it counts.
+    // Every number is passed on: only the producer's runtime knows its meaning.
     for id in [0, 1, 77, -3] {
         let array = imported(&Foreign::int32(&[2], &[]).on(2, id), shared()).array;
         assert_eq!(array.device_type(), ArrowDeviceType::CUDA);
@@ -52,7 +52,7 @@ fn rule_dlpack_device_id_not_assumed() {
 
 #[test]
 fn rule_dlpack_type_packed_unless_flagged() {
-    // Neither form has a type in Arrow; the error says which one it was.
+    // Arrow has a type for neither form; the error names the form.
     let both = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED;
     let padded = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
     for (flags, found) in [(0, "packed"), (both, "packed"), (padded, "padded")] {
@@ -62,7 +62,7 @@ fn rule_dlpack_type_packed_unless_flagged() {
             mentions(&refused(&tensor, storage()), found);
         }
     }
-    // It says nothing of types that have whole bytes.
+    // The flag has no meaning for types of whole bytes.
     let mut whole = Foreign::int32(&[2], &[]);
     whole.flags = padded;
     assert_eq!(integers(&imported(&whole, shared())), [0, 1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the tests of imported tensors share.
+//! Helpers for tests of imported tensors.
 
 use std::ffi::c_void;
 
@@ -30,7 +30,7 @@ pub fn imported(tensor: &Foreign, options: ImportOptions) -> Imported {
     from_dlpack(tensor.versioned(), &options).unwrap()
 }
 
-/// The error, and proof that the tensor has been given back once.
+/// Returns the error, and checks that the tensor was deleted once.
 #[track_caller]
 pub fn refused(tensor: &Foreign, options: ImportOptions) -> Error {
     let before = tensor.deleted();
@@ -39,7 +39,7 @@ pub fn refused(tensor: &Foreign, options: ImportOptions) -> Error {
     error
 }
 
-/// Length, offset and values of the innermost array.
+/// Returns length, offset and values of the innermost array.
 pub fn leaf(tensor: &Imported) -> (i64, i64, *const c_void) {
     let mut child = tensor.array.children().first().copied().flatten();
     while let Some(below) = child.and_then(|child| child.children().first().copied().flatten()) {
@@ -56,11 +56,11 @@ pub fn leaf(tensor: &Imported) -> (i64, i64, *const c_void) {
 
 pub fn integers(tensor: &Imported) -> Vec<i32> {
     let (length, _, first) = leaf(tensor);
-    // SAFETY: the tensors of the tests have so many values.
+    // SAFETY: the tensors of the tests have this many values.
     unsafe { std::slice::from_raw_parts(first.cast::<i32>(), length as usize) }.to_vec()
 }
 
-/// The format, the extension's name and its parameters.
+/// Returns the format, and the extension's name and parameters.
 pub fn parameters(schema: &Schema) -> (String, String) {
     let pairs = schema.metadata().unwrap();
     let text = |key: &str| pairs.get(key.as_bytes()).unwrap_or_default();

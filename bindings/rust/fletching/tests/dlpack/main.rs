@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! DLPack in both directions. The tests `rule_` have the names of rules. The types, shapes and orders
-//! are the core's, which cpp/tests/dlpack_*_test.cpp tests.
+//! DLPack in both directions. Tests named `rule_` test the rule of that name. Types, shapes and
+//! orders are handled by the core and tested in cpp/tests/dlpack_*_test.cpp.
 
 #![cfg(feature = "dlpack")]
-// Miri cannot call the core, which is C: it runs what reads foreign tensors in Rust alone.
+// Miri cannot call the C core, so it only runs tests that read foreign tensors in Rust.
 #![cfg_attr(miri, allow(dead_code, unused_imports, reason = "of the other tests"))]
 
 #[cfg(not(miri))]

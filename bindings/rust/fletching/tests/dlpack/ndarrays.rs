@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays of the crate ndarray as tensors, and tensors as such arrays.
+//! Conversions between ndarray arrays and tensors.
 
 use std::ptr;
 
@@ -44,7 +44,7 @@ fn negative_and_zero_strides_are_viewed() {
     assert_eq!(copied(&mixed), array![[2, 1, 0], [5, 4, 3]].into_dyn());
     let repeated = Foreign::int32(&[2, 2], &[0, 1]).versioned();
     assert_eq!(copied(&repeated), array![[0, 1], [0, 1]].into_dyn());
-    // A stride that is never taken may have any value.
+    // A stride that is never used may have any value.
     let single = Foreign::int32(&[1, 2], &[i64::MIN, 1]).versioned();
     assert_eq!(copied(&single), array![[0, 1]].into_dyn());
 }
@@ -103,7 +103,7 @@ fn view_rejects_other_tensors() {
 fn view_rejects_elements_without_an_address() {
     let at = |address| ptr::without_provenance(address);
     let beyond = Foreign::new(INT32, at(usize::MAX - 3), &[2], &[1]).versioned();
-    // The end of an element is an address too.
+    // The end of an element must also be a valid address.
     let last = Foreign::new(INT32, at(usize::MAX - 7), &[2], &[1]).versioned();
     let before = Foreign::new(INT32, at(4), &[3], &[-1]).versioned();
     for tensor in [beyond, last, before] {
@@ -128,7 +128,7 @@ fn array_becomes_a_tensor_and_comes_back() {
     assert_eq!(copied(&again), expected);
 }
 
-// By column, a part of another array, and in the other direction.
+// Column-major order, a slice, and a reversed axis.
 #[cfg(not(miri))]
 #[test]
 fn array_keeps_its_strides() {

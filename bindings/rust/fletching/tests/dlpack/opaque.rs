@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of DLPack that Arrow lacks: each is arrow.opaque, and comes back.
+//! DLPack types that Arrow lacks: each is imported as arrow.opaque and exported unchanged.
 
 use fletching::abi::{
     DLDataType, DLDataTypeCode as Code, DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED as PADDED,
@@ -12,7 +12,7 @@ use libc::ENOTSUP;
 use crate::imported::*;
 use crate::support::*;
 
-/// Code, bits, lanes, flag; and format, name.
+/// Code, bits, lanes, flag; format, name.
 const TYPES: &[(Code, u8, u16, u64, &str, &str)] = &[
     (Code::BFLOAT, 16, 1, 0, "S", "bfloat16"),
     (Code::COMPLEX, 32, 1, 0, "+w:2", "complex32"),
@@ -53,7 +53,7 @@ fn types_that_arrow_lacks_come_back() {
     }
 }
 
-// The types are known at compile time, and so is what stores them.
+// The types and their storage types are known at compile time.
 #[test]
 fn storage_of_an_opaque_type_is_exported_on_request() {
     let bfloat = Foreign::new(data_type(Code::BFLOAT, 16), values(), &[2], &[]);
@@ -90,7 +90,7 @@ fn opaque_type_of_another_vendor_is_refused() {
     data.exported(as_storage());
 }
 
-// The older struct has no flag for it.
+// The legacy struct has no flag for padding.
 #[test]
 fn legacy_tensor_has_no_padded_values() {
     let dtype = data_type(Code::FLOAT4_E2M1FN, 4);

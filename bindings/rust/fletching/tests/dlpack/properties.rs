@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Random tensors, imported and exported again: the elements stay the same.
+//! Random tensors, imported and exported again. The elements must not change.
 
 use fletching::abi::{DLDataType, DLDataTypeCode as Code};
 use fletching::dlpack::{
@@ -32,16 +32,17 @@ const TYPES: [(Code, u8); 12] = [
 #[derive(Clone, Debug)]
 struct Case {
     dtype: DLDataType,
-    /// For each dimension its size, the elements between two of its steps, and whether it is turned.
+    /// For each dimension: its size, the number of elements between two steps, and whether it is
+    /// reversed.
     dimensions: Vec<(i64, i64, bool)>,
-    /// The dimensions from the inside out.
+    /// The dimensions, innermost first.
     order: Vec<usize>,
-    /// Elements before the lowest one.
+    /// The number of elements before the lowest one.
     before: i64,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    // Most tensors have no gaps, or an import without a copy would hardly ever succeed.
+    // Most tensors have no gaps, otherwise an import without a copy would rarely succeed.
     let gap = prop_oneof![6 => Just(0i64), 1 => 0..3i64];
     let turned = prop_oneof![9 => Just(false), 1 => Just(true)];
     let size = prop_oneof![1 => Just(0i64), 20 => 1..5i64];
@@ -79,7 +80,7 @@ impl Case {
             }
             step *= size.max(1) + gap;
         }
-        // Each byte differs from its neighbors; 16 bytes are an alignment of every type.
+        // Each byte differs from its neighbors. 16 bytes is the largest alignment.
         let bytes = ((self.before + step) * self.item()) as usize;
         let words = (0..bytes.div_ceil(16) as u128)
             .map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
@@ -87,12 +88,12 @@ impl Case {
         let parts = TensorParts::new(memory.as_mut_ptr().cast(), self.dtype, &shape)
             .strides(&strides)
             .byte_offset((first * self.item()) as u64);
-        // SAFETY: the memory has every element.
+        // SAFETY: the memory contains every element.
         unsafe { DlpackTensor::from_parts(&parts, memory) }.unwrap()
     }
 }
 
-/// The bytes of the elements in row-major order.
+/// Returns the bytes of the elements in row-major order.
 fn elements(tensor: &DlpackTensor) -> Vec<u8> {
     let (shape, strides) = (tensor.shape().unwrap(), tensor.strides().unwrap().unwrap());
     let item = usize::from(tensor.dtype().unwrap().bits / 8);
@@ -105,7 +106,7 @@ fn elements(tensor: &DlpackTensor) -> Vec<u8> {
     loop {
         let at: i64 = index.iter().zip(strides).map(|(at, step)| at * step).sum();
         let at = data.wrapping_offset(at as isize * item as isize);
-        // SAFETY: an element of a tensor of these tests.
+        // SAFETY: the address is that of an element.
         bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(at, item) });
         let Some(axis) = (0..shape.len())
             .rev()

@@ -18,7 +18,7 @@ const WITH_STREAMS: [ArrowDeviceType; 5] = [
 ];
 
 fn read(device: ArrowDeviceType, stream: Option<i64>) -> Result<ConsumerStream, Error> {
-    // SAFETY: no test waits on a stream.
+    // SAFETY: the tests do not wait on streams.
     unsafe { ConsumerStream::read(device, stream) }
 }
 
@@ -40,7 +40,7 @@ fn refused(device: ArrowDeviceType, stream: i64) {
 
 #[test]
 fn handles_are_accepted() {
-    // Where a handle has 32 bits, the lower half.
+    // On 32-bit machines, the handle is the lower half.
     let handle = 0x7f00_1234_5678_u64 as usize;
     for device in WITH_STREAMS {
         ordered(device, Some(3), Ordering::Stream(3));
@@ -110,7 +110,7 @@ fn rule_dlpack_stream_none_elsewhere() {
     }
 }
 
-// A hint names the function of this crate that helps.
+// The hint names the function of this crate to call.
 #[test]
 fn vulkan_event_is_refused_with_a_hint() {
     let data = Data::new("i", 3).on(ArrowDeviceType::VULKAN, 0).event();
@@ -140,7 +140,7 @@ fn nulls_are_refused() {
 
 #[test]
 fn bitmaps_are_not_read_on_a_device() {
-    // A read of the bitmap here is a read of an invalid address.
+    // Reading the bitmap would access an invalid address.
     let elsewhere = ptr::without_provenance(16);
     let data = Data::new("i", 3).nulls(-1, elsewhere);
     let device = data.clone().on(ArrowDeviceType::CUDA, 0);
@@ -151,7 +151,7 @@ fn bitmaps_are_not_read_on_a_device() {
     assert_eq!(error.code(), ENOTSUP);
 }
 
-/// A handle of one runtime never gets to another one.
+/// A handle of one runtime is never passed to another.
 #[test]
 fn a_stream_of_another_runtime_is_refused() {
     let stream = Some(read(ArrowDeviceType::CUDA, Some(4096)).unwrap());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Arrays and tensors for the tests of DLPack, with counts of what is released.
+//! Arrays and tensors for the DLPack tests, with release counts.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -32,7 +32,7 @@ pub fn values() -> *const c_void {
 }
 
 pub fn readable() -> HostReadable {
-    // SAFETY: what the tests pass can be read.
+    // SAFETY: the memory of the tests can be read.
     unsafe { HostReadable::new() }
 }
 
@@ -47,7 +47,7 @@ pub const fn data_type(code: DLDataTypeCode, bits: u8) -> DLDataType {
     }
 }
 
-/// An array of one type, or of a list of another one. It counts how often it is released.
+/// An array of a primitive type or of lists. Counts its releases.
 #[derive(Clone)]
 pub struct Data {
     format: String,
@@ -83,7 +83,7 @@ impl Data {
             drops: Arc::default(),
         }
     }
-    /// A list of `child`.
+    /// Makes a list array of `child`.
     pub fn list(size: i64, length: i64, child: Self) -> Self {
         Self {
             buffers: vec![ptr::null()],
@@ -153,7 +153,7 @@ impl Data {
             node = builder.add_children(node, 1);
             data = child;
         }
-        // SAFETY: no test waits for the event.
+        // SAFETY: the tests do not wait for the event.
         unsafe { builder.finish_with_event(self.device.0, self.device.1, self.event) }.unwrap()
     }
 
@@ -168,7 +168,7 @@ impl Data {
         tensor.unwrap()
     }
 
-    /// The error; the array is still the caller's.
+    /// Returns the error, and checks that the caller still owns the array.
     pub fn refused(&self, options: ExportOptions) -> Error {
         let mut array = self.array();
         let before = self.releases();
@@ -188,11 +188,12 @@ pub fn as_storage() -> ExportOptions {
 }
 
 pub fn exclusive() -> Exclusive {
-    // SAFETY: the tests read and write no memory of such a tensor.
+    // SAFETY: the tests neither read nor write the memory of these tensors.
     unsafe { Exclusive::new() }
 }
 
-/// With the promise that the consumer waits: the tests read no memory of such a tensor.
+/// Options with the guarantee that the consumer waits: the tests do not read the memory of these
+/// tensors.
 pub fn event_handled() -> ExportOptions {
     // SAFETY: as above.
     options().event_handled(unsafe { EventHandled::new() })
@@ -203,7 +204,7 @@ pub fn counting() -> ExportOptions {
 }
 
 pub fn shape(tensor: &DLTensor) -> Vec<i64> {
-    // SAFETY: tensors of the tests have so many sizes.
+    // SAFETY: the tensors of the tests have this many sizes.
     unsafe { tensor.shape_slice() }.to_vec()
 }
 
@@ -219,7 +220,7 @@ pub fn mentions(error: &Error, text: &str) {
 
 // --- Foreign tensors ----------------------------------------------------------------------------
 
-/// A foreign tensor that counts how often its deleter is called. Reads as version 1.3.
+/// A foreign tensor that counts its deleter calls. It is readable as version 1.3.
 pub struct Foreign {
     pub tensor: DLTensor,
     pub version: DLPackVersion,
@@ -229,20 +230,20 @@ pub struct Foreign {
     deleted: Arc<AtomicUsize>,
 }
 
-/// What a tensor that was handed out keeps.
+/// The data that a delivered tensor keeps.
 struct Context {
     _lists: (Vec<i64>, Vec<i64>),
     deleted: Arc<AtomicUsize>,
 }
 
 unsafe extern "C" fn delete_versioned(this: *mut DLManagedTensorVersioned) {
-    // SAFETY: made by `versioned`, and deleted once.
+    // SAFETY: made by `versioned` and deleted once.
     let raw = unsafe { Box::from_raw(this) };
     delete(raw.manager_ctx);
 }
 
 unsafe extern "C" fn delete_legacy(this: *mut DLManagedTensor) {
-    // SAFETY: made by `legacy`, and deleted once.
+    // SAFETY: made by `legacy` and deleted once.
     let raw = unsafe { Box::from_raw(this) };
     delete(raw.manager_ctx);
 }

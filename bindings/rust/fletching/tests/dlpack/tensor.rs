@@ -69,7 +69,7 @@ fn data_adds_byte_offset() {
         let tensor = Foreign::int32(&[2], &[]).on(device.0, 0).versioned();
         assert_eq!(tensor.data().unwrap().cast_const(), values(), "{device}");
     }
-    // The sum would be an address that is none.
+    // The sum would not be a valid address.
     foreign.tensor.data = ptr::null_mut();
     assert!(foreign.versioned().data().unwrap().is_null());
     let mut last = Foreign::new(INT8, ptr::without_provenance(16), &[1], &[]);
@@ -137,7 +137,7 @@ fn another_major_version_is_not_read() {
     assert_eq!(foreign.deleted(), 1);
 }
 
-// A later minor version may have more flags.
+// Later minor versions may have more flags.
 #[test]
 fn unknown_flags_are_rejected_of_known_versions() {
     let mut foreign = Foreign::int32(&[2], &[]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! CUDA and HIP under the same names, so that one test holds for both, on the stand-ins.
+//! A common interface of CUDA and HIP, so that each test runs on both stand-ins.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,11 +14,11 @@ use super::Control;
 
 pub type Handle = *mut c_void;
 
-/// Calls a function of a vendor's library, and returns its result.
+/// Calls a function of a vendor's library and returns its result.
 macro_rules! answer {
     ($api:ty, $symbol:expr $(, $argument:expr => $type:ty)*) => {{
-        // SAFETY: the types match the vendor's header, and handles and addresses are those that the
-        // library made.
+        // SAFETY: the types match the vendor's header, and handles and addresses come from the
+        // library.
         unsafe {
             let function: unsafe extern "C" fn($($type),*) -> i32 =
                 <$api>::control().function($symbol);
@@ -27,7 +27,7 @@ macro_rules! answer {
     }};
 }
 
-/// The same for a call that has to succeed.
+/// Calls a function of a vendor's library that must succeed.
 macro_rules! call {
     ($($argument:tt)*) => { assert_eq!(answer!($($argument)*), 0) };
 }
@@ -52,7 +52,7 @@ pub struct Names {
     pub destroy_executable: &'static str,
 }
 
-/// Both runtimes. Every result is checked; the caller has one test at a time.
+/// The operations of both runtimes. Every result is checked. The caller runs one test at a time.
 pub trait Api {
     const TYPE: ArrowDeviceType;
     const ERROR: &'static str;
@@ -61,7 +61,7 @@ pub trait Api {
     /// Makes the device current for the calling thread.
     fn open_device(device: i32);
     fn close_device(device: i32);
-    /// A word that a stream can wait for.
+    /// Allocates a word that a stream can wait for.
     fn make_word() -> *mut u32;
     fn free_word(word: *mut u32);
     fn wait_for(stream: Handle, word: *mut u32);
@@ -113,7 +113,7 @@ pub trait Api {
         call!(Self, Self::NAMES.begin_capture, stream => Handle, 0 => i32);
     }
 
-    /// Ends a capture that nothing has invalidated.
+    /// Ends a capture that was not invalidated.
     fn end_capture(stream: Handle) -> Handle {
         let mut graph = ptr::null_mut();
         call!(Self, Self::NAMES.end_capture, stream => Handle, &raw mut graph => *mut Handle);
@@ -144,11 +144,11 @@ pub trait Api {
         unsafe { Stream::from_raw(Self::TYPE, handle) }
     }
 
-    /// An array with the event whose handle is at `event`, which the caller keeps.
+    /// Makes an array whose event handle is at `event`. The caller keeps the event.
     fn array_with(event: *mut Handle) -> DeviceArray {
         let mut raw = super::released::empty(Self::TYPE);
         raw.sync_event = event.cast();
-        // SAFETY: the array is as the texts ask for it.
+        // SAFETY: the array conforms to the specification.
         unsafe { DeviceArray::from_raw(raw) }
     }
 }
@@ -274,7 +274,7 @@ impl Api for Hip {
     }
 }
 
-/// A device that is open, a consumer's stream, and a producer's behind a gate.
+/// An open device, a consumer's stream, and a producer's stream behind a gate.
 pub struct Gated<A: Api> {
     pub control: &'static Control,
     device: i32,
@@ -293,7 +293,7 @@ impl<A: Api> Gated<A> {
         A::open_device(device);
         let before = control.alive();
         let word = A::make_word();
-        // SAFETY: the word is ours.
+        // SAFETY: the word belongs to the test.
         unsafe { word.write_volatile(0) };
         Self {
             control,
@@ -306,13 +306,13 @@ impl<A: Api> Gated<A> {
         }
     }
 
-    /// The producer's stream waits for the gate from now on.
+    /// Makes the producer's stream wait for the gate.
     pub fn shut(&self) {
         A::wait_for(self.producer, self.word);
     }
 
     pub fn open(&self) {
-        // SAFETY: the word is ours.
+        // SAFETY: the word belongs to the test.
         unsafe { self.word.write_volatile(1) };
     }
 
@@ -329,7 +329,7 @@ impl<A: Api> Gated<A> {
         A::stream(self.consumer)
     }
 
-    /// Nothing may be alive that was not before.
+    /// Checks that the test leaves no live objects.
     pub fn end(self) {
         self.open();
         A::destroy_stream(self.producer);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The libraries that the tests of events need: stand-ins of the vendors' runtimes, and how a test
-//! steers them (`tests/standin/standin.h`).
+//! The libraries for event tests: stand-ins of the vendors' runtimes, and their control functions
+//! (`tests/standin/standin.h`).
 
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
-/// A test for CUDA and one for HIP, of one function.
+/// Defines a CUDA test and a HIP test of one function.
 #[allow(unused_macros, reason = "not every test file uses it")]
 macro_rules! both {
     ($($test:ident => $cuda:ident, $hip:ident;)*) => {$(
@@ -32,18 +32,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fletching::Error;
 use libloading::Library;
 
-/// One test at a time: what a stand-in counts is of the whole process.
+/// Locks out other tests: a stand-in's counts are per process.
 pub fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The error that there has to be.
+/// Returns the expected error.
 pub fn error<T>(result: Result<T, Error>) -> Error {
     result.err().expect("an error")
 }
 
-/// What is alive in a stand-in.
+/// The counts of live objects in a stand-in.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -86,17 +86,17 @@ impl Control {
         }
     }
 
-    /// A function of the library.
+    /// Returns a function of the library.
     ///
     /// # Safety
     ///
-    /// `F` is the type of a pointer to that function.
+    /// `F` is the function pointer type of this function.
     pub unsafe fn function<F: Copy>(&self, symbol: &str) -> F {
-        // SAFETY: the caller vouches for the type; the library stays loaded.
+        // SAFETY: the caller guarantees the type; the library stays loaded.
         *unsafe { self.library.get::<F>(symbol.as_bytes()) }.expect(symbol)
     }
 
-    /// From now on, until `reset_faults`: `function:n:error`.
+    /// Sets a fault `function:n:error` until `reset_faults`.
     pub fn set_fault(&self, fault: &str) {
         let text = CString::new(fault).unwrap();
         assert_eq!((self.set_fault)(text.as_ptr()), 0, "{fault}");
@@ -111,12 +111,13 @@ impl Control {
         (self.calls)(name.as_ptr())
     }
 
-    /// Returns when no stream can go on.
+    /// Returns when no stream can make progress.
     pub fn settle(&self) {
         (self.settle)();
     }
 
-    /// Returns when no thread is in the relaxed capture mode, as one that releases arrays is.
+    /// Returns when no thread is in the relaxed capture mode, which threads that release arrays
+    /// use.
     pub fn settle_releases(&self) {
         while (self.relaxed_threads)() > 0 {
             std::thread::yield_now();

@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 use fletching::abi::{ArrowArray, ArrowDeviceArray};
 use fletching::{ArrowDeviceType, DeviceArray};
 
-/// Counts releases, and says on which thread the last one was.
+/// Counts releases, and records the thread of the last one.
 #[derive(Default)]
 pub struct Releases {
     last: Mutex<(usize, Option<ThreadId>)>,
@@ -27,7 +27,7 @@ impl Releases {
         self.last.lock().unwrap().0
     }
 
-    /// Waits for so many, and returns the thread of the last one.
+    /// Waits for this many releases, and returns the thread of the last one.
     pub fn wait_for(&self, count: usize) -> ThreadId {
         let last = self.last.lock().unwrap();
         let last = self.changed.wait_while(last, |last| last.0 < count);
@@ -35,7 +35,7 @@ impl Releases {
     }
 }
 
-/// An array without buffers, whose release does nothing.
+/// Makes an array without buffers whose release only marks it.
 pub fn empty(device_type: ArrowDeviceType) -> ArrowDeviceArray {
     unsafe extern "C" fn release(array: *mut ArrowArray) {
         // SAFETY: the consumer passes the array.
@@ -47,12 +47,12 @@ pub fn empty(device_type: ArrowDeviceType) -> ArrowDeviceArray {
     raw
 }
 
-/// What an array's release does, `private_data` of the array.
+/// Called by an array's release; the `private_data` of the array.
 type OnRelease = Box<dyn Fn() + Send + Sync>;
 
 fn with_release(on_release: OnRelease) -> ArrowArray {
     unsafe extern "C" fn release(array: *mut ArrowArray) {
-        // SAFETY: the private data is what `with_release` put there, and the children are boxes.
+        // SAFETY: `with_release` stored the private data, and the children are boxes.
         unsafe {
             let array = &mut *array;
             let on_release = Box::from_raw(array.private_data.cast::<OnRelease>());
@@ -73,18 +73,18 @@ fn with_release(on_release: OnRelease) -> ArrowArray {
     array
 }
 
-/// An array whose release calls `on_release`.
+/// Makes an array whose release calls `on_release`.
 pub fn array(
     device_type: ArrowDeviceType,
     on_release: impl Fn() + Send + Sync + 'static,
 ) -> DeviceArray {
     let mut raw = empty(device_type);
     raw.array = with_release(Box::new(on_release));
-    // SAFETY: the array is as the texts ask for it.
+    // SAFETY: the array conforms to the specification.
     unsafe { DeviceArray::from_raw(raw) }
 }
 
-/// An array of two children, and the releases of it and of them.
+/// Makes an array of two children that counts its releases and theirs.
 pub fn counted(
     device_type: ArrowDeviceType,
     device_id: i64,
@@ -102,7 +102,7 @@ pub fn counted(
     raw.array.children = list.cast();
     raw.device_id = device_id;
     raw.sync_event = ptr::null_mut();
-    // SAFETY: the array is as the texts ask for it.
+    // SAFETY: the array conforms to the specification.
     let array = unsafe { DeviceArray::from_raw(raw) };
     (array, parents, children)
 }
