@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex};
 use bindgen::callbacks::{EnumVariantValue, FieldInfo, IntKind, ParseCallbacks};
 use bindgen::{Builder, FieldVisibilityKind};
 
-/// The items that bindgen reports.
 #[derive(Debug, Default)]
 struct Found {
     fields: Vec<(String, String)>,

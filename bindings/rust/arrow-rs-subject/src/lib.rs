@@ -137,7 +137,6 @@ fn export(data: &ArrayData) -> DeviceArray {
     }
 }
 
-/// Declares a function of the subject.
 macro_rules! function {
     ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
         unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {

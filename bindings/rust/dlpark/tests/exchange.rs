@@ -38,7 +38,6 @@ where
     unsafe { initialized.finish() }
 }
 
-/// Counts its drops.
 struct Counted(Vec<i64>, Arc<AtomicUsize>);
 
 impl AsRef<[i64]> for Counted {

@@ -93,7 +93,6 @@ fn a_callback_may_free_the_memory_of_the_struct() {
     assert_eq!(CALLS.get(), 1, "the callback gets a moved struct");
 }
 
-/// Frees the struct and counts.
 unsafe extern "C" fn free<T>(this: *mut T) {
     // SAFETY: the test boxed the struct.
     unsafe { drop(Box::from_raw(this)) };

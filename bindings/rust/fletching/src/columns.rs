@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::owner::Array;
 use crate::values::Primitive;
 
-/// A bitmap under construction.
 #[derive(Default)]
 struct Bitmap {
     bytes: Vec<u8>,

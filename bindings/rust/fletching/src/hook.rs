@@ -19,7 +19,6 @@ use crate::tree::children_of;
 pub(crate) struct Hook<B> {
     release: Option<Release<B>>,
     private_data: *mut c_void,
-    /// An object or a share of an event.
     first: Link,
     others: Vec<Link>,
 }

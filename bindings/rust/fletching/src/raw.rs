@@ -23,7 +23,6 @@ pub trait Nested: Raw + sealed::Nested {}
 
 pub(crate) use sealed::Base;
 
-/// A release callback.
 pub(crate) type Release<B> = unsafe extern "C" fn(*mut B);
 
 /// Methods that generic code can call through a bound on the public traits, see [`Nested`].

@@ -162,7 +162,6 @@ impl Array {
         })
     }
 
-    /// Returns the offset and the length.
     fn range(&self, operation: &str, buffers: usize) -> Result<(usize, usize), Error> {
         let got = self.buffers().len();
         if got < buffers {

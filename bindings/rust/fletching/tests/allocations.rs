@@ -25,7 +25,6 @@ thread_local! {
 const FENCE_SIZE: usize = if cfg!(miri) { 0 } else { 64 };
 const FENCE: [u8; FENCE_SIZE] = [0xA5; FENCE_SIZE];
 
-/// The layout with a fence.
 fn fenced(layout: Layout) -> Layout {
     Layout::from_size_align(layout.size() + FENCE.len(), layout.align()).unwrap()
 }
@@ -65,7 +64,6 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns the number of allocations that `body` makes.
 fn made<T>(body: impl FnOnce() -> T) -> (usize, T) {
     let before = MADE.get();
     let value = body();

@@ -13,7 +13,6 @@ fn floats(shape: &[i64]) -> Interface {
     }
 }
 
-/// Returns the only violation.
 #[track_caller]
 fn violation(array: &Interface) -> Violation {
     let violations = array.check();

@@ -124,7 +124,6 @@ impl Waiter for Failing {
     }
 }
 
-/// A waiter that supports no operation.
 struct Nothing;
 impl Waiter for Nothing {}
 

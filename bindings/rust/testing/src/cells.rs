@@ -101,7 +101,6 @@ fn cells_file() -> Option<PathBuf> {
     Some(path.into())
 }
 
-/// Formats a JSON string.
 fn quote(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {

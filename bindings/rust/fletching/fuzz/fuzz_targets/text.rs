@@ -13,7 +13,6 @@ use libfuzzer_sys::fuzz_target;
 
 /// The number of bytes that are read of a text.
 const LONGEST: usize = 4096;
-/// The code that the stream returns.
 const CODE: c_int = 7;
 
 unsafe extern "C" fn get_schema(_: *mut ArrowArrayStream, _: *mut ArrowSchema) -> c_int {
@@ -37,7 +36,6 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
     }
 }
 
-/// Returns the error of a stream that fails with this text.
 fn failure(text: CString) -> Error {
     let raw = ArrowArrayStream {
         get_schema: Some(get_schema),

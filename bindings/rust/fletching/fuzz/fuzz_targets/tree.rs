@@ -12,7 +12,6 @@ use fletching::{Array, DeviceArray, Schema, SchemaBuilder};
 use fletching_fuzz::{Input, Trees};
 use libfuzzer_sys::fuzz_target;
 
-/// Checks that two schemas are equal.
 fn compare(left: &Schema, right: &Schema) {
     assert_eq!(left.format(), right.format());
     assert_eq!(left.name(), right.name());

@@ -106,7 +106,6 @@ fn with(
     list
 }
 
-/// The copies, and the buffer lists that point to them.
 #[derive(Default)]
 struct Copies {
     buffers: Vec<Vec<u128>>,

@@ -110,7 +110,6 @@ impl Node<'_> {
         )
     }
 
-    /// Returns offset + length.
     fn rows(&self, least: usize) -> Result<usize, Error> {
         let (length, nulls) = (self.raw.length, self.raw.null_count);
         let size = |rule, name, value: i64| {

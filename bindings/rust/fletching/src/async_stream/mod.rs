@@ -133,7 +133,6 @@ impl Promise {
     }
 }
 
-/// The error for a request of fewer than 1 batch.
 fn not_positive(n: i64) -> Error {
     Error::invalid(format!(
         "request: n is not positive: expected 1 or more, got {n}"

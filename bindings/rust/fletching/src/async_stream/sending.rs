@@ -77,9 +77,7 @@ impl AsyncAbort {
     }
 }
 
-/// The result of a step.
 enum Step {
-    /// The handler was called once.
     Called,
     Waits,
     Released,
@@ -263,7 +261,6 @@ where
     St: Stream<Item = Result<B, Error>>,
     B: Into<AsyncBatch>,
 {
-    /// Makes at most one handler call.
     fn step(&mut self, cx: &mut Context<'_>) -> Step {
         if self.over {
             return self.release();

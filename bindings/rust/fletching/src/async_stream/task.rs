@@ -26,7 +26,6 @@ const CLOSED: u8 = 2;
 pub(super) struct Node {
     life: AtomicU8,
     core: *const Core,
-    /// The number of the batch, from 0.
     number: u64,
     data: UnsafeCell<Option<Data>>,
     metadata: Vec<u8>,

@@ -38,14 +38,13 @@
 //!
 //! The numbers of the device types are the same. The id of the CPU is -1 in Arrow and 0 in DLPack.
 
-/// Returns the error with this errno value and this message.
 macro_rules! bail {
     ($code:ident, $($message:tt)*) => {
         return Err(crate::error::Error::new(crate::errno::$code, format!($($message)*)))
     };
 }
 
-/// Returns the error unless the condition holds.
+/// Calls `bail!` unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $code:ident, $($message:tt)*) => {
         if !$condition {

@@ -100,7 +100,6 @@ impl ExportOptions {
     }
 }
 
-/// Returns the option of the core if it is set, otherwise 0.
 fn when(is_set: bool, option: u32) -> u32 {
     if is_set {
         option

@@ -173,7 +173,6 @@ impl SyncEvent<'_> {
     }
 }
 
-/// The release callback of an array without data.
 unsafe extern "C" fn release_nothing(array: *mut ArrowArray) {
     // SAFETY: the caller passes the array.
     unsafe { (*array).release = None }

@@ -377,7 +377,6 @@ fn rule_async_producer_freed_by_producer() {
     assert_eq!((Arc::strong_count(&kept), live.count()), (1, 0));
 }
 
-/// Panics when it is dropped.
 #[derive(Debug)]
 struct Bomb;
 

@@ -29,7 +29,6 @@ unsafe impl Sync for ProducerPeer {}
 
 #[derive(Default)]
 pub struct PeerLog {
-    /// The calls of the consumer.
     pub calls: Mutex<Vec<String>>,
     /// Called inside request, cancel and extract_data.
     pub inside: Mutex<Option<Once>>,

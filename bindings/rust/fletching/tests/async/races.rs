@@ -18,7 +18,6 @@ use libc::EIO;
 
 use crate::support::*;
 
-/// The number of runs of each race.
 const RUNS: usize = if cfg!(miri) { 20 } else { 500 };
 
 #[test]

@@ -23,7 +23,6 @@ impl Random {
     }
 }
 
-/// The way in which the producer ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Regular,
@@ -87,7 +86,6 @@ fn source(plan: &Plan, live: &Live) -> Items {
     }
 }
 
-/// Checks that the consumer's observations fit the plan.
 fn check(plan: &Plan, rows: &[i64], skipped: i64) {
     let text = || {
         format!(

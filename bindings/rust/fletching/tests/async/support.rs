@@ -190,7 +190,6 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Polls a stream once.
 pub fn poll_next(stream: &mut AsyncStream) -> Poll<Option<Result<DeviceArray, Error>>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
 }

@@ -44,7 +44,6 @@ thread_local! {
         const { RefCell::new(None) };
 }
 
-/// A task of the producer.
 pub(super) struct PeerTask {
     pub(super) player: Weak<Player>,
     pub(super) thing: Arc<Thing>,

@@ -48,7 +48,6 @@ unsafe extern "C" fn report(results: *mut c_void, found: *const Found) {
     }
 }
 
-/// Plays a group.
 fn play(subject: &Subject, group: &str) -> Vec<Played> {
     // The suite allows one run at a time per process.
     static ONE: Mutex<()> = Mutex::new(());
@@ -148,7 +147,6 @@ fn every_group_is_played() {
     assert_eq!(played.collect::<Vec<_>>(), GROUPS);
 }
 
-/// Drops the first batch.
 unsafe extern "C" fn drops_a_batch(
     _: *mut c_void,
     from: *mut ArrowDeviceArrayStream,

@@ -130,7 +130,6 @@ fn place(index: i64) -> usize {
     index.try_into().unwrap_or(usize::MAX)
 }
 
-/// Declares a function of a subject.
 macro_rules! function {
     ($name:ident, |$($argument:ident: $type:ty),*| $body:expr) => {
         pub unsafe extern "C" fn $name(_: *mut c_void, $($argument: $type,)* message: *mut Message) -> c_int {

@@ -127,7 +127,6 @@ fn children_are_released_on_many_threads() {
     log.expect(&["dropped"]);
 }
 
-/// A list of dictionary-encoded values.
 fn nested(log: &Log) -> Array {
     let capacity = ArrayCapacity {
         arrays: 3,

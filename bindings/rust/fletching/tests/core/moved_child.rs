@@ -82,7 +82,6 @@ fn freed_with_the_last(token: &Arc<()>, parts: Vec<DeviceArray>, order: &[usize]
     assert_eq!(Arc::strong_count(token), 1, "not freed by the last release");
 }
 
-/// All permutations of 0 to 3.
 fn orders() -> Vec<[usize; 4]> {
     let all = (0..256).map(|number| [number & 3, number >> 2 & 3, number >> 4 & 3, number >> 6]);
     all.filter(|order| (0..4).all(|index| order.contains(&index)))

@@ -23,7 +23,6 @@ fn array() -> Array {
     vec![1i32].into()
 }
 
-/// Makes an array over the object.
 fn over<T: Send + 'static>(object: T) -> Array {
     let capacity = ArrayCapacity::default();
     let mut builder = ArrayBuilder::new(capacity, object).unwrap();

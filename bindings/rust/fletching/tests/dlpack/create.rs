@@ -15,7 +15,6 @@ use libc::EINVAL;
 
 use crate::support::*;
 
-/// An owner that counts its drops.
 struct Counted([i32; 4], Arc<AtomicUsize>);
 
 impl AsRef<[i32]> for Counted {

@@ -83,7 +83,6 @@ impl Data {
             drops: Arc::default(),
         }
     }
-    /// Makes a list array of `child`.
     pub fn list(size: i64, length: i64, child: Self) -> Self {
         Self {
             buffers: vec![ptr::null()],

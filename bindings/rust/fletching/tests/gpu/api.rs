@@ -286,7 +286,6 @@ pub struct Gated<A: Api> {
 }
 
 impl<A: Api> Gated<A> {
-    /// Opens the device for the test.
     pub fn new(device: i32) -> Self {
         let control = A::control();
         control.settle_releases();

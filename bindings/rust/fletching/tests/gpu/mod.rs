@@ -38,12 +38,10 @@ pub fn alone() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the expected error.
 pub fn error<T>(result: Result<T, Error>) -> Error {
     result.err().expect("an error")
 }
 
-/// The counts of live objects in a stand-in.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -59,7 +57,6 @@ pub struct Counts {
     pub abandoned: i64,
 }
 
-/// The control functions of a stand-in.
 pub struct Control {
     library: &'static Library,
     set_fault: extern "C" fn(*const c_char) -> c_int,

@@ -73,7 +73,6 @@ fn with_release(on_release: OnRelease) -> ArrowArray {
     array
 }
 
-/// Makes an array whose release calls `on_release`.
 pub fn array(
     device_type: ArrowDeviceType,
     on_release: impl Fn() + Send + Sync + 'static,
