@@ -32,7 +32,8 @@ BLOB = f"https://{PROJECT['repository']}/blob/main"
 project = PROJECT["name"]
 release = PROJECT["version"]
 html_title = f"{project} {release}"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.graphviz"]
+graphviz_output_format = "svg"
 root_doc = "README"
 include_patterns = ["README.md", "CONTRIBUTING.md", "docs/**.md", "**/README.md"]
 exclude_patterns = ["build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
@@ -90,6 +91,22 @@ def add_sidebar(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += "\n".join(tree)
 
 
+def draw_diagrams(_: Sphinx, __: str, source: list[str]) -> None:
+    """Turns the Mermaid diagrams, which GitHub draws, into Graphviz ones, which need no script."""
+    source[0] = re.sub(
+        r"```mermaid\nstateDiagram-v2\n(.*?)```", _graphviz, source[0], flags=re.DOTALL
+    )
+
+
+def _graphviz(match: re.Match[str]) -> str:
+    arrows = [
+        f'{start} -> {end} [label=" {label.replace(", ", "&#10; ")}"];'
+        for start, end, label in re.findall(r"^    (\w+) --> (\w+) : (.*)$", match[1], re.MULTILINE)
+    ]
+    style = "node [shape=box, style=rounded]; edge [fontsize=10];"
+    return "\n".join(["```{graphviz}", "digraph {", style, *arrows, "}", "```"])
+
+
 class PlainLinks(SphinxTransform):
     """Turns links that MyST cannot resolve into plain ones; check_site.py checks these.
 
@@ -137,4 +154,5 @@ def repository_address(docname: str, target: str) -> str | None:
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", add_sidebar)
+    app.connect("source-read", draw_diagrams)
     app.add_transform(PlainLinks)

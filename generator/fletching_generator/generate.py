@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .core import bundle
-from .docs import async_page, diagram, maps, pages, rule_pages
+from .docs import async_page, maps, pages, rule_pages
 from .files import replace_file
 from .languages import find_languages
 from .render import BANNER, render_module
@@ -18,7 +18,7 @@ from .validation import rule_table
 from .vendors import vendor_checks
 
 # What makes files in addition to the languages.
-_SUBJECTS = (diagram, async_page, maps, pages, vendor_checks)
+_SUBJECTS = (async_page, maps, pages, vendor_checks)
 # Folders of generated files only.
 GENERATED_ONLY = ("docs/reference",)
 # Folders that hold tools, build results, or the templates with their banners.

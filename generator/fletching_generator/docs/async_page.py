@@ -1,9 +1,8 @@
-"""The reference page of the async stream: the tables of both sides, as Markdown."""
+"""The reference page of the async stream: the diagrams and tables of both sides, as Markdown."""
 
 from __future__ import annotations
 
 from ..async_stream.table import Case, Cell, Side
-from ..docs.diagram import diagram_name
 from ..render import Filters, Output
 from ..spec.model import Spec
 from .pages import cell as table_cell
@@ -14,6 +13,17 @@ Row = tuple[str, str, str, str, str]  # states, when, what is done, next, errata
 def outputs(spec: Spec) -> list[Output]:
     context = {"table": spec.async_table, "errata": {e.id: e for e in spec.errata}}
     return [Output("docs/reference/async.md", "async.md", "spec/async.yaml", context)]
+
+
+def arrows(side: Side) -> list[tuple[str, str, str]]:
+    """Start, end and events of each transition from one state to another."""
+    events: dict[tuple[str, str], dict[str, None]] = {}
+    for cell in side.possible:
+        for case in cell.cases:
+            if case.next != cell.state:
+                events.setdefault((cell.state, case.next), {})[cell.event] = None
+    found = [(*ends, ", ".join(names)) for ends, names in events.items()]
+    return sorted(found, key=lambda arrow: list(side.states).index(arrow[0]))
 
 
 def rows(side: Side, event: str) -> list[Row]:
@@ -48,4 +58,4 @@ def _links(errata: tuple[str, ...]) -> str:
     return ", ".join(f"[{name}](errata.md#{name})" for name in errata)
 
 
-FILTERS: Filters = {"cell": table_cell, "diagram_name": diagram_name, "rows": rows, "links": _links}
+FILTERS: Filters = {"arrows": arrows, "cell": table_cell, "rows": rows, "links": _links}
