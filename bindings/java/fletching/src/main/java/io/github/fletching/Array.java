@@ -7,54 +7,54 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 import java.util.function.LongConsumer;
 
-/** Owns an ArrowArray: data in CPU memory. See {@link Owner}. */
+/** Owner of an ArrowArray with data in CPU memory. See {@link Owner}. */
 public final class Array extends ArrayOwner {
   Array(Slot slot) {
     super(Kind.ARRAY, slot);
   }
 
   /**
-   * Moves the struct at an address in, which is released afterwards. It calls nothing.
+   * Moves the struct out of an address, and marks the source as released. Calls no callback.
    *
-   * <p>The struct is as the texts ask for it: its callbacks, lists and children are what they say,
-   * no other party releases it, and its release may run on any thread. This is the only place where
-   * the caller promises something. No buffer is ever read.
+   * <p>The struct must be valid according to the specification: its callbacks, lists and children
+   * are correct, no other party releases it, and its release callback may run on any thread. These
+   * are the only guarantees required of the caller. Buffers are never read.
    *
    * @param address the address of a struct
    * @return the owner
-   * @throws FletchingException EINVAL for an address of 0, and for a released struct
+   * @throws FletchingException EINVAL if the address is 0 or the struct is released
    */
   public static Array wrap(long address) {
     return new Array(imported(Kind.ARRAY, address));
   }
 
   /**
-   * Owns what a function of C writes into an empty struct, such as {@code get_schema(self, out)}.
-   * The function is called once with the address of the zeroed struct. What it throws is passed on,
-   * and the contents are ignored.
+   * Owns the struct that a C function fills, such as {@code get_schema(self, out)}. The function is
+   * called once with the address of a zeroed struct. An exception of the function is rethrown, and
+   * the struct's contents are ignored.
    *
    * @param function the function, which is called once
    * @return the owner
-   * @throws FletchingException EINVAL when the function does not fill the struct; ENOMEM
+   * @throws FletchingException EINVAL if the function does not fill the struct; ENOMEM
    */
   public static Array filledBy(LongConsumer function) {
     return new Array(filled(Kind.ARRAY, function));
   }
 
   /**
-   * Moves a child out. The parent lists it as released; the texts ask that the parent is released
-   * soon afterwards.
+   * Moves a child out of the array. The parent then lists it as released; the specification
+   * requires the parent to be released soon afterwards.
    *
    * @param index the index, from 0
    * @return the child
-   * @throws FletchingException EINVAL when there is no such child, or it was moved out before
+   * @throws FletchingException EINVAL if the child does not exist or was moved out
    */
   public Array takeChild(int index) {
     return new Array(Tree.takeChild(this, index));
   }
 
   /**
-   * The same for the dictionary.
+   * Moves the dictionary out of the array, as {@link #takeChild} does.
    *
    * @return the dictionary
    */
@@ -72,7 +72,7 @@ public final class Array extends ArrayOwner {
   }
 
   /**
-   * Moves it into a device array, with the device_id -1 that Arrow has for the CPU.
+   * Moves the array into a device array with device_id -1, Arrow's value for the CPU.
    *
    * @return the device array
    */

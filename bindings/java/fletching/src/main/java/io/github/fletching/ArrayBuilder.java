@@ -12,12 +12,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Describes an array with everything below it. It owns nothing: {@code build} may be called
- * repeatedly.
+ * Describes an array and everything below it. The builder owns no memory: {@code build} may be
+ * called repeatedly.
  *
- * <p>What is below the array is one allocation of C: the structs and the lists of buffers and
- * children. It lives until the last of the structs is released: the array, or a child that was
- * moved out of it. One thread at a time.
+ * <p>The built structs and their lists of buffers and children share one C allocation. It lives
+ * until the last struct is released: the array, or a child that was moved out of it. Not
+ * thread-safe.
  *
  * <p>Text: Arrow C data interface, "Release callback semantics for producers".
  */
@@ -31,7 +31,7 @@ public final class ArrayBuilder {
   private ArrayBuilder dictionary;
 
   /**
-   * An array of so many values, without nulls.
+   * Creates a builder for an array without nulls.
    *
    * @param length the number of values
    */
@@ -40,7 +40,7 @@ public final class ArrayBuilder {
   }
 
   /**
-   * The number of nulls; -1 when it is not counted.
+   * Sets the number of nulls; -1 if unknown.
    *
    * @param count the number of nulls
    * @return this builder
@@ -51,7 +51,7 @@ public final class ArrayBuilder {
   }
 
   /**
-   * The index of the first value in every buffer.
+   * Sets the index of the first value in every buffer.
    *
    * @param first the index of the first value
    * @return this builder
@@ -62,9 +62,10 @@ public final class ArrayBuilder {
   }
 
   /**
-   * The addresses of all buffers, on the device; 0 for none. They belong to the object of {@code
-   * build}, or live at least as long. The builder does not know the type: give the offsets of a
-   * variable-size type an address also for no values, of one zero, because some readers refuse 0.
+   * Sets the device addresses of all buffers; 0 for a missing buffer. The memory must belong to the
+   * object passed to {@code build}, or live at least as long. The builder does not know the type:
+   * even without values, give a variable-size type an offsets buffer with one zero, because some
+   * readers reject 0.
    *
    * @param addresses the addresses
    * @return this builder
@@ -76,13 +77,14 @@ public final class ArrayBuilder {
   }
 
   /**
-   * All buffers, each direct or null for none. A buffer begins at its position: flip it after you
-   * have put values. The buffers stay reachable until the release; what is in them is not read.
+   * Sets all buffers: each is a direct buffer, or null for a missing buffer. A buffer begins at its
+   * position: flip it after writing values. The buffers stay reachable until the release; their
+   * contents are not read.
    *
    * @param direct the buffers
    * @return this builder
-   * @throws IllegalArgumentException for a buffer on the heap, and for one whose byte order is not
-   *     the native one, in which consumers read: {@code ByteBuffer.allocateDirect} has another one
+   * @throws IllegalArgumentException for a heap buffer, and for a buffer without native byte order,
+   *     which consumers expect; the default of {@code ByteBuffer.allocateDirect} is big-endian
    */
   public ArrayBuilder buffers(ByteBuffer... direct) {
     long[] addresses = new long[direct.length];
@@ -99,7 +101,7 @@ public final class ArrayBuilder {
     return this;
   }
 
-  /** The address of the first byte of a buffer that consumers can read. */
+  /** Returns the address of a buffer's first byte. Rejects buffers that consumers cannot read. */
   static long addressOf(String what, ByteBuffer direct) {
     if (!direct.isDirect()) {
       throw new IllegalArgumentException(what + ": on the heap: expected a direct buffer");
@@ -127,7 +129,7 @@ public final class ArrayBuilder {
   }
 
   /**
-   * The dictionary's values.
+   * Sets the dictionary's values.
    *
    * @param values the values of the dictionary
    * @return this builder
@@ -138,20 +140,20 @@ public final class ArrayBuilder {
   }
 
   /**
-   * Builds the array. The object, which may be null, is kept until the last struct is released; an
-   * AutoCloseable is closed then, on the thread that releases. What it throws is logged.
+   * Builds the array. The object is kept until the last struct is released. If it is AutoCloseable,
+   * it is closed then, on the releasing thread, and exceptions are logged.
    *
    * @param object the object, which may be null
    * @return the array
    * @throws FletchingException EINVAL for a length, offset or null count out of range, more than
-   *     256 levels, 2^22 structs or 2^31-1 buffers; ENOMEM. Then the object is still the caller's.
+   *     256 levels, 2^22 structs or 2^31-1 buffers; ENOMEM. The caller then still owns the object.
    */
   public Array build(Object object) {
     return new Array(fill(Kind.ARRAY, object));
   }
 
   /**
-   * The same with a lambda as the object.
+   * Builds the array; overload for a lambda as the object.
    *
    * @param object the object, which may be null
    * @return the array
@@ -161,16 +163,16 @@ public final class ArrayBuilder {
   }
 
   /**
-   * Builds a device array. The event is 0 or of the type that the device type has: the address of
-   * the handle as a rule, valid until the object is closed.
+   * Builds a device array. The event is 0 or has the event type of the device type: usually the
+   * address of the handle, valid until the object is closed.
    *
    * @param type the type of the device
    * @param deviceId the number of the device
    * @param syncEvent the address of the event, 0 for none
    * @param object the object, which may be null
    * @return the device array
-   * @throws FletchingException as {@link #build}; EINVAL also for an event on a device type that
-   *     has none
+   * @throws FletchingException as {@link #build}; EINVAL also for an event on a device type without
+   *     events
    */
   public DeviceArray buildOn(DeviceType type, long deviceId, long syncEvent, Object object) {
     if (type.eventPointer().orElse(null) == EventPointer.NONE && syncEvent != 0) {
@@ -185,7 +187,7 @@ public final class ArrayBuilder {
   }
 
   /**
-   * The same with a lambda as the object.
+   * Builds a device array; overload for a lambda as the object.
    *
    * @param type the type of the device
    * @param deviceId the number of the device
@@ -242,7 +244,7 @@ public final class ArrayBuilder {
     return dictionary == null ? null : dictionary.check(count, depth + 1);
   }
 
-  /** Fills a zeroed struct, and those below it. */
+  /** Fills a zeroed struct and the structs below it. */
   private void write(long array, Block block) {
     C.putLong(array + Fields.ARRAY_LENGTH, length);
     C.putLong(array + Fields.ARRAY_NULL_COUNT, nullCount);

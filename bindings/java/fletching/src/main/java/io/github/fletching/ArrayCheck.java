@@ -8,15 +8,15 @@ import static io.github.fletching.Native.POINTER;
 import io.github.fletching.Format.Layout;
 
 /**
- * The walk of {@link ArrayOwner#check} and {@link Schema#check}: reads structs and their lists of
- * pointers, no buffer.
+ * The tree walk of {@link ArrayOwner#check} and {@link Schema#check}. It reads structs and their
+ * pointer lists, but no buffer.
  */
 final class ArrayCheck {
   static final long NO_ARRAY = -1;
 
   private int structs;
 
-  /** Two structs of the same place. */
+  /** A schema struct and the array struct at the same position. */
   private static final class Place {
     final Place parent; // null at the top
     final int index; // below the parent; -1 for the dictionary
@@ -62,7 +62,7 @@ final class ArrayCheck {
     }
   }
 
-  /** Throws the first finding, of a schema with or without an array. Errors: EINVAL. */
+  /** Throws EINVAL for the first violation in a schema with or without an array. */
   static void run(long schema, long array) {
     new ArrayCheck().visit(new Place(null, 0, schema, array), 0);
   }
@@ -148,7 +148,7 @@ final class ArrayCheck {
     return sized(at, () -> Math.addExact(offset, at.length));
   }
 
-  /** Whether no value of the array can be null: unions, run ends and the keys of a map. */
+  /** Whether the array cannot contain nulls: unions, run ends and map keys. */
   private static boolean hasNoNulls(Place at) {
     boolean first = at.index == 0 && at.parent != null;
     return at.format.layout.isUnion()
@@ -208,7 +208,7 @@ final class ArrayCheck {
       boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls <= 0);
       checkBuffer(at, list, i, empty);
     }
-    if (views) { // the variadic buffers may be empty, the list of their sizes only without them
+    if (views) { // variadic buffers may be empty; the sizes list may be NULL only if there are none
       checkBuffer(at, list, count - 1, count == fixed + 1);
     }
   }
@@ -247,7 +247,7 @@ final class ArrayCheck {
       long array = at.hasArray() ? Kind.ARRAY.child(at.array, i) : NO_ARRAY;
       visit(new Place(at, i, Kind.SCHEMA.child(at.schema, i), array), least);
       if (at.hasArray() && at.format.layout == Layout.RUN_END_ENCODED) {
-        least = C.getLong(array + Fields.ARRAY_LENGTH); // there is a value for each run end
+        least = C.getLong(array + Fields.ARRAY_LENGTH); // one value per run end
       }
     }
   }

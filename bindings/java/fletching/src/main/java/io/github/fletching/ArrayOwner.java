@@ -4,23 +4,23 @@ package io.github.fletching;
 
 import java.nio.ByteBuffer;
 
-/** What {@link Array} and {@link DeviceArray} have in common. */
+/** The base class of {@link Array} and {@link DeviceArray}. */
 public abstract class ArrayOwner extends Owner {
   ArrayOwner(Kind kind, Slot slot) {
     super(kind, slot);
   }
 
   /**
-   * The array itself as a view, for code that walks through views.
+   * A view of the array itself, for code that traverses views.
    *
-   * @return the array itself as a view, for code that walks through views
+   * @return a view of the array
    */
   public final ArrayView view() {
     open("read");
     return top();
   }
 
-  /** The same without a check, which its first read does. */
+  /** The view without a check; its first read checks. */
   private ArrayView top() {
     return new ArrayView(this, null, 0);
   }
@@ -35,9 +35,9 @@ public abstract class ArrayOwner extends Owner {
   }
 
   /**
-   * The number of nulls, -1 when the producer has not counted.
+   * The number of nulls; -1 if the producer has not counted them.
    *
-   * @return the number of nulls, -1 when the producer has not counted
+   * @return the number of nulls, or -1
    */
   public final long nullCount() {
     return top().nullCount();
@@ -53,9 +53,9 @@ public abstract class ArrayOwner extends Owner {
   }
 
   /**
-   * The addresses of the buffers, on the device of the array; 0 for none.
+   * The addresses of the buffers on the array's device; 0 for a missing buffer.
    *
-   * @return the addresses of the buffers, on the device of the array
+   * @return the addresses of the buffers
    */
   public final long[] buffers() {
     return top().buffers();
@@ -102,16 +102,16 @@ public abstract class ArrayOwner extends Owner {
   }
 
   /**
-   * Compares the array with its schema, both as a foreign producer may have left them: formats, the
-   * numbers of buffers and children, dictionaries, length, offset and null_count, NULL pointers,
-   * and the lengths of children. It reads the structs and their lists of pointers, never a buffer,
-   * so it works for every device and before the event.
+   * Checks the array against its schema; either may come from a faulty producer. Compares formats,
+   * the numbers of buffers and children, dictionaries, length, offset, null_count, NULL pointers,
+   * and the lengths of children. Reads the structs and their pointer lists, never a buffer, so it
+   * works on every device and before the event has completed.
    *
    * <p>Text: Arrow C data interface, "Structure definitions"; columnar format, "Buffer listing for
    * each layout".
    *
    * @param schema the schema
-   * @throws FletchingException EINVAL with the path of the field and the rule that is broken
+   * @throws FletchingException EINVAL with the path of the field and the broken rule
    */
   public final void check(Schema schema) {
     long array = enter("check");
@@ -123,20 +123,20 @@ public abstract class ArrayOwner extends Owner {
   }
 
   /**
-   * Keeps an object until the release of the struct: what the producer does not know of and the
-   * data needs. An AutoCloseable is closed then, on the thread that releases. A child that is moved
-   * out does not prolong its life; see {@code share} for that. Release and private_data of the
-   * struct change.
+   * Keeps an object alive until the struct is released: a resource that the data needs and the
+   * producer does not manage. If the object is AutoCloseable, it is closed then, on the releasing
+   * thread. A child that is moved out does not extend the object's life; see {@code share} for
+   * that. Replaces release and private_data of the struct.
    *
    * @param object the object, which may be null
-   * @throws IllegalStateException after close; then the object is still the caller's
+   * @throws IllegalStateException after close; the caller then still owns the object
    */
   public final void attach(Object object) {
     Tree.attach(this, object);
   }
 
   /**
-   * The same with a lambda as the object.
+   * Keeps an object alive until the struct is released; overload for a lambda.
    *
    * @param object the object, which may be null
    */

@@ -7,7 +7,7 @@ import java.util.Objects;
 import java.util.function.LongConsumer;
 
 /**
- * Owns an ArrowArrayStream: batches in CPU memory. See {@link BatchStream}.
+ * Owner of an ArrowArrayStream with batches in CPU memory. See {@link BatchStream}.
  *
  * <p>Text: Arrow C stream interface.
  */
@@ -17,7 +17,7 @@ public final class ArrayStream extends BatchStream<Array> {
   }
 
   /**
-   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors.
+   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
    *
    * @param address the address of a struct
    * @return the owner
@@ -37,11 +37,11 @@ public final class ArrayStream extends BatchStream<Array> {
   }
 
   /**
-   * A stream of your batches; see {@link DeviceArrayStream#of}.
+   * Creates a stream of the given batches; see {@link DeviceArrayStream#of}.
    *
    * @param schema the schema
    * @param batches the batches
-   * @return a stream of your batches
+   * @return the stream
    */
   public static ArrayStream of(Schema schema, Iterator<Array> batches) {
     Objects.requireNonNull(batches, "batches");

@@ -10,7 +10,7 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Reads an array that an owner keeps alive; see {@link View}. */
+/** A read-only view of an array that an owner keeps alive; see {@link View}. */
 public final class ArrayView extends View {
   ArrayView(Owner owner, View parent, long address) {
     super(owner, parent, address);
@@ -26,9 +26,9 @@ public final class ArrayView extends View {
   }
 
   /**
-   * The number of nulls, -1 when the producer has not counted.
+   * The number of nulls; -1 if the producer has not counted them.
    *
-   * @return the number of nulls, -1 when the producer has not counted
+   * @return the number of nulls, or -1
    */
   public long nullCount() {
     return readLong(Fields.ARRAY_NULL_COUNT, 0);
@@ -44,9 +44,9 @@ public final class ArrayView extends View {
   }
 
   /**
-   * The addresses of the buffers, on the device of the array; 0 for none.
+   * The addresses of the buffers on the array's device; 0 for a missing buffer.
    *
-   * @return the addresses of the buffers, on the device of the array
+   * @return the addresses of the buffers
    */
   public long[] buffers() {
     return read(
@@ -64,18 +64,18 @@ public final class ArrayView extends View {
   }
 
   /**
-   * Bytes of a buffer in memory that the CPU can access: read-only, in native byte order. The array
-   * is not released by the cleaner while the result is reachable. After the owner was closed or
-   * moved, the result must not be read. Call {@link DeviceArray#synchronize} first.
+   * Bytes of a CPU-accessible buffer: read-only, in native byte order. The cleaner does not release
+   * the array while the result is reachable. The result must not be read after the owner is closed
+   * or moved. Call {@link DeviceArray#synchronize} first.
    *
    * @param index the index of the buffer
    * @param offset the first byte
-   * @param size the number of bytes, which the type, length and offset of the array give: an array
-   *     does not say how large its buffers are
+   * @param size the number of bytes, computed from the type, length and offset of the array: the
+   *     array does not store buffer sizes
    * @return the bytes
-   * @throws IndexOutOfBoundsException when there is no such buffer
-   * @throws FletchingException EINVAL for memory of another device, for bytes of a buffer that is
-   *     NULL, and for a negative offset or size
+   * @throws IndexOutOfBoundsException if the index is out of range
+   * @throws FletchingException EINVAL if the CPU cannot access the memory, for a NULL buffer with
+   *     an offset or size other than 0, and for a negative offset or size
    */
   public ByteBuffer hostBuffer(int index, long offset, int size) {
     checkHost();
@@ -114,19 +114,19 @@ public final class ArrayView extends View {
   }
 
   /**
-   * A child; a view of a released struct where the list has NULL, and for a child that was moved
+   * A child. The view reads as a released struct if the list entry is NULL or the child was moved
    * out.
    *
    * @param index the index, from 0
-   * @return a child
-   * @throws IndexOutOfBoundsException when the index is not below {@link #childCount}
+   * @return the child
+   * @throws IndexOutOfBoundsException if the index is not below {@link #childCount}
    */
   public ArrayView child(int index) {
     return new ArrayView(owner, this, childAddress(index));
   }
 
   /**
-   * The dictionary; a view of a released struct where there is none.
+   * The dictionary. The view reads as a released struct if the array has none.
    *
    * @return the dictionary
    */

@@ -9,9 +9,9 @@ import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Handles;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** The structs of an async stream in memory of C, and what both sides check. */
+/** C structs of an async stream, and the checks shared by producer and consumer. */
 final class AsyncAbi {
-  /** Where the task is in the block of a producer. */
+  /** Offset of the task in a producer's block. */
   static final int TASK = Offsets.ARROW_ASYNC_PRODUCER.size(C.target());
 
   private static final byte[] ZEROS = new byte[64]; // a handler, or a producer and a task
@@ -19,13 +19,13 @@ final class AsyncAbi {
 
   private AsyncAbi() {}
 
-  /** A zeroed block of C, which is used again. Errors: ENOMEM. */
+  /** Returns a zeroed C block, possibly a recycled one. Throws ENOMEM. */
   static long takeBlock() {
     Long block = FREE.poll();
     return block != null ? block : Native.allocate(ZEROS.length, "async stream");
   }
 
-  /** Takes a block back. Throws nothing. */
+  /** Recycles a block. Never throws. */
   static void putBlock(long block) {
     C.write(block, ZEROS);
     try {
@@ -35,14 +35,14 @@ final class AsyncAbi {
     }
   }
 
-  /** Frees the blocks that are not in use. */
+  /** Frees all recycled blocks. */
   static void freeBlocks() {
     for (Long block = FREE.poll(); block != null; block = FREE.poll()) {
       C.free(block);
     }
   }
 
-  /** A block of C with these bytes, to be freed. Errors: ENOMEM. */
+  /** Allocates a C block with the given bytes; the caller frees it. Throws ENOMEM. */
   static long newBlock(byte[] bytes) {
     long block = Native.allocate(bytes.length, "async stream");
     C.write(block, bytes);
@@ -53,10 +53,10 @@ final class AsyncAbi {
     return sum + Math.min(n, Long.MAX_VALUE - sum);
   }
 
-  /** What a stream promises of every batch, as far as it is cheap to compare. */
+  /** The properties shared by all batches of a stream, as far as they are cheap to compare. */
   static final class Promise {
     final DeviceType deviceType;
-    final Metadata metadata; // of the stream
+    final Metadata metadata; // metadata of the stream
     private final Shape shape;
 
     Promise(DeviceType deviceType, Metadata metadata, Shape shape) {
@@ -65,7 +65,7 @@ final class AsyncAbi {
       this.shape = shape;
     }
 
-    /** Errors: EINVAL, with the number of the batch unless that is negative. */
+    /** Throws EINVAL if the batch does not match; the message omits a negative batch number. */
     void check(DeviceArray batch, long number) {
       String title = number < 0 ? "batch: " : "batch " + number + ": ";
       if (batch.isReleased()) {
@@ -87,7 +87,7 @@ final class AsyncAbi {
     }
   }
 
-  // --- Our own structs
+  // --- Callbacks of this library's structs
 
   static void installHandler(long handler, AsyncHandler consumer) {
     Callback.HANDLER_ON_SCHEMA.install(
@@ -114,7 +114,7 @@ final class AsyncAbi {
     return Handles.find(AsyncSending.class, C.getAddress(self + Fields.PRODUCER_PRIVATE_DATA));
   }
 
-  /** The handle finds an {@link AsyncTask}. */
+  /** Installs extract_data. The handle refers to an {@link AsyncTask}. */
   static void installTask(long task, long handle) {
     Callback.TASK_EXTRACT_DATA.install(task, (self, out, c, d) -> AsyncTask.extract(self, out));
     C.putAddress(task + Fields.TASK_PRIVATE_DATA, handle);

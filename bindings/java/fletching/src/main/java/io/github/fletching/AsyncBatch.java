@@ -6,11 +6,11 @@ import java.util.Objects;
 import java.util.concurrent.Callable;
 
 /**
- * A batch of an async stream: an array, or what makes it, and metadata. Batches to send are made
- * with {@link #of} and {@link #made}, {@link AsyncDeviceStream#batches} receives them.
+ * A batch of an async stream: an array, or a function that creates it, and metadata. Create batches
+ * to send with {@link #of} and {@link #made}; {@link AsyncDeviceStream#batches} receives them.
  */
 public final class AsyncBatch {
-  final DeviceArray array; // null when it is made later
+  final DeviceArray array; // null if the maker creates it later
   final Callable<DeviceArray> maker;
   final Metadata metadata;
 
@@ -21,7 +21,7 @@ public final class AsyncBatch {
   }
 
   /**
-   * An array, which is moved in when the batch is sent.
+   * Creates a batch from an array, which is moved when the batch is sent.
    *
    * @param array the array
    * @return the batch
@@ -31,11 +31,12 @@ public final class AsyncBatch {
   }
 
   /**
-   * An array that is made when the consumer extracts it, on the consumer's thread, which should not
-   * be blocked. It is not made for a consumer that drops the task. What the maker throws, and an
-   * array that the stream may not have, is what extract_data returns, and ends the stream.
+   * Creates a batch whose array is made when the consumer extracts it. The maker runs on the
+   * consumer's thread and should not block it. It does not run if the consumer drops the task. If
+   * it throws, or returns an array that does not match the stream, extract_data returns the error,
+   * and the stream ends.
    *
-   * @param maker what makes the array
+   * @param maker the function that creates the array
    * @return the batch
    */
   public static AsyncBatch made(Callable<DeviceArray> maker) {
@@ -43,9 +44,9 @@ public final class AsyncBatch {
   }
 
   /**
-   * The array, which the receiver closes; null when it is made later.
+   * The array, which the receiver closes; null if it is made at extraction.
    *
-   * @return the array, which the receiver closes
+   * @return the array, or null
    */
   public DeviceArray array() {
     return array;
@@ -61,10 +62,10 @@ public final class AsyncBatch {
   }
 
   /**
-   * The same batch with metadata, which is passed with the task.
+   * Copies the batch with other metadata, which is passed with the task.
    *
    * @param more the metadata
-   * @return the batch with the metadata
+   * @return the new batch
    */
   public AsyncBatch with(Metadata more) {
     return new AsyncBatch(array, maker, more);

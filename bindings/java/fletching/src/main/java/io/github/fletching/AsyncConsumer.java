@@ -9,8 +9,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
- * The consumer of docs/reference/async.md, as its application sees it: the tasks that have arrived,
- * and how the stream ends. No lock is held while other code is called.
+ * The application's side of the consumer in docs/reference/async.md: received tasks and the outcome
+ * of the stream. No lock is held while foreign code runs.
  */
 class AsyncConsumer {
   enum State {
@@ -25,13 +25,13 @@ class AsyncConsumer {
     RELEASING,
     RELEASED;
 
-    /** Whether the application does not know yet how the stream ends. */
+    /** Whether the outcome of the stream is still unknown to the application. */
     boolean isLive() {
       return this == CREATED || this == STREAMING;
     }
   }
 
-  /** The outcome of a stream that has ended well. */
+  /** The outcome of a stream that ended without an error. */
   static final RuntimeException END = new FletchingException(1, "the end");
 
   Runnable news = () -> {}; // called without the lock
@@ -39,21 +39,21 @@ class AsyncConsumer {
   Consumer<Metadata> taskCheck = metadata -> {};
   Consumer<Warning> onWarning = warning -> {};
 
-  /** Completed when there is a schema, or there will be none. */
+  /** Completed when the schema has arrived, or the stream has failed without one. */
   final CompletableFuture<Void> schemaKnown = new CompletableFuture<>();
 
-  volatile State state = State.CREATED; // written with the lock, as what follows
-  volatile AsyncAbi.Promise promise; // null until there is a schema
+  volatile State state = State.CREATED; // guarded by the lock for writes, as are the fields below
+  volatile AsyncAbi.Promise promise; // null until the schema arrives
   final ForeignProducer peer = new ForeignProducer();
   final ArrayDeque<ForeignProducer.Task> queue = new ArrayDeque<>();
   final ArrayDeque<Received> kept = new ArrayDeque<>(); // extracted by the release
   Shared<Schema> schema;
-  long demand; // what was requested before on_schema; then what may still arrive
-  boolean shut; // no task is taken from the queue any more
-  boolean keeping; // the release extracts what is queued
+  long demand; // before on_schema: requested batches; afterwards: batches that may still arrive
+  boolean shut; // the queue is closed to the application
+  boolean keeping; // the release extracts the queued tasks
   RuntimeException failure;
 
-  /** A batch, or why there is none. */
+  /** A batch, or the error of its extraction. */
   static final class Received {
     final DeviceArray batch;
     final Metadata metadata;
@@ -82,7 +82,7 @@ class AsyncConsumer {
     Slot slot = Slot.take(Kind.DEVICE_ARRAY);
     ForeignProducer.Task task = queue.poll();
     int code = peer.extract(task, slot.address);
-    if (code != 0) { // of a failed extraction nothing is ours to release
+    if (code != 0) { // a failed extraction leaves nothing to release
       slot.free();
       String text = "extract_data: failed without a message";
       return new Received(null, task.metadata, FletchingException.foreign(code, text));
@@ -93,7 +93,7 @@ class AsyncConsumer {
     return new Received(batch, task.metadata, error[0]);
   }
 
-  /** Why a batch may not be in the stream, which closes it. */
+  /** Returns why a batch does not match the stream, and closes it; null if it matches. */
   private FletchingException errorOf(DeviceArray batch) {
     try {
       promise.check(batch, -1);
@@ -122,8 +122,8 @@ class AsyncConsumer {
   }
 
   /**
-   * Extracts the oldest batch; null when none has arrived. More is requested first: the producer of
-   * libarrow is destroyed with its last task.
+   * Extracts the oldest batch; null if none has arrived. Sends the request for {@code more} batches
+   * first, because libarrow destroys its producer with its last task.
    */
   Received take(long more) {
     try {
@@ -147,7 +147,7 @@ class AsyncConsumer {
     return result;
   }
 
-  /** A producer that does not know of it would wait for the next request. */
+  /** Cancels the producer, which does not know of the error and would wait for the next request. */
   private void lose(Received result) {
     state = State.BROKEN;
     failure = result.error;
@@ -155,7 +155,7 @@ class AsyncConsumer {
     peer.unlocked(this::wake);
   }
 
-  /** How the stream has ended: {@link #END} or the error; null while there may be batches. */
+  /** The outcome of the stream: {@link #END} or the error; null while batches may follow. */
   RuntimeException outcome() {
     return peer.locked(
         () -> {
@@ -165,7 +165,7 @@ class AsyncConsumer {
         });
   }
 
-  /** Drops what is queued. The reason is the outcome, unless the stream has ended. */
+  /** Drops queued batches. The reason becomes the outcome, unless the stream has ended. */
   void cancel(RuntimeException reason) {
     List<Received> dropped = new ArrayList<>();
     peer.locked(
@@ -186,7 +186,7 @@ class AsyncConsumer {
     wake();
   }
 
-  /** A schema of the caller's, when it is known. */
+  /** Returns the schema, which the caller closes. The stream must have received it. */
   Schema schema() {
     return peer.locked(
         () -> {
@@ -197,7 +197,7 @@ class AsyncConsumer {
         });
   }
 
-  /** Ends the taking of tasks. */
+  /** Stops taking tasks from the queue. */
   final void stop(boolean cancel) {
     if (shut) {
       return;

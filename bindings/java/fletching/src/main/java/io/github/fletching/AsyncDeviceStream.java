@@ -10,24 +10,24 @@ import java.util.concurrent.Flow;
 import java.util.function.Consumer;
 
 /**
- * A handler for a producer of another library, and the batches that it sends: a publisher for one
- * subscriber, which may subscribe at any time.
+ * The consumer of an async stream from another library: a handler for the producer, and a publisher
+ * of the received batches for one subscriber, which may subscribe at any time.
  *
- * <p>{@code request} and {@code cancel} of the subscriber are those of the producer, and its calls
- * are {@code onNext}, {@code onComplete} and {@code onError}, on its thread: the subscriber must
- * not block it, and closes each batch. Every task of the producer is extracted once: into a batch,
- * or dropped. After the end the release of the handler extracts what is queued, so that no batch is
- * lost. The release waits while a batch is extracted, and while batches are requested, on another
- * thread; a producer must not hold a lock then that these calls need.
+ * <p>The subscriber's {@code request} and {@code cancel} are forwarded to the producer. {@code
+ * onNext}, {@code onComplete} and {@code onError} run on the producer's thread: the subscriber must
+ * not block it, and must close each batch. Every task of the producer is extracted once, into a
+ * batch or to drop it. After the end of the stream, the handler's release callback extracts queued
+ * tasks, so that no batch is lost. The release callback waits while another thread extracts or
+ * requests batches; the producer must not hold a lock that these calls need.
  *
- * <p>Errors are {@link FletchingException}s: what the producer reported, or its extract_data
- * returned; EIO for a code that is not positive, and when the handler was released before the end;
- * EINVAL when the producer broke a rule, which the message names. After an error that overtakes
- * batches there are none.
+ * <p>Errors are {@link FletchingException}s: the error reported by the producer or returned by
+ * extract_data; EIO for a code that is not positive, and if the handler is released before the end;
+ * EINVAL if the producer breaks a rule, which the message names. No batches follow an error that
+ * overtakes them.
  *
- * <p>Closing the stream cancels it, unless it is over. A stream with a subscriber may be forgotten;
- * one that never had any is cancelled by a cleaner, and counted as a leak. All methods may be
- * called from any thread, several at once. Batches outlive the stream.
+ * <p>Closing the stream cancels it, unless it is over. A stream with a subscriber need not be
+ * closed. A stream that never had a subscriber is canceled by a cleaner and counted as a leak.
+ * Thread-safe. Batches outlive the stream.
  *
  * <p>Text: C device data interface, "Async device stream interface".
  */
@@ -35,16 +35,16 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   private final AsyncHandler core = new AsyncHandler();
   private final AsyncSubscription subscription;
 
-  /** A stream that requests what its subscriber requests. */
+  /** Creates a stream that requests batches only when its subscriber does. */
   public AsyncDeviceStream() {
     this(0);
   }
 
   /**
-   * A stream that requests {@code window} batches when the schema arrives, and again as the
-   * subscriber takes them, before they are extracted: for a producer such as libarrow's, which is
-   * destroyed with its last task, and to keep a slow producer busy. With 0 only the subscriber
-   * requests.
+   * Creates a stream that requests {@code window} batches when the schema arrives, and requests
+   * more as the subscriber takes batches, before they are extracted. Use it for a producer such as
+   * libarrow's, which is destroyed with its last task, and to keep a slow producer busy. With 0,
+   * only the subscriber requests batches.
    *
    * @param window the number of batches
    */
@@ -54,8 +54,8 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * Calls the consumer with the schema, which is lent, on the producer's thread. One that throws
-   * refuses it, which ends the stream. Set it before the handler is passed on.
+   * Sets a consumer that is called with the borrowed schema on the producer's thread. If it throws,
+   * the schema is rejected and the stream ends. Set it before passing on the handler.
    *
    * @param consumer the consumer to call
    * @return this stream
@@ -66,7 +66,8 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * The same for every batch, with its metadata, before it is extracted.
+   * Sets a consumer that is called with each batch's metadata, before the batch is extracted. It
+   * follows the rules of {@link #onSchema}.
    *
    * @param consumer the consumer to call
    * @return this stream
@@ -77,7 +78,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * Calls the consumer for each warning; see {@link DeviceArrayStream#onWarning}.
+   * Sets a consumer that is called for each warning; see {@link DeviceArrayStream#onWarning}.
    *
    * @param consumer the consumer to call
    * @return this stream
@@ -88,8 +89,9 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * The address of an ArrowAsyncDeviceStreamHandler in memory of C, for one producer, which has to
-   * call its release in any case. It does not change, and is valid until the release and the close.
+   * The address of an ArrowAsyncDeviceStreamHandler in C memory, for one producer, which must
+   * always call its release. The address never changes. It is valid until both the release and the
+   * close.
    *
    * @return the address of the handler
    * @throws IllegalStateException after close
@@ -101,11 +103,11 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * Releases the handler in place of a producer that never will: one that refused the handler, or
-   * failed before it took it. Without a release the memory of the handler is never freed. Nothing
-   * may use the handler afterwards. The stream fails with EIO, unless it is closed.
+   * Releases the handler on behalf of a producer that rejected it, or failed before accepting it.
+   * Without a release, the memory of the handler is never freed. The handler must not be used
+   * afterwards. The stream fails with EIO, unless it is closed.
    *
-   * @throws IllegalStateException when a producer has sent the schema
+   * @throws IllegalStateException if a producer has sent the schema
    */
   public void releaseHandler() {
     core.releaseUnused();
@@ -113,19 +115,19 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * The schema of every batch, once it has arrived: one for each call, which the caller closes. It
-   * fails with the error of a stream that has none.
+   * The schema of all batches, once it has arrived. Each call returns a new schema, which the
+   * caller closes. Fails with the stream's error if the stream ends without a schema.
    *
-   * @return the schema of every batch, once it has arrived
+   * @return a stage that completes with the schema
    */
   public CompletionStage<Schema> schema() {
     return core.schemaKnown.thenApply(known -> core.schema());
   }
 
   /**
-   * The type of the device that every batch is on; null until there is a schema.
+   * The device type of all batches; null until the schema arrives.
    *
-   * @return the type of the device that every batch is on
+   * @return the device type, or null
    */
   public DeviceType deviceType() {
     AsyncAbi.Promise promise = core.promise;
@@ -133,7 +135,7 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * The metadata of the stream; none until there is a schema.
+   * The metadata of the stream; empty until the schema arrives.
    *
    * @return the metadata of the stream
    */
@@ -143,15 +145,15 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * The metadata of the batch with which onNext was called last.
+   * The metadata of the last batch passed to onNext.
    *
-   * @return the metadata of the batch with which onNext was called last
+   * @return the metadata of the last batch
    */
   public Metadata batchMetadata() {
     return subscription.batchMetadata;
   }
 
-  /** Subscribes once; any other subscriber gets an IllegalStateException. */
+  /** Subscribes once; any further subscriber receives an IllegalStateException. */
   @Override
   public void subscribe(Flow.Subscriber<? super DeviceArray> subscriber) {
     subscription.subscribe(subscriber);
@@ -159,8 +161,8 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * The same batches, each with its metadata. Subscribe to this or to the stream, not to both: one
-   * of them has the one subscriber.
+   * The same batches, each with its metadata. Subscribe either to this publisher or to the stream:
+   * they share the one subscriber.
    *
    * @return a publisher for one subscriber, which closes the array of each batch
    */
@@ -199,8 +201,8 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
   }
 
   /**
-   * Cancels a stream that is not over: batches that are queued are dropped, without waiting for the
-   * producer. The subscriber gets an IllegalStateException. A second close does nothing.
+   * Cancels the stream, unless it is over: drops queued batches, without waiting for the producer.
+   * The subscriber receives an IllegalStateException. A second close has no effect.
    */
   @Override
   public void close() {

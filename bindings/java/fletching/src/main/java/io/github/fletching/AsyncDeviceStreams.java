@@ -14,24 +14,24 @@ import java.util.function.Function;
 /**
  * Sends batches to the handler of a consumer in another library.
  *
- * <p>The schema and the batches are moved in. Jobs on the executor make all calls of the handler
- * and of the publisher, one at a time: never inside {@code request} and {@code cancel} of the
- * consumer, so the executor must not run them on the thread that submits them. An executor that
- * refuses a job fails the stream, and so does one that drops an accepted job, when that is
- * collected; the last calls are made on the {@linkplain CompletableFuture#defaultExecutor() default
- * executor}, or on the thread that found out if that refuses too.
+ * <p>The schema and the batches are moved. Jobs on the executor call the handler and the publisher,
+ * one call at a time. They never run inside the consumer's {@code request} and {@code cancel}, so
+ * the executor must not run jobs on the submitting thread. The stream fails if the executor rejects
+ * a job, or drops an accepted job and the job is garbage-collected. The last calls then run on the
+ * {@linkplain CompletableFuture#defaultExecutor() default executor}, or on the detecting thread if
+ * that executor also rejects them.
  *
- * <p>What the consumer requests is requested of the publisher's subscription. A cancel cancels it,
- * and so does a request that is not positive, which is an error of the stream. What the publisher,
- * or an iterator, fails with is what on_error gets, with the errno values of {@link
- * DeviceArrayStream#of}; so is, with EINVAL, a malformed schema, and a batch that is closed, on
- * another type of device, or different from the schema as described there. An error and a cancel
- * overtake batches that are not sent.
+ * <p>The consumer's requests are forwarded to the publisher's subscription. A cancel cancels the
+ * subscription. So does a request that is not positive, which is an error of the stream. on_error
+ * receives the error of the publisher or iterator, with the errno values of {@link
+ * DeviceArrayStream#of}. It receives EINVAL for a malformed schema, and for a batch that is closed,
+ * on another device type, or different from the schema as described there. An error or a cancel
+ * overtakes batches that are not sent.
  *
- * <p>The stage that is returned completes when the handler is released, which is after the last
- * task is extracted: normally after the end and when the consumer has cancelled, else with the
- * error that the consumer got or with which it refused something. The handler is released in any
- * case, unless a method here throws.
+ * <p>The returned stage completes when the handler is released, after the last task is extracted.
+ * It completes normally after the end of the stream and after a cancel by the consumer; otherwise
+ * with the error that the consumer received or returned. The handler is always released, unless a
+ * method of this class throws.
  *
  * <p>Text: C device data interface, "Async device stream interface".
  */
@@ -46,10 +46,10 @@ public final class AsyncDeviceStreams {
    * @param deviceType the type of the device
    * @param batches the batches
    * @param handler the address of the handler
-   * @return a stage that is completed when the stream is over
-   * @throws FletchingException EINVAL for a handler that is 0 or lacks a callback, and for a device
-   *     type of 0; the schema and the handler stay the caller's
-   * @throws IllegalStateException when the schema is closed
+   * @return a stage that completes when the stream is over
+   * @throws FletchingException EINVAL if the handler is 0 or lacks a callback, and for a device
+   *     type of 0; the caller then keeps the schema and the handler
+   * @throws IllegalStateException if the schema is closed
    */
   public static CompletionStage<Void> send(
       Schema schema, DeviceType deviceType, Flow.Publisher<DeviceArray> batches, long handler) {
@@ -58,16 +58,16 @@ public final class AsyncDeviceStreams {
   }
 
   /**
-   * Sends the batches of an iterator, which the jobs call: one ahead of the requests, so that the
-   * end needs none. It may block; it is not interrupted. It is closed with the stream when it is
-   * AutoCloseable. Throws as the other.
+   * Sends the batches of an iterator. The jobs read one batch ahead of the requests, so that the
+   * end of the stream needs no request. The iterator may block and is not interrupted. If it is
+   * AutoCloseable, it is closed with the stream. Throws as the other overloads do.
    *
    * @param batches the batches
    * @param executor the executor of the jobs
    * @param handler the address of the handler
    * @param schema the schema
    * @param deviceType the type of the device
-   * @return a stage that is completed when the stream is over
+   * @return a stage that completes when the stream is over
    */
   public static CompletionStage<Void> send(
       Schema schema,
@@ -85,8 +85,8 @@ public final class AsyncDeviceStreams {
   }
 
   /**
-   * Sends batches with metadata, and ones that are made later, and the metadata of the stream.
-   * Throws as the others.
+   * Sends the metadata of the stream, and batches that may have metadata or be made at extraction.
+   * Throws as the other overloads do.
    *
    * @param metadata the metadata
    * @param batches the batches
@@ -94,7 +94,7 @@ public final class AsyncDeviceStreams {
    * @param handler the address of the handler
    * @param schema the schema
    * @param deviceType the type of the device
-   * @return a stage that is completed when the stream is over
+   * @return a stage that completes when the stream is over
    */
   public static CompletionStage<Void> send(
       Schema schema,
@@ -126,7 +126,7 @@ public final class AsyncDeviceStreams {
     return sending.done;
   }
 
-  /** The common pool, or a thread for each job where the pool may have none. */
+  /** The common pool, or a new thread per job if the pool may have no threads. */
   static Executor executor() {
     return new CompletableFuture<>().defaultExecutor();
   }

@@ -11,23 +11,23 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The consumer with its handler in memory of C: what the producer calls. */
+/** A consumer whose handler is in C memory. Implements the callbacks that the producer calls. */
 final class AsyncHandler extends AsyncConsumer {
-  /** The failure of a stream whose handler was released before its end. */
+  /** The error of a stream whose handler is released before the end. */
   private static final String LOST =
       "release: called too early: expected on_next_task(NULL) or on_error before";
 
   private static final Set<State> HAS_TASKS =
       EnumSet.of(State.STREAMING, State.CANCELLED, State.BROKEN);
 
-  private final AtomicBoolean calling = new AtomicBoolean(); // the handler
-  private final AtomicInteger users = new AtomicInteger(1); // the application, and C
-  private long handler; // until nothing uses it
+  private final AtomicBoolean calling = new AtomicBoolean(); // a handler callback is running
+  private final AtomicInteger users = new AtomicInteger(1); // the application, and C after expose
+  private long handler; // valid until the last user leaves
   private boolean closed;
 
   // --- Lifetime
 
-  /** The address of the handler, which is made by the first call. */
+  /** Returns the address of the handler. The first call creates it. */
   long expose() {
     return peer.locked(
         () -> {
@@ -43,7 +43,7 @@ final class AsyncHandler extends AsyncConsumer {
         });
   }
 
-  /** The release of a handler that no producer has. */
+  /** Releases a handler that no producer uses. */
   void releaseUnused() {
     boolean isUnused =
         peer.locked(
@@ -66,7 +66,7 @@ final class AsyncHandler extends AsyncConsumer {
     }
   }
 
-  /** The end of the application's use; false when it is not the first. */
+  /** Ends the application's use. Returns false unless this is the first call. */
   boolean close() {
     boolean first = peer.locked(() -> !closed && (closed = true));
     if (first) {
@@ -82,7 +82,7 @@ final class AsyncHandler extends AsyncConsumer {
     Exported.discard(last);
   }
 
-  // --- What the producer calls
+  // --- Callbacks for the producer
 
   private int receive(Runnable body) {
     if (!calling.compareAndSet(false, true)) {
@@ -153,7 +153,7 @@ final class AsyncHandler extends AsyncConsumer {
     wake();
   }
 
-  /** Moves the schema in, unless it is refused. */
+  /** Moves the schema in. If it is rejected, the producer keeps it. */
   private Shared<Schema> accepted(long raw, boolean checked) {
     Schema given = Schema.wrap(raw);
     try {
@@ -169,7 +169,7 @@ final class AsyncHandler extends AsyncConsumer {
     }
   }
 
-  /** The first demand, unless the application has cancelled. */
+  /** Stores the producer and sends the first request, or the cancel if the application canceled. */
   private void begin(long object, AsyncAbi.Promise promised, Shared<Schema> shared) {
     peer.producer = object;
     if (state != State.CREATED) {
@@ -233,7 +233,7 @@ final class AsyncHandler extends AsyncConsumer {
     wake();
   }
 
-  /** An error, unless the application knows how the stream has ended. */
+  /** Ends the stream. The error becomes the outcome, unless the application already knows one. */
   private void end(State next, FletchingException error) {
     peer.locked(
         () -> {
@@ -249,7 +249,7 @@ final class AsyncHandler extends AsyncConsumer {
     wake();
   }
 
-  /** False when it is not the first call. */
+  /** Returns false unless this is the first call. */
   private boolean receiveRelease() {
     return peer.locked(
         () -> {
@@ -264,7 +264,7 @@ final class AsyncHandler extends AsyncConsumer {
           }
           shut = true;
           state = waits ? State.RELEASING : State.RELEASED;
-          // A producer that is destroyed with its last task outlives another thread's call to it.
+          // Extracting the last task may destroy the producer: wait for other threads' calls to it.
           peer.awaitRequests();
           settle();
           if (notifies) {
@@ -278,18 +278,18 @@ final class AsyncHandler extends AsyncConsumer {
         });
   }
 
-  /** Extracts what is queued: for the application, or to drop it. */
+  /** Extracts the queued tasks for the application, or drops them. */
   private void settle() {
     try {
       while (keeping && !queue.isEmpty()) {
         Received result = extract();
         if (keeping) {
           kept.add(result);
-        } else { // cancelled meanwhile
+        } else { // canceled meanwhile
           peer.unlocked(result::close);
         }
       }
-    } catch (RuntimeException | Error noMemory) { // the batches that are left are lost
+    } catch (RuntimeException | Error noMemory) { // the remaining batches are lost
       failure = FletchingException.of(noMemory);
     }
     keeping = false;

@@ -21,10 +21,10 @@ import java.util.function.Function;
 
 /**
  * The producer of docs/reference/async.md. Jobs on an executor, one at a time, call the handler and
- * the publisher; the consumer and the publisher call from any thread.
+ * the publisher; the consumer and the publisher may call from any thread.
  */
 final class AsyncSending<T> implements Flow.Subscriber<T> {
-  /** What a step does. */
+  /** The actions of a step. */
   enum Due {
     SCHEMA,
     TASK,
@@ -37,35 +37,35 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   /** Completed when the handler is released. */
   final CompletableFuture<Void> done = new CompletableFuture<>();
 
-  final long producer; // in memory of C, followed by a task
+  final long producer; // in C memory; a task follows it
   private final ForeignHandler handler;
   private final DeviceType deviceType;
   private final Function<T, AsyncBatch> toBatch;
   private final Executor executor;
-  Executor spare = AsyncDeviceStreams.executor(); // after a refusal
-  private final AtomicInteger due = new AtomicInteger(); // runs of the job
-  private final AtomicLong batches = new AtomicLong(); // that the publisher has passed on
+  Executor spare = AsyncDeviceStreams.executor(); // used if the executor rejects a job
+  private final AtomicInteger due = new AtomicInteger(); // scheduled runs
+  private final AtomicLong batches = new AtomicLong(); // batches received from the publisher
 
-  // With the lock of this object.
-  private boolean stopped; // by the first of the end, a failure, a cancel and a refusal
-  private FletchingException failure; // null for the others
+  // Guarded by this.
+  private boolean stopped; // set once: by the end, a failure, a cancel or a rejection
+  private FletchingException failure; // null unless a failure stopped the stream
   private Flow.Subscription upstream;
   private Schema schema; // not sent yet
   private volatile AsyncAbi.Promise promise;
   private final ArrayDeque<AsyncTask> queue = new ArrayDeque<>();
-  private boolean ended; // there is no further batch
+  private boolean ended; // the publisher is exhausted
   private long requested;
-  private long passedOn; // of what was requested, to the publisher
+  private long passedOn; // requests forwarded to the publisher
   private long sent;
-  private int open; // the tasks that are delivered and not extracted
-  private boolean over; // only the release is due
+  private int open; // delivered tasks that are not extracted
+  private boolean over; // only the release is left
 
-  // Of the jobs.
-  Iterator<? extends T> iterator; // instead of a publisher; read one ahead of the requests
-  private AsyncTask task; // to send
-  FletchingException result; // of a stream that is over; null for none
+  // Used by the jobs only.
+  Iterator<? extends T> iterator; // replaces a publisher; read one batch ahead of the requests
+  private AsyncTask task; // the next task to send
+  FletchingException result; // error of a finished stream; null for none
 
-  /** Sets the producer of the handler. Errors: EINVAL, ENOMEM; then the handler is untouched. */
+  /** Sets the handler's producer. Throws EINVAL or ENOMEM and leaves the handler unchanged. */
   AsyncSending(
       long handler,
       DeviceType deviceType,
@@ -99,7 +99,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
 
-  /** Moves the schema in, which is sent next. A malformed one fails the stream. */
+  /** Moves the schema in and sends it next. A malformed schema fails the stream. */
   void open(Schema next) {
     boolean taken = false;
     try {
@@ -118,7 +118,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  /** Gives the memory back when the consumer is gone. */
+  /** Frees the C memory after the consumer is released. */
   void free() {
     Handles.remove(C.getAddress(producer + Fields.PRODUCER_PRIVATE_DATA));
     C.free(C.getAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA));
@@ -131,7 +131,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       try {
         turn = new Turn(this);
         executor.execute(new Job(turn));
-      } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
+      } catch (RuntimeException | Error e) { // OutOfMemoryError: no thread could be started
         runElsewhere(turn, FletchingException.of(e));
       }
     }
@@ -147,11 +147,11 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     try {
       spare.execute(turn::take);
     } catch (RuntimeException | Error alsoRefused) {
-      turn.take(); // on this thread: without it the stream would never end
+      turn.take(); // on this thread, because the stream would otherwise never end
     }
   }
 
-  /** A run that is due; one that is kept by an executor and refused happens once. */
+  /** A scheduled run. It runs once, even if the executor keeps the job and also rejects it. */
   private static final class Turn implements Runnable {
     private final AsyncSending<?> sending;
     private final AtomicBoolean taken = new AtomicBoolean();
@@ -166,7 +166,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       }
     }
 
-    /** The job was collected: the executor has dropped it, unless it has run. */
+    /** Called when the job is collected. If it has not run, the executor has dropped it. */
     @Override
     public void run() {
       if (!taken.get()) {
@@ -185,7 +185,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  /** The job of one turn, for the executor. */
+  /** The job of one turn, submitted to the executor. */
   private static final class Job implements Runnable {
     private final Turn turn;
     private final Cleaner.Cleanable cleanable;
@@ -228,7 +228,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  // --- What the consumer calls
+  // --- Callbacks for the consumer
 
   int onRequest(long n) {
     if (n < 1) {
@@ -254,7 +254,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     schedule();
   }
 
-  /** Does nothing for a stream that has stopped. */
+  /** Stops the stream. Has no effect on a stopped stream. */
   private void stop(FletchingException error) {
     synchronized (this) {
       if (!stopped) {
@@ -269,7 +269,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     stop(FletchingException.of(thrown));
   }
 
-  // --- What the publisher calls
+  // --- Signals from the publisher
 
   @Override
   public void onSubscribe(Flow.Subscription subscription) {
@@ -327,7 +327,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     schedule();
   }
 
-  /** Moves an array in, unless the stream may not have it. Errors: EINVAL. */
+  /** Moves an array in. Throws EINVAL and closes the array if it does not match the stream. */
   DeviceArray moved(DeviceArray array, long number) {
     try {
       promise.check(array, number);
@@ -338,9 +338,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  // --- What is called: in the jobs
+  // --- Calls made by the jobs
 
-  /** A step that finds no memory fails the stream. */
+  /** Makes a step. An exception, such as for a lack of memory, fails the stream. */
   private Due tryStep() {
     try {
       return step();
@@ -351,13 +351,13 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  /** Makes at most one call of the handler. */
+  /** Makes at most one call to the handler. */
   Due step() {
     callPublisher();
     Due due = next();
     switch (due) {
       case SCHEMA:
-        try (Schema first = takeSchema()) { // which the consumer may move out
+        try (Schema first = takeSchema()) { // the consumer may move it out
           called("on_schema", handler.onSchema(first.address()));
         }
         break;
@@ -450,7 +450,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     return next;
   }
 
-  /** Takes what a call of the handler has returned. */
+  /** Checks the result of a handler call. An error code ends the stream. */
   private void called(String name, int code) {
     if (code == 0) {
       return;
@@ -463,10 +463,10 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     finish();
   }
 
-  /** Ends the reading: only the release is due. */
+  /** Discards all unsent data. Only the release is left. */
   private void finish() {
     synchronized (this) {
-      over = true; // and stopped: nothing is added to the queue
+      over = true; // stopped is set too, so the queue does not grow
     }
     Exported.discard(takeSchema());
     for (AsyncTask next = queue.poll(); next != null; next = queue.poll()) {

@@ -9,18 +9,18 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Passes what a consumer has received on to a subscriber, one signal at a time. */
+/** Forwards received batches to a subscriber, one signal at a time. */
 final class AsyncSubscription implements Flow.Subscription {
   private final AsyncHandler core;
   private final int window;
   private final AtomicBoolean taken = new AtomicBoolean();
   private final AtomicLong demand = new AtomicLong();
-  private final AtomicInteger due = new AtomicInteger(); // runs of emit
+  private final AtomicInteger due = new AtomicInteger(); // pending runs of emit
   volatile Metadata batchMetadata = Metadata.EMPTY;
-  private volatile Flow.Subscriber<? super DeviceArray> subscriber; // null when it is over
+  private volatile Flow.Subscriber<? super DeviceArray> subscriber; // null unless subscribed
   private volatile RuntimeException misuse;
   private boolean greeted;
-  private long owed; // batches that were taken and not requested again
+  private long owed; // batches taken but not requested again
 
   AsyncSubscription(AsyncHandler core, int window) {
     this.core = core;
@@ -74,7 +74,9 @@ final class AsyncSubscription implements Flow.Subscription {
     core.close();
   }
 
-  /** Ends a stream that was collected. */
+  /**
+   * Closes a stream that was collected. Without a subscriber it is reported as a leak and canceled.
+   */
   void collected() {
     boolean closes = core.close();
     if (closes && taken.compareAndSet(false, true)) {
@@ -83,7 +85,7 @@ final class AsyncSubscription implements Flow.Subscription {
     }
   }
 
-  /** Signals what there is; a call during another one leaves that to the other. */
+  /** Sends pending signals. If another call is already sending, that call sends them. */
   private void drain() {
     if (due.getAndIncrement() != 0) {
       return;
@@ -91,7 +93,7 @@ final class AsyncSubscription implements Flow.Subscription {
     for (int done = 1; done != 0; done = due.addAndGet(-done)) {
       try {
         emit();
-      } catch (Throwable thrown) { // a subscriber that throws has cancelled: rule 2.13
+      } catch (Throwable thrown) { // rule 2.13: a subscriber that throws has canceled
         cancel();
         Failures.log("subscriber", thrown);
       }
@@ -100,7 +102,7 @@ final class AsyncSubscription implements Flow.Subscription {
 
   private void emit() {
     Flow.Subscriber<? super DeviceArray> next = subscriber;
-    if (next == null) { // a later one causes another run
+    if (next == null) { // subscribe drains again
       return;
     }
     if (!greeted) {
@@ -114,7 +116,7 @@ final class AsyncSubscription implements Flow.Subscription {
     }
   }
 
-  /** Passes a batch on; false when none has arrived. */
+  /** Delivers a batch; returns false if none has arrived. */
   private boolean deliver(Flow.Subscriber<? super DeviceArray> next) {
     boolean replenishes = window > 0 && owed + 1 >= (window + 1) / 2;
     AsyncConsumer.Received received = core.take(replenishes ? owed + 1 : 0);
@@ -124,7 +126,7 @@ final class AsyncSubscription implements Flow.Subscription {
     owed = replenishes ? 0 : owed + 1;
     if (received.error != null) {
       finish(next, received.error);
-    } else if (subscriber == null) { // cancelled meanwhile
+    } else if (subscriber == null) { // canceled meanwhile
       received.batch.close();
     } else {
       demand.decrementAndGet();
@@ -136,7 +138,7 @@ final class AsyncSubscription implements Flow.Subscription {
 
   private void finish(Flow.Subscriber<? super DeviceArray> next, RuntimeException outcome) {
     subscriber = null;
-    core.cancel(outcome); // what is queued, after a misuse or a batch that was lost
+    core.cancel(outcome); // drops queued batches after a misuse or a lost batch
     if (outcome == AsyncConsumer.END) {
       next.onComplete();
     } else {

@@ -12,10 +12,10 @@ final class AsyncTask {
   private final byte[] metadata; // null for none
   private final AsyncSending<?> sending;
   private final Callable<DeviceArray> maker;
-  private final long number; // of the batch, from 0
-  private DeviceArray array; // null when it is not made yet
+  private final long number; // batch number, from 0
+  private DeviceArray array; // null until it is made
 
-  /** Moves the array in, or closes it. Errors: EINVAL. */
+  /** Moves the array in. Throws EINVAL and closes the array if it does not match the stream. */
   AsyncTask(AsyncSending<?> sending, AsyncBatch batch, long number) {
     this.sending = sending;
     this.number = number;
@@ -24,7 +24,7 @@ final class AsyncTask {
     array = batch.array == null ? null : sending.moved(batch.array, number);
   }
 
-  /** Calls on_next_task. A task that was refused and not extracted is closed. */
+  /** Calls on_next_task. Closes the task if the consumer rejects it without extracting it. */
   int deliver(ForeignHandler handler, long struct) {
     long handle = 0;
     long block = 0;
@@ -43,7 +43,7 @@ final class AsyncTask {
     }
   }
 
-  /** The callback: of several calls one finds the task. */
+  /** The extract_data callback. Only one call finds the task; others return EINVAL. */
   static int extract(long self, long out) {
     AsyncTask task = Handles.poll(AsyncTask.class, C.getAddress(self + Fields.TASK_PRIVATE_DATA));
     C.putAddress(self + Fields.TASK_PRIVATE_DATA, 0);
@@ -75,12 +75,12 @@ final class AsyncTask {
     array.moveTo(out);
   }
 
-  /** Releases what was not moved out, of a task that was not delivered. */
+  /** Releases the array of an undelivered task, unless it was moved out. */
   void discard() {
     Exported.discard(array);
   }
 
-  /** The end of a task that was delivered. */
+  /** Ends a delivered task. */
   void close() {
     discard();
     sending.taskClosed();

@@ -14,26 +14,27 @@ import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
- * Owns a stream and reads it batch by batch. Close it. Schemas and batches are the caller's to
- * close and outlive the stream. As an Iterable it continues where the last loop stopped.
+ * Owner of a stream, which it reads batch by batch. Close it. The caller closes the schemas and
+ * batches, which outlive the stream. A second loop over the stream continues where the first one
+ * stopped.
  *
- * <p>After an error the stream is dead: every method that calls it throws that error again, and no
- * callback is called. The error is a {@link FletchingException} with the errno value that the
- * stream returned and the text of get_last_error; EIO for a value that is not positive; EINVAL,
- * with the id of the rule, for a callback that is NULL.
+ * <p>After an error the stream is dead: every reading method throws the error again and calls no
+ * callback. The error is a {@link FletchingException} with the stream's errno value and the text of
+ * get_last_error. The value is EIO if the stream's value is not positive, and EINVAL with the rule
+ * id if a callback is NULL.
  *
- * <p>One thread at a time may read: a call during another one is EBUSY, and of two threads that saw
- * the same batch with hasNext one gets a NoSuchElementException. No batch is lost. {@code close}
- * may be called at any time, also during a call, after which the stream is released. It closes a
- * batch that hasNext has read.
+ * <p>Only one thread at a time may read: a concurrent call throws EBUSY. If two threads see the
+ * same batch with hasNext, one of them gets a NoSuchElementException. No batch is lost. {@code
+ * close} may be called at any time, even during a call; the stream is then released after the call.
+ * It also closes a batch that hasNext has read.
  *
- * @param <B> the owner of a batch
+ * @param <B> the owner type of a batch
  */
 public abstract class BatchStream<B extends ArrayOwner> extends Owner
     implements Iterator<B>, Iterable<B> {
   private final StreamKind streams;
   private final Function<Slot, B> make;
-  private final AtomicReference<B> ahead = new AtomicReference<>(); // what hasNext has read
+  private final AtomicReference<B> ahead = new AtomicReference<>(); // batch read by hasNext
   private volatile boolean open = true;
   private FletchingException failure; // null until the stream is dead
   private boolean ended;
@@ -45,9 +46,9 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   }
 
   /**
-   * The schema of every batch, which the caller closes. It may be asked for repeatedly.
+   * The schema of all batches, which the caller closes. May be called repeatedly.
    *
-   * @return the schema of every batch, which the caller closes
+   * @return the schema
    */
   public final Schema schema() {
     return call(
@@ -62,7 +63,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         });
   }
 
-  /** Whether there is another batch, which is read. It may block as long as the producer does. */
+  /** Whether there is another batch. Reads it, and blocks as long as the producer does. */
   @Override
   public final boolean hasNext() {
     boolean more = ahead.get() != null || call(this::readAhead);
@@ -89,7 +90,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   }
 
   /**
-   * The batches that are left. The caller closes each; closing the result closes this.
+   * The remaining batches. The caller closes each; closing the result closes this stream.
    *
    * @return the batches
    */
@@ -99,7 +100,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         .onClose(this::close);
   }
 
-  /** Within the call, so that of two threads the second finds what the first has read. */
+  /** Runs within a stream call, so that a second thread finds the batch read by the first. */
   private boolean readAhead(long stream) {
     if (ahead.get() == null) {
       ahead.set(pull(stream));
@@ -127,12 +128,12 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     }
   }
 
-  /** Refuses a batch that may not be in the stream. */
+  /** Throws if a batch does not match the stream. */
   void check(B batch) {}
 
   /**
-   * Runs a callback of the stream, unless it is dead. The slot is taken out during a call, so that
-   * a close at that time leaves the struct to the call.
+   * Runs a callback, unless the stream is dead. The slot is taken out during the call, so that a
+   * concurrent close leaves the struct to the call.
    */
   private <T> T call(LongFunction<T> body) {
     Slot slot = swap(null);
@@ -140,7 +141,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
       throw missing("stream");
     }
     try {
-      if (kind.isReleased(slot.address)) { // its callbacks may be what is freed
+      if (kind.isReleased(slot.address)) { // its callbacks may be freed
         throw closed("stream");
       }
       if (failure != null) {
@@ -178,7 +179,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     open = false;
   }
 
-  /** Releases the stream, or lets the call do so that is running, and what hasNext has read. */
+  /** Releases the stream, or leaves that to a running call, and closes a batch read by hasNext. */
   @Override
   final void close(Deque<Object> ended) {
     open = false;

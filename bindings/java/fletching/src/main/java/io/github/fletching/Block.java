@@ -9,24 +9,24 @@ import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Everything below a struct of ours in one allocation of C: the structs, the addresses of each for
- * lists of children, the lists of buffers, and texts. Every struct counts, and the root too, which
- * is in a slot: any of them may be moved out by a consumer. The last one that is released frees it.
+ * A C allocation with everything below an exported struct: the structs, the child pointer lists,
+ * the buffer lists and strings. It counts its structs, including the root, which is in a slot,
+ * because a consumer may move out any of them. The last release frees the block.
  */
 final class Block extends Exported {
   private final Kind kind;
   private final AtomicInteger structs;
-  private final Object object; // of the user's, or a share; null for none
+  private final Object object; // user object or share; null for none
   private final long memory;
   Object kept; // reachable until the release
 
-  // What is not in use yet while the block is filled.
+  // Next free positions while the block is filled.
   private long nextStruct;
   private long nextEntry;
   private long nextAddress;
   private long nextByte;
 
-  /** Room for so many structs, the root included, addresses and bytes. Errors: ENOMEM. */
+  /** Allocates space for structs (including the root), addresses and bytes. Throws ENOMEM. */
   Block(Kind kind, int structs, int addresses, long bytes, Object object) {
     this.kind = kind.base();
     this.structs = new AtomicInteger(structs);
@@ -45,7 +45,7 @@ final class Block extends Exported {
     nextByte = nextEntry + ((lists + 7) & ~7);
   }
 
-  /** Lists so many children in a struct; returns the address of the first. They are in a row. */
+  /** Lists contiguous children in a struct. Returns the address of the first. */
   long addChildren(long parent, int count) {
     long first = nextStruct;
     if (count > 0) {
@@ -77,7 +77,7 @@ final class Block extends Exported {
     return values.length == 0 ? 0 : first;
   }
 
-  /** Bytes begin at a multiple of 8, for consumers that read the numbers in metadata. */
+  /** Aligns the bytes to 8, for consumers that read integers in metadata. */
   long addBytes(byte[] bytes) {
     long first = nextByte;
     C.write(first, bytes);
@@ -97,7 +97,7 @@ final class Block extends Exported {
     leave(1 + releaseBelow(struct, ended), ended);
   }
 
-  /** Returns how many structs of this block were released: those as we made them need no call. */
+  /** Returns the number of released structs of this block. Unchanged ones need no callback. */
   private int releaseBelow(long struct, Deque<Object> ended) {
     int released = 0;
     int count = kind.childCount(struct);

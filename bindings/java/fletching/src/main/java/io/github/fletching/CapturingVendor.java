@@ -4,12 +4,12 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-/** The operations for runtimes whose streams can be captured into a graph: CUDA and HIP. */
+/** The operations of runtimes that can capture streams into graphs: CUDA and HIP. */
 abstract class CapturingVendor extends Vendor {
-  // CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, and HIP's, which are newer than its table.
+  // CU_EVENT_RECORD_EXTERNAL and CU_EVENT_WAIT_EXTERNAL. HIP's constants are newer than its table.
   private static final int EXTERNAL = 1;
 
-  /** The handle of the last default stream: those below it are default streams too. */
+  /** The largest handle of a default stream. Lower handles are default streams too. */
   static final long LAST_DEFAULT = 2;
 
   private static final String CAPTURED = "one that is being captured into a graph";
@@ -24,24 +24,24 @@ abstract class CapturingVendor extends Vendor {
     this.calls = calls;
   }
 
-  /** The handle as the runtime calls the stream. */
+  /** The stream's handle in the runtime. */
   abstract long handleOf(DeviceStream stream);
 
-  /** Refuses with ENOTSUP where there are no events of each launch of a graph. */
+  /** Throws ENOTSUP if the runtime lacks events for each launch of a graph. */
   abstract void requireExternalEvents(boolean isRecord);
 
-  /** Refuses with ENOSYS where a function is missing that every operation needs. */
+  /** Throws ENOSYS if a function needed by every operation is missing. */
   void requireScopes() {}
 
-  /** What a function that describes an error returns; empty for an error that it does not know. */
+  /** The result of a function that describes an error; empty for unknown errors. */
   abstract String textOf(Symbol function, int code);
 
   abstract Scope newScope(Cell out);
 
-  /** Where the calls of an operation are made. On close the thread has what it had before. */
+  /** The context or device of an operation's calls. Closing it restores the thread's state. */
   abstract class Scope implements AutoCloseable {
     final Cell out;
-    boolean isLost; // whether a call has failed because nothing of the context can still run
+    boolean isLost; // a call has failed because no work of the context can still run
 
     Scope(Cell out) {
       this.out = out;
@@ -56,32 +56,32 @@ abstract class CapturingVendor extends Vendor {
       check(function.name, code);
     }
 
-    /** Enters where the stream belongs. */
+    /** Enters the stream's context or device. */
     abstract void enterStream(DeviceStream stream);
 
-    /** Enters a place from which a thread can wait for any event. */
+    /** Enters a context in which the thread can wait for any event. */
     abstract void enterAny(long deviceId);
 
-    /** Notes where this is, for an event that is recorded now. */
+    /** Stores the current context or device, for an event recorded in it. */
     abstract void getOrigin(Origin origin);
 
-    /** Enters where an event is from; false when it was destroyed with its context. */
+    /** Enters an event's context or device. Returns false if the event was destroyed with it. */
     abstract boolean enterOrigin(Origin origin);
 
-    /** The same, as far as a callback of a producer may expect it to be current. */
+    /** Enters the context or device that a producer's callback may expect to be current. */
     abstract void enterPlace(Origin origin);
 
-    /** The legacy default stream of where this is. */
+    /** The legacy default stream of the current context or device. */
     abstract DeviceStream resolve(DeviceStream stream);
 
     abstract void leave();
 
-    /** Leaves where no error can be returned, or where it says nothing about the answer. */
+    /** Closes the scope where an error cannot be returned or does not affect the result. */
     final void closeQuietly() {
       try {
         close();
       } catch (FletchingException e) {
-        // It is of something else.
+        // The error concerns other work.
       }
     }
 
@@ -96,22 +96,22 @@ abstract class CapturingVendor extends Vendor {
   }
 
   /**
-   * While it is open, the thread may make calls that are unsafe while streams are captured: then
-   * they fail neither themselves nor the capture.
+   * Relaxes the thread's capture mode until closed. Calls that are unsafe during a capture then
+   * neither fail nor invalidate the capture.
    */
   private final class Relaxed implements AutoCloseable {
-    private final Cell mode; // the one to be set, afterwards the one before
+    private final Cell mode; // input: the new mode; output: the previous one
     final int code;
     private final int before;
     private final boolean isSet;
 
     Relaxed(Cell mode) {
       this.mode = mode;
-      boolean exists = calls.exchangeMode.exists(); // not in a runtime without modes
+      boolean exists = calls.exchangeMode.exists(); // older runtimes have no modes
       C.putInt(mode.address, calls.relaxedMode);
       code = exists ? exchange() : 0;
       before = C.getInt(mode.address);
-      // It may report an earlier error, and have set the mode nonetheless.
+      // The call may report an earlier error and still set the mode.
       isSet = exists && (code == 0 || before != calls.relaxedMode);
     }
 
@@ -124,11 +124,11 @@ abstract class CapturingVendor extends Vendor {
       CapturingVendor.this.check(calls.exchangeMode.name, closeQuietly());
     }
 
-    /** Returns what the runtime says, for a caller that reports no error. */
+    /** Returns the runtime's error code, for callers that report no error. */
     int closeQuietly() {
       int left = isSet ? exchange() : 0;
       if (left != 0 && C.getInt(mode.address) == before) {
-        exchange(); // it has reported an earlier error, and exchanged nothing
+        exchange(); // it reported an earlier error and exchanged nothing
       }
       mode.close();
       return left;
@@ -154,7 +154,7 @@ abstract class CapturingVendor extends Vendor {
     }
   }
 
-  /** A query works in any context. */
+  /** Queries the event in any context. */
   @Override
   public final boolean isReady(SyncEvent event) {
     long handle = event.handle();
@@ -196,7 +196,7 @@ abstract class CapturingVendor extends Vendor {
     }
   }
 
-  /** Whether the stream is captured, and may be. Does not disturb the capture. */
+  /** Whether the stream is being captured and may be. Does not disturb the capture. */
   private boolean isCaptured(DeviceStream stream, OnCapture choice, Cell out) {
     if (!calls.isCapturing.exists()) {
       return false;
@@ -243,7 +243,7 @@ abstract class CapturingVendor extends Vendor {
       if (isCaptured) {
         requireExternalEvents(true);
       }
-      // A host wait for an event without the second flag spins, and takes a whole core.
+      // Without blockingSync, a host wait for the event spins and occupies a core.
       int flags = calls.disableTiming | calls.blockingSync;
       int code = (int) calls.eventCreate.call(recorded.address, flags);
       if (code != 0) {
@@ -258,12 +258,12 @@ abstract class CapturingVendor extends Vendor {
     }
   }
 
-  /** Ignores errors of the way back: they are about other work. */
+  /** Ignores errors while restoring the thread's state: they concern other work. */
   @Override
   final boolean hasPassed(Recorded recorded) {
     Relaxed mode = new Relaxed(recorded.cell(0));
     try {
-      // A loss may be another device's: the event is queried nonetheless.
+      // The loss may be another device's, so the event is still queried.
       if (!calls.isLost.test(mode.code)) {
         check(calls.exchangeMode.name, mode.code);
       }
@@ -293,7 +293,7 @@ abstract class CapturingVendor extends Vendor {
   @Override
   final void settle(Recorded recorded) {}
 
-  /** Before an event can be recorded on a stream, the stream is asked whether it is captured. */
+  /** Uses the capture query with which record begins. */
   @Override
   final boolean isLost(DeviceStream stream) {
     Scope scope = newScope(new Cell());
@@ -312,8 +312,8 @@ abstract class CapturingVendor extends Vendor {
 
   @Override
   final void destroy(Recorded recorded) {
-    // Nothing else destroys it, so it is tried without the mode too, and once more when it did not
-    // come to that.
+    // Only this call destroys the event. So it continues if the mode cannot be set, and tries again
+    // if the event's context cannot be entered.
     Relaxed mode = new Relaxed(recorded.cell(0));
     try {
       tryDestroy(recorded);
@@ -360,11 +360,11 @@ abstract class CapturingVendor extends Vendor {
         scope.enterPlace(origin);
       }
     } catch (FletchingException e) {
-      // No caller can receive it.
+      // No caller can receive the error.
     }
   }
 
-  /** One failure may be left over from earlier work, so that it is tried twice. */
+  /** Tries twice, because the first failure may be left over from earlier work. */
   @Override
   final void finish(DeviceStream stream) {
     try {
@@ -390,8 +390,9 @@ abstract class CapturingVendor extends Vendor {
   }
 
   /**
-   * On another thread the per-thread default stream is another one. The legacy default stream waits
-   * for every other thread's, and they for it (CUDA driver API, "Stream synchronization behavior").
+   * Replaces a default stream by the legacy one: the per-thread default stream differs on another
+   * thread. The legacy default stream and those of all threads wait for each other (CUDA driver
+   * API, "Stream synchronization behavior").
    */
   @Override
   final DeviceStream resolve(DeviceStream stream) {

@@ -22,14 +22,14 @@ public final class ConsumerStream {
   }
 
   /**
-   * Reads a number. CUDA: 1 is the legacy default stream, 2 the per-thread stream, 0 is refused.
-   * ROCm: 0 is the default stream, 1 and 2 are refused. On both, -1 orders nothing, and the other
-   * positive numbers are handles. Other devices have no streams and refuse every number.
+   * Parses a stream number. CUDA: 1 is the legacy default stream, 2 the per-thread stream, and 0 is
+   * invalid. ROCm: 0 is the default stream, 1 and 2 are invalid. On both, -1 disables ordering, and
+   * other positive numbers are handles. Other devices have no streams and reject every number.
    *
    * @param deviceType the type of the device that the data is on
    * @param number the argument
    * @return the stream
-   * @throws FletchingException EINVAL for a number that means nothing on the device
+   * @throws FletchingException EINVAL for a number that is invalid on the device
    */
   public static ConsumerStream of(DeviceType deviceType, long number) {
     boolean isCuda = RuntimeKind.of(deviceType) == RuntimeKind.CUDA;
@@ -56,9 +56,9 @@ public final class ConsumerStream {
   }
 
   /**
-   * Reads Python's None. It is the default stream of CUDA and ROCm. It orders the host for memory
-   * that the host reads, pinned or managed, which includes the default stream, and on devices
-   * without streams.
+   * Parses Python's None. It means the default stream on CUDA and ROCm. It means host ordering on
+   * devices without streams, and for pinned and managed memory, which the host can read; the host
+   * then also waits for the default stream.
    *
    * @param deviceType the type of the device that the data is on
    * @return the stream
@@ -71,12 +71,12 @@ public final class ConsumerStream {
     return of(deviceType, RuntimeKind.of(deviceType) == RuntimeKind.CUDA ? 1 : 0);
   }
 
-  /** Orders a stream whose handle may be any, as that of another framework. */
+  /** Orders a stream. Any handle is valid, such as one from another framework. */
   static ConsumerStream on(DeviceStream stream) {
     return new ConsumerStream(Ordering.STREAM, stream);
   }
 
-  /** Orders nothing, on any device. */
+  /** No ordering, on any device. */
   static ConsumerStream unordered() {
     return new ConsumerStream(Ordering.NONE, null);
   }
@@ -86,7 +86,7 @@ public final class ConsumerStream {
     return runtime == RuntimeKind.CUDA || runtime == RuntimeKind.HIP;
   }
 
-  /** Whether this process can read the memory, once no work on it is pending. */
+  /** Whether this process can read the memory once no work on it is pending. */
   static boolean isHostReadable(DeviceType type) {
     return type.accessibleFrom().contains(DeviceType.CPU);
   }
@@ -97,7 +97,7 @@ public final class ConsumerStream {
   }
 
   /**
-   * Whether the host, a stream or nothing waits for the producer's work.
+   * The ordering: whether the host, a stream, or neither waits for the producer's work.
    *
    * @return the ordering
    */
@@ -106,9 +106,9 @@ public final class ConsumerStream {
   }
 
   /**
-   * The stream of {@link Ordering#STREAM}.
+   * The stream for {@link Ordering#STREAM}.
    *
-   * @return the stream; empty for another ordering
+   * @return the stream; empty for any other ordering
    */
   public Optional<DeviceStream> stream() {
     return Optional.ofNullable(stream);

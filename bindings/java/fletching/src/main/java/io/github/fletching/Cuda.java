@@ -4,7 +4,7 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-/** CUDA, and its contexts as the operations on events need them, by the driver API alone. */
+/** CUDA through the driver API, with the contexts that event operations need. */
 final class Cuda extends CapturingVendor {
   static final Cuda INSTANCE = new Cuda();
 
@@ -24,7 +24,7 @@ final class Cuda extends CapturingVendor {
     CudaTable.CU_CTX_POP_CURRENT.require();
   }
 
-  /** Drivers that do not know the flag of a wait refuse it. */
+  /** Checks recording only: a driver that does not support the wait flag rejects it. */
   @Override
   void requireExternalEvents(boolean isRecord) {
     if (isRecord && !CudaTable.CU_EVENT_RECORD_WITH_FLAGS.exists()) {
@@ -61,14 +61,14 @@ final class Cuda extends CapturingVendor {
   }
 
   /**
-   * A context that is current for the calling thread, for a while. None is created: only one that
-   * another party has made is used. Afterwards the thread's contexts, and the references of the
-   * primary one, are as before.
+   * A context that is current for the calling thread until the scope is closed. The scope never
+   * creates a context. Closing it restores the thread's context stack and the reference count of
+   * the primary context.
    */
   private final class CudaScope extends Scope {
     private long current;
     private boolean isPushed;
-    private int retained = -1; // the device whose primary context is
+    private int retained = -1; // device of the retained primary context
 
     CudaScope(Cell out) {
       super(out);
@@ -89,7 +89,7 @@ final class Cuda extends CapturingVendor {
       return C.getInt(out.address) != 0;
     }
 
-    /** A primary context that is active. {@code release} returns the reference. */
+    /** Retains an active primary context. {@code release} drops the reference. */
     private long retain(int device) {
       CudaTable.CU_DEVICE_PRIMARY_CTX_RELEASE.require();
       int code = (int) CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN.call(out.address, device);
@@ -111,14 +111,14 @@ final class Cuda extends CapturingVendor {
         return;
       }
       isPushed = false;
-      // One that is not on top any more was taken off, or destroyed, by what ran in between.
+      // Other code may have popped or destroyed the context: then it is not on top.
       int asked = (int) CudaTable.CU_CTX_GET_CURRENT.call(out.address);
       if (asked == 0 && C.getAddress(out.address) != current) {
         return;
       }
       int code = (int) CudaTable.CU_CTX_POP_CURRENT.call(out.address);
-      // It may report an earlier error, and have popped nonetheless: ours must not stay, and the
-      // caller's must not go.
+      // The call may report an earlier error and still pop. Pop again only if this scope's context
+      // is still on top, so that the caller's context stays.
       if (code != 0
           && CudaTable.CU_CTX_GET_CURRENT.call(out.address) == 0
           && C.getAddress(out.address) == current) {
@@ -138,7 +138,7 @@ final class Cuda extends CapturingVendor {
       release();
     }
 
-    /** The first failure is the one that is reported. */
+    /** Releases the primary context, and reports the first failure. */
     private void releaseAfter(FletchingException first) {
       try {
         release();
@@ -183,8 +183,8 @@ final class Cuda extends CapturingVendor {
     }
 
     /**
-     * Enters the current context when it is of the device, else the primary one. Of the device -1
-     * are all.
+     * Enters the current context if it belongs to the device, else the primary context. Every
+     * context matches device -1.
      */
     private void enterDevice(long deviceId) {
       long own = getCurrent();
@@ -198,7 +198,7 @@ final class Cuda extends CapturingVendor {
       enterPrimary(deviceId);
     }
 
-    /** The current context; without one the primary context of the device, if it is active. */
+    /** Uses the current context; without one, the device's primary context if it is active. */
     @Override
     void enterAny(long deviceId) {
       current = getCurrent();
@@ -245,13 +245,14 @@ final class Cuda extends CapturingVendor {
     }
 
     /**
-     * Whether the event's context is still there, and with it the event. A primary context stays as
-     * long as this scope, unless it is reset.
+     * Whether the event's context, and with it the event, still exists. A primary context stays
+     * retained until the scope is closed, unless it is reset.
      *
-     * <p>Of a primary context the driver knows at any time whether it is active, and the number of
-     * the one that is. A context that was created can only be asked itself, which the driver
-     * answers with CUDA_ERROR_CONTEXT_IS_DESTROYED, but does not promise to. Without cuCtxGetId,
-     * before CUDA 12.0, a primary context that was reset and is active again counts as the same.
+     * <p>For a primary context, the driver always reports whether it is active, and the id of the
+     * active one. Any other context can only be queried by its handle: the driver returns
+     * CUDA_ERROR_CONTEXT_IS_DESTROYED for a destroyed one, but does not guarantee it. Without
+     * cuCtxGetId, before CUDA 12.0, a primary context that was reset and is active again counts as
+     * the same.
      */
     private boolean isThere(Origin origin) {
       if (origin.isPrimary
@@ -272,7 +273,7 @@ final class Cuda extends CapturingVendor {
 
     @Override
     boolean enterOrigin(Origin origin) {
-      // The driver answers also when the current context was destroyed elsewhere.
+      // The query succeeds even if the current context was destroyed elsewhere.
       boolean isCurrent =
           origin.contextId != 0
               && CudaTable.CU_CTX_GET_ID.call(0, out.address) == 0

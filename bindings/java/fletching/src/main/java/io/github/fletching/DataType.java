@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * The type of a tensor's elements. An element has one or more lanes, values that share its bytes.
+ * The element type of a tensor. An element has one or more lanes: values that share its bytes.
  * Immutable.
  *
  * <p>Text: DLPack, "DLDataType".
@@ -37,25 +37,25 @@ public final class DataType {
   }
 
   /**
-   * A type of one lane.
+   * Creates a type of one lane.
    *
    * @param code the family of the type
    * @param bits the width of a value, from 0 to 255
    * @return the type
-   * @throws IllegalArgumentException if a number does not fit into its field
+   * @throws IllegalArgumentException if a number does not fit its field
    */
   public static DataType of(DataTypeCode code, int bits) {
     return new DataType(code, bits, 1);
   }
 
   /**
-   * A type of several lanes.
+   * Creates a type of several lanes.
    *
    * @param code the family of the type
    * @param bits the width of a value, from 0 to 255
    * @param lanes the number of values in an element, from 0 to 65535
    * @return the type
-   * @throws IllegalArgumentException if a number does not fit into its field
+   * @throws IllegalArgumentException if a number does not fit its field
    */
   public static DataType of(DataTypeCode code, int bits, int lanes) {
     return new DataType(code, bits, lanes);

@@ -8,7 +8,7 @@ import io.github.fletching.abi.DeviceType;
 import java.util.function.LongConsumer;
 
 /**
- * Owns an ArrowDeviceArray, with the event that it has. See {@link Owner}.
+ * Owner of an ArrowDeviceArray and its event. See {@link Owner}.
  *
  * <p>Text: Arrow C device data interface, "Structure definitions".
  */
@@ -18,8 +18,8 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors. sync_event
-   * is NULL or the event of the device type.
+   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
+   * sync_event must be NULL or an event of the device type.
    *
    * @param address the address of a struct
    * @return the owner
@@ -39,9 +39,9 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * The type of the device that the buffers are on.
+   * The device type of the buffers.
    *
-   * @return the type of the device that the buffers are on
+   * @return the device type
    */
   public DeviceType deviceType() {
     int value = C.getInt(enter("read") + Fields.DEVICE_ARRAY_DEVICE_TYPE);
@@ -50,9 +50,9 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Which device of that type; -1 where it does not matter, as on the CPU.
+   * The device id within the device type; -1 where it does not matter, as on the CPU.
    *
-   * @return which device of that type
+   * @return the device id
    */
   public long deviceId() {
     long value = C.getLong(enter("read") + Fields.DEVICE_ARRAY_DEVICE_ID);
@@ -61,9 +61,9 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * The event to wait on before a buffer is read, 0 for none. It lives until the release.
+   * The address of the event to wait on before reading a buffer. It is valid until the release.
    *
-   * @return the event to wait on before a buffer is read, 0 for none
+   * @return the address; 0 for none
    */
   public long syncEvent() {
     long value = C.getAddress(enter("read") + Fields.DEVICE_ARRAY_SYNC_EVENT);
@@ -79,9 +79,9 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Moves a child out, as a device array on the same device with the parent's event, which lives
-   * until the parent and every child that was taken are released: then release and private_data of
-   * both change. See {@link Array#takeChild}.
+   * Moves a child out as a device array on the same device, with the parent's event. The event
+   * lives until the parent and all taken children are released; for that, release and private_data
+   * of both structs are replaced. See {@link Array#takeChild}.
    *
    * @param index the index, from 0
    * @return the child
@@ -91,7 +91,7 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * The same for the dictionary.
+   * Moves the dictionary out of the array, as {@link #takeChild} does.
    *
    * @return the dictionary
    */
@@ -106,7 +106,7 @@ public final class DeviceArray extends ArrayOwner {
       Share event = Share.Parent.hold(own);
       try {
         Share.Hook.attach(Kind.ARRAY, below, event);
-      } catch (Throwable noMemory) { // of the two users the parent stays
+      } catch (Throwable noMemory) { // the parent remains the only user
         event.leave(null);
         throw noMemory;
       }
@@ -115,7 +115,7 @@ public final class DeviceArray extends ArrayOwner {
     copyDevice(own, to);
   }
 
-  /** Writes the device and the event, which are behind the array. */
+  /** Copies the device and the event, which follow the array. */
   static void copyDevice(long from, long to) {
     long first = Fields.DEVICE_ARRAY_DEVICE_ID;
     C.copy(from + first, to + first, Fields.DEVICE_ARRAY_RESERVED - first);
@@ -124,45 +124,45 @@ public final class DeviceArray extends ArrayOwner {
   // --- The event
 
   /**
-   * Blocks until the event has happened: then the host may read what it can read of the buffers. An
-   * event that is NULL is nothing to wait for.
+   * Blocks until the event has completed. The host may then read the buffers that it can access.
+   * Returns at once if the event is NULL.
    *
-   * <p>Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
-   * operation loads; Vulkan needs a {@link VulkanContext}, every other device type a {@link
-   * Waiter}. An event that there is no way to wait on is an error, never skipped.
+   * <p>CUDA, HIP and OpenCL events are waited on through the vendor's library, which the first
+   * operation loads. Vulkan needs a {@link VulkanContext}, every other device type a {@link
+   * Waiter}. An event that cannot be waited on is an error and never skipped.
    *
-   * <p>CUDA contexts: an operation on a stream happens in the stream's own context. A default
-   * stream is that of the current context if this is of the array's device, else that of the
-   * device's primary context, if that is active already. Every other operation happens in the
-   * current context; without one, in the primary context of the device. No operation creates a
-   * context, and each restores the thread's context, or the thread's device with HIP. A virtual
-   * thread has the context of its carrier: call this on a platform thread where it matters. While
-   * another thread captures a graph, the operations neither fail nor disturb the capture; HIP
-   * before ROCm 7.2 may refuse to say whether an event has happened while any thread captures in
-   * global mode, and invalidate that capture.
+   * <p>CUDA contexts: an operation on a stream runs in the stream's context. A default stream
+   * belongs to the current context if that is a context of the array's device, else to the device's
+   * primary context if it is already active. Every other operation runs in the current context;
+   * without one, in the device's primary context. Operations never create a context, and they
+   * restore the thread's context, or with HIP the thread's device. A virtual thread has the context
+   * of its carrier: call this on a platform thread if the context matters. While another thread
+   * captures a graph, operations neither fail nor disturb the capture. However, HIP before ROCm 7.2
+   * may fail to report the state of an event while any thread captures in global mode, and may
+   * invalidate that capture.
    *
-   * <p>No runtime can be interrupted: an interrupt does not end the wait, and the thread stays
-   * interrupted. A waiter may do otherwise. Keep the array open until this returns. Any thread,
-   * several at once.
+   * <p>Runtimes cannot be interrupted: an interrupt does not end the wait, and the thread stays
+   * interrupted. A waiter may behave differently. Keep the array open until this method returns.
+   * Thread-safe.
    *
    * <p>Text: Arrow C device data interface, "Synchronization Events".
    *
-   * @throws FletchingException of this and the other operations: ENOENT when the library of the
-   *     runtime is not found, ENOSYS when it lacks a function, ENOTSUP when the runtime does not
-   *     support the operation, EINVAL for what cannot be an event or does not fit, EBUSY for a
-   *     stream that is being captured into a graph, EIO for what else the runtime reports, whose
-   *     own name of it is in the text; what a waiter throws. After an error nothing is known of the
-   *     buffers: do not read them.
+   * @throws FletchingException from all event operations: ENOENT if the runtime's library is not
+   *     found, ENOSYS if it lacks a function, ENOTSUP if the runtime does not support the
+   *     operation, EINVAL for an invalid or unsuitable argument, EBUSY for a stream that is being
+   *     captured into a graph, and EIO for any other runtime error, with its name in the message. A
+   *     waiter may throw other errors. After an error the buffers' contents are unspecified: do not
+   *     read them.
    */
   public void synchronize() {
     Events.synchronize(this);
   }
 
   /**
-   * Lets what is enqueued on the stream from now on wait for the event, and returns while it is
-   * still pending: then kernels on that stream may read the buffers. A stream that is being
-   * captured into a graph is refused with EBUSY, and the capture continues; see {@link
-   * DeviceStream#onCapture(OnCapture)}. Errors and threads: as {@link #synchronize()}.
+   * Makes later work on the stream wait for the event, and returns without waiting: kernels
+   * enqueued afterwards may read the buffers. A stream that is being captured into a graph is
+   * refused with EBUSY, and the capture continues; see {@link DeviceStream#onCapture(OnCapture)}.
+   * Errors and threads: as {@link #synchronize()}.
    *
    * @param stream the stream
    */
@@ -171,18 +171,18 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Whether the event has happened. Does not block. Errors and threads: as {@link #synchronize()}.
+   * Whether the event has completed. Does not block. Errors and threads: as {@link #synchronize()}.
    *
-   * @return whether the event has happened
+   * @return whether the event has completed
    */
   public boolean isReady() {
     return Events.isReady(this);
   }
 
   /**
-   * {@link #synchronize()} for Vulkan. Vulkan has no host wait for a VkEvent: it is asked again and
-   * again, with sleeps of up to a millisecond in between. The event must not be one that only the
-   * device can use. ENOENT without libfletching.
+   * {@link #synchronize()} for Vulkan. Polls with sleeps of up to a millisecond, because Vulkan has
+   * no host wait for a VkEvent. The event must not be a device-only event. Throws ENOENT without
+   * libfletching.
    *
    * @param context the context
    */
@@ -191,12 +191,12 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Records a wait for the event into a command buffer: commands behind it see what was written
-   * before the event. It has to be submitted to the producer's queue, since a VkEvent orders the
-   * commands of one queue only; ENOTSUP for another one. Does not block.
+   * Records a wait for the event into a command buffer: later commands see all writes before the
+   * event. Submit the command buffer to the producer's queue, because a VkEvent orders the commands
+   * of one queue only; another queue fails with ENOTSUP. Does not block.
    *
-   * <p>The command buffer is a VkCommandBuffer in the recording state and outside of a render pass,
-   * used by this thread alone. The array lives until the command buffer is done.
+   * <p>The command buffer is a VkCommandBuffer in the recording state, outside of a render pass,
+   * and used by this thread only. The array must live until the command buffer has completed.
    *
    * @param context the context
    * @param commandBuffer the command buffer
@@ -206,61 +206,61 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * {@link #isReady()} for Vulkan. The event must not be one that only the device can use.
+   * {@link #isReady()} for Vulkan. The event must not be a device-only event.
    *
    * @param context the context
-   * @return whether the event has happened
+   * @return whether the event has completed
    */
   public boolean isReady(VulkanContext context) {
     return context.isReady(this);
   }
 
   /**
-   * Sets a sync_event that happens when everything is done that is on the stream now: the work that
-   * fills the buffers has to be there already, and nothing on it may write to them later. Move the
+   * Sets a sync_event that completes when all current work on the stream is done. The work that
+   * fills the buffers must already be enqueued, and later work must not write to them. Pass the
    * array on afterwards.
    *
-   * <p>The event is created in the stream's context, without timing, and recorded. It lives, at the
-   * same address, until the array is released and the last child that was moved out of it too; the
-   * last of these releases destroys it, on whatever thread. A context that was destroyed has
-   * destroyed the event; then the release leaves it alone, as far as the driver reports this:
-   * reliably with a primary context and CUDA 12.0 or later.
+   * <p>The event is created in the stream's context, without timing, and recorded. Its address is
+   * stable. It lives until the array and every child moved out of it are released; the last release
+   * destroys it, on any thread. Destroying a context destroys its events: the release then skips
+   * the event if the driver reports this, which is reliable for a primary context with CUDA 12.0 or
+   * later.
    *
    * @param stream the stream
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
-   *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured; EINVAL when the array
-   *     has an event, and when it or an array below it is malformed. The array is then as it was.
-   *     One call at a time for an array.
+   *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured; EINVAL if the array has
+   *     an event, and if it or an array below it is malformed. The array is then unchanged. Only
+   *     one call at a time is allowed for an array.
    */
   public void exportWithEvent(DeviceStream stream) {
     Events.export(this, stream);
   }
 
   /**
-   * Closes the array when everything is done that is on the stream now. For a consumer whose own
-   * kernels still read the buffers: {@link #close} would free the memory under them.
+   * Closes the array when all current work on the stream is done. For consumers whose kernels still
+   * read the buffers: {@link #close} would free the memory during the reads.
    *
    * <p>The array is closed in every case, and never released early:
    *
    * <ul>
-   *   <li>Normally this returns at once. The release callback runs later, on a daemon thread of
-   *       this library, never within a callback of a driver. The stream's context is current then,
-   *       and the callback may free memory while another thread captures. Up to 64 callbacks may
-   *       block without delaying the others. A child that was moved out before is not waited for.
+   *   <li>Normally this returns at once. The release callback runs later on a daemon thread of this
+   *       library, never inside a driver callback. The stream's context is current then, and the
+   *       callback may free memory while another thread captures. Up to 64 callbacks may block
+   *       without delaying the others. Children moved out earlier are not waited for.
    *   <li>Without a thread or memory, it waits for the stream and releases the array.
-   *   <li>If it cannot wait either, it leaks the array, counts it and throws the reason.
-   *   <li>It releases an array at once if its device type has no runtime, and the stream is 0 of
-   *       such a type too. Memory of the host may be read by a stream of any runtime.
+   *   <li>If it cannot wait either, it leaks the array, counts the leak and throws the reason.
+   *   <li>It releases the array at once if its device type has no runtime, and the stream is stream 0
+   *       of such a type too. A stream of any runtime may read host memory.
    * </ul>
    *
-   * <p>With {@link OnCapture#KEEP} an array whose stream is being captured stays pending until the
-   * capture has ended and the stream has passed: for an array that the graph does not read. The
-   * stream must live until then.
+   * <p>With {@link OnCapture#KEEP}, an array whose stream is being captured stays pending until the
+   * capture has ended and the stream has completed its work; use it if the graph does not read the
+   * array. The stream must live until then.
    *
-   * <p>An event whose state the driver does not report does not count for passed, however often it
-   * is asked: the array is released when the driver answers, see {@link #pendingReleases}. When the
-   * driver says that the device or the context is lost, nothing reads the array any more, and it is
-   * released. When the JVM shuts down, what is still pending is left alone.
+   * <p>If the driver does not report the state of the event, the array stays pending until it does;
+   * see {@link #pendingReleases}. If the driver reports that the device or the context is lost, the
+   * array is released, because no work can read it. Arrays that are pending at JVM shutdown are not
+   * released.
    *
    * @param stream the stream
    * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
@@ -274,7 +274,7 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Counts of what {@link #releaseAfter} has taken, as of now.
+   * Current counts of the arrays passed to {@link #releaseAfter}.
    *
    * @return the counts
    */
@@ -283,7 +283,7 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Moves the array into a {@link Shared}, which several users may read, with its event.
+   * Moves the array and its event into a {@link Shared}, which several users may read.
    *
    * @return the shared struct
    */
@@ -294,31 +294,30 @@ public final class DeviceArray extends ArrayOwner {
   // --- DLPack
 
   /**
-   * Moves the array into a tensor of DLPack, without a copy.
+   * Moves the array into a DLPack tensor without a copy.
    *
    * <p>Shape: the array's length, then one dimension for each fixed-size list around the values, or
    * the dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. A tensor
-   * without elements has a NULL pointer. arrow.opaque with the vendor "DLPack" becomes the type
-   * that it stands for.
+   * without elements has a NULL data pointer. arrow.opaque with the vendor "DLPack" becomes the
+   * DLPack type that it names.
    *
-   * <p>Events: the consumer's stream is first ordered behind the array's event, which lives on in
-   * the tensor. Without a stream, an array with an event is refused.
+   * <p>Events: the consumer's stream is first ordered after the array's event, which lives on in
+   * the tensor. Without a stream, an array with an event is rejected.
    *
-   * <p>Nulls are an error. The validity bitmap is read if the host can read it and no work is
-   * pending; otherwise a null_count of -1 counts as nulls.
+   * <p>Nulls are an error. The validity bitmap is read if the host can access it and no work is
+   * pending; otherwise a null_count of -1 is treated as nulls.
    *
-   * <p>Ownership: the deleter of the tensor releases the array, on any thread. After an error the
-   * array is still the caller's. The schema stays the caller's.
+   * <p>Ownership: the tensor's deleter releases the array, on any thread. After an error the caller
+   * still owns the array. The caller keeps the schema.
    *
    * <p>Text: DLPack, "DLManagedTensorVersioned"; Python array API, "__dlpack__".
    *
    * @param schema the type of the array
    * @param options the options
    * @return the tensor
-   * @throws FletchingException EINVAL for malformed structs, a child that is released and an event
-   *     that is not handled; ENOTSUP for a type or nulls that a tensor cannot have; ERANGE for a
-   *     device id that DLPack's 32 bits cannot hold; ENOMEM; with a stream those of {@link
-   *     #synchronize()}
+   * @throws FletchingException EINVAL for malformed structs, a released child and an unhandled
+   *     event; ENOTSUP for a type or nulls that a tensor cannot represent; ERANGE for a device id
+   *     beyond DLPack's 32 bits; ENOMEM; with a stream also the errors of {@link #synchronize()}
    * @throws IllegalStateException if the schema or the array is closed
    */
   public Tensor toDlpack(Schema schema, DlpackExportOptions options) {
@@ -326,7 +325,7 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * The same with the default options.
+   * Moves the array into a DLPack tensor with the default options.
    *
    * @param schema the type of the array
    * @return the tensor
@@ -336,8 +335,8 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * The same as the struct from before DLPack 1.0. It has no flags: EINVAL unless the options say
-   * that the memory is writable.
+   * Moves the array into a legacy tensor, the struct from before DLPack 1.0. It has no flags:
+   * throws EINVAL unless the options declare the memory writable.
    *
    * @param schema the type of the array
    * @param options the options
@@ -348,11 +347,11 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Moves the array of a device array on the CPU out.
+   * Moves a CPU device array into an {@link Array}.
    *
    * @return the array
    * @throws FletchingException EINVAL for another device type, and for an array with an event,
-   *     which an ArrowArray cannot carry; then nothing was moved
+   *     which an ArrowArray cannot carry; the array is then unchanged
    */
   public Array toHost() {
     if (!deviceType().equals(DeviceType.CPU)) {

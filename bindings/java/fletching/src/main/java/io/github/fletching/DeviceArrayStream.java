@@ -11,11 +11,11 @@ import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 
 /**
- * Owns an ArrowDeviceArrayStream. See {@link BatchStream}.
+ * Owner of an ArrowDeviceArrayStream. See {@link BatchStream}.
  *
- * <p>EINVAL too, with the id of the rule, for a batch on a device from which the stream's device
- * type cannot be served. Warnings: {@code device-stream.one-device-type} for a batch of another
- * device type whose memory every device can access that can access the stream's; {@code
+ * <p>Reading also throws EINVAL, with the rule id, for a batch in memory that the stream's device
+ * type cannot access. Warnings: {@code device-stream.one-device-type} for a batch of another device
+ * type, in memory accessible to every device that can access the stream's memory; {@code
  * device-array.reserved-zero}.
  *
  * <p>Text: Arrow C device stream interface.
@@ -30,7 +30,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors.
+   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
    *
    * @param address the address of a struct
    * @return the owner
@@ -50,25 +50,25 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * A stream of the schema, on devices of the type, of the batches of an iterator. The schema is
-   * moved in, and so is each batch. The iterator is called on the thread that asks for a batch, and
-   * closed with the stream when it is AutoCloseable: another stream is such an iterator.
+   * Creates a stream of the batches of an iterator. The schema and each batch are moved. The
+   * iterator runs on the thread that requests a batch. If it is AutoCloseable, such as another
+   * stream, it is closed with the stream.
    *
-   * <p>What the iterator throws is what get_next returns, with the errno value of a {@link
-   * FletchingException}, ENOMEM for an OutOfMemoryError, EINVAL for an IllegalArgumentException,
-   * ENOSYS for an UnsupportedOperationException, else EIO, and what get_last_error says. After it
-   * get_next returns it again. So is a batch on a device whose memory the devices of the type
-   * cannot access, a batch that is null or closed, and one whose numbers of buffers and children or
-   * whose dictionaries are not those of the schema, at any level: the message has the batch's
-   * number, from 0, and the field. The buffers' contents are not compared.
+   * <p>If the iterator throws, get_next returns the errno value of a {@link FletchingException},
+   * ENOMEM for an OutOfMemoryError, EINVAL for an IllegalArgumentException, ENOSYS for an
+   * UnsupportedOperationException, else EIO; get_last_error returns the message. Later calls of
+   * get_next return the same error. get_next also fails for a batch in memory that devices of the
+   * type cannot access, a batch that is null or closed, and a batch whose numbers of buffers and
+   * children or whose dictionaries differ from the schema at any level. The message contains the
+   * batch number, from 0, and the field. Buffer contents are not compared.
    *
    * @param schema the schema
-   * @param deviceType the type of the device
+   * @param deviceType the device type of the stream
    * @param batches the batches
    * @return the stream
-   * @throws FletchingException EINVAL when the device type is 0, and for a schema that is malformed
-   *     as for {@link Shared#column}; then nothing was moved
-   * @throws IllegalStateException when the schema is closed
+   * @throws FletchingException EINVAL if the device type is 0, and for a schema that is malformed
+   *     as for {@link Shared#column}; nothing is then moved
+   * @throws IllegalStateException if the schema is closed
    */
   public static DeviceArrayStream of(
       Schema schema, DeviceType deviceType, Iterator<DeviceArray> batches) {
@@ -87,17 +87,17 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * The type of the device that can access the batches.
+   * The type of the devices that can access the batches.
    *
-   * @return the type of the device that can access the batches
+   * @return the device type
    */
   public DeviceType deviceType() {
     return deviceType;
   }
 
   /**
-   * Calls the consumer for each warning, on the thread that reads, before the batch is handed on.
-   * One that throws refuses the batch. By default warnings are dropped.
+   * Sets a consumer that is called for each warning, on the reading thread, before the batch is
+   * returned. If it throws, the batch is rejected. By default warnings are ignored.
    *
    * @param consumer the consumer to call
    * @return this stream
@@ -108,7 +108,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * Makes an error of what would be a warning, EINVAL.
+   * Turns warnings into EINVAL errors.
    *
    * @return this stream
    */

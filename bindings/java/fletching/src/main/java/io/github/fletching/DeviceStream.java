@@ -6,15 +6,15 @@ import io.github.fletching.abi.DeviceType;
 import java.util.Objects;
 
 /**
- * A stream or queue of a runtime, which is the caller's, and what to do while it is captured. Its
- * handle may be used on any thread, and is alive as long as this is used. Immutable.
+ * A caller-owned stream or queue of a runtime, with a choice for stream capture. The handle may be
+ * used on any thread, and must be valid while this object is used. Immutable.
  */
 public final class DeviceStream {
   private final DeviceType deviceType;
   private final long handle;
   private final long deviceId;
   private final OnCapture onCapture;
-  final Origin origin; // of CUDA, for a default stream; null for the current context
+  final Origin origin; // CUDA default streams only; null for the current context
 
   private DeviceStream(
       DeviceType deviceType, long handle, long deviceId, OnCapture onCapture, Origin origin) {
@@ -26,13 +26,14 @@ public final class DeviceStream {
   }
 
   /**
-   * The handle is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter
-   * of another device type accepts. CUDA and HIP have default streams: 0 and 1 are the legacy one,
-   * 2 is the calling thread's. They are those of the array's device, whichever device is current,
-   * unless {@link #onDevice} names another device. OpenCL has none. It refuses a capture.
+   * Creates a stream that refuses operations during a capture. The handle is a CUstream,
+   * cudaStream_t, hipStream_t or cl_command_queue, or a value that the waiter of another device
+   * type accepts. CUDA and HIP have default streams: 0 and 1 are the legacy default stream, 2 is
+   * the calling thread's. They belong to the array's device, whichever device is current, unless
+   * {@link #onDevice} names another device. OpenCL has no default stream.
    *
    * @param deviceType the type of the device
-   * @param handle the handle of the runtime
+   * @param handle the runtime's handle
    * @return the stream
    */
   public static DeviceStream of(DeviceType deviceType, long handle) {
@@ -40,46 +41,46 @@ public final class DeviceStream {
   }
 
   /**
-   * The same stream with a choice for captures.
+   * Copies the stream with another choice for captures.
    *
-   * @param choice what to do
-   * @return this stream
+   * @param choice the behavior during a capture
+   * @return the new stream
    */
   public DeviceStream onCapture(OnCapture choice) {
     return new DeviceStream(deviceType, handle, deviceId, choice, origin);
   }
 
   /**
-   * The same stream with a device, which matters for a default stream.
+   * Copies the stream with a device, which matters for a default stream.
    *
-   * @param id which device of the type; -1 for the array's
-   * @return this stream
+   * @param id the device id within the type; -1 for the array's device
+   * @return the new stream
    */
   public DeviceStream onDevice(long id) {
     return new DeviceStream(deviceType, handle, id, onCapture, origin);
   }
 
-  /** Another default stream, or the same one on another thread. */
+  /** Copies the stream with the handle that identifies a default stream on another thread. */
   DeviceStream resolved(long newHandle, long id, Origin newOrigin) {
     return new DeviceStream(deviceType, newHandle, id, onCapture, newOrigin);
   }
 
-  /** The stream with the array's device if it names none. */
+  /** Returns the stream, with the given device if it has none. */
   DeviceStream completed(long id) {
     return deviceId < 0 ? onDevice(id) : this;
   }
 
   /**
-   * The type of the devices that the stream is for.
+   * The device type of the stream.
    *
-   * @return the type of the devices that the stream is for
+   * @return the device type
    */
   public DeviceType deviceType() {
     return deviceType;
   }
 
   /**
-   * The handle.
+   * The runtime's handle.
    *
    * @return the handle
    */
@@ -88,24 +89,24 @@ public final class DeviceStream {
   }
 
   /**
-   * Which device of the type.
+   * The device id within the type.
    *
-   * @return the device; -1 for the array's
+   * @return the device id; -1 for the array's device
    */
   public long deviceId() {
     return deviceId;
   }
 
   /**
-   * What an operation does while the stream is captured.
+   * The behavior of operations while the stream is being captured.
    *
-   * @return this stream
+   * @return the behavior
    */
   public OnCapture onCapture() {
     return onCapture;
   }
 
-  /** Refuses a stream of another runtime. */
+  /** Throws EINVAL if the stream belongs to another runtime. */
   void check(String operation, DeviceType expected) {
     boolean isOther = !isOfRuntime(expected);
     if (isOther || (RuntimeKind.of(deviceType) == null && !deviceType.equals(expected))) {

@@ -13,17 +13,17 @@ import io.github.fletching.abi.engine.Handles;
 import java.util.Optional;
 
 /**
- * The table of functions of a framework, DLPackExchangeAPI. Tables live as long as the process. Any
- * thread may call every method, unless the framework demands otherwise.
+ * A framework's table of functions, DLPackExchangeAPI. Tables live as long as the process. All
+ * methods are thread-safe, unless the framework has restrictions.
  *
  * <p>Text: DLPack, "DLPackExchangeAPI".
  */
 public final class DlpackExchange {
-  private static final int ALIGNMENT = 256; // of DLTensor.data
+  private static final int ALIGNMENT = 256; // alignment of DLTensor.data
   private static final long FAILURE = -1;
 
-  private static DlpackExchange own; // null before the first use
-  // Of our errors, made with the table: there may be no memory later.
+  private static DlpackExchange own; // null until first used
+  // Error texts, allocated with the table because memory may run out later.
   private static long memoryError;
   private static long bufferError;
 
@@ -34,10 +34,9 @@ public final class DlpackExchange {
   }
 
   /**
-   * The table of major version 1, among the first one and those before it.
+   * Finds the table of major version 1: the given table or one of its predecessors.
    *
-   * @param first the address that the capsule {@code dlpack_exchange_api} of a framework has; 0 for
-   *     NULL
+   * @param first the address in a framework's {@code dlpack_exchange_api} capsule; 0 for NULL
    * @return the table; empty if no table has that version
    */
   public static Optional<DlpackExchange> find(long first) {
@@ -52,12 +51,12 @@ public final class DlpackExchange {
   }
 
   /**
-   * A new tensor of the framework, whose type, shape and device are those of the builder. Its
-   * elements are not initialized.
+   * Allocates a framework tensor with the type, shape and device of the builder. Its elements are
+   * uninitialized.
    *
    * @param prototype the description of the tensor
    * @return the tensor
-   * @throws FletchingException ENOSYS if the table lacks the function; EINVAL for a wrong shape;
+   * @throws FletchingException ENOSYS if the table lacks the function; EINVAL for an invalid shape;
    *     ENOMEM, and EIO with the framework's message
    */
   public Tensor allocate(TensorBuilder prototype) {
@@ -76,7 +75,7 @@ public final class DlpackExchange {
     }
   }
 
-  /** The error that a framework reports. The first call counts. */
+  /** The error reported by a framework. Only the first report counts. */
   private static final class AllocationError {
     static final long SET =
         C.stub(
@@ -106,7 +105,7 @@ public final class DlpackExchange {
     }
 
     Tensor call(long function, long prototype) {
-      Slot slot = Slot.take(Kind.TENSOR); // before there is a tensor that would leak without it
+      Slot slot = Slot.take(Kind.TENSOR); // before the call: a tensor without a slot would leak
       long handle = Handles.add(this);
       int result;
       try {
@@ -115,7 +114,7 @@ public final class DlpackExchange {
         Handles.remove(handle);
       }
       if (result != 0) {
-        Kind.TENSOR.markReleased(slot.address); // the pointer, if any, is not ours
+        Kind.TENSOR.markReleased(slot.address); // the pointer, if any, is not owned
       }
       Tensor tensor = new Tensor(Kind.TENSOR, slot);
       if (error == null && !tensor.isReleased()) {
@@ -131,15 +130,15 @@ public final class DlpackExchange {
   }
 
   /**
-   * The stream on which the framework works now, for a tensor that the functions without
-   * synchronization return. It orders nothing on a device without events.
+   * The framework's current work stream, for use with tensors from the functions without
+   * synchronization. On a device type without events, the result disables ordering.
    *
    * @param type the type of the device
-   * @param id which device of that type
+   * @param id the device id within the type
    * @return the stream
-   * @throws FletchingException ENOSYS if the table lacks the function, ENOTSUP on a device with
-   *     other streams than those of CUDA and ROCm, EIO if the function fails. For memory that the
-   *     host reads, CUDA is asked for the current context: ENOENT if its library is not found
+   * @throws FletchingException ENOSYS if the table lacks the function; ENOTSUP on a device whose
+   *     streams are not CUDA or ROCm streams; EIO if the function fails; for host-readable memory,
+   *     ENOENT if the CUDA library, which is queried for the current context, is not found
    */
   public ConsumerStream currentWorkStream(DeviceType type, int id) {
     long function = function(Fields.EXCHANGE_API_CURRENT_WORK_STREAM);
@@ -192,9 +191,9 @@ public final class DlpackExchange {
   // --- The table of this library
 
   /**
-   * A table whose allocator makes tensors of the CPU, with memory aligned to 256 bytes. The CPU has
-   * no work stream. There are no Python objects: the functions for them fail. It is valid until
-   * {@link Owner#shutdown}.
+   * This library's table. Its allocator creates CPU tensors with memory aligned to 256 bytes. The
+   * CPU has no work stream. The functions for Python objects fail. The table is valid until {@link
+   * Owner#shutdown}.
    *
    * @return the table
    * @throws FletchingException ENOMEM

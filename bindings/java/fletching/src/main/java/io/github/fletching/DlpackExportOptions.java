@@ -2,7 +2,7 @@
 
 package io.github.fletching;
 
-/** Options of {@link DeviceArray#toDlpack}. Each method returns changed options. Immutable. */
+/** Options of {@link DeviceArray#toDlpack}. Each method returns a modified copy. Immutable. */
 public final class DlpackExportOptions {
   private static final DlpackExportOptions DEFAULTS = new DlpackExportOptions();
 
@@ -27,8 +27,8 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * The defaults: a read-only tensor of a type that DLPack has, without nulls and without an event,
-   * whose data pointer is the first element.
+   * The defaults: a read-only tensor of a DLPack type, without nulls and without an event, whose
+   * data pointer is the address of the first element.
    *
    * @return the defaults
    */
@@ -37,10 +37,10 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Exports types that DLPack lacks as what stores them. The unit, scale, time zone or meaning is
+   * Exports types that DLPack lacks as their storage type. The unit, scale, time zone or meaning is
    * lost.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackExportOptions asStorage() {
     DlpackExportOptions changed = new DlpackExportOptions(this);
@@ -49,9 +49,9 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Lets the consumer write to the memory: the array is the caller's alone.
+   * Marks the memory as writable by the consumer. The caller must be the only user of the array.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackExportOptions writable() {
     DlpackExportOptions changed = new DlpackExportOptions(this);
@@ -60,9 +60,9 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Says that the array is a copy for this consumer.
+   * Marks the array as a copy made for this consumer.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackExportOptions copied() {
     DlpackExportOptions changed = new DlpackExportOptions(this);
@@ -71,9 +71,9 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Exports an array with nulls. Their elements have the memory's contents.
+   * Exports arrays with nulls. Null elements have the values in memory.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackExportOptions ignoreNulls() {
     DlpackExportOptions changed = new DlpackExportOptions(this);
@@ -82,9 +82,9 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Says that the consumer waits for the array's event in another way.
+   * Declares that the consumer waits for the array's event by other means.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackExportOptions eventHandled() {
     DlpackExportOptions changed = new DlpackExportOptions(this);
@@ -93,11 +93,11 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Makes the data pointer a multiple of 256, as dlpack.h demands, with the first element at
-   * byte_offset. Some consumers ignore byte_offset. On devices whose buffers are handles the
-   * pointer is the handle in any case.
+   * Aligns the data pointer to 256 bytes, as dlpack.h requires, and locates the first element with
+   * byte_offset. Some consumers ignore byte_offset. On devices whose buffers are handles, the
+   * pointer is always the handle.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackExportOptions aligned() {
     DlpackExportOptions changed = new DlpackExportOptions(this);
@@ -106,10 +106,10 @@ public final class DlpackExportOptions {
   }
 
   /**
-   * Orders the consumer's stream behind the array's event. The stream is used during the call only.
+   * Orders the consumer's stream after the array's event. The stream is used only during the call.
    *
-   * @param consumer the stream that the consumer passed; null for none
-   * @return changed options
+   * @param consumer the stream argument of the consumer; null for none
+   * @return the modified options
    */
   public DlpackExportOptions stream(ConsumerStream consumer) {
     DlpackExportOptions changed = new DlpackExportOptions(this);

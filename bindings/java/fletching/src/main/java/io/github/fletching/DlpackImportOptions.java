@@ -2,7 +2,7 @@
 
 package io.github.fletching;
 
-/** Options of {@link Tensor#toDeviceArray}. Each method returns changed options. Immutable. */
+/** Options of {@link Tensor#toDeviceArray}. Each method returns a modified copy. Immutable. */
 public final class DlpackImportOptions {
   private static final DlpackImportOptions DEFAULTS = new DlpackImportOptions();
 
@@ -21,8 +21,8 @@ public final class DlpackImportOptions {
   }
 
   /**
-   * The defaults: types that Arrow lacks become arrow.opaque, dimensions arrow.fixed_shape_tensor,
-   * no element is copied, and the array has no event.
+   * The defaults: types that Arrow lacks become arrow.opaque, several dimensions become
+   * arrow.fixed_shape_tensor, no element is copied, and the array has no event.
    *
    * @return the defaults
    */
@@ -31,9 +31,9 @@ public final class DlpackImportOptions {
   }
 
   /**
-   * Imports types that Arrow lacks as what stores them.
+   * Imports types that Arrow lacks as their storage type.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackImportOptions asStorage() {
     DlpackImportOptions changed = new DlpackImportOptions(this);
@@ -42,10 +42,10 @@ public final class DlpackImportOptions {
   }
 
   /**
-   * Makes dimensions fixed-size lists within each other, the last one varying fastest, in the place
-   * of arrow.fixed_shape_tensor, which has any order of the inner dimensions.
+   * Imports dimensions as nested fixed-size lists, the last one varying fastest, instead of
+   * arrow.fixed_shape_tensor, which allows any order of the inner dimensions.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackImportOptions fixedSizeLists() {
     DlpackImportOptions changed = new DlpackImportOptions(this);
@@ -54,10 +54,10 @@ public final class DlpackImportOptions {
   }
 
   /**
-   * Copies elements that are not in an order that Arrow can express, or not aligned, to new memory
-   * of the CPU, if the host can read them. Without this option they are ENOTSUP.
+   * Copies elements to new CPU memory if their order is not expressible in Arrow or they are
+   * misaligned, provided that the host can read them. Without this option they cause ENOTSUP.
    *
-   * @return changed options
+   * @return the modified options
    */
   public DlpackImportOptions copyStrided() {
     DlpackImportOptions changed = new DlpackImportOptions(this);
@@ -66,12 +66,12 @@ public final class DlpackImportOptions {
   }
 
   /**
-   * Gives the array an event that happens when the current work on the stream is done. Before a
-   * copy, which has no event, the host waits for the stream. An argument that orders the host or
-   * nothing gives no event.
+   * Adds an event that completes when the current work on the stream is done. A copied array has no
+   * event: the host waits for the stream before the copy. A stream argument with host ordering or
+   * no ordering adds no event.
    *
-   * @param producer the stream that the producer was given; null for none
-   * @return changed options
+   * @param producer the stream argument passed to the producer; null for none
+   * @return the modified options
    */
   public DlpackImportOptions stream(ConsumerStream producer) {
     DlpackImportOptions changed = new DlpackImportOptions(this);

@@ -2,10 +2,10 @@
 
 package io.github.fletching;
 
-/** The answer to a query of an event. */
+/** The result of an event query. */
 enum EventState {
   DONE,
   PENDING,
-  /** The answer is an error. */
+  /** The query returned an error. */
   FAILED
 }

@@ -8,11 +8,11 @@ import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
 import java.util.List;
 
-/** The operations of device arrays on events. */
+/** The event operations of device arrays. */
 final class Events {
   private Events() {}
 
-  /** The event; null for NULL. */
+  /** Returns the array's event; null for NULL. */
   static SyncEvent of(DeviceArray array, String operation) {
     array.open(operation);
     long address = array.syncEvent();
@@ -52,7 +52,7 @@ final class Events {
     export(array, stream.completed(array.deviceId()), operation);
   }
 
-  /** On a stream with its device, or with -1 for the current one. */
+  /** The stream has its device set, or -1 for the current device. */
   static void export(DeviceArray array, DeviceStream there, String operation) {
     Vendor vendor = recording(operation, array.deviceType(), array.deviceType());
     there.check(operation, array.deviceType());
@@ -77,7 +77,7 @@ final class Events {
     }
   }
 
-  /** The runtime of a stream, for an operation on an array of a device type. */
+  /** Returns the runtime of a stream. Throws ENOTSUP if the type has none that records events. */
   static Vendor recording(String operation, DeviceType type, DeviceType ofStream) {
     Vendor vendor = Vendor.of(ofStream);
     if (vendor == null) {

@@ -10,7 +10,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What private_data of a struct of ours refers to, by a handle. */
+/** The object behind private_data of an exported struct, which stores its handle. */
 abstract class Exported {
   static final AtomicLong LATE = new AtomicLong(); // releases during shutdown
   private static final Thread HOOK =
@@ -19,7 +19,7 @@ abstract class Exported {
 
   static {
     try {
-      HOOK.setContextClassLoader(null); // of whatever called first
+      HOOK.setContextClassLoader(null); // else the first caller's class loader
       Runtime.getRuntime().addShutdownHook(HOOK);
     } catch (IllegalStateException e) {
       shutdown = true;
@@ -30,7 +30,7 @@ abstract class Exported {
     try {
       Runtime.getRuntime().removeShutdownHook(HOOK);
     } catch (IllegalStateException e) {
-      // The JVM shuts down.
+      // The JVM is shutting down.
     }
   }
 
@@ -38,8 +38,8 @@ abstract class Exported {
   final long handle = Handles.add(this);
 
   /**
-   * Releases a struct that is not released yet, and marks it so; frees that of a tensor. Adds the
-   * objects and shares that it owned to {@code ended}, in the order in which they are to be closed.
+   * Releases a live struct and marks it as released; frees the struct of a tensor. Adds owned
+   * objects and shares to {@code ended}, in the order in which they must be closed.
    */
   abstract void release(Kind kind, long struct, Deque<Object> ended);
 
@@ -47,7 +47,7 @@ abstract class Exported {
     Handles.remove(handle);
   }
 
-  /** Adopts a struct. After an error the struct is unchanged and this object is forgotten. */
+  /** Adopts a struct. On failure, leaves the struct unchanged and forgets this object. */
   final void adopt(Kind kind, long struct) {
     Kind base = kind.base();
     try {
@@ -65,8 +65,8 @@ abstract class Exported {
   }
 
   /**
-   * Releases a struct of ours without a call of C; false for another one. The caller closes what is
-   * added to {@code ended}; if that is null, it is closed here.
+   * Releases an exported struct without a C call; returns false for a foreign struct. The caller
+   * closes the objects added to {@code ended}; if it is null, they are closed here.
    */
   static boolean releasedHere(Kind kind, long function, long struct, Deque<Object> ended) {
     if (!kind.callback.isOurs(function)) {
@@ -78,13 +78,13 @@ abstract class Exported {
       } else {
         of(kind, struct).release(kind.base(), struct, ended);
       }
-    } catch (Throwable thrown) { // as if C had called it
+    } catch (Throwable thrown) { // log it, as the C callback does
       Failures.log(kind.callback.title(), thrown);
     }
     return true;
   }
 
-  /** Releases a struct of ours and what it owned, which may own others, without recursion. */
+  /** Releases an exported struct and, without recursion, everything that it owned. */
   private static void releaseAll(Kind kind, long struct) {
     Deque<Object> ended = new ArrayDeque<>(2);
     of(kind, struct).release(kind, struct, ended);
@@ -92,7 +92,7 @@ abstract class Exported {
       int later = ended.size();
       discard(next, ended);
       for (int i = ended.size(); i > later; i--) {
-        ended.push(ended.pollLast()); // what it owned ends before what is later
+        ended.push(ended.pollLast()); // close its objects before later ones
       }
     }
   }
@@ -101,7 +101,7 @@ abstract class Exported {
     return Handles.find(Exported.class, C.getAddress(struct + kind.privateData));
   }
 
-  /** What C calls. Returns the 0 of a stub without a result. */
+  /** The release callback. Returns the result 0 of a void stub. */
   static long releaseFromC(Kind kind, long struct) {
     boolean isLive = kind.isTensor() || !kind.isReleased(struct);
     if (shutdown && isLive) {
@@ -118,17 +118,19 @@ abstract class Exported {
     return 0;
   }
 
-  /** Whether the JVM shuts down. */
+  /** Whether the JVM is shutting down. */
   static boolean isShutdown() {
     return shutdown;
   }
 
-  /** Closes an object of the user's where no error can be returned. */
+  /** Closes a user's object where no error can be returned. */
   static void discard(Object object) {
     discard(object, null);
   }
 
-  /** The same, also for a share; what ends with it as in {@link Kind#releaseOnce(long, Deque)}. */
+  /**
+   * Closes an object or leaves a share; {@code ended} as in {@link Kind#releaseOnce(long, Deque)}.
+   */
   private static void discard(Object object, Deque<Object> ended) {
     try {
       if (object instanceof Share) {

@@ -8,9 +8,9 @@ import io.github.fletching.abi.DlpackConstants;
 import java.nio.ByteBuffer;
 import java.util.Deque;
 
-/** An exported tensor in one allocation of C: the struct, and then its shape and strides. */
+/** An exported tensor in one C allocation: the struct, followed by its shape and strides. */
 final class ExportedTensor extends Exported {
-  private final Object object; // of the user's, or the array; null for none
+  private final Object object; // user object or array; null for none
   final ByteBuffer kept; // reachable until the release
 
   private ExportedTensor(Object object, ByteBuffer kept) {
@@ -19,9 +19,9 @@ final class ExportedTensor extends Exported {
   }
 
   /**
-   * Makes a tensor, whose address is the caller's to pass on.
+   * Allocates a tensor. The caller passes its address on.
    *
-   * @throws FletchingException ENOMEM, with the operation; then the object is still the caller's
+   * @throws FletchingException ENOMEM, with the operation; the caller then still owns the object
    */
   static long make(Kind kind, TensorBuilder like, long flags, Object object, String operation) {
     long extents = (kind.tensorSize + 7) & ~7L;

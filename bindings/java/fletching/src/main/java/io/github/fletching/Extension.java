@@ -7,17 +7,17 @@ import static io.github.fletching.Native.C;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The extension type of a field: two keys of its metadata, and parameters that are JSON (C data
- * interface, "Extension types"; "Canonical Extension Types"). Texts have a character for each byte.
+ * The extension type of a field: two keys of its metadata, with JSON parameters (C data interface,
+ * "Extension types"; "Canonical Extension Types"). Strings have one character per byte.
  */
 final class Extension {
   static final String NAME = "ARROW:extension:name";
   static final String PARAMETERS = "ARROW:extension:metadata";
 
-  // Where the texts are, and how long they are. Only a text that is needed is read: the metadata
-  // has no size, so a wrong length is not noticed.
+  // Addresses and lengths of the values, which are read only when needed. A wrong length is not
+  // detected, because the metadata has no size.
   private long name;
-  private int nameSize; // 0: no extension type
+  private int nameSize; // 0 for no extension type
   private long parameters;
   private int parametersSize;
 
@@ -41,7 +41,7 @@ final class Extension {
       long key = at + 4;
       int size = length(key + keySize, "length of a value");
       long value = key + keySize + 4;
-      // Of a key that stands twice, the first counts.
+      // The first of several equal keys counts.
       if (found.name == 0 && isText(key, keySize, NAME)) {
         found.name = value;
         found.nameSize = size;
@@ -72,7 +72,7 @@ final class Extension {
       byte[] bytes = new byte[size];
       C.read(at, bytes);
       return new String(bytes, StandardCharsets.ISO_8859_1);
-    } catch (OutOfMemoryError e) { // for a length that is wrong as a rule
+    } catch (OutOfMemoryError e) { // usually because of a wrong length
       throw FletchingException.noMemory("to_dlpack");
     }
   }
@@ -86,7 +86,7 @@ final class Extension {
     return isText(name, nameSize, wanted);
   }
 
-  /** The name in quotes; of arrow.opaque with the parameters. */
+  /** The quoted name; for arrow.opaque also the parameters. */
   String inWords() {
     String words = TensorFormat.quote(read(name, Math.min(nameSize, 65)));
     if (!is(TensorTypes.OPAQUE)) {
@@ -99,9 +99,9 @@ final class Extension {
     return read(parameters, parametersSize);
   }
 
-  /** The DLPack type that arrow.opaque stands for; null for any other extension type. */
+  /** The DLPack type named by arrow.opaque; null for any other extension type. */
   TensorType opaque() {
-    String[] names = {"", ""}; // of the type and of the vendor
+    String[] names = {"", ""}; // type name and vendor name
     if (!is(TensorTypes.OPAQUE)) {
       return null;
     }
@@ -121,14 +121,14 @@ final class Extension {
 
   /** The parameters of arrow.fixed_shape_tensor. */
   static final class TensorShape {
-    long[] shape = {}; // in memory, the last varying fastest
-    long[] permutation = {}; // the index in `shape` of each dimension of the tensor; each once
+    long[] shape = {}; // in memory order, the last varying fastest
+    long[] permutation = {}; // for each tensor dimension its index in `shape`; no duplicates
   }
 
   /**
-   * Reads the parameters of arrow.fixed_shape_tensor.
+   * Parses the parameters of arrow.fixed_shape_tensor.
    *
-   * @throws FletchingException EINVAL for malformed ones
+   * @throws FletchingException EINVAL for malformed parameters
    */
   TensorShape tensorShape() {
     TensorShape out = new TensorShape();
@@ -148,7 +148,7 @@ final class Extension {
       return "malformed: expected the form {\"shape\":[2,3],\"permutation\":[1,0]}";
     }
     if (out.shape.length > Tensor.MOST_DIMENSIONS) {
-      return null; // the caller refuses it
+      return null; // the caller rejects it
     }
     if (out.shape.length == 0) {
       return "no shape: expected one size or more";

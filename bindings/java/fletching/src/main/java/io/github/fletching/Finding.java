@@ -5,11 +5,11 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
-/** A broken rule, as {@link Validation} reports it. */
+/** A rule violation reported by {@link Validation}. */
 public final class Finding {
   private final String[] texts = new String[6];
 
-  /** Copies a struct FletchingFinding, which has only texts. */
+  /** Copies a FletchingFinding struct, which consists of strings. */
   Finding(long finding) {
     for (int i = 0; i < texts.length; i++) {
       texts[i] = Native.printable(C.getAddress(finding + (long) i * POINTER));
@@ -17,7 +17,7 @@ public final class Finding {
   }
 
   /**
-   * The id of the rule: {@code stream.callbacks-set}.
+   * The rule id, such as {@code stream.callbacks-set}.
    *
    * @return the id
    */
@@ -26,7 +26,7 @@ public final class Finding {
   }
 
   /**
-   * How severe it is.
+   * The severity.
    *
    * @return {@code error} or {@code warning}
    */
@@ -35,16 +35,16 @@ public final class Finding {
   }
 
   /**
-   * Who broke the rule.
+   * The party that broke the rule.
    *
-   * @return {@code producer} or {@code consumer}; {@code both} if not known
+   * @return {@code producer} or {@code consumer}; {@code both} if unknown
    */
   public String party() {
     return texts[2];
   }
 
   /**
-   * The struct: {@code get_next[2].array.children[1]}.
+   * The path of the struct, such as {@code get_next[2].array.children[1]}.
    *
    * @return the path
    */

@@ -5,9 +5,8 @@ package io.github.fletching;
 import io.github.fletching.abi.engine.Failures;
 
 /**
- * An errno value and a message, as the C interfaces return them. Of an error that a stream
- * returned, the value is the producer's and the message is what its get_last_error said, fit to
- * print.
+ * An errno value and a message, as used by the C interfaces. For an error returned by a stream,
+ * they are the producer's value and the text of get_last_error, made printable.
  */
 public final class FletchingException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -25,20 +24,21 @@ public final class FletchingException extends RuntimeException {
   private final int errno;
 
   /**
-   * An exception for a stream of yours to throw. A value below 1, success in C, becomes EIO.
+   * Creates an exception, for example to throw from a stream's iterator. A value below 1 becomes
+   * EIO, because C treats it as success.
    *
    * @param errno the errno value
-   * @param message the text, which may be null
+   * @param message the message, which may be null
    */
   public FletchingException(int errno, String message) {
     this(errno, message, null);
   }
 
   /**
-   * The same with a cause. It and the message may be null.
+   * Creates an exception with a cause.
    *
    * @param errno the errno value
-   * @param message the text, which may be null
+   * @param message the message, which may be null
    * @param cause the cause, which may be null
    */
   public FletchingException(int errno, String message, Throwable cause) {
@@ -46,7 +46,7 @@ public final class FletchingException extends RuntimeException {
     this.errno = positive(errno);
   }
 
-  /** For {@link Native#NO_MEMORY}: without a stack trace, because every thread may throw it. */
+  /** Creates {@link Native#NO_MEMORY}. It has no stack trace, because all threads share it. */
   FletchingException() {
     super("no memory", null, false, false);
     errno = ENOMEM;
@@ -55,7 +55,7 @@ public final class FletchingException extends RuntimeException {
   /**
    * The errno value, at least 1.
    *
-   * @return the errno value, at least 1
+   * @return the errno value
    */
   public int errno() {
     return errno;
@@ -82,26 +82,28 @@ public final class FletchingException extends RuntimeException {
     return name.startsWith("Windows") ? windows : name.startsWith("Mac") ? macos : linux;
   }
 
-  /** A rule that another party broke. The ids are in docs/reference/rules. */
+  /** Reports a rule broken by another party. The ids are listed in docs/reference/rules. */
   static FletchingException brokenRule(String rule, String message) {
     return invalid(message + " (rule " + rule + ")");
   }
 
-  /** What a foreign callback returned. A value below 1 is in the text, because it becomes EIO. */
+  /**
+   * Reports an error of a foreign callback. A code below 1 becomes EIO and is added to the text.
+   */
   static FletchingException foreign(int code, String text) {
     String message = code < 1 ? (text + " (code " + code + ")").trim() : text;
     return new FletchingException(code, message);
   }
 
-  /** As {@link #of} for what this thread caught, which keeps its interrupt. */
+  /** Converts an exception caught on this thread as {@link #of} does. Restores a lost interrupt. */
   static FletchingException caught(Throwable thrown) {
     Failures.keepInterrupt(thrown);
     return of(thrown);
   }
 
   /**
-   * What code of the user's threw, as it is reported to C. See {@link DeviceArrayStream#of} for the
-   * errno values. Throws nothing.
+   * Converts an exception of user code for C. See {@link DeviceArrayStream#of} for the errno
+   * values. Never throws.
    */
   static FletchingException of(Throwable thrown) {
     if (thrown instanceof FletchingException) {
@@ -117,7 +119,7 @@ public final class FletchingException extends RuntimeException {
   private static String textOf(Throwable thrown) {
     try {
       return "" + thrown;
-    } catch (Throwable again) { // a toString that throws itself
+    } catch (Throwable again) { // toString threw
       return "no message";
     }
   }

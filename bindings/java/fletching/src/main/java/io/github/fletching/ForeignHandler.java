@@ -4,11 +4,11 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-/** The calls of a producer to the handler of a consumer. */
+/** The calls from a producer to a consumer's handler. */
 final class ForeignHandler {
   private final long handler;
 
-  /** Errors: EINVAL for a callback that is NULL. */
+  /** Throws EINVAL if a callback is NULL. */
   ForeignHandler(long handler) {
     require(handler, "on_schema", Callback.HANDLER_ON_SCHEMA);
     require(handler, "on_next_task", Callback.HANDLER_ON_NEXT_TASK);

@@ -13,29 +13,29 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * The lock of a consumer, and its calls to the producer: they begin and end with the lock, which is
- * not held during the call.
+ * A consumer's lock and its calls to the producer. The lock is held before and after each call, but
+ * not during it.
  */
 final class ForeignProducer {
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition quiet = lock.newCondition(); // a call has returned
-  private final List<Thread> toTasks = new ArrayList<>(); // which run calls; one for each call
+  private final Condition quiet = lock.newCondition(); // signaled when a call returns
+  private final List<Thread> toTasks = new ArrayList<>(); // threads in task calls; one entry per call
   private final List<Thread> toProducer = new ArrayList<>();
-  long producer; // 0 until there is a schema
+  long producer; // 0 until the schema arrives
 
-  /** A task, as on_next_task was called with it. */
+  /** A task received by on_next_task. */
   static final class Task {
-    private final long copy; // given back after the extraction
+    private final long copy; // recycled after the extraction
     final Metadata metadata;
 
-    /** Copies the struct. Errors: ENOMEM. */
+    /** Copies the struct. Throws ENOMEM. */
     Task(long task, Metadata metadata) {
       this.metadata = metadata;
       copy = AsyncAbi.takeBlock();
       C.copy(task, copy, Offsets.ARROW_ASYNC_TASK.size(C.target()));
     }
 
-    /** The end of a task that is refused, or extracted. */
+    /** Ends a rejected or extracted task. */
     void free() {
       AsyncAbi.putBlock(copy);
     }
@@ -59,7 +59,7 @@ final class ForeignProducer {
     }
   }
 
-  /** Runs what is not ours, with the lock before and after. */
+  /** Runs foreign code without the lock, which is held before and after. */
   void unlocked(Runnable body) {
     lock.unlock();
     try {
@@ -89,7 +89,7 @@ final class ForeignProducer {
     out(toProducer, Callback.PRODUCER_CANCEL, producer);
   }
 
-  /** Returns the code of extract_data. */
+  /** Returns the result of extract_data. */
   int extract(Task task, long out) {
     int code = (int) out(toTasks, Callback.TASK_EXTRACT_DATA, task.copy, out);
     task.free();
@@ -100,7 +100,7 @@ final class ForeignProducer {
     extract(task, 0);
   }
 
-  /** Whether calls run, and all of them on other threads: those of this one wait for us. */
+  /** Whether calls run, none of them on this thread: such a call waits for the current one. */
   boolean runsElsewhere() {
     return !isQuiet() && here(toProducer) + here(toTasks) == 0;
   }

@@ -67,13 +67,13 @@ final class Format {
 
   final Layout layout;
 
-  /** What n_children must be, or {@link #ANY_NUMBER}. */
+  /** The required n_children, or {@link #ANY_NUMBER}. */
   final int children;
 
   /** The number of elements in a fixed-size list. */
   final int size;
 
-  /** The number of bits that a value has in each buffer; 0 where the structs do not show it. */
+  /** The number of bits per value in each buffer; 0 if the structs do not determine it. */
   final long[] bits;
 
   private Format(Layout layout, int children, int size, long... bits) {
@@ -89,19 +89,19 @@ final class Format {
     }
   }
 
-  /** Whether buffer {@code index} has one more value than the array: the offsets. */
+  /** Whether buffer {@code index} is an offsets buffer, with one entry more than the array. */
   boolean isOffsets(int index) {
     return index == 1 && (layout == Layout.OFFSETS || layout == Layout.MAP);
   }
 
-  /** Whether n_buffers may be the count: views add variadic buffers and a list of their sizes. */
+  /** Whether n_buffers may be the count. Views add variadic buffers and a list of their sizes. */
   boolean hasBuffers(long count) {
     return layout == Layout.VIEW
         ? count > bits.length && count <= Kind.MOST_STRUCTS
         : count == bits.length;
   }
 
-  /** The count for an error message. */
+  /** The expected count for an error message. */
   String buffersText() {
     return layout == Layout.VIEW ? "at least " + (bits.length + 1) : "" + bits.length;
   }
@@ -112,9 +112,9 @@ final class Format {
   }
 
   /**
-   * Reads a format string.
+   * Parses a format string.
    *
-   * @throws FletchingException EINVAL for a text that is not exactly a published format string
+   * @throws FletchingException EINVAL unless the text is a published format string
    */
   static Format of(String text) {
     Format plain = PLAIN.get(text);
@@ -147,7 +147,7 @@ final class Format {
     return FletchingException.invalid("format: " + why + ", got \"" + text + "\"");
   }
 
-  /** The number, or a number that no format may have. */
+  /** Parses a number. Returns one that is invalid in every format on overflow. */
   private static int number(String digits) {
     try {
       return Integer.parseInt(digits);

@@ -5,8 +5,8 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 /**
- * HIP. An event is waited on, asked and destroyed from whatever device the thread has: HIP knows
- * where it belongs.
+ * HIP. Events are waited on, queried and destroyed with any current device: HIP tracks where they
+ * belong.
  */
 final class Hip extends CapturingVendor {
   static final Hip INSTANCE = new Hip();
@@ -18,14 +18,15 @@ final class Hip extends CapturingVendor {
   }
 
   /**
-   * 1 is CUDA's number for the legacy default stream; HIP's is NULL, and older ones have no other.
+   * Replaces 1, CUDA's legacy default stream, by NULL, the only value that older HIP versions
+   * accept.
    */
   @Override
   long handleOf(DeviceStream stream) {
     return stream.handle() == 1 ? 0 : stream.handle();
   }
 
-  /** ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait. */
+  /** Requires ROCm 7.0: 6.4 can record an event at each graph launch, but ignores the wait flag. */
   @Override
   void requireExternalEvents(boolean isRecord) {
     int version;
@@ -51,7 +52,7 @@ final class Hip extends CapturingVendor {
     return new HipScope(out);
   }
 
-  /** The calling thread's device, set for a while. */
+  /** Sets the calling thread's device until closed. */
   private final class HipScope extends Scope {
     private boolean isChanged;
     private int before;
@@ -125,7 +126,7 @@ final class Hip extends CapturingVendor {
         isChanged = false;
         int code = (int) HipTable.HIP_SET_DEVICE.call(before);
         if (code != 0) {
-          HipTable.HIP_SET_DEVICE.call(before); // it may have reported an earlier error
+          HipTable.HIP_SET_DEVICE.call(before); // the first call may have reported an earlier error
         }
         check(HipTable.HIP_SET_DEVICE.name, code);
       }

@@ -2,9 +2,7 @@
 
 package io.github.fletching;
 
-/**
- * A tensor as Arrow has it, from {@link Tensor#toDeviceArray}. It owns the schema and the array.
- */
+/** A tensor imported by {@link Tensor#toDeviceArray}: an Arrow schema and array, both owned. */
 public final class ImportedTensor implements AutoCloseable {
   private final Schema schema;
   private final DeviceArray array;
@@ -19,9 +17,9 @@ public final class ImportedTensor implements AutoCloseable {
   }
 
   /**
-   * The type of the array. It has no name.
+   * The type of the array, without a name.
    *
-   * @return the type of the array
+   * @return the schema
    */
   public Schema schema() {
     return schema;
@@ -37,7 +35,7 @@ public final class ImportedTensor implements AutoCloseable {
   }
 
   /**
-   * Whether the memory must not be written to. A legacy tensor counts as read-only.
+   * Whether the memory is read-only. A legacy tensor counts as read-only.
    *
    * @return whether the memory is read-only
    */
@@ -46,7 +44,7 @@ public final class ImportedTensor implements AutoCloseable {
   }
 
   /**
-   * Whether the memory is a copy for this import only, made by the producer or here.
+   * Whether the memory is a copy for this import only, made by the producer or by this library.
    *
    * @return whether the memory is a copy
    */
@@ -54,7 +52,7 @@ public final class ImportedTensor implements AutoCloseable {
     return isCopied;
   }
 
-  /** Closes the schema and the array, unless they were moved on. */
+  /** Closes the schema and the array, unless they were moved. */
   @Override
   public void close() {
     schema.close();

@@ -10,6 +10,6 @@ public enum EventPointer {
   ADDRESS_OF_HANDLE,
   /** {@code sync_event} is the address of the event object itself. */
   OBJECT,
-  /** The producer documents it. */
+  /** The producer documents the meaning of {@code sync_event}. */
   PRODUCER_DEFINED
 }

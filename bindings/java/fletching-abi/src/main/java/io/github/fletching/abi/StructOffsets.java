@@ -7,7 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The offsets of the fields of one struct, in bytes, on each class of target. */
+/** Offsets of the fields of one struct, in bytes, for each class of target. */
 public final class StructOffsets {
   private final String name;
   private final Map<String, int[]> fields = new LinkedHashMap<>();
@@ -18,7 +18,7 @@ public final class StructOffsets {
     this.name = name;
   }
 
-  // The numbers of a row are in the order of LayoutClass.
+  // Each row lists its numbers in the order of LayoutClass.
 
   StructOffsets size(int... byTarget) {
     sizes = byTarget;
@@ -47,7 +47,7 @@ public final class StructOffsets {
   /**
    * The names of the fields in C, in order.
    *
-   * @return the names, in a list of the caller's
+   * @return a new list of the names
    */
   public List<String> fields() {
     return new ArrayList<>(fields.keySet());

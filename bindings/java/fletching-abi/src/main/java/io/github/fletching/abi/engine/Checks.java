@@ -2,18 +2,18 @@
 
 package io.github.fletching.abi.engine;
 
-/** What the accessors refuse. */
+/** Argument checks shared by the field accessors. */
 public final class Checks {
   private Checks() {}
 
   /**
-   * Returns {@code value}, which a field of {@code bits} bits without a sign can hold.
+   * Returns {@code value} if it fits an unsigned field of {@code bits} bits.
    *
    * @param value the value
    * @param bits the width of the field, less than 64
    * @param field the name of the field, for the error
    * @return the value
-   * @throws IllegalArgumentException when it cannot
+   * @throws IllegalArgumentException if the value does not fit
    */
   public static long unsigned(long value, int bits, String field) {
     long last = (1L << bits) - 1;
@@ -25,14 +25,14 @@ public final class Checks {
   }
 
   /**
-   * Checks that a list has an entry.
+   * Checks that a list has an entry at an index.
    *
    * @param list the name of the list, for the error
    * @param index the index of the entry
    * @param count the number of entries
    * @param isNull whether the pointer to the list is NULL
-   * @throws IndexOutOfBoundsException when {@code index} is not below {@code count}
-   * @throws IllegalStateException when the list is NULL
+   * @throws IndexOutOfBoundsException if {@code index} is negative or not below {@code count}
+   * @throws IllegalStateException if the list is NULL
    */
   public static void entry(String list, long index, long count, boolean isNull) {
     if (index < 0 || index >= count) {

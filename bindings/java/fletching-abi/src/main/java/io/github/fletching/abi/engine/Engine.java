@@ -7,15 +7,15 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 
 /**
- * What C offers to Java: memory at an address, and functions in both directions. Addresses and
- * function pointers are a {@code long}; 0 is NULL. Nothing here checks an address. Any thread.
+ * Access to C from Java: memory at an address, and function calls in both directions. Addresses and
+ * function pointers are {@code long} values; 0 is NULL. Addresses are not checked. Thread-safe.
  *
- * <p>A signature is a character for the result and one for each argument: {@code v} for void,
- * {@code i} for int32_t, {@code l} for int64_t, {@code a} for an address: {@code "iaa"}.
+ * <p>A signature has one character for the result and one for each argument: {@code v} for void,
+ * {@code i} for int32_t, {@code l} for int64_t, {@code a} for an address. Example: {@code "iaa"}.
  */
 public interface Engine {
   /**
-   * The class of the platform that runs this.
+   * The layout class of the current platform.
    *
    * @return the class
    */
@@ -103,7 +103,7 @@ public interface Engine {
   void write(long address, byte[] from);
 
   /**
-   * Copies bytes from one place to another, which do not overlap.
+   * Copies bytes between two regions that must not overlap.
    *
    * @param from the address of the first byte to read
    * @param to the address of the first byte to write
@@ -112,7 +112,7 @@ public interface Engine {
   void copy(long from, long to, long size);
 
   /**
-   * Allocates zeroed C memory, which the caller frees with {@link #free}.
+   * Allocates zeroed C memory. The caller frees it with {@link #free}.
    *
    * @param size the number of bytes
    * @return the address; 0 if memory is exhausted
@@ -120,14 +120,14 @@ public interface Engine {
   long allocate(long size);
 
   /**
-   * Frees what {@link #allocate} returned.
+   * Frees memory returned by {@link #allocate}.
    *
    * @param address the address; 0 is ignored
    */
   void free(long address);
 
   /**
-   * The address of a direct buffer's first byte, which is valid while the buffer is reachable.
+   * The address of the first byte of a direct buffer. It is valid while the buffer is reachable.
    *
    * @param direct the buffer
    * @return the address
@@ -135,7 +135,8 @@ public interface Engine {
   long addressOf(Buffer direct);
 
   /**
-   * Makes a direct buffer over memory. The caller keeps the memory alive while the buffer is used.
+   * Creates a direct buffer over memory. The caller must keep the memory alive while the buffer is
+   * in use.
    *
    * @param address the address of the first byte
    * @param size the number of bytes
@@ -146,7 +147,7 @@ public interface Engine {
   // --- Functions
 
   /**
-   * Calls a function {@code void (*)(void*)}: the release callbacks.
+   * Calls a function {@code void (*)(void*)}, such as a release callback.
    *
    * @param function the address of the function, not 0
    * @param argument the argument
@@ -164,41 +165,38 @@ public interface Engine {
   long call(String signature, long function, long... arguments);
 
   /**
-   * Makes a function for C, which lives until {@link #close}: make one for each kind of callback.
-   * What the callback throws is logged under the name, and C gets {@code failure}.
+   * Creates a C function that is valid until {@link #close}. Create one per kind of callback. If
+   * the callback throws, the exception is logged under the name, and C receives {@code failure}.
    *
    * @param name the name of the callback, for the log
    * @param signature the signature
-   * @param failure the result when the callback throws
+   * @param failure the result if the callback throws
    * @param callback the callback, which C may call on any thread
    * @return the address of the function
    */
   long stub(String name, String signature, long failure, Callback callback);
 
   /**
-   * Loads a library, which stays loaded, by its path or its name in the search path of the system.
+   * Loads a library by its path or by its name in the system's search path. It stays loaded.
    *
    * @param library the path or the name
-   * @return a handle for {@link #symbol}; 0 when there is no such library
+   * @return a handle for {@link #symbol}; 0 if the library is not found
    */
   long load(String library);
 
   /**
    * The address of a symbol.
    *
-   * @param library what {@link #load} returned; 0 is the standard library of C, on systems other
-   *     than Windows
+   * @param library the result of {@link #load}; 0 is the C standard library, except on Windows
    * @param name the name of the symbol
-   * @return the address; 0 when the library has no symbol of that name
+   * @return the address; 0 if the library does not define the symbol
    */
   long symbol(long library, String name);
 
-  /**
-   * Frees the functions for C, which are not called any more. The engine is not used afterwards.
-   */
+  /** Frees the C functions. C must not call them afterwards, and the engine must not be used. */
   void close();
 
-  /** What runs when C calls a stub. Arguments that the signature does not have are 0. */
+  /** The Java code behind a stub. Arguments beyond the signature are 0. */
   interface Callback {
     /**
      * Runs the callback.

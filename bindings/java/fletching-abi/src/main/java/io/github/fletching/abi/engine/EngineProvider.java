@@ -2,17 +2,17 @@
 
 package io.github.fletching.abi.engine;
 
-/** An engine that is on the path, found with {@link java.util.ServiceLoader}. */
+/** Service interface of an engine, loaded with {@link java.util.ServiceLoader}. */
 public interface EngineProvider {
   /**
-   * The name, as in the system property {@link Engines#PROPERTY}.
+   * The engine name, as in the system property {@link Engines#PROPERTY}.
    *
    * @return the name, such as {@code ffm}
    */
   String name();
 
   /**
-   * The rank among the engines: {@link Engines#open} tries the highest first.
+   * The priority of the engine: {@link Engines#open} tries the highest rank first.
    *
    * @return the rank
    */
@@ -22,7 +22,7 @@ public interface EngineProvider {
    * Opens the engine.
    *
    * @return the engine
-   * @throws UnsupportedOperationException with the reason, when this JVM cannot run it
+   * @throws UnsupportedOperationException with the reason if this JVM cannot run the engine
    */
   Engine open();
 }

@@ -9,21 +9,21 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 
-/** Chooses the engine. */
+/** Selects and opens the engine. */
 public final class Engines {
-  /** The system property that chooses: {@code ffm} or {@code jna}. */
+  /** The system property that selects the engine: {@code ffm} or {@code jna}. */
   public static final String PROPERTY = "io.github.fletching.engine";
 
   private Engines() {}
 
   /**
-   * Opens the engine that is called {@code wanted}, or without a name the first that can be opened.
+   * Opens the engine named {@code wanted}, or the first one that opens if the name is null.
    *
-   * @param providers the engines on the path; an error of this iterable ends the search
+   * @param providers the available engines; an error of this iterable ends the search
    * @param wanted the name of an engine; null for any
    * @return the engine
-   * @throws IllegalStateException when there is none, with what each of them said, and the first
-   *     cause
+   * @throws IllegalStateException if no engine opens; the message lists each engine's failure, and
+   *     the cause is the first of them
    */
   public static Engine open(Iterable<EngineProvider> providers, String wanted) {
     List<EngineProvider> found = new ArrayList<>();
@@ -32,7 +32,7 @@ public final class Engines {
     Error broken = null;
     try {
       providers.forEach(found::add);
-    } catch (ServiceConfigurationError | LinkageError e) { // those after it are not found
+    } catch (ServiceConfigurationError | LinkageError e) { // providers after it are not found
       broken = e;
     }
     found.sort(Comparator.comparingInt(EngineProvider::rank).reversed());
@@ -83,10 +83,10 @@ public final class Engines {
   }
 
   /**
-   * A replacement for an engine that could not be opened, so that classes can be initialized. It
-   * has a target and a pointer size; every other call throws.
+   * A placeholder for an engine that failed to open, so that classes can still be initialized. It
+   * reports a target and a pointer size; every other call throws.
    *
-   * @param error the error of {@link #open}, the cause of each IllegalStateException of the engine
+   * @param error the error of {@link #open}, which becomes the cause of each IllegalStateException
    * @return the engine
    */
   public static Engine missing(IllegalStateException error) {
@@ -96,7 +96,7 @@ public final class Engines {
             new Class<?>[] {Engine.class},
             (proxy, method, arguments) -> {
               switch (method.getName()) {
-                case "target": // any, for the offsets of fields that are never used
+                case "target": // any value: the field offsets are never used
                   return LayoutClass.of(8, 8);
                 case "pointerSize":
                   return 8;

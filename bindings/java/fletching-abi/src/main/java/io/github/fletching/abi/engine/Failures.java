@@ -3,17 +3,17 @@
 package io.github.fletching.abi.engine;
 
 /**
- * What becomes of an exception that must not reach C. There is nothing to initialize: that would
- * fail at the first StackOverflowError, and every later call with it.
+ * Handles exceptions that must not reach C. The class has no static state: its initialization could
+ * fail at the first StackOverflowError and break every later call.
  */
 public final class Failures {
-  /** What a callback that returns an errno value returns when it throws. */
+  /** The result of a throwing callback that returns an errno value. */
   public static final int EIO = 5;
 
   private Failures() {}
 
   /**
-   * Logs the exception of a callback, and keeps an interrupt. Never throws.
+   * Logs an exception thrown by a callback, and restores a lost interrupt. Never throws.
    *
    * @param callback the name of the callback
    * @param thrown the exception
@@ -23,14 +23,14 @@ public final class Failures {
       System.getLogger("io.github.fletching")
           .log(System.Logger.Level.ERROR, callback + ": the callback threw", thrown);
     } catch (Throwable ignored) {
-      // Nothing is left that could report it.
+      // The logger itself failed: the error cannot be reported.
     }
     keepInterrupt(thrown);
   }
 
   /**
-   * Sets the interrupt status that an InterruptedException has cleared: C does not see it. Does
-   * nothing for other exceptions.
+   * Restores the interrupt status that an InterruptedException has cleared, because C does not see
+   * it. Ignores other exceptions.
    *
    * @param thrown the exception
    */
@@ -41,7 +41,7 @@ public final class Failures {
   }
 
   /**
-   * The kind of an error as DLPack's set_error names it: a Python exception.
+   * The error kind for DLPack's set_error: the name of a Python exception.
    *
    * @param thrown the exception
    * @return the kind: {@code MemoryError} or {@code RuntimeError}

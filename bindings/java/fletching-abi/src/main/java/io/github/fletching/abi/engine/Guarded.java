@@ -2,7 +2,7 @@
 
 package io.github.fletching.abi.engine;
 
-/** A callback that throws nothing: what it threw is logged. */
+/** A callback that logs exceptions instead of throwing them. */
 public final class Guarded implements Engine.Callback {
   private final String name;
   private final long failure;
@@ -12,7 +12,7 @@ public final class Guarded implements Engine.Callback {
    * Guards a callback.
    *
    * @param name the name of the callback, for the log
-   * @param failure the result when the callback throws
+   * @param failure the result if the callback throws
    * @param callback the callback
    */
   public Guarded(String name, long failure, Engine.Callback callback) {

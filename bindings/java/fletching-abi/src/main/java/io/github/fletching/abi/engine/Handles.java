@@ -7,8 +7,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The objects behind private_data. A handle is a number and not an address: one that was used
- * before is noticed. Where pointers have 32 bits, handles repeat after 4 billion. Any thread.
+ * The objects behind private_data. Handles are numbers, not addresses, so that a stale handle is
+ * detected. With 32-bit pointers they repeat after 4 billion. Thread-safe.
  */
 public final class Handles {
   private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
@@ -42,7 +42,8 @@ public final class Handles {
   }
 
   /**
-   * Returns the object of a handle, and forgets it: of two calls one throws.
+   * Removes a handle and returns its object. If two threads take the same handle, one of them
+   * throws.
    *
    * @param <T> the type of the object
    * @param type the class of the object
@@ -56,7 +57,7 @@ public final class Handles {
   }
 
   /**
-   * Returns the object of a handle, and forgets it.
+   * Removes a handle and returns its object.
    *
    * @param <T> the type of the object
    * @param type the class of the object
@@ -68,7 +69,7 @@ public final class Handles {
   }
 
   /**
-   * Forgets the object of a handle, if there is one.
+   * Removes a handle. Unknown handles are ignored.
    *
    * @param handle the handle; any number is allowed
    */
@@ -77,9 +78,9 @@ public final class Handles {
   }
 
   /**
-   * How many objects are reachable through handles.
+   * The number of registered objects.
    *
-   * @return the number of objects, of the whole process
+   * @return the number of objects in the whole process
    */
   public static int count() {
     return OBJECTS.size();

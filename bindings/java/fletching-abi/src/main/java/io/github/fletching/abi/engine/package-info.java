@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What the engines share; for them alone. */
+/** Internal support classes shared by the engines. */
 package io.github.fletching.abi.engine;
