@@ -208,7 +208,7 @@ final class ArrayCheck {
       boolean empty = at.length == 0 || bits == 0 || (validity && at.nulls <= 0);
       checkBuffer(at, list, i, empty);
     }
-    if (views) { // variadic buffers may be empty; the sizes list may be NULL only if there are none
+    if (views) { // variadic buffers may be empty; without them the list of sizes may be NULL
       checkBuffer(at, list, count - 1, count == fixed + 1);
     }
   }

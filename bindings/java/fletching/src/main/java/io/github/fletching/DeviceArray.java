@@ -249,8 +249,8 @@ public final class DeviceArray extends ArrayOwner {
    *       without delaying the others. Children moved out earlier are not waited for.
    *   <li>Without a thread or memory, it waits for the stream and releases the array.
    *   <li>If it cannot wait either, it leaks the array, counts the leak and throws the reason.
-   *   <li>It releases the array at once if its device type has no runtime, and the stream is stream 0
-   *       of such a type too. A stream of any runtime may read host memory.
+   *   <li>It releases the array at once if its device type has no runtime, and the stream is 0 and
+   *       also of such a type. A stream of any runtime may read host memory.
    * </ul>
    *
    * <p>With {@link OnCapture#KEEP}, an array whose stream is being captured stays pending until the

@@ -77,7 +77,7 @@ final class Events {
     }
   }
 
-  /** Returns the runtime of a stream. Throws ENOTSUP if the type has none that records events. */
+  /** Returns the runtime of a stream. Throws ENOTSUP if its device type cannot record events. */
   static Vendor recording(String operation, DeviceType type, DeviceType ofStream) {
     Vendor vendor = Vendor.of(ofStream);
     if (vendor == null) {

@@ -25,7 +25,7 @@ public final class FletchingException extends RuntimeException {
 
   /**
    * Creates an exception, for example to throw from a stream's iterator. A value below 1 becomes
-   * EIO, because C treats it as success.
+   * EIO, because 0 is success in C.
    *
    * @param errno the errno value
    * @param message the message, which may be null

@@ -147,7 +147,7 @@ final class Format {
     return FletchingException.invalid("format: " + why + ", got \"" + text + "\"");
   }
 
-  /** Parses a number. Returns one that is invalid in every format on overflow. */
+  /** Parses a number. On overflow, returns a number that is invalid in every format. */
   private static int number(String digits) {
     try {
       return Integer.parseInt(digits);

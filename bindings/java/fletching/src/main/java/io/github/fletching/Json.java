@@ -6,25 +6,25 @@ import java.util.Arrays;
 import java.util.function.Predicate;
 
 /**
- * Reads the parameters of an extension type. Each function moves behind the text that it has read,
- * and returns null or false if the text is something else.
+ * Parses the parameters of an extension type. Each method advances past the text that it has read,
+ * and returns null or false if the text does not match.
  */
 final class Json {
-  private static final int MOST_LEVELS = 32; // no text makes the reader recurse without end
+  private static final int MOST_LEVELS = 32; // limits the recursion
 
-  private final String text; // a character is a byte
+  private final String text; // one character per byte
   private int at;
 
   private Json(String text) {
     this.text = text;
   }
 
-  /** Reads one member of an object, whose value is next. */
+  /** Reads the value of an object member. */
   interface Member {
     boolean read(Json json, String key);
   }
 
-  /** Whether the whole text is an object whose members are all read. */
+  /** Whether the whole text is an object whose members can all be read. */
   static boolean readObject(String text, Member member) {
     Json json = new Json(text);
     if (!json.take('{')) {
@@ -53,7 +53,7 @@ final class Json {
     return true;
   }
 
-  /** The next character that is not white space; 0 at the end. */
+  /** Skips white space and returns the next character; 0 at the end. */
   char peek() {
     while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
       at++;
@@ -69,7 +69,7 @@ final class Json {
     return true;
   }
 
-  /** A string as it is written, with its escapes. */
+  /** Reads a string without decoding its escapes. */
   String string() {
     if (!take('"')) {
       return null;
@@ -86,7 +86,7 @@ final class Json {
     return null;
   }
 
-  /** An array of sizes. Of more than `most` the first ones, one more than that. */
+  /** Reads an array of sizes. Returns at most {@code most} + 1 of them. */
   long[] sizes(int most) {
     long[] sizes = new long[most + 1];
     int[] count = {0};
@@ -107,7 +107,7 @@ final class Json {
     return list(next) && take(']') ? Arrays.copyOf(sizes, count[0]) : null;
   }
 
-  /** A number that is not negative; -1 for any other text, and beyond int64_t. */
+  /** Reads a nonnegative number; -1 for any other text, and beyond int64_t. */
   private long size() {
     if (!TensorFormat.isDigit(peek())) {
       return -1;
@@ -123,7 +123,7 @@ final class Json {
     return value;
   }
 
-  /** Steps over a value of any kind. */
+  /** Skips a value of any type. */
   boolean skip() {
     return skip(0);
   }

@@ -12,9 +12,9 @@ import io.github.fletching.abi.engine.Engine;
 import java.util.Deque;
 
 /**
- * The structs with a release callback: where their fields are. A device array begins with its
- * array. A tensor stays where its producer has it: its address is moved, and the functions below
- * take the place of the address for the struct.
+ * The structs with a release callback, and their field offsets. A device array begins with its
+ * array. A tensor stays at its producer's address: a slot stores the address, which the methods
+ * below treat as the struct.
  */
 enum Kind {
   SCHEMA("schema", Offsets.ARROW_SCHEMA, Callback.SCHEMA_RELEASE),
@@ -36,21 +36,21 @@ enum Kind {
       Fields.MANAGED_TENSOR_DL_TENSOR,
       Fields.MANAGED_TENSOR_MANAGER_CTX);
 
-  /** No table has as many columns; a count that was never set does. */
+  /** Larger than the column count of any table, but smaller than an uninitialized count. */
   static final int MOST_STRUCTS = 1 << 22;
 
   final String title;
-  final Callback callback; // the release
+  final Callback callback; // the release callback
   final Engine.Callback releases = (struct, b, c, d) -> Exported.releaseFromC(this, struct);
   final int size;
   final long release;
-  final long privateData; // of a tensor in the struct, not in the place of its address
+  final long privateData; // for a tensor in the managed struct, not in the slot
   final long childCount;
   final long children;
   final long dictionary;
   final Slot.Pool pool;
-  final int tensorSize; // of the struct around a DLTensor; -1 for other structs
-  final long tensor; // the offset of the DLTensor in it
+  final int tensorSize; // size of the struct around a DLTensor; -1 for other structs
+  final long tensor; // offset of the DLTensor in that struct
 
   private final byte[] zeros;
 
@@ -87,12 +87,12 @@ enum Kind {
     pool = new Slot.Pool(this);
   }
 
-  /** Whether a slot has the address of a struct, and not the struct. */
+  /** Whether a slot contains the address of a struct instead of the struct. */
   boolean isTensor() {
     return tensorSize >= 0;
   }
 
-  /** The kind of what is below. */
+  /** The kind of the structs below. */
   Kind base() {
     return this == DEVICE_ARRAY ? ARRAY : this;
   }
@@ -109,21 +109,21 @@ enum Kind {
     C.write(struct, zeros);
   }
 
-  /** Moves a struct of this kind, or the array in a device array. */
+  /** Moves a struct of this kind, or the array of a device array. */
   void move(long from, long to) {
     C.copy(from, to, size);
     markReleased(from);
   }
 
   /**
-   * Releases a struct, unless it is NULL or released. It is marked as released also if the callback
+   * Releases a struct, unless it is NULL or released. Marks it as released even if the callback
    * does not.
    */
   void releaseOnce(long struct) {
     releaseOnce(struct, null);
   }
 
-  /** The same; {@code ended} as for {@link Exported#releasedHere}. */
+  /** Releases a struct; {@code ended} as for {@link Exported#releasedHere}. */
   void releaseOnce(long struct, Deque<Object> ended) {
     long first = struct == 0 ? 0 : C.getAddress(struct + release);
     if (first == 0) {
@@ -137,9 +137,9 @@ enum Kind {
     markReleased(struct);
   }
 
-  // --- What is below
+  // --- Structs below
 
-  /** How many children can be read: none for a list that is NULL, and for an absurd count. */
+  /** The number of readable children: 0 for a NULL list and for a count out of range. */
   int childCount(long struct) {
     long count = C.getLong(struct + childCount);
     return count < 0 || count > MOST_STRUCTS || C.getAddress(struct + children) == 0
@@ -147,7 +147,7 @@ enum Kind {
         : (int) count;
   }
 
-  /** The address of a child, which may be NULL. */
+  /** Returns the address of a child, which may be NULL. */
   long child(long struct, int index) {
     return C.getAddress(C.getAddress(struct + children) + (long) index * POINTER);
   }

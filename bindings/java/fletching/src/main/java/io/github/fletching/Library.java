@@ -7,25 +7,25 @@ import static io.github.fletching.Native.C;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A library that is loaded when it is needed, and never unloaded. */
+/** A shared library that is loaded on demand and never unloaded. */
 final class Library {
   private static final String SYSTEM = System.getProperty("os.name");
   private static final boolean WINDOWS = SYSTEM.startsWith("Windows");
   private static final boolean MACOS = SYSTEM.startsWith("Mac");
 
   final String title;
-  private final List<String> names; // in the order in which they are tried
+  private final List<String> names; // in the order of attempts
   private final List<Symbol> symbols = new ArrayList<>();
   private String found;
   private volatile boolean loaded;
 
-  /** The names are file names, in the order of the attempts. */
+  /** The names are file names, in the order of attempts. */
   Library(String title, List<String> linux, List<String> windows, List<String> macos) {
     this.title = title;
     names = WINDOWS ? windows : MACOS ? macos : linux;
   }
 
-  /** libfletching: the path in the environment variable FLETCHING_LIBRARY, else by its names. */
+  /** libfletching: the path in the environment variable FLETCHING_LIBRARY, or the default names. */
   static Library fletching(String title) {
     String path = System.getenv("FLETCHING_LIBRARY");
     if (path != null && !path.isEmpty()) {
@@ -38,7 +38,7 @@ final class Library {
         List.of("libfletching.0.1.dylib", "libfletching.dylib"));
   }
 
-  /** A function, which the library may lack: then the operations that need it fail. */
+  /** Declares a function that the library may lack. Operations that need it then fail. */
   Symbol symbol(String name, String signature) {
     Symbol symbol = new Symbol(this, name, signature);
     symbols.add(symbol);
@@ -46,7 +46,7 @@ final class Library {
   }
 
   /**
-   * Finds the functions. What did not work is tried again by the next call.
+   * Loads the library and looks up the functions. After a failure the next call tries again.
    *
    * @throws FletchingException ENOENT, with every name and the reason, if no library is found
    */
@@ -66,7 +66,7 @@ final class Library {
     }
   }
 
-  /** One that is loaded is preferred: the handles of one version mean nothing to another. */
+  /** Prefers a loaded library, because handles of one version are invalid in another. */
   private long open() {
     List<String> reasons = new ArrayList<>();
     for (boolean isLoaded : new boolean[] {true, false}) {
@@ -95,7 +95,7 @@ final class Library {
         title + ": " + found + " has no " + symbol + "; hint: install a newer version");
   }
 
-  /** The loader of the system. Java itself cannot find out what is loaded already. */
+  /** The system's loader. Java itself cannot determine which libraries are loaded. */
   private static final class Loader {
     private static final long LIBRARY = WINDOWS ? C.load("kernel32") : 0;
     private static final long SYMBOL = C.symbol(LIBRARY, WINDOWS ? "GetProcAddress" : "dlsym");
@@ -103,11 +103,12 @@ final class Library {
     private static final long LOADED = WINDOWS ? C.symbol(LIBRARY, "GetModuleHandleA") : OPEN;
     private static final long ERROR = WINDOWS ? 0 : C.symbol(LIBRARY, "dlerror");
 
-    // RTLD_LAZY; with RTLD_NOLOAD, else RTLD_LOCAL: one that is loaded keeps its visibility.
+    // RTLD_LAZY; with RTLD_NOLOAD for a loaded library, which keeps its visibility, else
+    // RTLD_LOCAL.
     private static final int FLAGS_LOADED = MACOS ? 0x11 : 5;
     private static final int FLAGS = MACOS ? 5 : 1;
 
-    /** Adds the reason when it returns 0. */
+    /** Adds the reason if it returns 0. */
     static long open(String name, boolean isLoaded, List<String> reasons) {
       long text = text(name);
       try {
@@ -115,8 +116,8 @@ final class Library {
           reasons.add(name);
           return C.call("aa", isLoaded ? LOADED : OPEN, text);
         }
-        // The JVM looks up what it calls for the first time, and that would replace the error: so
-        // both calls that get the reason are made before.
+        // The first call of a function makes the JVM look it up, which would overwrite the error.
+        // So both functions that read the error are called in advance.
         C.call("a", ERROR);
         C.getByte(text);
         long handle = C.call("aai", OPEN, text, isLoaded ? FLAGS_LOADED : FLAGS);

@@ -15,12 +15,12 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
- * Pairs of bytes in their order; a key may occur more than once. Immutable.
+ * Key-value pairs of bytes, in order. Keys may repeat. Immutable.
  *
  * <p>Text: Arrow C data interface, "ArrowSchema.metadata".
  */
 public final class Metadata {
-  /** No pairs. */
+  /** Metadata without pairs. */
   public static final Metadata EMPTY = new Metadata(List.of());
 
   private final List<byte[]> texts; // key, value, key, ...
@@ -30,11 +30,11 @@ public final class Metadata {
   }
 
   /**
-   * These pairs and one more, in UTF-8.
+   * Copies the metadata and appends a pair, encoded as UTF-8.
    *
    * @param key the key
    * @param value the value
-   * @return the metadata
+   * @return the new metadata
    * @throws FletchingException EINVAL for a lone surrogate
    */
   public Metadata with(String key, String value) {
@@ -44,17 +44,17 @@ public final class Metadata {
     return with(key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Whether it is what UTF-8 can say: without a lone surrogate. */
+  /** Whether the text can be encoded as UTF-8: it has no lone surrogate. */
   static boolean isUnicode(String text) {
     return StandardCharsets.UTF_8.newEncoder().canEncode(text);
   }
 
   /**
-   * These pairs and one more, of any bytes, which are copied.
+   * Copies the metadata and appends a pair of arbitrary bytes, which are copied.
    *
    * @param key the key
    * @param value the value
-   * @return the metadata
+   * @return the new metadata
    */
   public Metadata with(byte[] key, byte[] value) {
     List<byte[]> more = new ArrayList<>(texts);
@@ -73,30 +73,30 @@ public final class Metadata {
   }
 
   /**
-   * A copy of the key of a pair.
+   * A copy of a key.
    *
    * @param pair the index of the pair, from 0
-   * @return a copy of the key of a pair
+   * @return the key
    */
   public byte[] key(int pair) {
     return texts.get(2 * pair).clone();
   }
 
   /**
-   * A copy of the value of a pair.
+   * A copy of a value.
    *
    * @param pair the index of the pair, from 0
-   * @return a copy of the value of a pair
+   * @return the value
    */
   public byte[] value(int pair) {
     return texts.get(2 * pair + 1).clone();
   }
 
   /**
-   * A copy of the value of the first pair with this key.
+   * A copy of the value of the first pair with a key.
    *
    * @param key the key
-   * @return a copy of the value of the first pair with this key
+   * @return the value; empty if no pair has the key
    */
   public Optional<byte[]> get(String key) {
     byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
@@ -107,11 +107,11 @@ public final class Metadata {
   }
 
   /**
-   * The value of the first pair with this key, as text.
+   * The value of the first pair with a key, as text.
    *
    * @param key the key
-   * @return the value of the first pair with this key, as text
-   * @throws FletchingException EINVAL for a value that is not UTF-8
+   * @return the value; empty if no pair has the key
+   * @throws FletchingException EINVAL if the value is not UTF-8
    */
   public Optional<String> text(String key) {
     return get(key).map(value -> strict(value, "metadata: value of \"" + key + "\""));
@@ -142,10 +142,10 @@ public final class Metadata {
   }
 
   /**
-   * The block of bytes that ArrowSchema.metadata points to. No pairs are the four bytes of a 0,
-   * where a schema without metadata has NULL.
+   * Encodes the block for ArrowSchema.metadata. Without pairs it is the four bytes of a 0, whereas
+   * a schema without metadata has NULL.
    *
-   * @return the block of bytes that ArrowSchema.metadata points to
+   * @return the block
    * @throws FletchingException EINVAL for more than 2^31-1 bytes
    */
   public byte[] encode() {
@@ -164,13 +164,13 @@ public final class Metadata {
   }
 
   /**
-   * The pairs of a block that ends with the bytes or before.
+   * Decodes a block, which may be followed by other bytes.
    *
-   * @param block the block
-   * @return the pairs of a block that ends with the bytes or before
+   * @param block the bytes
+   * @return the metadata
    * @throws FletchingException EINVAL for a negative count or length, and for a block that does not
    *     end within the bytes
-   * @throws NullPointerException when the block is null
+   * @throws NullPointerException if the block is null
    */
   public static Metadata decode(byte[] block) {
     Decoder.Source source =
@@ -179,8 +179,8 @@ public final class Metadata {
   }
 
   /**
-   * The block at an address of C. One with wrong lengths is read beyond its end, but never further
-   * than {@link #encode} writes. Errors: EINVAL, ENOMEM.
+   * Decodes the block at a C address. A block with wrong lengths is read beyond its end, but never
+   * beyond the largest size that {@link #encode} writes. Throws EINVAL or ENOMEM.
    */
   static Metadata at(long address) {
     if (address == 0) {
@@ -189,7 +189,7 @@ public final class Metadata {
     try {
       return new Decoder(Integer.MAX_VALUE, (position, into) -> C.read(address + position, into))
           .pairs();
-    } catch (OutOfMemoryError e) { // for a length that is wrong as a rule
+    } catch (OutOfMemoryError e) { // usually because of a wrong length
       throw FletchingException.noMemory("metadata");
     }
   }
@@ -202,7 +202,7 @@ public final class Metadata {
       void read(int position, byte[] into);
     }
 
-    private final int size; // the most bytes that the block may have
+    private final int size; // upper limit for the block size
     private final Source source;
     private int position;
 
@@ -216,7 +216,7 @@ public final class Metadata {
       if (count > MOST_PAIRS) {
         throw tooLarge("number of pairs", MOST_PAIRS, count);
       }
-      List<byte[]> texts = new ArrayList<>(); // without a capacity: the count may be wrong
+      List<byte[]> texts = new ArrayList<>(); // no initial capacity, because the count may be wrong
       for (int pair = 0; pair < count; pair++) {
         texts.add(text("length of key " + pair));
         texts.add(text("length of value " + pair));

@@ -16,22 +16,24 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.util.ServiceLoader;
 
-/** The engine, and texts of C. */
+/** The engine, and conversions of C strings. */
 final class Native {
   static final Engine C = open();
 
-  /** The size of a pointer. */
   static final int POINTER = C.pointerSize();
 
-  /** Replaces an exception that cannot be allocated. Made here, before memory can be short. */
+  /** Replaces an exception that cannot be allocated. Created early, while memory is available. */
   static final FletchingException NO_MEMORY = new FletchingException();
 
-  /** More of a foreign text is never printed. */
+  /** The maximum number of bytes printed of a foreign string. */
   private static final int MOST_TEXT = 4096;
 
   private Native() {}
 
-  /** The application may have the engine where this library is in a loader above its own. */
+  /**
+   * Also searches the context class loader: a parent loader may have loaded this library, and the
+   * application's loader the engine.
+   */
   private static Engine open() {
     ClassLoader own = Native.class.getClassLoader();
     ClassLoader application = Thread.currentThread().getContextClassLoader();
@@ -54,7 +56,7 @@ final class Native {
         ServiceLoader.load(EngineProvider.class, loader), System.getProperty(Engines.PROPERTY));
   }
 
-  /** A field of a class that passes its own lookup. */
+  /** Returns a field of the class to which the lookup belongs. */
   static VarHandle field(MethodHandles.Lookup lookup, String name, Class<?> type) {
     try {
       return lookup.findVarHandle(lookup.lookupClass(), name, type);
@@ -63,7 +65,7 @@ final class Native {
     }
   }
 
-  /** Zeroed memory of C, to be freed. Errors: ENOMEM, which names the operation. */
+  /** Allocates zeroed C memory, which the caller frees. Throws ENOMEM with the operation. */
   static long allocate(long size, String operation) {
     long address = C.allocate(size);
     if (address == 0) {
@@ -72,7 +74,7 @@ final class Native {
     return address;
   }
 
-  /** Bytes up to a NUL, at most {@code most} of them; none for NULL. */
+  /** Reads bytes up to a NUL, at most {@code most}; empty for NULL. */
   static byte[] bytes(long text, int most) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     for (long at = text; text != 0 && at < text + most; at++) {
@@ -85,12 +87,12 @@ final class Native {
     return bytes.toByteArray();
   }
 
-  /** A text of C, with U+FFFD for what is not UTF-8; empty for NULL. */
+  /** Reads a C string, with U+FFFD for invalid UTF-8; empty for NULL. */
   static String text(long text) {
     return new String(bytes(text, Integer.MAX_VALUE), StandardCharsets.UTF_8);
   }
 
-  /** A text with a NUL, to be freed; 0 without memory. */
+  /** Allocates a C string, which the caller frees; 0 if memory is exhausted. */
   static long newText(String text) {
     byte[] bytes;
     try {
@@ -106,15 +108,15 @@ final class Native {
   }
 
   /**
-   * A text of C with every byte that is not UTF-8 and every control character, other than a line
-   * feed and a tab, as \xNN. It ends with "..." when it was longer than 4096 bytes.
+   * Reads a C string, with \xNN for invalid UTF-8 and for control characters other than line feed
+   * and tab. A string longer than 4096 bytes is cut and ends with "...".
    */
   static String printable(long text) {
     byte[] bytes = bytes(text, MOST_TEXT + 1);
     boolean cut = bytes.length > MOST_TEXT;
     int length = bytes.length;
     if (cut) {
-      // A character that the cut would split is left out.
+      // Omit a character that the cut would split.
       for (length = MOST_TEXT; length > MOST_TEXT - 4 && (bytes[length] & 0xC0) == 0x80; ) {
         length--;
       }

@@ -5,7 +5,9 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
-/** OpenCL. A wait is enqueued on a queue of the event's own cl_context. It captures nothing. */
+/**
+ * OpenCL. A wait is enqueued on a queue of the event's cl_context. OpenCL has no stream capture.
+ */
 final class Opencl extends Vendor {
   static final Opencl INSTANCE = new Opencl();
 
@@ -27,14 +29,14 @@ final class Opencl extends Vendor {
     return stream.handle();
   }
 
-  /** What a function answers about an event or a queue, in a number that may be shorter. */
+  /** Queries an event or a queue. The result may be narrower than a pointer. */
   private long get(Symbol function, long of, int what, int size, Cell out) {
     C.putLong(out.address, size == Integer.BYTES ? OpenclTable.CL_QUEUED : 0);
     check(function, of, what, size, out.address, 0);
     return C.getAddress(out.address);
   }
 
-  /** The queue of an event; a user event has none. */
+  /** The queue of an event; 0 for a user event. */
   private long queueOf(long event) {
     try (Cell out = new Cell()) {
       return queueOf(event, out);
@@ -69,8 +71,8 @@ final class Opencl extends Vendor {
     long handle = event.handle();
     library.load();
     int state = stateOf(handle);
-    // A command may stay queued until a flush: without one, a caller that polls may never see the
-    // end.
+    // A command may stay queued until a flush. Without a flush, a polling caller may never see it
+    // complete.
     long producer = state == OpenclTable.CL_QUEUED ? queueOf(handle) : 0;
     if (producer != 0) {
       check(OpenclTable.CL_FLUSH, producer);
@@ -84,7 +86,7 @@ final class Opencl extends Vendor {
     library.load();
     int code = (int) OpenclTable.CL_WAIT_FOR_EVENTS.call(1, event.address());
     if (code == OpenclTable.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
-      isDone(stateOf(handle)); // the command itself has failed, and its state says how
+      isDone(stateOf(handle)); // throws if the command itself has failed
     }
     check(OpenclTable.CL_WAIT_FOR_EVENTS.name, code);
   }
@@ -99,7 +101,7 @@ final class Opencl extends Vendor {
     }
     long producer = queueOf(handle);
     if (producer != 0) {
-      // A queue need not begin with a command before it is flushed.
+      // A queue need not start a command before it is flushed.
       check(OpenclTable.CL_FLUSH, producer);
     }
     check(OpenclTable.CL_ENQUEUE_BARRIER_WITH_WAIT_LIST, queue, 1, event.address(), 0);
@@ -123,18 +125,18 @@ final class Opencl extends Vendor {
     OpenclTable.CL_RELEASE_EVENT.require();
     OpenclTable.CL_FLUSH.require();
     check(OpenclTable.CL_ENQUEUE_MARKER_WITH_WAIT_LIST, queue, 0, 0, recorded.address);
-    // An event that no queue has submitted never happens.
+    // An event never completes before its queue is flushed.
     check(OpenclTable.CL_FLUSH, queue);
   }
 
-  /** A failed marker is final, but other commands of the queue may still run: see settle. */
+  /** A failed marker is final, but other commands on the queue may still run; see settle. */
   @Override
   boolean hasPassed(Recorded recorded) {
     int state = stateOf(recorded.event(), recorded.cell(0));
     return OpenclTable.stateOf(state) == EventState.DONE || OpenclTable.isLost(state);
   }
 
-  /** A queue is never captured, so that no event is ever recorded later. */
+  /** OpenCL has no stream capture, so no event is recorded later. */
   @Override
   boolean isLost(DeviceStream stream) {
     return false;
@@ -154,7 +156,7 @@ final class Opencl extends Vendor {
         check(OpenclTable.CL_FINISH, queueOf(event, out));
       }
     } catch (FletchingException e) {
-      // No caller can receive an error.
+      // No caller can receive the error.
     }
   }
 

@@ -2,12 +2,12 @@
 
 package io.github.fletching;
 
-/** Who waits for the work of the producer; see {@link ConsumerStream}. */
+/** The party that waits for the producer's work; see {@link ConsumerStream}. */
 public enum Ordering {
-  /** Nobody: the consumer synchronizes, or has waited. */
+  /** No party: the consumer synchronizes, or has already waited. */
   NONE,
-  /** The host: the work is done on return. */
+  /** The host: the work has completed on return. */
   HOST,
-  /** A stream, which waits for the work. */
+  /** A stream: it waits for the work. */
   STREAM
 }

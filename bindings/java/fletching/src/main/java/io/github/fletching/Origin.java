@@ -2,13 +2,10 @@
 
 package io.github.fletching;
 
-/**
- * Where a stream or an event is from. CUDA: its context, and how to know that again. HIP: its
- * device.
- */
+/** The origin of a stream or an event. CUDA: a context and its identity. HIP: a device. */
 class Origin {
   long context;
-  long contextId; // 0 where the driver has no cuCtxGetId
+  long contextId; // 0 if the driver lacks cuCtxGetId
   int device;
   boolean isPrimary;
 }

@@ -13,16 +13,17 @@ import java.util.function.Function;
 import java.util.function.LongConsumer;
 
 /**
- * Owns one struct of the C interfaces or one tensor. Close it, or move it on with {@link #moveTo}.
+ * Owner of one struct of the C interfaces or of one tensor. Close it, or pass the struct on with
+ * {@link #moveTo}.
  *
- * <p>A move is what the C data interface calls a move: a bitwise copy, after which the source is
- * released. What the accessors read belongs to the producer and lives as long as the owner is open;
- * they are reads of memory and call nothing. After {@code close} or a move, also one by foreign
- * code, they throw an IllegalStateException. Any thread may read, several at once.
+ * <p>A move is a bitwise copy that leaves the source released, as in the C data interface. The data
+ * read by the accessors belongs to the producer and is valid while the owner is open. Accessors
+ * only read memory and call no callback. After {@code close} or a move, including a move by foreign
+ * code, they throw an IllegalStateException. Several threads may read at once.
  *
- * <p>An owner that becomes unreachable and was not closed is released by a cleaner, and counted as
- * a leak: it happens at an unknown time, and memory of a device lives too long. The system property
- * {@code io.github.fletching.leakStacks=true} adds to the warning where the owner was made.
+ * <p>If an owner becomes unreachable without being closed, a cleaner releases it and counts a leak:
+ * the release comes at an unknown time and holds device memory too long. The system property {@code
+ * io.github.fletching.leakStacks=true} adds the owner's creation stack trace to the warning.
  *
  * <p>Text: Arrow C data interface, "Memory management".
  */
@@ -36,14 +37,14 @@ public abstract class Owner implements AutoCloseable {
 
   final Kind kind;
   private volatile Slot slot;
-  private volatile int readers; // in a read now; CHANGING is added while below is changed
+  private volatile int readers; // reads in progress; CHANGING is added during a change below
 
   Owner(Kind kind, Slot slot) {
     this.kind = kind;
-    SLOT.setRelease(this, slot); // without the fence of a volatile write
+    SLOT.setRelease(this, slot); // avoids the fence of a volatile write
   }
 
-  /** Moves the struct at an address into a slot. */
+  /** Moves the struct at an address into a slot. Throws EINVAL for NULL or a released struct. */
   static Slot imported(Kind kind, long address) {
     if (address == 0) {
       throw FletchingException.invalid("import: " + kind.title + " is NULL: expected an address");
@@ -57,7 +58,7 @@ public abstract class Owner implements AutoCloseable {
     return slot;
   }
 
-  /** Has a zeroed slot filled by a function of C. */
+  /** Lets a C function fill a zeroed slot. */
   static Slot filled(Kind kind, LongConsumer function) {
     Slot slot = Slot.take(kind);
     boolean live = false;
@@ -65,7 +66,7 @@ public abstract class Owner implements AutoCloseable {
       function.accept(slot.address);
       live = !kind.isReleased(slot.address);
     } finally {
-      if (!live) { // an error leaves the contents unspecified, so nothing is released
+      if (!live) { // after an error the contents are unspecified and not released
         slot.free();
       }
     }
@@ -77,11 +78,11 @@ public abstract class Owner implements AutoCloseable {
   }
 
   /**
-   * The address of the struct, for a callee in C that reads it or moves it out. It is valid until
-   * the owner is closed: keep the owner reachable until the callee has returned.
+   * The address of the struct, for a C function that reads the struct or moves it out. It is valid
+   * until the owner is closed: keep the owner reachable until the function has returned.
    *
    * @return the address
-   * @throws IllegalStateException after close, or when foreign code has moved the struct out
+   * @throws IllegalStateException after close, or if foreign code has moved the struct out
    * @throws FletchingException EBUSY for a stream during a call
    */
   public long address() {
@@ -89,13 +90,13 @@ public abstract class Owner implements AutoCloseable {
   }
 
   /**
-   * Moves the struct to an address, which is overwritten. It is the receiver's to release from now
-   * on; the owner is closed.
+   * Moves the struct to an address, which is overwritten. The receiver must release the struct; the
+   * owner is closed.
    *
-   * @param address the address of a struct
-   * @throws IllegalStateException after close, or when foreign code has moved the struct out
-   * @throws FletchingException EINVAL for an address of 0, and for the struct's own address; EBUSY
-   *     for a stream during a call
+   * @param address the destination
+   * @throws IllegalStateException after close, or if foreign code has moved the struct out
+   * @throws FletchingException EINVAL for address 0 and for the struct's own address; EBUSY for a
+   *     stream during a call
    */
   public void moveTo(long address) {
     if (address == 0) {
@@ -111,9 +112,9 @@ public abstract class Owner implements AutoCloseable {
   }
 
   /**
-   * Whether there is nothing to release: closed, moved, or moved out by foreign code.
+   * Whether the struct was closed, moved, or moved out by foreign code.
    *
-   * @return whether there is nothing to release
+   * @return whether the struct is released
    */
   public boolean isReleased() {
     return slot == null || isMovedOut();
@@ -129,16 +130,15 @@ public abstract class Owner implements AutoCloseable {
   }
 
   /**
-   * Releases the struct on the calling thread. It does nothing when the struct was closed or moved
-   * before. Several threads may call it at once. It waits for the reads that other threads have
-   * begun; a later one throws an IllegalStateException.
+   * Releases the struct on the calling thread. Has no effect after a close or a move. Thread-safe.
+   * Waits for reads in progress on other threads; later reads throw an IllegalStateException.
    */
   @Override
   public void close() {
     close(null);
   }
 
-  /** The same, as {@link Kind#releaseOnce(long, Deque)}. */
+  /** Closes the owner; {@code ended} as for {@link Kind#releaseOnce(long, Deque)}. */
   void close(Deque<Object> ended) {
     Slot found = swap(null);
     if (found != null) {
@@ -149,36 +149,37 @@ public abstract class Owner implements AutoCloseable {
   }
 
   /**
-   * How many owners were collected that had not been closed.
+   * The number of owners that were collected without being closed.
    *
-   * @return how many owners were collected that had not been closed
+   * @return the number of owners
    */
   public static long leaks() {
     return Slot.LEAKS.get();
   }
 
   /**
-   * How many structs C has released while the JVM shut down. They leak: their objects are not
-   * closed, because the classes that would do so may be gone. See the README for a release after
-   * the end of the JVM.
+   * The number of structs that C released during JVM shutdown. They leak: their objects are not
+   * closed, because the classes needed for that may be gone. For a release after the end of the JVM
+   * see the README.
    *
-   * @return how many structs C has released while the JVM shut down
+   * @return the number of structs
    */
   public static long lateReleases() {
     return Exported.LATE.get();
   }
 
   /**
-   * Frees what keeps the class loader of this library reachable: the functions that C calls, the
-   * memory of closed owners, the cleaner and the shutdown hook. For an application that is unloaded
-   * from a JVM that goes on. Nothing else of the library may run, now or later.
+   * Frees all resources that keep this library's class loader reachable: C callbacks, the memory of
+   * closed owners, the cleaner and the shutdown hook. Use it if the application is unloaded from a
+   * running JVM. No other code of the library may run during or after this call.
    *
-   * <p>The functions of the raw layer, which live as long as the process, are not freed, and JNA
-   * frees no function: its engine keeps the class loader. The threads of {@link
+   * <p>The functions of the raw layer live as long as the process and are not freed. JNA cannot
+   * free functions: its engine keeps the class loader reachable. The threads of {@link
    * DeviceArray#releaseAfter} end a second after the last release.
    *
    * @throws IllegalStateException if an owner is open, a struct is exported, a release of {@link
-   *     DeviceArray#releaseAfter} runs, or this was called before. Frees nothing then
+   *     DeviceArray#releaseAfter} is running, or this method was called before; no resource is then
+   *     freed
    */
   public static void shutdown() {
     Slot.checkUsable();
@@ -204,7 +205,7 @@ public abstract class Owner implements AutoCloseable {
     C.close();
   }
 
-  /** Moves a struct below this one out, within a change. */
+  /** Moves a struct below this one out. A change must be in progress. */
   void moveBelow(long own, long below, long to) {
     kind.move(below, to);
   }
@@ -213,17 +214,17 @@ public abstract class Owner implements AutoCloseable {
     return (Slot) SLOT.getAndSet(this, next);
   }
 
-  /** Makes the slot the caller's, who frees it when the struct was moved. */
+  /** Takes the slot. The caller frees it after moving the struct. */
   final Slot takeSlot(String operation) {
     Slot found = isReleased() ? null : swap(null);
-    if (found == null) { // or a call on another thread has it since
+    if (found == null) { // or a concurrent call has taken it
       throw isReleased() ? closed(operation) : missing(operation);
     }
     awaitReaders(0);
     return found;
   }
 
-  /** Moves the struct into the owner that {@code make} returns; after an error it is still here. */
+  /** Moves the struct into the owner that {@code make} returns. After an error it stays here. */
   final <T extends Owner> T movedBy(String operation, Function<Slot, T> make) {
     Slot taken = takeSlot(operation);
     try {
@@ -234,18 +235,18 @@ public abstract class Owner implements AutoCloseable {
     }
   }
 
-  /** The address of a struct that nothing has released or moved out. */
+  /** Returns the address of a live struct. */
   final long open(String operation) {
     long struct = enter(operation);
     leave();
     return struct;
   }
 
-  // --- Reads and changes of several threads. The pairs do not nest.
+  // --- Concurrent reads and changes. The pairs do not nest.
 
   /**
-   * Begins a read: until {@link #leave}, other threads wait before they release, move or change it.
-   * Returns the address of the struct, which is live.
+   * Begins a read and returns the address of the live struct. Until {@link #leave}, other threads
+   * wait before they release, move or change the struct.
    */
   final long enter(String operation) {
     long struct = tryEnter();
@@ -255,7 +256,7 @@ public abstract class Owner implements AutoCloseable {
     return struct;
   }
 
-  /** Returns 0 and begins no read where {@link #enter} throws. */
+  /** Begins a read, or returns 0 where {@link #enter} throws. */
   final long tryEnter() {
     join();
     long struct = liveStruct();
@@ -277,7 +278,7 @@ public abstract class Owner implements AutoCloseable {
     READERS.getAndAdd(this, -1);
   }
 
-  /** Begins a change of the structs below: until {@link #endChange}, other threads wait to read. */
+  /** Begins a change of the structs below. Until {@link #endChange}, other threads wait to read. */
   final long beginChange(String operation) {
     while ((int) READERS.getAndBitwiseOr(this, CHANGING) < 0) {
       awaitChange();
@@ -332,7 +333,7 @@ public abstract class Owner implements AutoCloseable {
     return found;
   }
 
-  /** Why there is no slot. */
+  /** The exception for a missing slot. */
   RuntimeException missing(String operation) {
     return closed(operation);
   }

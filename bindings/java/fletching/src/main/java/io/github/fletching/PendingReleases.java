@@ -2,7 +2,7 @@
 
 package io.github.fletching;
 
-/** Counts of the arrays that {@link DeviceArray#releaseAfter} has taken, at one time. */
+/** A snapshot of the counts of arrays passed to {@link DeviceArray#releaseAfter}. */
 public final class PendingReleases {
   private final long pending;
   private final long refused;
@@ -27,7 +27,7 @@ public final class PendingReleases {
   }
 
   /**
-   * Arrays whose stream has not reached their point yet.
+   * Arrays whose stream has not reached their release point.
    *
    * @return the number of arrays
    */
@@ -36,7 +36,7 @@ public final class PendingReleases {
   }
 
   /**
-   * Of these, those that the driver last said nothing about.
+   * Pending arrays whose last query failed.
    *
    * @return the number of arrays
    */
@@ -45,7 +45,7 @@ public final class PendingReleases {
   }
 
   /**
-   * Arrays whose release callback is due, or has not returned.
+   * Arrays whose release callback is due or running.
    *
    * @return the number of arrays
    */
@@ -54,7 +54,8 @@ public final class PendingReleases {
   }
 
   /**
-   * Arrays that could neither be deferred nor waited for, since the start of the process.
+   * Arrays leaked since the start of the process, because their release could neither be deferred
+   * nor wait for the stream.
    *
    * @return the number of arrays
    */
@@ -63,7 +64,7 @@ public final class PendingReleases {
   }
 
   /**
-   * Events of Fletching's that could not be destroyed, since the start of the process.
+   * Events of this library that could not be destroyed, since the start of the process.
    *
    * @return the number of events
    */
@@ -72,9 +73,9 @@ public final class PendingReleases {
   }
 
   /**
-   * Its newest error; empty when there was none.
+   * The latest error of a failed query.
    *
-   * @return the error, empty for none
+   * @return the error; empty for none
    */
   public String lastRefusal() {
     return lastRefusal;

@@ -10,18 +10,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Asks whether the work that reads an array has passed, on a thread that is there while something
- * is pending. The release callbacks are called on threads of their own, so that a slow one delays
- * no other.
+ * Polls whether the work that reads an array has completed, on a thread that runs while arrays are
+ * pending. Release callbacks run on separate threads, so that a slow callback does not delay
+ * others.
  */
 final class Reaper implements Runnable {
   private static final long SHORTEST_PAUSE = 20_000; // nanoseconds
   private static final long LONGEST_PAUSE = 20_000_000;
-  private static final long REST = 50; // times the duration of a query of every entry
+  private static final long REST = 50; // times the duration of a query of all entries
   private static final long LONGEST_REST = 100_000_000;
-  private static final long LINGER = 1_000_000_000; // without an entry
-  private static final int MOST_REFUSALS = 4; // then every 16th time is often enough
-  private static final int MOST_RELEASES = 64; // at once: each may block a thread
+  private static final long LINGER = 1_000_000_000; // idle time before a thread ends
+  private static final int MOST_REFUSALS = 4; // from then on, every 16th query is made
+  private static final int MOST_RELEASES = 64; // each may block a thread
 
   private static final Reaper INSTANCE = new Reaper();
 
@@ -34,29 +34,28 @@ final class Reaper implements Runnable {
           new LinkedBlockingQueue<>(),
           Reaper::newThread);
   private final ArrayList<Deferred> incoming = new ArrayList<>();
-  private final ArrayList<Deferred> entries = new ArrayList<>(); // of the thread
-  private Thread thread; // null while nothing is pending
+  private final ArrayList<Deferred> entries = new ArrayList<>(); // used by the thread only
+  private Thread thread; // null while no array is pending
   private long pending;
   private long refused;
-  private long running; // arrays whose release is due, or has not returned
+  private long running; // arrays whose release is due or running
   private String lastRefusal = "";
 
   private Reaper() {
     releases.allowCoreThreadTimeOut(true);
   }
 
-  /** An array that is released when its event has passed. */
+  /** An array to be released when its event has completed. */
   static final class Deferred implements Runnable {
     final Vendor vendor;
     final Slot slot;
-    private final DeviceStream stream; // of one whose event is recorded when a capture has ended
-    private Recorded recorded; // null until then, and without a stream to record on
-    // How often in a row the runtime has refused to answer, as far as it matters, and how often not
-    // to ask from now on.
+    private final DeviceStream stream; // records the event after a capture; else null
+    private Recorded recorded; // null until recorded, or if the stream is lost
+    // The number of consecutive failed queries, up to a limit, and the number of queries to skip.
     int refusals;
     int skips;
     boolean handedOver;
-    private boolean isRunning; // the release
+    private boolean isRunning; // the release has started
 
     Deferred(Vendor vendor, Recorded recorded, DeviceStream stream, Slot slot) {
       this.vendor = vendor;
@@ -82,7 +81,10 @@ final class Reaper implements Runnable {
       return false;
     }
 
-    /** The callback may well free memory, which another thread's capture would refuse. */
+    /**
+     * Releases at the event's origin, because a capture of another thread could reject the
+     * callback's freeing of memory.
+     */
     void release() {
       if (recorded != null) {
         vendor.settle(recorded);
@@ -109,7 +111,7 @@ final class Reaper implements Runnable {
     }
   }
 
-  /** Takes the array, unless there can be no thread. */
+  /** Takes the array. Throws EAGAIN if no thread can be started. */
   static void add(String operation, Deferred entry) {
     INSTANCE.take(operation, entry);
   }
@@ -129,7 +131,7 @@ final class Reaper implements Runnable {
   private static Thread newThread(Runnable body) {
     Thread thread = new Thread(null, body, "fletching-release", 0, false);
     thread.setDaemon(true);
-    thread.setContextClassLoader(null); // of whatever called first
+    thread.setContextClassLoader(null); // else the first caller's class loader
     return thread;
   }
 
@@ -149,8 +151,8 @@ final class Reaper implements Runnable {
   }
 
   /**
-   * Asks about new entries at once, and about every entry when that is due: often while things
-   * happen, then ever more rarely, and never for more than a fiftieth of the time.
+   * Queries new entries at once, and all entries periodically: often after a change, then ever more
+   * rarely, and never for more than a fiftieth of the time.
    */
   @Override
   public void run() {
@@ -166,7 +168,7 @@ final class Reaper implements Runnable {
         count = entries.size();
         entries.subList(isDue ? 0 : known, count).removeIf(this::handOver);
       } catch (OutOfMemoryError e) {
-        isDue = true; // nothing is lost: all of them are asked again
+        isDue = true; // no entry is lost: query all again
       }
       pause = isDue ? Math.min(pause * 2, LONGEST_PAUSE) : pause;
       if (known < count || entries.size() < count) {
@@ -181,13 +183,13 @@ final class Reaper implements Runnable {
     }
   }
 
-  /** Sleeps until something is due or new; false when the thread has nothing to do any more. */
+  /** Sleeps until a query is due or an entry arrives; returns false if the thread must end. */
   private boolean collect(long due) {
     long left = entries.isEmpty() ? LINGER : due - System.nanoTime();
     if (left > 0) {
       LockSupport.parkNanos(this, left);
     }
-    Thread.interrupted(); // it has no meaning here, and would end every sleep at once
+    Thread.interrupted(); // an interrupt would end every sleep at once
     synchronized (this) {
       if (entries.isEmpty() && incoming.isEmpty()) {
         thread = null;
@@ -201,23 +203,23 @@ final class Reaper implements Runnable {
     incoming.clear();
   }
 
-  /** Lets an array be released whose event has passed. */
+  /** Starts the release of an array whose event has completed. */
   private boolean handOver(Deferred entry) {
     if (entry.handedOver || !hasPassed(entry)) {
       return entry.handedOver;
     }
-    entry.handedOver = true; // also when there is no memory to take it out of the list
+    entry.handedOver = true; // set even if memory runs out before the entry is removed
     try {
       releases.execute(() -> release(entry));
-    } catch (OutOfMemoryError e) { // there can be no thread
+    } catch (OutOfMemoryError e) { // no thread could be started
       release(entry);
     }
     return true;
   }
 
   /**
-   * Asks the driver. An error says nothing about the work: however often it is returned, the array
-   * stays as it is, and is asked for again, ever more rarely.
+   * Queries the driver. After an error the state of the work is unknown: the array stays pending,
+   * and is queried ever more rarely.
    */
   private boolean hasPassed(Deferred entry) {
     if (entry.skips > 0) {

@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * An event that was recorded here. The last user that closes it destroys it, on any thread. It
- * holds the memory that its queries and its destruction need.
+ * An event recorded by this library. The last user that closes it destroys it, on any thread. It
+ * owns the memory needed to query and destroy it.
  */
 final class Recorded extends Origin implements AutoCloseable {
   /** Events that could not be destroyed. */
@@ -18,7 +18,7 @@ final class Recorded extends Origin implements AutoCloseable {
   private static final int CELLS = 4;
 
   final Vendor vendor;
-  // Of the handle: what sync_event is. The cells follow.
+  // Address of the handle, the value of sync_event. The cells follow the handle.
   final long address = Native.allocate((1 + CELLS) * Vendor.Cell.SIZE, "event");
   private final AtomicInteger users = new AtomicInteger(1);
 
@@ -30,12 +30,12 @@ final class Recorded extends Origin implements AutoCloseable {
     return LEAKED.get();
   }
 
-  /** The handle, 0 before the event is created. */
+  /** The handle; 0 before the event is created. */
   long event() {
     return C.getAddress(address);
   }
 
-  /** Room for a call: 0 and 1 for calls with the event, 2 and 3 around its release. */
+  /** Memory for a call: 0 and 1 for calls with the event, 2 and 3 around its release. */
   Vendor.Cell cell(int index) {
     return new Vendor.Cell(address + (1 + index) * Vendor.Cell.SIZE);
   }
@@ -44,7 +44,7 @@ final class Recorded extends Origin implements AutoCloseable {
     users.incrementAndGet();
   }
 
-  /** Throws nothing: a release calls it. */
+  /** Never throws, because release callbacks call it. */
   @Override
   public void close() {
     if (users.decrementAndGet() == 0) {
@@ -53,7 +53,7 @@ final class Recorded extends Origin implements AutoCloseable {
     }
   }
 
-  /** Destroys the event of the only user, which frees the memory later. Throws nothing. */
+  /** Destroys the event for its only user, which frees the memory later. Never throws. */
   void end() {
     try {
       if (event() != 0) {

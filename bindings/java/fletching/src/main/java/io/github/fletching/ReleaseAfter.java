@@ -6,7 +6,7 @@ import io.github.fletching.abi.DeviceType;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Releases of arrays that work on a stream still reads. None is early. */
+/** Releases arrays after the work on a stream that reads them, and never earlier. */
 final class ReleaseAfter {
   private static final String OPERATION = "release_after";
   private static final AtomicLong LEAKED = new AtomicLong();
@@ -30,7 +30,7 @@ final class ReleaseAfter {
     Objects.requireNonNull(stream, "release_after: stream is null: expected a stream");
     array.open(OPERATION);
     DeviceType type = array.deviceType();
-    // The id of host memory says nothing about a GPU: then the current device counts.
+    // The id of host memory does not identify a GPU, so the current device is used.
     DeviceStream there = stream.isOfRuntime(type) ? stream.completed(array.deviceId()) : stream;
     new ReleaseAfter(array.takeSlot(OPERATION), type, there).takeArray();
   }
@@ -48,11 +48,11 @@ final class ReleaseAfter {
     }
   }
 
-  /** Whether no work reads the array any more; otherwise the reaper has it. */
+  /** Whether no work can still read the array; otherwise the reaper has it. */
   private boolean deferOrWait() {
     if (RuntimeKind.of(type) != null) {
-      // The order of another runtime's stream does not cover the work on this memory. Any runtime's
-      // work may read memory of the host.
+      // A stream of another runtime is not ordered with the work on this memory. Work of any
+      // runtime may read host memory.
       stream.check(OPERATION, type);
     }
     if (RuntimeKind.of(stream.deviceType()) == null && stream.handle() == 0) {
@@ -62,7 +62,7 @@ final class ReleaseAfter {
       defer();
       return false;
     } catch (FletchingException e) {
-      if (e.errno() == FletchingException.EBUSY) { // a wait would invalidate the capture
+      if (e.errno() == FletchingException.EBUSY) { // waiting would invalidate the capture
         throw Vendor.withCaptureHint(
             OPERATION,
             e,
@@ -100,7 +100,7 @@ final class ReleaseAfter {
     }
   }
 
-  /** Waits for the stream, or throws the first failure. */
+  /** Waits for the stream, or throws the first error. */
   private <E extends Throwable> void await(E first) throws E {
     Vendor vendor = Vendor.of(stream.deviceType());
     if (vendor == null) {
@@ -120,7 +120,7 @@ final class ReleaseAfter {
   }
 
   private void leak() {
-    slot.free(); // which marks the struct as released
+    slot.free(); // also marks the struct as released
     if (LEAKED.getAndIncrement() == 0) { // loggers may throw
       System.err.println(
           "fletching: warning: release_after: an array is leaked, because its release can neither"

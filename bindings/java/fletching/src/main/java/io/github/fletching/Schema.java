@@ -5,7 +5,7 @@ package io.github.fletching;
 import java.util.function.LongConsumer;
 
 /**
- * Owns an ArrowSchema. See {@link Owner}.
+ * Owner of an ArrowSchema. See {@link Owner}.
  *
  * <p>Text: Arrow C data interface, "The ArrowSchema structure".
  */
@@ -15,7 +15,7 @@ public final class Schema extends Owner {
   }
 
   /**
-   * Moves the struct at an address in; see {@link Array#wrap} for promises and errors.
+   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
    *
    * @param address the address of a struct
    * @return the owner
@@ -35,16 +35,16 @@ public final class Schema extends Owner {
   }
 
   /**
-   * The schema itself as a view, for code that walks through views.
+   * A view of the schema itself, for code that traverses views.
    *
-   * @return the schema itself as a view, for code that walks through views
+   * @return a view of the schema
    */
   public SchemaView view() {
     open("read");
     return top();
   }
 
-  /** The same without a check, which its first read does. */
+  /** The view without a check; its first read checks. */
   private SchemaView top() {
     return new SchemaView(this, null, 0);
   }
@@ -114,16 +114,16 @@ public final class Schema extends Owner {
   }
 
   /**
-   * Checks the schema as a foreign producer may have left it: formats, numbers of children,
+   * Checks the schema, which may come from a faulty producer: formats, numbers of children,
    * dictionaries and NULL pointers; see {@link ArrayOwner#check}.
    *
-   * @throws FletchingException EINVAL with the path of the field and the rule that is broken
+   * @throws FletchingException EINVAL with the path of the field and the broken rule
    */
   public void check() {
     check(ArrayCheck.NO_ARRAY);
   }
 
-  /** The same, with an array. */
+  /** Checks the schema together with an array. */
   void check(long array) {
     long schema = enter("check");
     try {
@@ -134,7 +134,7 @@ public final class Schema extends Owner {
   }
 
   /**
-   * Moves a child out; see {@link Array#takeChild}.
+   * Moves a child out of the schema; see {@link Array#takeChild}.
    *
    * @param index the index, from 0
    * @return the child
@@ -144,7 +144,7 @@ public final class Schema extends Owner {
   }
 
   /**
-   * The same for the dictionary.
+   * Moves the dictionary out of the schema, as {@link #takeChild} does.
    *
    * @return the dictionary
    */
@@ -153,7 +153,7 @@ public final class Schema extends Owner {
   }
 
   /**
-   * Keeps an object until the release of the struct; see {@link ArrayOwner#attach}.
+   * Keeps an object alive until the struct is released; see {@link ArrayOwner#attach}.
    *
    * @param object the object, which may be null
    */
@@ -162,7 +162,7 @@ public final class Schema extends Owner {
   }
 
   /**
-   * The same with a lambda as the object.
+   * Keeps an object alive until the struct is released; overload for a lambda.
    *
    * @param object the object, which may be null
    */

@@ -10,8 +10,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Describes a schema with everything below it. It owns nothing: {@code build} may be called
- * repeatedly. What a format means is not looked at. One thread at a time.
+ * Describes a schema and everything below it. The builder owns no memory: {@code build} may be
+ * called repeatedly. Format strings are not parsed. Not thread-safe.
  *
  * <p>Text: Arrow C data interface, "The ArrowSchema structure".
  */
@@ -24,7 +24,8 @@ public final class SchemaBuilder {
   private SchemaBuilder dictionary;
 
   /**
-   * A schema with a format string; for a dictionary-encoded type, the format of the indices.
+   * Creates a builder with a format string; for a dictionary-encoded type, the format of the
+   * indices.
    *
    * @param format the format string
    */
@@ -35,7 +36,7 @@ public final class SchemaBuilder {
   /**
    * Replaces the format string.
    *
-   * @param text the text
+   * @param text the format string
    * @return this builder
    */
   public SchemaBuilder format(String text) {
@@ -44,9 +45,9 @@ public final class SchemaBuilder {
   }
 
   /**
-   * The name of the field, empty by default. It is never NULL, which some readers refuse.
+   * Sets the field name, empty by default. It is never exported as NULL, which some readers reject.
    *
-   * @param text the text
+   * @param text the name
    * @return this builder
    */
   public SchemaBuilder name(String text) {
@@ -55,7 +56,7 @@ public final class SchemaBuilder {
   }
 
   /**
-   * The ARROW_FLAG_ bits. A field that may have nulls has ARROW_FLAG_NULLABLE.
+   * Sets the ARROW_FLAG_ bits. A nullable field has ARROW_FLAG_NULLABLE.
    *
    * @param bits the flags
    * @return this builder
@@ -66,9 +67,9 @@ public final class SchemaBuilder {
   }
 
   /**
-   * The metadata, which becomes NULL when there is no pair.
+   * Sets the metadata. Metadata without pairs is exported as NULL.
    *
-   * @param pairs the pairs
+   * @param pairs the metadata
    * @return this builder
    */
   public SchemaBuilder metadata(Metadata pairs) {
@@ -88,9 +89,9 @@ public final class SchemaBuilder {
   }
 
   /**
-   * The type of the dictionary's values.
+   * Sets the type of the dictionary's values.
    *
-   * @param values the values of the dictionary
+   * @param values the type of the values
    * @return this builder
    */
   public SchemaBuilder dictionary(SchemaBuilder values) {
@@ -99,12 +100,12 @@ public final class SchemaBuilder {
   }
 
   /**
-   * Builds the schema, which has copies of the texts, in one allocation of C.
+   * Builds the schema, with copies of the strings, in one C allocation.
    *
-   * @return the array
-   * @throws FletchingException EINVAL for a format that is empty, a format or name with a NUL or a
-   *     lone surrogate in it, metadata that cannot be encoded, and more than 256 levels or 2^22
-   *     structs, where the message says in which child; ENOMEM
+   * @return the schema
+   * @throws FletchingException EINVAL for an empty format, a format or name that contains a NUL or
+   *     a lone surrogate, metadata that cannot be encoded, and more than 256 levels or 2^22
+   *     structs; the message names the child. ENOMEM
    */
   public Schema build() {
     Texts texts = new Texts();
@@ -119,7 +120,7 @@ public final class SchemaBuilder {
             }));
   }
 
-  /** The texts in the order in which they are written; null for NULL. */
+  /** The strings in the order of writing; null for NULL. */
   private static final class Texts {
     final List<byte[]> all = new ArrayList<>();
     long size;
@@ -173,7 +174,7 @@ public final class SchemaBuilder {
     return Arrays.copyOf(bytes, bytes.length + 1);
   }
 
-  /** Fills a zeroed struct, and those below it. */
+  /** Fills a zeroed struct and the structs below it. */
   private void write(long schema, Block block, Texts texts) {
     for (long field :
         new long[] {Fields.SCHEMA_FORMAT, Fields.SCHEMA_NAME, Fields.SCHEMA_METADATA}) {

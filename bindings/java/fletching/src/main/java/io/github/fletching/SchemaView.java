@@ -4,7 +4,7 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-/** Reads a schema that an owner keeps alive; see {@link View}. */
+/** A read-only view of a schema that an owner keeps alive; see {@link View}. */
 public final class SchemaView extends View {
   SchemaView(Owner owner, View parent, long address) {
     super(owner, parent, address);
@@ -20,8 +20,8 @@ public final class SchemaView extends View {
   }
 
   /**
-   * The name; empty for NULL, which means the same. What is not UTF-8 reads as U+FFFD, where a
-   * producer has not kept to it.
+   * The name; empty for NULL, which is equivalent. Invalid UTF-8 from a faulty producer reads as
+   * U+FFFD.
    *
    * @return the name
    */
@@ -32,7 +32,7 @@ public final class SchemaView extends View {
   /**
    * The ARROW_FLAG_ bits.
    *
-   * @return the ARROW_FLAG_ bits
+   * @return the flags
    */
   public long flags() {
     return readLong(Fields.SCHEMA_FLAGS, 0);
@@ -41,9 +41,9 @@ public final class SchemaView extends View {
   /**
    * A copy of the metadata.
    *
-   * @return a copy of the metadata
+   * @return the metadata
    * @throws FletchingException EINVAL for a negative count or length, and for more than 2^31-1
-   *     bytes in all; ENOMEM
+   *     bytes in total; ENOMEM
    */
   public Metadata metadata() {
     return read(
@@ -61,20 +61,21 @@ public final class SchemaView extends View {
   }
 
   /**
-   * The type of the dictionary's values; a view of a released struct where there is none.
+   * The type of the dictionary's values. The view reads as a released struct if the schema has no
+   * dictionary.
    *
-   * @return the type of the dictionary's values
+   * @return the dictionary's type
    */
   public SchemaView dictionary() {
     return new SchemaView(owner, this, dictionaryAddress());
   }
 
   /**
-   * A copy of the schema, to be changed or built.
+   * Copies the schema to a builder.
    *
-   * @return a copy of the schema, to be changed or built
-   * @throws FletchingException EINVAL for a schema that is released, whose format or name is not
-   *     UTF-8, whose metadata cannot be read, or that is malformed as for {@link Shared#column}
+   * @return the builder
+   * @throws FletchingException EINVAL if the schema is released, its format or name is not UTF-8,
+   *     its metadata cannot be read, or it is malformed as for {@link Shared#column}
    */
   public SchemaBuilder toBuilder() {
     if (isReleased()) {
@@ -99,7 +100,7 @@ public final class SchemaView extends View {
     return values.exists() ? copy.dictionary(values.copy(path(path, -1, ""))) : copy;
   }
 
-  /** The path of a field below its parent. A field without a name has its index in brackets. */
+  /** The path of a field below its parent. An unnamed field is shown as its index in brackets. */
   static String path(String parent, int index, String name) {
     String own = index < 0 ? "dictionary" : name.isEmpty() ? "[" + index + "]" : name;
     return parent.isEmpty() ? own : parent + "." + own;

@@ -5,12 +5,12 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
-/** The buffers, children and dictionaries of a stream's schema, which every batch has too. */
+/** The buffers, children and dictionaries that a stream's schema requires of every batch. */
 final class Shape {
-  private final String name; // of the field
-  private final Format format; // null if it is not published, or the schema is foreign
-  private final int count; // of the children
-  private final Shape[] children; // null where only the count matters
+  private final String name; // field name
+  private final Format format; // null if unknown, or for the top level only
+  private final int count; // number of children
+  private final Shape[] children; // null for the top level only
   private final boolean hasDictionary;
   private final Shape dictionary;
 
@@ -36,7 +36,7 @@ final class Shape {
     }
   }
 
-  /** All fields of a schema. Errors: EINVAL for a malformed one. */
+  /** Describes all fields of a schema. Throws EINVAL for a malformed schema. */
   static Shape of(String operation, Schema schema) {
     long struct = schema.enter(operation);
     try {
@@ -47,12 +47,12 @@ final class Shape {
     }
   }
 
-  /** The top level alone of a schema, which may be malformed. */
+  /** Describes only the top level of a schema, which may be malformed. */
   static Shape ofTop(long schema) {
     return new Shape(schema, "", false);
   }
 
-  /** Describes how a batch differs; null if it fits. */
+  /** Describes how a batch differs; null if it matches. */
   String difference(ArrayOwner batch) {
     long array = batch.enter("compare");
     try {
@@ -92,7 +92,7 @@ final class Shape {
     return below == null ? null : below.in(dictionary);
   }
 
-  /** A field, by its path, and what differs there. */
+  /** The path of a field and its difference. */
   private static final class Difference {
     private final String problem;
     private String path; // null for the batch itself

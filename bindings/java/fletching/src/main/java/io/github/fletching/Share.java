@@ -10,7 +10,8 @@ import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A struct with several users: views of it, or children that need its event. The last releases it.
+ * A struct with several users: views of it, or children that need its event. The last user releases
+ * it.
  */
 final class Share {
   private final Kind kind;
@@ -25,7 +26,7 @@ final class Share {
     C.copy(source, held.address, this.kind.size);
   }
 
-  /** Moves the struct into a share of one user, and leaves a use in its place. */
+  /** Moves the struct into a share with one user, and replaces it by a Use. */
   static Share begin(Kind kind, long struct) {
     Share share = new Share(kind, struct, 1);
     try {
@@ -37,7 +38,7 @@ final class Share {
     }
   }
 
-  /** Leaves the struct where it came from, when nothing could take its place there. */
+  /** Leaves the struct at its source if it could not be replaced there. */
   private void undo() {
     held.free();
   }
@@ -53,7 +54,7 @@ final class Share {
     }
   }
 
-  /** What is left of a struct that was moved into a share: it shows the same. */
+  /** Replaces a struct that was moved into a share, with the same contents. */
   static final class Use extends Exported {
     final Share share;
 
@@ -69,7 +70,7 @@ final class Share {
     }
   }
 
-  /** What happens after the release of a struct of any producer. */
+  /** An object attached to a struct of any producer, and closed after the struct is released. */
   static final class Hook extends Exported {
     private final long release;
     private final long privateData;
@@ -85,7 +86,10 @@ final class Share {
       new Hook(kind, struct, object).adopt(kind, struct);
     }
 
-    /** Ends this hook and those that were attached before, without recursion; then all objects. */
+    /**
+     * Removes this and all earlier hooks without recursion, releases the struct, and adds all
+     * objects.
+     */
     @Override
     void release(Kind kind, long struct, Deque<Object> ended) {
       forget();
@@ -101,13 +105,15 @@ final class Share {
       ended.addAll(objects);
     }
 
-    /** Forgets the hook that was attached before this one; null for none. */
+    /** Removes and returns the hook attached before this one; null for none. */
     private Hook takeBelow(Kind kind) {
       return kind.callback.isOurs(release) ? Handles.poll(Hook.class, privateData) : null;
     }
   }
 
-  /** An array whose event its children need: its data below it need not wait for them. */
+  /**
+   * An array whose event its children need. The data below it is released without waiting for them.
+   */
   static final class Parent extends Exported {
     private final Share share;
 
@@ -115,7 +121,7 @@ final class Share {
       this.share = share;
     }
 
-    /** One use more of what keeps the event of an array alive. */
+    /** Adds a user to the share that keeps the event of an array alive. */
     static Share hold(long array) {
       Kind kind = Kind.ARRAY;
       if (kind.callback.isOurs(C.getAddress(array + kind.release))) {

@@ -6,17 +6,17 @@ import java.util.function.Function;
 import java.util.function.LongUnaryOperator;
 
 /**
- * Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
+ * Shares a schema, an array, or a device array with its event, without copying strings or buffers.
  *
- * <p>The struct is released when this is closed, and the last struct that it returned and the last
- * child that was moved out of one are released, on the thread where that happens. What {@link
- * #column} and {@link #view} return is a struct like any other: its consumer may move it, release
- * it and move children out; others do not notice. Several threads may use and close this at once.
+ * <p>The struct is released when this object is closed, and all structs that it returned and all
+ * children moved out of them are released, on the thread of the last release. {@link #column} and
+ * {@link #view} return ordinary structs: a consumer may move and release them and move their
+ * children out, without affecting other consumers. Thread-safe.
  *
- * @param <T> the owner of the struct
+ * @param <T> the owner type of the struct
  */
 public final class Shared<T extends Owner> implements AutoCloseable {
-  final T owner; // its struct is a use of the share, and is never moved on
+  final T owner; // its struct is a use of the share and never moved
   private final Share share;
   private final Function<Slot, T> make;
 
@@ -50,22 +50,22 @@ public final class Shared<T extends Owner> implements AutoCloseable {
   }
 
   /**
-   * A child as a struct of its own; of a device array with its device and event.
+   * A child as a separate struct; for a device array, with its device and event.
    *
    * @param index the index, from 0
-   * @return a child as a struct of its own
-   * @throws FletchingException EINVAL when there is no such child, when it or one below it was
-   *     moved out before, or is malformed: NULL, a schema without a format, n_children negative,
-   *     above 2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
+   * @return the child
+   * @throws FletchingException EINVAL if the child does not exist, or if it or a struct below it
+   *     was moved out or is malformed: NULL, a schema without a format, n_children negative, above
+   *     2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
    */
   public T column(int index) {
     return show("column", struct -> Tree.child("column", owner.kind, struct, index));
   }
 
   /**
-   * All of it as a struct of its own. Errors: as {@link #column}.
+   * The whole struct as a separate struct. Errors: as {@link #column}.
    *
-   * @return all of it as a struct of its own
+   * @return the struct
    */
   public T view() {
     return show("view", struct -> struct);
@@ -94,15 +94,15 @@ public final class Shared<T extends Owner> implements AutoCloseable {
   }
 
   /**
-   * Whether this was closed.
+   * Whether this object is closed.
    *
-   * @return whether this was closed
+   * @return whether this object is closed
    */
   public boolean isReleased() {
     return owner.isReleased();
   }
 
-  /** Gives up the struct, which is released with its last user. */
+  /** Ends this use of the struct, which is released with its last user. */
   @Override
   public void close() {
     owner.close();

@@ -13,18 +13,18 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Room for one struct at a time in memory of C, used again: memory and cleaner cost something once
- * and not for each struct. Only an owner refers to a slot in use. When an owner is collected that
- * was not closed, its slot is too, and the cleaner releases the struct.
+ * Reusable C memory for one struct, so that memory and a cleaner are not created for each struct.
+ * Only an owner references a slot in use. If an owner is collected without being closed, so is its
+ * slot, and the cleaner releases the struct.
  */
 final class Slot {
   private static final int SLAB = 64; // slots
-  private static final int MOST_EMPTY = 16; // slabs of a kind that wait to be used again
+  private static final int MOST_EMPTY = 16; // empty slabs of a kind kept for reuse
   private static final int MOST_WARNINGS = 100;
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
-  static final AtomicLong LEAKS = new AtomicLong(); // owners that were not closed
-  private static volatile Cleaner cleaner = Cleaner.create(); // null after the shutdown
-  private static volatile boolean closed; // no slot is taken
+  static final AtomicLong LEAKS = new AtomicLong(); // owners collected without being closed
+  private static volatile Cleaner cleaner = Cleaner.create(); // null after shutdown
+  private static volatile boolean closed; // slots cannot be taken
 
   final long address;
   private final Content content;
@@ -35,7 +35,7 @@ final class Slot {
     content.cleanable = onCollected(this, content);
   }
 
-  /** Runs the action when the object is collected; it must not refer to the object. */
+  /** Runs the action when the object is collected. The action must not reference the object. */
   static Cleaner.Cleanable onCollected(Object object, Runnable action) {
     return checkUsable().register(object, action);
   }
@@ -48,14 +48,14 @@ final class Slot {
     return current;
   }
 
-  /** A zeroed slot. Errors: ENOMEM. */
+  /** Takes a zeroed slot. Throws ENOMEM. */
   static Slot take(Kind kind) {
     Slot slot = takeReleased(kind);
     kind.clear(slot.address);
     return slot;
   }
 
-  /** A slot of which release alone is zero, for a struct that is moved in. Errors: ENOMEM. */
+  /** Takes a slot in which only release is zeroed, for a struct that is moved in. Throws ENOMEM. */
   static Slot takeReleased(Kind kind) {
     Slot slot = kind.pool.take();
     if (STACKS) {
@@ -64,13 +64,13 @@ final class Slot {
     return slot;
   }
 
-  /** Returns a slot whose struct was released or moved. */
+  /** Recycles a slot whose struct was released or moved. */
   void free() {
     content.kind.markReleased(address);
     content.kind.pool.put(this);
   }
 
-  /** Counts a leak, and logs it unless there were many. Throws nothing. */
+  /** Counts a leak, and logs it up to a limit. Never throws. */
   static void reportLeak(String title, Throwable created) {
     long count = LEAKS.incrementAndGet();
     if (count > MOST_WARNINGS) {
@@ -81,11 +81,11 @@ final class Slot {
       System.getLogger("io.github.fletching")
           .log(System.Logger.Level.WARNING, title + ": collected and not closed" + last, created);
     } catch (Throwable ignored) {
-      // The logger is the user's, and the count has the leak.
+      // The user's logger failed; the leak is counted.
     }
   }
 
-  /** How many slots are in use. */
+  /** The number of slots in use. */
   static int countOpen() {
     int open = 0;
     for (Kind kind : Kind.values()) {
@@ -94,12 +94,12 @@ final class Slot {
     return open;
   }
 
-  /** Refuses to hand out slots from now on, or hands them out again. */
+  /** Disables or enables the taking of slots. */
   static void close(boolean now) {
     closed = now;
   }
 
-  /** Frees the memory of all slots, none of which is in use, and ends the cleaner. */
+  /** Frees the memory of all slots and stops the cleaner. No slot may be in use. */
   static void shutdown() {
     cleaner = null;
     for (Kind kind : Kind.values()) {
@@ -111,7 +111,7 @@ final class Slot {
   private static final class Slab {
     final long memory;
     final ArrayDeque<Slot> free = new ArrayDeque<>();
-    final ArrayDeque<Long> addresses = new ArrayDeque<>(SLAB); // that have no slot
+    final ArrayDeque<Long> addresses = new ArrayDeque<>(SLAB); // addresses without a slot
     int used;
 
     Slab(Kind kind, int step) {
@@ -130,13 +130,13 @@ final class Slot {
     }
   }
 
-  /** What stays of a slot that was collected. */
+  /** The part of a slot that outlives its collection. */
   private static final class Content implements Runnable {
     final Kind kind;
     final Slab slab;
     final long address;
     Cleaner.Cleanable cleanable;
-    boolean dropped; // with its slab
+    boolean dropped; // freed with its slab
     volatile Throwable created;
 
     Content(Kind kind, Slab slab, long address) {
@@ -161,17 +161,17 @@ final class Slot {
     }
   }
 
-  /** The slots of a kind. Memory without a slot in use is freed, except for a reserve. */
+  /** The slots of a kind. Slabs without a slot in use are freed, except for a reserve. */
   static final class Pool {
     private static final VarHandle SPARE =
         Native.field(MethodHandles.lookup(), "spare", Slot.class);
 
     private final Kind kind;
     private final int step;
-    private volatile Slot spare; // the one that is used again and again, without a lock
-    private final Set<Slab> roomy = new LinkedHashSet<>(); // those with a slot that is not in use
-    private int slots; // in use, with the spare one
-    private int empty; // slabs
+    private volatile Slot spare; // reused without a lock
+    private final Set<Slab> roomy = new LinkedHashSet<>(); // slabs with a free slot
+    private int slots; // in use, including the spare slot
+    private int empty; // empty slabs
 
     Pool(Kind kind) {
       this.kind = kind;

@@ -6,7 +6,7 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.engine.Handles;
 
-/** What differs between the two kinds of streams: where the callbacks are, and our own ones. */
+/** The differences between the two kinds of streams: callback locations and exported callbacks. */
 enum StreamKind {
   HOST(Kind.ARRAY_STREAM, Kind.ARRAY, "stream.callbacks-set"),
   DEVICE(Kind.DEVICE_ARRAY_STREAM, Kind.DEVICE_ARRAY, "device-stream.callbacks-set");
@@ -28,8 +28,8 @@ enum StreamKind {
   }
 
   /**
-   * Calls one of the two callbacks that fill a struct. Of a call that failed nothing is the
-   * caller's to release.
+   * Calls one of the two callbacks that fill a struct. After an error there is no struct to
+   * release.
    */
   Slot pull(long stream, Callback callback, Kind kind) {
     if (callback.in(stream) == 0) {
@@ -46,7 +46,7 @@ enum StreamKind {
     throw FletchingException.foreign(code, Native.printable(text));
   }
 
-  /** Fills a zeroed struct with a stream of ours. */
+  /** Fills a zeroed struct with an exported stream. */
   void export(long stream, StreamProducer<?> producer) {
     getSchema.install(
         stream,

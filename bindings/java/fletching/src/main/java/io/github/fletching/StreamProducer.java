@@ -8,7 +8,7 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.function.Consumer;
 
-/** A stream of ours: what C calls, one call at a time, on any thread. */
+/** An exported stream. C makes one call at a time, on any thread. */
 final class StreamProducer<B extends ArrayOwner> extends Exported {
   private final Kind batchKind;
   private final Shape shape;
@@ -17,8 +17,8 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
   private final Consumer<B> check;
   private FletchingException failure; // null until the stream is dead
   private boolean ended;
-  private long moved; // batches
-  private long lastError; // NULL when the last call did not fail
+  private long moved; // number of moved batches
+  private long lastError; // NULL unless the last call failed
 
   private StreamProducer(
       Kind batchKind,
@@ -33,7 +33,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     this.check = check;
   }
 
-  /** Moves the schema in. Errors: EINVAL for a malformed one, which is not moved. */
+  /** Moves the schema in. Throws EINVAL for a malformed schema, which is not moved. */
   static <B extends ArrayOwner> StreamProducer<B> of(
       Kind batchKind, Schema schema, Iterator<? extends B> batches, Consumer<B> check) {
     Shape shape = Shape.of("stream", schema);
@@ -70,7 +70,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     if (batch == null) {
       throw FletchingException.invalid("get_next: batch is null: expected a live batch");
     }
-    try (batch) { // which does nothing after the move
+    try (batch) { // closing has no effect after the move
       if (batch.isReleased()) {
         throw FletchingException.invalid(
             "get_next: batch is released: expected a live batch, because a released one is the"
@@ -87,7 +87,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     return true;
   }
 
-  /** The text of the last answer. */
+  /** The error text of the last call. */
   synchronized long getLastError() {
     return lastError;
   }
@@ -101,7 +101,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     ended.add(schema);
   }
 
-  /** Keeps the text of an error for get_last_error. */
+  /** Returns the errno value, and keeps the error text for get_last_error. */
   private int answer(FletchingException error) {
     if (lastError != 0) {
       C.free(lastError);

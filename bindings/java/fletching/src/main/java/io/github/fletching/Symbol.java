@@ -4,14 +4,14 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
-/** A function of a {@link Library}, which was loaded before it is called. */
+/** A function of a {@link Library}, which must be loaded before the call. */
 final class Symbol {
-  /** As the library exports it: {@code cuEventDestroy_v2}. */
+  /** The exported name, such as {@code cuEventDestroy_v2}. */
   final String name;
 
   private final Library library;
   private final String signature;
-  long address; // 0 when the library lacks it
+  long address; // 0 if the library lacks it
 
   Symbol(Library library, String name, String signature) {
     this.library = library;
@@ -24,9 +24,9 @@ final class Symbol {
   }
 
   /**
-   * Does nothing when the library has the function.
+   * Checks that the library has the function.
    *
-   * @throws FletchingException ENOSYS
+   * @throws FletchingException ENOSYS if the library lacks it
    */
   void require() {
     if (address == 0) {
@@ -34,7 +34,7 @@ final class Symbol {
     }
   }
 
-  /** Calls it, with a result as wide as an int or a handle. */
+  /** Calls the function. Its result must be as wide as an int or a handle. */
   long call(long... arguments) {
     require();
     return C.call(signature, address, arguments);

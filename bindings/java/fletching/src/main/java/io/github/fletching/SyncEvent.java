@@ -8,11 +8,11 @@ import static io.github.fletching.Native.POINTER;
 import io.github.fletching.abi.DeviceType;
 
 /**
- * The event of a live device array, as a {@link Waiter} gets it. It is the producer's, and lives
- * until the call of the waiter returns.
+ * The event of a live device array, passed to a {@link Waiter}. It belongs to the producer, and is
+ * valid until the waiter returns.
  */
 public final class SyncEvent {
-  private static final long LOWEST = 4096; // nothing is mapped below
+  private static final long LOWEST = 4096; // no memory is mapped below
 
   private final DeviceType deviceType;
   private final long deviceId;
@@ -25,25 +25,25 @@ public final class SyncEvent {
   }
 
   /**
-   * The type of the device that the array is on.
+   * The device type of the array.
    *
-   * @return the type of the device that the array is on
+   * @return the device type
    */
   public DeviceType deviceType() {
     return deviceType;
   }
 
   /**
-   * Which device of that type.
+   * The device id within the type.
    *
-   * @return which device of that type
+   * @return the device id
    */
   public long deviceId() {
     return deviceId;
   }
 
   /**
-   * sync_event as the struct has it, never 0.
+   * The value of sync_event, never 0.
    *
    * @return the address
    */
@@ -51,7 +51,7 @@ public final class SyncEvent {
     return address;
   }
 
-  /** The handle that sync_event is the address of. */
+  /** The handle at the address sync_event. Throws EINVAL for an invalid address or handle. */
   long handle() {
     if (Long.compareUnsigned(address, LOWEST) < 0 || address % POINTER != 0) {
       throw invalid(

@@ -9,20 +9,20 @@ import io.github.fletching.abi.DlpackConstants;
 import java.util.function.LongFunction;
 
 /**
- * Owns a tensor of DLPack: the struct DLManagedTensorVersioned, or the older DLManagedTensor. See
- * {@link Owner}.
+ * Owner of a DLPack tensor: a DLManagedTensorVersioned or the older DLManagedTensor. See {@link
+ * Owner}.
  *
- * <p>Such a struct stays where the producer has it. So an owner has its address, a move passes the
- * address on, and a release calls the deleter. A deleter that is NULL is not called.
+ * <p>The struct stays at the producer's address. The owner stores the address, a move passes it on,
+ * and a release calls the deleter unless it is NULL.
  *
- * <p>The accessors read the struct and no element. They throw a FletchingException, ENOTSUP, for
- * another major version of DLPack, of which only the deleter is used, and EINVAL for a malformed
+ * <p>The accessors read the struct but no element. They throw a FletchingException: ENOTSUP for
+ * another major version of DLPack, of which only the deleter is used, and EINVAL for an invalid
  * number of dimensions.
  *
  * <p>Text: DLPack, "DLManagedTensorVersioned" and "DLManagedTensor".
  */
 public final class Tensor extends Owner {
-  /** The most dimensions of a tensor, the same as NumPy's and PyTorch's. */
+  /** The maximum number of dimensions, the same as in NumPy and PyTorch. */
   static final int MOST_DIMENSIONS = 64;
 
   static final long KNOWN_FLAGS =
@@ -35,19 +35,21 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Owns the DLManagedTensorVersioned at an address. The caller has no further use of it.
+   * Takes ownership of the DLManagedTensorVersioned at an address. The caller must not use it
+   * afterwards.
    *
    * @param address the address of a DLManagedTensorVersioned
    * @return the owner
-   * @throws FletchingException EINVAL for an address of 0; ENOMEM, then the tensor is still the
-   *     caller's
+   * @throws FletchingException EINVAL for address 0; ENOMEM, and the caller then still owns the
+   *     tensor
    */
   public static Tensor wrap(long address) {
     return wrap(Kind.TENSOR, address);
   }
 
   /**
-   * The same for the struct from before DLPack 1.0, which has no version and no flags.
+   * Takes ownership of a DLManagedTensor, the struct from before DLPack 1.0, without a version and
+   * flags.
    *
    * @param address the address of a DLManagedTensor
    * @return the owner
@@ -66,8 +68,8 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * The address of the managed struct, for a callee in C that reads it. It is valid until the owner
-   * is closed: keep the owner reachable until the callee has returned.
+   * The address of the managed struct, for a C function that reads it. It is valid until the owner
+   * is closed: keep the owner reachable until the function has returned.
    *
    * @return the address
    * @throws IllegalStateException after close
@@ -80,12 +82,13 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Moves the tensor to a place for a pointer, such as the {@code out} of a C function: writes the
-   * address of the managed struct there. The receiver calls the deleter; the owner is closed.
+   * Moves the tensor to a pointer, such as the {@code out} parameter of a C function, by writing
+   * the address of the managed struct there. The receiver must call the deleter; the owner is
+   * closed.
    *
    * @param address the address of a pointer
    * @throws IllegalStateException after close
-   * @throws FletchingException EINVAL for an address of 0
+   * @throws FletchingException EINVAL for address 0
    */
   @Override
   public void moveTo(long address) {
@@ -93,8 +96,8 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Hands the tensor over: returns the address of the managed struct, whose deleter the receiver
-   * calls. The owner is closed.
+   * Returns the address of the managed struct, and passes ownership to the receiver, which must
+   * call the deleter. The owner is closed.
    *
    * @return the address
    * @throws IllegalStateException after close
@@ -107,23 +110,24 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Makes a schema and a device array of the tensor, without a copy unless an option allows one.
+   * Converts the tensor to a schema and a device array, without a copy unless an option allows it.
    *
-   * <p>Shape: the first dimension is the array's length; a tensor without dimensions is an array of
-   * length 1. Several lanes are one more dimension. byte_offset is added to the address, or to the
-   * array's offset on devices whose buffers are handles. Strides that are NULL mean row-major
-   * order. Types that Arrow lacks become arrow.opaque with the vendor "DLPack".
+   * <p>Shape: the first dimension is the array's length; a tensor without dimensions becomes an
+   * array of length 1. Several lanes become an additional dimension. byte_offset is added to the
+   * address, or to the array's offset on devices whose buffers are handles. NULL strides mean
+   * row-major order. Types that Arrow lacks become arrow.opaque with the vendor "DLPack".
    *
-   * <p>Ownership: the tensor is consumed in any case. Its deleter is called when the array and each
-   * child moved out of it are released, on any thread; at once after an error and after a copy.
+   * <p>Ownership: the tensor is always consumed. Its deleter is called when the array and every
+   * child moved out of it are released, on any thread; after an error and after a copy it is called
+   * at once.
    *
    * <p>Text: DLPack, "DLTensor"; Arrow canonical extension types.
    *
    * @param options the options
    * @return the schema and the array
    * @throws FletchingException EINVAL for a malformed tensor; ENOTSUP for a type, an order of
-   *     elements or a version that Arrow or this library lacks; ENOMEM; with a stream those of
-   *     {@link DeviceArray#exportWithEvent}
+   *     elements or a version that Arrow or this library does not support; ENOMEM; with a stream
+   *     also the errors of {@link DeviceArray#exportWithEvent}
    * @throws IllegalStateException after close
    */
   public ImportedTensor toDeviceArray(DlpackImportOptions options) {
@@ -131,7 +135,7 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * The same with the default options.
+   * Converts the tensor with the default options.
    *
    * @return the schema and the array
    */
@@ -140,7 +144,7 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Whether the struct is the one from before DLPack 1.0.
+   * Whether the struct is the legacy one from before DLPack 1.0.
    *
    * @return whether the struct is a DLManagedTensor
    */
@@ -162,10 +166,9 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * The distance between two elements of each dimension, in elements; those of row-major order
-   * where the struct has NULL.
+   * The stride of each dimension, in elements; row-major strides if the struct has NULL.
    *
-   * @return the distance of each dimension
+   * @return the stride of each dimension
    */
   public long[] strides() {
     return read(
@@ -177,18 +180,18 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * The type of the elements.
+   * The element type.
    *
-   * @return the type of the elements
+   * @return the element type
    */
   public DataType dtype() {
     return read(tensor -> DataType.at(tensor + Fields.TENSOR_DTYPE));
   }
 
   /**
-   * The type of the device that the data is on.
+   * The device type of the data.
    *
-   * @return the type of the device
+   * @return the device type
    */
   public DeviceType deviceType() {
     return read(
@@ -197,9 +200,9 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Which device of that type.
+   * The device id within the type.
    *
-   * @return which device of that type
+   * @return the device id
    */
   public int deviceId() {
     return read(tensor -> C.getInt(tensor + Fields.TENSOR_DEVICE + Fields.DEVICE_DEVICE_ID));
@@ -207,7 +210,7 @@ public final class Tensor extends Owner {
 
   /**
    * The data pointer: an address, or a handle on devices whose buffers are handles. The first
-   * element is {@link #byteOffset} bytes behind.
+   * element is {@link #byteOffset} bytes after it.
    *
    * @return the data pointer; 0 for NULL
    */
@@ -216,7 +219,7 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * The bytes from the data pointer to the first element.
+   * The number of bytes from the data pointer to the first element.
    *
    * @return the number of bytes, which is unsigned
    */
@@ -225,7 +228,7 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * The DLPACK_FLAG_BITMASK_ bits. A legacy tensor, which has none, counts as read-only.
+   * The DLPACK_FLAG_BITMASK_ bits. A legacy tensor has no flags and counts as read-only.
    *
    * @return the flags
    */
@@ -234,7 +237,7 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Whether the flags say that the memory must not be written to.
+   * Whether the flags mark the memory as read-only.
    *
    * @return whether the memory is read-only
    */
@@ -243,7 +246,7 @@ public final class Tensor extends Owner {
   }
 
   /**
-   * Whether the flags say that the producer made the memory for this consumer.
+   * Whether the flags mark the memory as a copy made for this consumer.
    *
    * @return whether the memory is a copy
    */
@@ -268,7 +271,7 @@ public final class Tensor extends Owner {
         : C.getLong(managed + Fields.MANAGED_TENSOR_VERSIONED_FLAGS);
   }
 
-  /** Refuses a struct with another layout. */
+  /** Throws ENOTSUP for a struct with another layout. */
   static void checkVersion(Kind kind, long managed) {
     if (kind == Kind.LEGACY_TENSOR || major(managed) == DlpackConstants.DLPACK_MAJOR_VERSION) {
       return;
@@ -280,11 +283,11 @@ public final class Tensor extends Owner {
             DlpackConstants.DLPACK_MAJOR_VERSION, major(managed), minor(managed)));
   }
 
-  /** The same, and refuses a flag that no known version has. */
+  /** Checks the version, and throws ENOTSUP for a flag that it does not define. */
   static void checkFlags(Kind kind, long managed) {
     checkVersion(kind, managed);
     long flags = flagsOf(kind, managed);
-    // A later minor version may add bits, which do not change the meaning of the other fields.
+    // A later minor version may add flags that do not change the meaning of other fields.
     if ((flags & ~KNOWN_FLAGS) != 0 && minor(managed) <= DlpackConstants.DLPACK_MINOR_VERSION) {
       throw FletchingException.unsupported(
           String.format(

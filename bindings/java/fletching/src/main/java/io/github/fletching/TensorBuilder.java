@@ -10,8 +10,8 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Describes a tensor of memory that is the caller's, without a schema. It owns nothing: {@code
- * build} may be called repeatedly. One thread at a time.
+ * Describes a tensor over the caller's memory, without a schema. The builder owns no memory: {@code
+ * build} may be called repeatedly. Not thread-safe.
  *
  * <p>Text: DLPack, "DLTensor".
  */
@@ -20,14 +20,14 @@ public final class TensorBuilder {
   private final long[] shape;
   private long[] strides; // null for row-major order
   private long data;
-  private ByteBuffer kept; // that the data is in; null for an address
+  private ByteBuffer kept; // contains the data; null for an address
   private long byteOffset;
   private DeviceType deviceType = DeviceType.CPU;
   private int deviceId;
   private long flags;
 
   /**
-   * A tensor on the CPU in row-major order, without data.
+   * Creates a builder for a CPU tensor in row-major order, without data.
    *
    * @param dtype the type of the elements
    * @param shape the size of each dimension, in elements; none for a scalar
@@ -38,8 +38,9 @@ public final class TensorBuilder {
   }
 
   /**
-   * The data pointer: the address of the memory, or the handle on devices whose buffers are
-   * handles. The memory belongs to the object of {@code build}, or lives at least as long.
+   * Sets the data pointer: the address of the memory, or the handle on devices whose buffers are
+   * handles. The memory must belong to the object passed to {@code build}, or live at least as
+   * long.
    *
    * @param address the address; 0 for a tensor without elements
    * @return this builder
@@ -51,14 +52,13 @@ public final class TensorBuilder {
   }
 
   /**
-   * The data as a direct buffer, which begins at its position. It stays reachable until the tensor
-   * is deleted. Its size is not compared with the shape. The tensor of a read-only buffer is
-   * read-only.
+   * Sets the data to a direct buffer, which begins at its position. The buffer stays reachable
+   * until the tensor is deleted. Its size is not checked against the shape. A read-only buffer
+   * makes the tensor read-only.
    *
    * @param direct the buffer
    * @return this builder
-   * @throws IllegalArgumentException for a buffer on the heap, and for one whose byte order is not
-   *     the native one
+   * @throws IllegalArgumentException for a heap buffer, and for a buffer without native byte order
    */
   public TensorBuilder data(ByteBuffer direct) {
     data = ArrayBuilder.addressOf("data", direct);
@@ -67,7 +67,7 @@ public final class TensorBuilder {
   }
 
   /**
-   * The bytes from the data pointer to the first element; 0 by default.
+   * Sets the number of bytes from the data pointer to the first element; 0 by default.
    *
    * @param bytes the number of bytes, which is unsigned
    * @return this builder
@@ -78,9 +78,9 @@ public final class TensorBuilder {
   }
 
   /**
-   * The distance between two elements of each dimension, in elements, which may be negative.
+   * Sets the stride of each dimension, in elements. Strides may be negative.
    *
-   * @param steps the distances, as many as there are dimensions
+   * @param steps the strides, one for each dimension
    * @return this builder
    */
   public TensorBuilder strides(long... steps) {
@@ -89,10 +89,10 @@ public final class TensorBuilder {
   }
 
   /**
-   * The device of the memory, by default the CPU.
+   * Sets the device of the memory; the CPU by default.
    *
-   * @param type the type of the device
-   * @param id which device of that type; 0 on the CPU
+   * @param type the device type
+   * @param id the device id within the type; 0 on the CPU
    * @return this builder
    */
   public TensorBuilder on(DeviceType type, int id) {
@@ -102,7 +102,7 @@ public final class TensorBuilder {
   }
 
   /**
-   * The DLPACK_FLAG_BITMASK_ bits; none by default, which lets consumers write to the memory.
+   * Sets the DLPACK_FLAG_BITMASK_ bits; 0 by default, which lets consumers write to the memory.
    *
    * @param bits the flags
    * @return this builder
@@ -113,14 +113,14 @@ public final class TensorBuilder {
   }
 
   /**
-   * Builds the tensor. The object, which may be null, is kept until the tensor is deleted; an
-   * AutoCloseable is closed then, on the thread that calls the deleter. Its exceptions are logged.
+   * Builds the tensor. The object is kept until the tensor is deleted. If it is AutoCloseable, it
+   * is closed then, on the thread that calls the deleter, and exceptions are logged.
    *
    * @param object the object, which may be null
    * @return the tensor
-   * @throws FletchingException EINVAL for a negative size, for more than 64 dimensions or 2^63
-   *     elements, for another number of strides and for an unknown flag; ENOMEM. Then the object is
-   *     still the caller's.
+   * @throws FletchingException EINVAL for a negative size, more than 64 dimensions, 2^63 elements
+   *     or more, a wrong number of strides and an unknown flag; ENOMEM. The caller then still owns
+   *     the object.
    */
   public Tensor build(Object object) {
     check();
@@ -138,7 +138,7 @@ public final class TensorBuilder {
   }
 
   /**
-   * The same with a lambda as the object.
+   * Builds the tensor; overload for a lambda as the object.
    *
    * @param object the object, which may be null
    * @return the tensor
@@ -147,7 +147,7 @@ public final class TensorBuilder {
     return build((Object) object);
   }
 
-  /** Type, shape and device of a DLTensor. Errors: EINVAL for a shape that cannot be read. */
+  /** Copies the type, shape and device of a DLTensor. Throws EINVAL for an unreadable shape. */
   static TensorBuilder like(long tensor) {
     int ndim = tensor == 0 ? -1 : C.getInt(tensor + Fields.TENSOR_NDIM);
     boolean isNull = ndim > 0 && C.getAddress(tensor + Fields.TENSOR_SHAPE) == 0;
@@ -177,7 +177,7 @@ public final class TensorBuilder {
     return new Tensor(kind, slot);
   }
 
-  /** Checks shape and strides; returns the number of elements. */
+  /** Checks shape and strides; returns the number of elements. Throws EINVAL. */
   long check() {
     if (shape.length > Tensor.MOST_DIMENSIONS) {
       throw badShape();
@@ -218,7 +218,7 @@ public final class TensorBuilder {
     return deviceType;
   }
 
-  /** The bytes of so many elements, of which packed values may share one; unsigned. */
+  /** The size of the elements in bytes, unsigned. Packed values may share a byte. */
   long countBytes(long elements) {
     long bits = (long) dtype.bits() * dtype.lanes();
     if (bits > 0 && Long.compareUnsigned(elements, Long.divideUnsigned(-1 - 7, bits)) > 0) {

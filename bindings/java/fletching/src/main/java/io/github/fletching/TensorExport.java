@@ -8,14 +8,14 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.DlpackConstants;
 import io.github.fletching.abi.Errno;
 
-/** Device arrays as tensors. */
+/** Exports device arrays as tensors. */
 final class TensorExport {
   private static final String OPERATION = "to_dlpack";
-  private static final int ALIGNMENT = 256; // of DLTensor.data
+  private static final int ALIGNMENT = 256; // alignment of DLTensor.data
 
   private TensorExport() {}
 
-  /** Moves the array into the tensor; after an error it is still the caller's. */
+  /** Moves the array into a tensor. After an error the caller still owns the array. */
   static Tensor run(Kind kind, Schema schema, DeviceArray array, DlpackExportOptions options) {
     if (kind == Kind.LEGACY_TENSOR && !options.isWritable) {
       throw FletchingException.invalid(
@@ -63,7 +63,7 @@ final class TensorExport {
     return like.build(kind, flags, new DeviceArray(slot), OPERATION);
   }
 
-  /** Makes the host or the stream wait for the event, as the argument says. */
+  /** Makes the host or the consumer's stream wait for the event. */
   private static void order(SyncEvent event, ConsumerStream consumer) {
     DeviceType type = event.deviceType();
     if (consumer.ordering() == Ordering.HOST) {
@@ -75,7 +75,7 @@ final class TensorExport {
     }
   }
 
-  /** Host-readable memory has the id 0 in DLPack, and any id in Arrow. */
+  /** Host-readable memory has device id 0 in DLPack, and any id in Arrow. */
   private static int toDlpackId(DeviceType type, long id) {
     if (ConsumerStream.isHostReadable(type)) {
       return 0;

@@ -5,26 +5,27 @@ package io.github.fletching;
 import io.github.fletching.abi.DataTypeCode;
 import java.nio.charset.StandardCharsets;
 
-/** The DLPack type of a format string. */
+/** The DLPack type for a format string. */
 final class TensorFormat {
   private static final int MOST_QUOTED = 64; // bytes
   private static final int[][] DECIMALS = {{32, 9}, {64, 18}, {128, 38}, {256, 76}};
 
   final String text;
   boolean isList;
-  boolean isBinary; // `size` bytes, in one more dimension
-  long size = 1; // of a list or of a binary value
+  boolean isBinary; // `size` bytes per value, as an additional dimension
+  long size = 1; // of a list or a binary value
   DataType type;
-  String lost; // the part of the meaning that the storage lacks, or null
+  String lost; // the information that the storage lacks, or null
 
   private TensorFormat(String text) {
     this.text = text;
   }
 
   /**
-   * Reads the text at an address.
+   * Parses the format string at an address.
    *
-   * @throws FletchingException EINVAL for a malformed format, ENOTSUP for one without a type
+   * @throws FletchingException EINVAL for a malformed format, ENOTSUP for a format without a DLPack
+   *     type
    */
   static TensorFormat at(long address) {
     if (address == 0) {
@@ -34,7 +35,7 @@ final class TensorFormat {
     return new TensorFormat(new String(bytes, StandardCharsets.ISO_8859_1)).read();
   }
 
-  /** Printable ASCII in quotes, cut when it is long. Each character is a byte. */
+  /** Quotes a string as printable ASCII, and cuts long ones. Each character is a byte. */
   static String quote(String bytes) {
     StringBuilder quoted = new StringBuilder("\"");
     for (int i = 0; i < Math.min(bytes.length(), MOST_QUOTED); i++) {
@@ -92,7 +93,7 @@ final class TensorFormat {
     return this;
   }
 
-  /** A format of the tables ends, or parameters follow its colon. */
+  /** Whether the text is a known format, or one with parameters after the colon. */
   private boolean is(String known) {
     return known.endsWith(":") ? text.startsWith(known) : text.equals(known);
   }
@@ -136,7 +137,7 @@ final class TensorFormat {
     throw malformed("unknown width: expected 32, 64, 128 or 256");
   }
 
-  /** Reads the numbers in the text. */
+  /** Parses the numbers in the text. */
   private final class Numbers {
     private int at;
     int value;
@@ -155,7 +156,7 @@ final class TensorFormat {
       return isThere;
     }
 
-    /** Reads an int32_t; false for any other text. */
+    /** Parses an int32_t; returns false for any other text. */
     boolean take() {
       boolean isNegative = skip('-');
       int start = at;

@@ -11,14 +11,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** Tensors as device arrays: lists around the values, each struct of which may be moved out. */
+/** Imports tensors as device arrays: lists around the values, each of which may be moved out. */
 final class TensorImport {
   private static final String OPERATION = "from_dlpack";
 
   private final DlpackImportOptions options;
   private final TensorLayout layout;
   private final boolean isOpaque;
-  private final int parts; // 2 of a complex number, whose storage is a list of two
+  private final int parts; // 2 for a complex number, stored as a list of two
 
   private TensorImport(TensorLayout layout, DlpackImportOptions options) {
     this.layout = layout;
@@ -38,7 +38,7 @@ final class TensorImport {
       TensorLayout layout = TensorLayout.read(managed + owner.kind.tensor, isPadded, options);
       return new TensorImport(layout, options).run(owner, flags);
     } catch (Throwable thrown) {
-      owner.close(); // unless the array has done so
+      owner.close(); // no effect if the array has closed it
       throw thrown;
     }
   }
@@ -69,7 +69,7 @@ final class TensorImport {
     return view;
   }
 
-  /** The array is the CPU's, because the new memory is, whichever memory the host reads. */
+  /** Returns a CPU array, because the new memory is CPU memory on every device. */
   private ImportedTensor copy() {
     finish();
     layout.copy();
@@ -96,7 +96,7 @@ final class TensorImport {
     DeviceType type = layout.deviceType();
     DeviceStream there = completed(stream, type);
     Vendor vendor = Events.recording(OPERATION, type, there.deviceType());
-    // The host waits asleep for an event. It may spin for a stream.
+    // A host wait for an event sleeps. A host wait for a stream may spin.
     try (Recorded recorded = vendor.record(there)) {
       vendor.synchronize(new SyncEvent(type, there.deviceId(), recorded.address));
     } catch (FletchingException e) {
@@ -109,20 +109,20 @@ final class TensorImport {
     if (stream == null) {
       return;
     }
-    Events.recording(OPERATION, type, type); // an error where events cannot be recorded
+    Events.recording(OPERATION, type, type); // throws if the type cannot record events
     Events.export(array, completed(stream, type), OPERATION);
   }
 
   private DeviceStream completed(DeviceStream stream, DeviceType type) {
-    if (RuntimeKind.of(type) != null) { // a GPU may write to memory without a runtime
+    if (RuntimeKind.of(type) != null) { // any GPU may write to host memory
       stream.check(OPERATION, type);
     }
     return stream.completed(deviceOfStreams(type, layout.deviceId()));
   }
 
   /**
-   * DLPack's device id of memory that the host reads is 0 and names no GPU: there the current one
-   * counts for a default stream, if one is current.
+   * The device of a default stream. Host-readable memory has device id 0 in DLPack, which does not
+   * identify a GPU: use the current device (-1) instead, if there is one.
    */
   static long deviceOfStreams(DeviceType type, int id) {
     if (!ConsumerStream.isHostReadable(type)) {
@@ -137,7 +137,7 @@ final class TensorImport {
   private ImportedTensor build(
       DeviceType type, int id, Object object, boolean isReadOnly, boolean isCopied) {
     String parameters = "";
-    List<Integer> lists = new ArrayList<>(); // from the outside in; the values are behind the last
+    List<Integer> lists = new ArrayList<>(); // outermost first; the values follow the last one
     if (options.hasLists) {
       for (int i = 1; i < layout.ndim; i++) {
         addList(lists, layout.shape[i]);
@@ -160,7 +160,7 @@ final class TensorImport {
     }
   }
 
-  /** Calls a builder, whose ENOMEM then names the operation. */
+  /** Calls a builder, and names this operation in its ENOMEM error. */
   private static <T> T built(Supplier<T> build) {
     try {
       return build.get();
@@ -209,7 +209,7 @@ final class TensorImport {
 
   private SchemaBuilder schema(List<Integer> lists, String parameters) {
     String extension = layout.type.typeName == null || isOpaque ? layout.type.extension : null;
-    // The list of the parts is of the extension type, or else the values are.
+    // The list of parts has the extension type, if it exists; else the values have it.
     int extended = lists.size() - (parts > 1 ? 1 : 0);
     SchemaBuilder inner = null;
     for (int i = lists.size(); i >= 0; i--) {
@@ -243,7 +243,7 @@ final class TensorImport {
     for (int i = 0; i < lists.size(); i++) {
       lengths[i + 1] = Sizes.multiply(lengths[i], lists.get(i));
       if (lengths[i + 1] < 0) {
-        // Only without elements: the others have been counted.
+        // Possible only for empty tensors, because other elements have been counted.
         throw FletchingException.unsupported(
             "DLTensor.shape: too many lists: expected fewer than 2^63 rows of them");
       }

@@ -7,27 +7,27 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 
 /**
- * How the elements of a foreign tensor lie in memory. A value has an address: of a complex number
- * that does not become its storage, both parts.
+ * The memory layout of a foreign tensor's elements. A value has one address: a complex number that
+ * is not imported as its storage is one value with two parts.
  */
 final class TensorLayout {
-  private static final int MOST_EXTENTS = Tensor.MOST_DIMENSIONS + 2; // with those in an element
+  private static final int MOST_EXTENTS = Tensor.MOST_DIMENSIONS + 2; // lanes and parts
 
   private final long tensor; // a DLTensor
   private final DlpackImportOptions options;
   final TensorType type;
-  private final long itemBytes; // of a value
-  private final long partBytes; // of a part of it, which an address is a multiple of
+  private final long itemBytes; // size of a value
+  private final long partBytes; // size of a part; addresses are multiples of it
   private long values;
   private long bytes;
   int ndim;
   final long[] shape = new long[MOST_EXTENTS];
   private final long[] strides = new long[MOST_EXTENTS]; // in values
 
-  // Where Arrow finds the values, once they are arranged or copied.
-  long buffer; // the first value's address, or a handle
-  long offset; // values of a handle to skip
-  int[] order; // the inner dimensions as they are in memory, from the outside: indices of shape
+  // The location of the values for Arrow, set by arrange and copy.
+  long buffer; // address of the first value, or a handle
+  long offset; // values to skip, for a handle
+  int[] order; // inner dimensions in memory order, outermost first: indices of shape
 
   private TensorLayout(long tensor, boolean isPadded, DlpackImportOptions options) {
     this.tensor = tensor;
@@ -49,7 +49,7 @@ final class TensorLayout {
   /**
    * Reads a DLTensor.
    *
-   * @throws FletchingException EINVAL for a malformed one, ENOTSUP for a type that Arrow lacks
+   * @throws FletchingException EINVAL for a malformed tensor, ENOTSUP for a type that Arrow lacks
    */
   static TensorLayout read(long tensor, boolean isPadded, DlpackImportOptions options) {
     return new TensorLayout(tensor, isPadded, options);
@@ -67,7 +67,7 @@ final class TensorLayout {
     return C.getInt(tensor + Fields.TENSOR_DEVICE + Fields.DEVICE_DEVICE_ID);
   }
 
-  /** The number of dimensions of a DLTensor whose shape can be read. */
+  /** Returns the number of dimensions. Throws EINVAL if the shape cannot be read. */
   static int dimensions(long tensor) {
     int ndim = C.getInt(tensor + Fields.TENSOR_NDIM);
     if (ndim < 0 || ndim > Tensor.MOST_DIMENSIONS) {
@@ -82,7 +82,7 @@ final class TensorLayout {
     return ndim;
   }
 
-  /** The numbers that a field of a DLTensor points to. */
+  /** Reads the numbers to which a field of a DLTensor points. */
   static long[] numbers(long tensor, long field, int count) {
     long[] numbers = new long[count];
     long list = C.getAddress(tensor + field);
@@ -92,7 +92,7 @@ final class TensorLayout {
     return numbers;
   }
 
-  /** Copies shape and strides. A stride that is never used becomes 0: it may have any value. */
+  /** Copies shape and strides. Replaces unused strides, which may have any value, by 0. */
   private void readDimensions(boolean hasStrides) {
     ndim = dimensions(tensor);
     long[] sizes = numbers(tensor, Fields.TENSOR_SHAPE, ndim);
@@ -106,7 +106,7 @@ final class TensorLayout {
     }
   }
 
-  /** Makes the values of an element a dimension. */
+  /** Adds a dimension for the values of an element. */
   private void addRepeat(long repeat) {
     if (repeat == 1) {
       return;
@@ -117,7 +117,7 @@ final class TensorLayout {
       }
       strides[i] *= repeat;
     }
-    if (ndim == 0) { // one element of several values is an array of length 1, too
+    if (ndim == 0) { // a scalar element of several values becomes an array of length 1
       shape[ndim++] = 1;
     }
     shape[ndim] = repeat;
@@ -139,7 +139,7 @@ final class TensorLayout {
     }
   }
 
-  /** Strides of values that lie side by side, the last dimension varying fastest. */
+  /** Sets the strides of contiguous values, with the last dimension varying fastest. */
   private void makeCompact() {
     long step = 1;
     for (int i = ndim - 1; i >= 0; i--) {
@@ -151,10 +151,10 @@ final class TensorLayout {
   // --- Order
 
   /**
-   * Finds the place and the order of the values.
+   * Finds the location and the order of the values.
    *
-   * @throws FletchingException EINVAL for an address that is none; ENOTSUP if only a copy has the
-   *     order or the alignment that Arrow needs
+   * @throws FletchingException EINVAL for an invalid address; ENOTSUP if the values must be copied
+   *     for the order or the alignment that Arrow needs
    */
   void arrange() {
     place();
@@ -195,12 +195,14 @@ final class TensorLayout {
     return true;
   }
 
-  /** A dimension of size 1 may have any stride. It goes to the outside. */
+  /** A dimension of size 1 may have any stride. It is sorted outermost. */
   private long sortKey(int axis) {
     return shape[axis] == 1 ? Long.MAX_VALUE : strides[axis];
   }
 
-  /** False if the dimensions have gaps or overlap, or an order that the options cannot express. */
+  /**
+   * Returns false if dimensions have gaps or overlap, or if the options cannot express the order.
+   */
   private boolean findOrder() {
     if (isCompact()) {
       return true;
@@ -208,7 +210,7 @@ final class TensorLayout {
     if (options.hasLists) {
       return false;
     }
-    for (int end = 1; end < order.length; end++) { // by insertion, which is stable
+    for (int end = 1; end < order.length; end++) { // stable insertion sort
       for (int i = end; i > 0 && sortKey(order[i - 1]) < sortKey(order[i]); i--) {
         int inner = order[i];
         order[i] = order[i - 1];
@@ -218,7 +220,7 @@ final class TensorLayout {
     return isCompact();
   }
 
-  // --- Place
+  // --- Location
 
   private static FletchingException notAligned(String field, long align) {
     return FletchingException.unsupported(
@@ -250,7 +252,7 @@ final class TensorLayout {
       if (Long.compareUnsigned(byteOffset, Long.MAX_VALUE - bytes) > 0) {
         throw badTensor("byte_offset: out of range: expected less than 2^63");
       }
-      // A handle has no alignment; the offset only has to be a whole number of values.
+      // A handle has no alignment. The offset must be a whole number of values.
       if (byteOffset % partBytes != 0) {
         throw notAligned("byte_offset", partBytes);
       }
@@ -271,10 +273,10 @@ final class TensorLayout {
   // --- Copy
 
   /**
-   * Copies the values in order, the last dimension varying fastest, to new memory of C, which is
-   * the caller's. The tensor has a place.
+   * Copies the values in order, with the last dimension varying fastest, to new C memory, which the
+   * caller owns. The data pointer must be valid.
    *
-   * @throws FletchingException EINVAL for elements without an address, ENOMEM
+   * @throws FletchingException EINVAL for elements outside the address space, ENOMEM
    */
   void copy() {
     if (!fitsAddressSpace()) {
@@ -284,7 +286,7 @@ final class TensorLayout {
     offset = 0;
     order = plainOrder();
     int outer = ndim;
-    long run = itemBytes; // of values that lie side by side
+    long run = itemBytes; // bytes of contiguous values
     for (long step = 1; outer > 0 && (shape[outer - 1] == 1 || strides[outer - 1] == step); ) {
       outer--;
       step = Sizes.nextStep(step, shape[outer]);
@@ -309,7 +311,7 @@ final class TensorLayout {
     }
   }
 
-  /** Whether every value that the strides reach has an address. */
+  /** Whether all values that the strides reach are within the address space. */
   private boolean fitsAddressSpace() {
     long before = 0;
     long after = 1;

@@ -4,17 +4,17 @@ package io.github.fletching;
 
 import io.github.fletching.abi.DataTypeCode;
 
-/** A row of {@link TensorTypes}: a DLPack type and how Arrow stores it. */
+/** A row of {@link TensorTypes}: a DLPack type and its Arrow storage. */
 final class TensorType {
   final DataTypeCode code;
-  final int bits; // of a value
-  final int lanes; // values in an element of the storage
-  final boolean isPadded; // a value narrower than a byte has a byte
-  final String format; // of the storage
-  final int partBytes; // of one value of the format
-  final int parts; // 2: the storage is a list of two
-  final String extension; // null for a type of Arrow
-  final String typeName; // a parameter of arrow.opaque, or null
+  final int bits; // width of a value
+  final int lanes; // values per element of the storage
+  final boolean isPadded; // a value narrower than a byte occupies a byte
+  final String format; // storage format
+  final int partBytes; // size of one value of the format
+  final int parts; // 2 if the storage is a list of two
+  final String extension; // null for an Arrow type
+  final String typeName; // type name in arrow.opaque, or null
 
   TensorType(
       DataTypeCode code,
@@ -42,8 +42,8 @@ final class TensorType {
   }
 
   /**
-   * The row of a DLPack type. The element may have several groups of the row's lanes. Values
-   * narrower than a byte are never imported as their storage, which does not say how wide they are.
+   * Finds the row of a DLPack type. The element may have a multiple of the row's lanes. Values
+   * narrower than a byte are never imported as their storage, which does not record their width.
    *
    * @throws FletchingException ENOTSUP with the reason
    */
@@ -88,7 +88,7 @@ final class TensorType {
     return FletchingException.unsupported("DLTensor.dtype: no Arrow type for " + type + ": " + why);
   }
 
-  /** The row of the type name of arrow.opaque; null for a type that is not DLPack's. */
+  /** Finds the row by its type name in arrow.opaque; null for an unknown name. */
   static TensorType named(String name) {
     for (TensorType row : TensorTypes.TYPES) {
       if (name.equals(row.typeName)) {

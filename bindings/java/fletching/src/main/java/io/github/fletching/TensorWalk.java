@@ -8,31 +8,31 @@ import static io.github.fletching.Native.POINTER;
 import io.github.fletching.abi.DataTypeCode;
 import java.util.Arrays;
 
-/** The way down from an array to the values of its tensor, through the lists around them. */
+/** The walk from an array through its nested lists to the values of a tensor. */
 final class TensorWalk {
   private static final String AS_STORAGE = "; hint: pass asStorage() to export the storage";
 
-  // The values.
+  // The values found.
   long buffer;
   long byteOffset; // from the buffer to the first element
-  long bytes; // of all elements; 0 without elements
+  long bytes; // size of all elements
   DataType dtype;
-  boolean isPadded; // each value narrower than a byte has a byte
+  boolean isPadded; // a value narrower than a byte occupies a byte
   private int ndim;
   private final long[] shape = new long[Tensor.MOST_DIMENSIONS];
   private final long[] strides = new long[Tensor.MOST_DIMENSIONS]; // in elements
-  // The list of each dimension, from the outside. Until the end its stride is in elements of the
-  // level below.
+  // The list depth of each dimension, outermost first. Until scaleStrides, its stride is in
+  // elements of the level below.
   private final int[] listOf = new int[Tensor.MOST_DIMENSIONS];
 
   private final boolean asStorage;
   private final boolean ignoresNulls;
-  private final boolean isReadable; // the validity bitmaps may be read now
+  private final boolean isReadable; // validity bitmaps may be read
 
-  // One array on the way down.
+  // The current array.
   private long schema;
   private long array;
-  private long first; // element, counted from the beginning of the array's buffers
+  private long first; // first element, counted from the start of the array's buffers
   private long count;
   private int depth;
 
@@ -43,10 +43,11 @@ final class TensorWalk {
   }
 
   /**
-   * Finds the values. Reads no memory but validity bitmaps, and these only if they are readable. Of
-   * a released struct it reads {@code release} alone.
+   * Finds the values. Reads no buffers except validity bitmaps, and these only if they are
+   * readable. For a released struct, reads only {@code release}.
    *
-   * @throws FletchingException EINVAL for malformed structs, ENOTSUP for types without a tensor
+   * @throws FletchingException EINVAL for malformed structs, ENOTSUP for types that a tensor cannot
+   *     represent
    */
   static TensorWalk describe(
       long schema, long array, DlpackExportOptions options, boolean isReadable) {
@@ -95,7 +96,7 @@ final class TensorWalk {
     strides[ndim++] = stride;
   }
 
-  /** The dimensions of arrow.fixed_shape_tensor: the shape as it is in memory, permuted. */
+  /** Adds the dimensions of arrow.fixed_shape_tensor: the shape in memory order, permuted. */
   private void addTensorShape(Extension extension, long size) {
     Extension.TensorShape tensor = extension.tensorShape();
     if (tensor.shape.length > Tensor.MOST_DIMENSIONS) {
@@ -122,7 +123,7 @@ final class TensorWalk {
     }
   }
 
-  /** Refuses a released struct or dictionary. */
+  /** Throws EINVAL for a released struct or dictionary. */
   private void checkAlive() {
     checkAlive(Kind.SCHEMA, "ArrowSchema", schema);
     checkAlive(Kind.ARRAY, "ArrowArray", array);
@@ -199,7 +200,7 @@ final class TensorWalk {
             + AS_STORAGE);
   }
 
-  /** Moves to the only child of a list of so many elements. */
+  /** Moves to the only child of a list of {@code size} elements. */
   private void descend(long size) {
     checkOneChild(C.getLong(schema + Fields.SCHEMA_N_CHILDREN));
     checkOneChild(C.getLong(array + Fields.ARRAY_N_CHILDREN));
@@ -231,7 +232,7 @@ final class TensorWalk {
     }
   }
 
-  /** The values, of which an element has so many bytes. */
+  /** Stores the location of the values; an element has {@code elementBytes} bytes. */
   private void endWalk(long elementBytes) {
     if (Sizes.multiply(first + count, elementBytes) < 0) {
       throw badArray("size out of range: expected less than 2^63 bytes", count);
@@ -256,7 +257,7 @@ final class TensorWalk {
             + "; hint: fix the producer");
   }
 
-  /** A type of DLPack that Arrow lacks. */
+  /** Walks a DLPack type that Arrow lacks. */
   private void walkOpaque(TensorFormat format, TensorType row) {
     TensorFormat values = format;
     dtype = row.dataType();
@@ -304,10 +305,10 @@ final class TensorWalk {
     endWalk(format.size * (format.type.bits() / 8));
   }
 
-  /** From the strides within each list to strides in elements of the tensor. */
+  /** Converts the strides within each list to strides in tensor elements. */
   private void scaleStrides() {
-    long step = 1; // of the list below
-    long below = 1; // of the lists below, with this one
+    long step = 1; // elements per element of this list
+    long below = 1; // the same, including the dimensions of this list
     for (int i = ndim - 1; i >= 0; i--) {
       if (i + 1 < ndim && listOf[i] != listOf[i + 1]) {
         step = below;
@@ -317,7 +318,7 @@ final class TensorWalk {
     }
   }
 
-  /** Goes down until there are values. The number of dimensions bounds how deep. */
+  /** Descends to the values. The limit on dimensions bounds the depth. */
   private void walkDown() {
     checkAlive();
     if (first > Long.MAX_VALUE - count) {

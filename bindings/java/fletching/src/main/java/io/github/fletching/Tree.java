@@ -8,13 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongUnaryOperator;
 
-/** The structs below a struct, which may be a foreign one. */
+/** The tree of structs at a struct, which may be foreign. */
 final class Tree {
-  /** How many levels of structs there may be: they are walked by recursion. */
+  /** The maximum number of levels, because trees are walked recursively. */
   static final int MOST_LEVELS = 256;
 
   private final Kind kind;
-  private List<Long> live; // null where a released struct is an error
+  private List<Long> live; // null if a released struct is an error
   private int structs;
 
   private Tree(Kind kind) {
@@ -30,7 +30,7 @@ final class Tree {
     }
   }
 
-  /** The address of a child, which may be NULL. */
+  /** Returns the address of a child, which may be NULL. Throws EINVAL for an invalid index. */
   static long child(String operation, Kind kind, long struct, int index) {
     int count = kind.childCount(struct);
     if (index < 0 || index >= count) {
@@ -40,7 +40,7 @@ final class Tree {
     return kind.child(struct, index);
   }
 
-  /** Moves a child out. */
+  /** Moves a child out of its parent. Throws EINVAL if it is NULL or released. */
   static Slot takeChild(Owner parent, int index) {
     return take(
         parent,
@@ -72,7 +72,7 @@ final class Tree {
     }
   }
 
-  /** The limit that so many levels or structs exceed; null for none. */
+  /** Describes the limit that is exceeded; null for none. */
   static String excess(int depth, int structs) {
     if (depth == MOST_LEVELS) {
       return "nested too deep: expected at most " + MOST_LEVELS + " levels";
@@ -83,14 +83,14 @@ final class Tree {
 
   // --- Views
 
-  /** How many structs there are from here downwards, each of which can be shown to others. */
+  /** Counts the structs of a tree. Throws EINVAL unless all can be shared. */
   static int count(String operation, Kind kind, long root) {
     Tree tree = new Tree(kind);
     tree.walk(operation + ": the struct", root);
     return tree.structs;
   }
 
-  /** An array and all below it that are not released. */
+  /** Lists an array and its descendants, except for released ones. */
   static List<Long> liveArrays(String operation, long root) {
     Tree tree = new Tree(Kind.ARRAY);
     tree.live = new ArrayList<>();
@@ -147,7 +147,7 @@ final class Tree {
         : null;
   }
 
-  /** Fills the target, and what is below it in the block, with what the source shows. */
+  /** Copies the source to the target, and the structs below to the block. */
   static void copy(Kind kind, long source, long target, Block block) {
     C.copy(source, target, kind.size);
     block.adopt(kind, target);

@@ -18,43 +18,43 @@ import java.util.function.Consumer;
  * The validation layer: checks arrays, streams and the handlers of async streams against the rules
  * of the C interfaces.
  *
- * <p>The layer is in libfletching, which the first call loads: from the path in the environment
- * variable {@code FLETCHING_LIBRARY} if it is set, else by the name of the library. It stays
- * loaded. A call that fails to load it tries again the next time.
+ * <p>The layer is part of libfletching. The first call loads it from the path in the environment
+ * variable {@code FLETCHING_LIBRARY}, if set, else by its name. It stays loaded. After a failure
+ * the next call tries again.
  *
- * <p>Errors of all methods are {@link FletchingException}s: ENOENT if the library is not found,
- * ENOSYS if it lacks a function, EINVAL if it was built with structs of another layout, ENOTSUP
- * without 64-bit pointers, ENOMEM.
+ * <p>All methods throw {@link FletchingException}s: ENOENT if the library is not found, ENOSYS if
+ * it lacks a function, EINVAL if it was built with another struct layout, ENOTSUP without 64-bit
+ * pointers, ENOMEM.
  */
 public final class Validation {
-  /** How much is checked. Each level includes those before it. */
+  /** The extent of the checks. Each level includes the previous ones. */
   public enum Level {
     /** The order of the calls on a stream. For an array, the same as SHAPE. */
     PROTOCOL,
     /** The members of schemas and arrays, and each array against its schema. Reads no buffer. */
     SHAPE,
     /**
-     * Also the buffers in memory that the host can read, after a wait for the event of the array.
-     * Never reads other device memory. A failed wait is the finding {@code limit.event}. A buffer
-     * that is shorter than the structs and the offsets say is read past its end.
+     * Also the buffers in host-readable memory, after a wait for the array's event. Never reads
+     * other device memory. A failed wait is the finding {@code limit.event}. A buffer that is
+     * shorter than the structs and offsets indicate is read past its end.
      */
     DATA
   }
 
   /**
-   * Unusual behavior that the rules allow. It shows the faults of a peer that relies on the usual
-   * behavior; a peer that breaks a rule can crash.
+   * Unusual behavior that the rules allow. It reveals peers that rely on the usual behavior. A peer
+   * that breaks a rule may crash.
    */
   public enum Stress {
-    /** Overwrites released structs, and texts and metadata after their lifetime. */
+    /** Overwrites released structs, and strings and metadata after their lifetime. */
     POISON,
-    /** Moves structs to other addresses. A later write to the old one is a finding. */
+    /** Moves structs to other addresses. A later write to the old address is a finding. */
     MOVE,
-    /** Makes {@code private_data} no address. */
+    /** Sets {@code private_data} to a value that is not an address. */
     PRIVATE_DATA,
     /** Runs the producer's release callbacks on another thread. */
     THREAD,
-    /** Runs them after the next call on the stream. */
+    /** Runs the producer's release callbacks after the next call on the stream. */
     DELAY
   }
 
@@ -73,7 +73,7 @@ public final class Validation {
       LIBRARY.symbol("FletchingValidateAsyncHandler", "iaaa");
   private static final Symbol VALIDATE_LIVE = LIBRARY.symbol("FletchingValidateLive", "l");
 
-  // struct FletchingValidateOptions, with the text of the message behind it.
+  // struct FletchingValidateOptions, followed by the text of the message.
   private static final long LEVEL = 8;
   private static final long REPORT = 16;
   private static final long CONTEXT = 24;
@@ -83,11 +83,11 @@ public final class Validation {
 
   private static final Map<Long, Consumer<Finding>> REPORTS = new ConcurrentHashMap<>();
   private static final AtomicLong LAST = new AtomicLong();
-  private static volatile boolean isChecked; // the layout
+  private static volatile boolean isChecked; // the layout has been checked
 
   private Validation() {}
 
-  /** The function that receives the findings, made by the first call. */
+  /** The C function that receives the findings, created by the first call. */
   private static final class Report {
     static final long STUB =
         C.stub(
@@ -101,14 +101,14 @@ public final class Validation {
   }
 
   /**
-   * Compares an array with its schema. Reads as the other accessors do: another thread that closes
-   * one of the two waits.
+   * Checks an array against its schema. As with other reads, a concurrent close of either one
+   * waits.
    *
    * @param schema the schema
    * @param array the array
-   * @param level how much is checked
+   * @param level the extent of the checks
    * @return at most 64 findings, and one more for a failed wait; none for a correct array
-   * @throws IllegalStateException for a schema or an array that is closed
+   * @throws IllegalStateException if the schema or the array is closed
    */
   public static List<Finding> check(Schema schema, ArrayOwner array, Level level) {
     Symbol function = array.kind == Kind.DEVICE_ARRAY ? CHECK_DEVICE_ARRAY : CHECK_ARRAY;
@@ -138,16 +138,16 @@ public final class Validation {
   }
 
   /**
-   * Puts the layer around a stream: from now on it validates every call, and passes it on. No other
-   * thread may use the stream meanwhile. An error leaves the stream unchanged.
+   * Wraps a stream in the layer, which then validates and forwards every call. No other thread may
+   * use the stream during this method. An error leaves the stream unchanged.
    *
    * @param stream the stream
-   * @param level how much is checked
+   * @param level the extent of the checks
    * @param report receives each finding, on the thread of the call that broke the rule; two threads
    *     may call it at once. It must not call into the stream. Its exceptions are logged. It is
-   *     kept as long as the process, because a late call on a released batch reports as well.
+   *     kept for the lifetime of the process, because a late call on a released batch also reports.
    * @param stress unusual behavior of the layer, none by default
-   * @throws IllegalStateException for a stream that is closed
+   * @throws IllegalStateException if the stream is closed
    */
   public static void validate(
       BatchStream<?> stream, Level level, Consumer<Finding> report, Stress... stress) {
@@ -159,14 +159,14 @@ public final class Validation {
   }
 
   /**
-   * Puts the layer around the handler of a consumer of an async stream, such as {@link
-   * AsyncDeviceStream#handlerAddress}. The new handler validates every call of the producer, and
-   * through the producer that the consumer gets every call of the consumer. Its release calls that
-   * of the consumer's handler, which must not be released otherwise. An error leaves the handler
-   * unchanged.
+   * Wraps the handler of an async stream's consumer in the layer, such as {@link
+   * AsyncDeviceStream#handlerAddress}. The new handler validates every call by the producer, and
+   * through the producer passed to the consumer also every call by the consumer. Its release calls
+   * the release of the consumer's handler, which must not be released otherwise. An error leaves
+   * the handler unchanged.
    *
    * @param handler the address of the handler
-   * @param level how much is checked
+   * @param level the extent of the checks
    * @param report as for {@link #validate}
    * @param stress unusual behavior of the layer, none by default
    * @return the address of the new handler, for the producer
@@ -202,10 +202,10 @@ public final class Validation {
   }
 
   /**
-   * Reports each schema and batch of a validated stream, each handler and each task that is not
-   * released yet, to the report of its stream. Call it when the consumer is done.
+   * Reports each unreleased schema and batch of validated streams, each handler and each task, to
+   * the report of its stream. Call it when the consumer is done.
    *
-   * @return how many there are
+   * @return the number of unreleased objects
    */
   public static long reportLive() {
     load();
@@ -216,7 +216,7 @@ public final class Validation {
     return live;
   }
 
-  /** A function of the library, with its options and the room for its message. */
+  /** A function of the library. It receives its options and a buffer for its message. */
   private interface Call {
     long run(long options, long text);
   }

@@ -7,8 +7,8 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 
 /**
- * A runtime that is called directly: the waiter of its device types, which records events too. All
- * calls of an operation are made on the caller's thread.
+ * A runtime that this library calls directly: the waiter of its device types, which also records
+ * events. All calls of an operation are made on the caller's thread.
  */
 abstract class Vendor implements Waiter {
   final Library library;
@@ -17,13 +17,13 @@ abstract class Vendor implements Waiter {
     this.library = library;
   }
 
-  /** Null for a device type without such a runtime. Nothing is loaded. */
+  /** Returns the runtime of a device type; null for none. Loads no library. */
   static Vendor of(DeviceType deviceType) {
     RuntimeKind kind = RuntimeKind.of(deviceType);
     return kind == null ? null : kind.vendor();
   }
 
-  /** Records an event that happens when all is done that is on the stream now. */
+  /** Records an event that completes when all current work on the stream is done. */
   final Recorded record(DeviceStream stream) {
     Recorded recorded = new Recorded(this);
     try {
@@ -35,10 +35,10 @@ abstract class Vendor implements Waiter {
     }
   }
 
-  /** Sets the event as soon as there is one. */
+  /** Stores the event as soon as it is created. */
   abstract void record(Recorded recorded, DeviceStream stream);
 
-  /** Whether nothing that was on the stream can still run. An error says nothing about it. */
+  /** Whether no work before the event can still run. After an error the answer is unknown. */
   abstract boolean hasPassed(Recorded recorded);
 
   /** Whether work can never run on the stream again, because its context or device is lost. */
@@ -47,12 +47,12 @@ abstract class Vendor implements Waiter {
   /** Destroys the event, unless it was destroyed with its context. */
   abstract void destroy(Recorded recorded);
 
-  /** Finishes other work on the queue after a failed command, before a release. Throws nothing. */
+  /** Finishes other work on the queue after a failed command, before a release. Never throws. */
   abstract void settle(Recorded recorded);
 
   /**
-   * Runs the body where the event is from, anywhere for null, and so that no other thread's capture
-   * is in its way, nor it in theirs.
+   * Runs the body at the event's origin, or anywhere for null, without interfering with a capture
+   * of another thread.
    */
   abstract void runAtOrigin(Recorded recorded, Runnable body);
 
@@ -64,14 +64,14 @@ abstract class Vendor implements Waiter {
   /** Blocks until the work on the stream is done. */
   abstract void finish(DeviceStream stream);
 
-  /** A stream for later use on another thread: a default stream names the same one there. */
+  /** Returns a stream that refers to the same default stream on another thread. */
   abstract DeviceStream resolve(DeviceStream stream);
 
-  /** The error of a function that has failed. */
+  /** The error of a failed function. */
   abstract FletchingException error(String function, int code);
 
   final void check(String function, int code) {
-    if (code != 0) { // which is success everywhere
+    if (code != 0) { // 0 is success in all runtimes
       throw error(function, code);
     }
   }
@@ -80,7 +80,7 @@ abstract class Vendor implements Waiter {
     check(function.name, (int) function.call(arguments));
   }
 
-  /** The name and the text are about the code, or empty. */
+  /** The name and the text describe the code, and may be empty. */
   final FletchingException error(
       String function, int code, String name, String text, boolean isInvalidHandle) {
     String number = name.isEmpty() ? String.valueOf(code) : name + " (" + code + ")";
@@ -97,7 +97,7 @@ abstract class Vendor implements Waiter {
             + " the event's handle, not the handle");
   }
 
-  /** An error of a captured stream says what to do. Any other one is as it was. */
+  /** Adds a hint to the error of a captured stream. Returns any other error unchanged. */
   static FletchingException withCaptureHint(
       String operation, FletchingException error, String hint) {
     return error.errno() != FletchingException.EBUSY
@@ -108,7 +108,7 @@ abstract class Vendor implements Waiter {
             error);
   }
 
-  /** Room for two numbers that a function writes. */
+  /** Memory for two numbers that a function writes. */
   static final class Cell implements AutoCloseable {
     static final long SIZE = 16;
 
@@ -120,7 +120,7 @@ abstract class Vendor implements Waiter {
       isLent = false;
     }
 
-    /** In memory of the caller's. */
+    /** Uses memory that the caller owns. */
     Cell(long address) {
       this.address = address;
       isLent = true;

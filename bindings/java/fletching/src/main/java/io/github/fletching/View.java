@@ -5,9 +5,9 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 /**
- * Reads a struct that an owner keeps alive: its own, or one below it. Below a struct that was taken
- * out, and there, it reads what an empty one has; after the owner was closed or moved, an
- * IllegalStateException is thrown.
+ * Reads a struct that an owner keeps alive: the owner's struct or one below it. If the struct or a
+ * parent is missing or was moved out, the view reads as an empty struct. After the owner is closed
+ * or moved, reads throw an IllegalStateException.
  */
 public abstract class View {
   final Owner owner;
@@ -22,12 +22,12 @@ public abstract class View {
     this.address = address;
   }
 
-  /** What reads the memory of a live struct. */
+  /** Reads the memory of a live struct. */
   interface Read<T> {
     T at(long struct);
   }
 
-  /** Reads while the owner is open; {@code empty} when there is nothing to read. */
+  /** Reads while the owner is open; returns {@code empty} if the struct is missing or moved out. */
   final <T> T read(T empty, Read<T> field) {
     long own = owner.enter("read");
     try {
@@ -47,9 +47,9 @@ public abstract class View {
   }
 
   /**
-   * Whether there is nothing to read: no such struct, moved out, or the owner was closed.
+   * Whether the struct is missing or moved out, or the owner is closed.
    *
-   * @return whether there is nothing to read
+   * @return whether the struct is released
    */
   public final boolean isReleased() {
     if (owner.tryEnter() == 0) {
@@ -61,15 +61,15 @@ public abstract class View {
   }
 
   /**
-   * Whether there is nothing to read below an owner that is open. A struct that was moved out may
-   * have freed those below.
+   * Whether the struct is missing or moved out; the owner must be open. A parent that was moved out
+   * may have freed it.
    */
   private boolean isGone() {
     return parent != null && (parent.isGone() || address == 0 || kind.isReleased(address));
   }
 
   /**
-   * The number of children; 0 where the struct has no list of them, and for a count that is
+   * The number of children; 0 if the struct has no list of children, and for a count that is
    * negative or above 2^22.
    *
    * @return the number of children
@@ -91,7 +91,7 @@ public abstract class View {
     return read(0L, kind::dictionary);
   }
 
-  /** Whether there is a struct, which may be released. */
+  /** Whether the struct exists; it may be released. */
   final boolean exists() {
     return address != 0;
   }

@@ -9,9 +9,9 @@ import io.github.fletching.abi.DeviceType;
 import java.lang.ref.Reference;
 
 /**
- * What a wait on a VkEvent needs: the interface does not hand over what the event belongs to, so
- * the producer has to pass it separately. The handles live as long as this is used, and as long as
- * a command buffer with the wait is pending. Immutable.
+ * The handles needed to wait on a VkEvent. The C interface does not transfer them, so the producer
+ * must pass them separately. They must be valid while this object is used, and while a command
+ * buffer with the wait is pending. Immutable.
  *
  * <p>The operations call libfletching, which is loaded at run time: see {@link Validation}.
  */
@@ -39,26 +39,25 @@ public final class VulkanContext {
   }
 
   /**
-   * The VkDevice with which the producer created the event, and the vkGetDeviceProcAddr of that
-   * device, 0 for the functions of the loader.
+   * Creates a context for the VkDevice with which the producer created the event.
    *
-   * @param device the handle of the VkDevice
-   * @param getDeviceProcAddr the address of vkGetDeviceProcAddr
-   * @return the stream
+   * @param device the VkDevice
+   * @param getDeviceProcAddr the address of that device's vkGetDeviceProcAddr; 0 for the functions
+   *     of the loader
+   * @return the context
    */
   public static VulkanContext of(long device, long getDeviceProcAddr) {
     return new VulkanContext(device, getDeviceProcAddr, 0, 0, 0);
   }
 
   /**
-   * The same for a wait in a command buffer: the VkQueue on which the producer sets the event, the
-   * one to which the caller submits, and the VkPipelineStageFlags with which the producer sets the
-   * event, 0 for all commands.
+   * Copies the context with the queues for a wait in a command buffer.
    *
-   * @param producerQueue the queue of the producer
-   * @param queue the queue
-   * @param setStages the stages that set the event
-   * @return this stream
+   * @param producerQueue the VkQueue on which the producer sets the event
+   * @param queue the VkQueue to which the caller submits the command buffer
+   * @param setStages the VkPipelineStageFlags with which the producer sets the event; 0 for all
+   *     commands
+   * @return the new context
    */
   public VulkanContext onQueue(long producerQueue, long queue, int setStages) {
     return new VulkanContext(device, getDeviceProcAddr, producerQueue, queue, setStages);
@@ -94,7 +93,7 @@ public final class VulkanContext {
     return event != null;
   }
 
-  /** Fills struct FletchingVulkanWaitContext, with room for the answer and a text behind it. */
+  /** Fills struct FletchingVulkanWaitContext, followed by the result and a text. */
   private boolean call(Symbol function, DeviceArray array, long commandBuffer) {
     LIBRARY.load();
     long context = Native.allocate(6L * POINTER + TEXT, function.name);

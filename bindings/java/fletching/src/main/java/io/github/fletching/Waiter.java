@@ -3,18 +3,17 @@
 package io.github.fletching;
 
 /**
- * How to wait on the events of a device type that this library does not call itself: of SYCL, of
- * Metal, of Vulkan, of ext_dev, of device types that are newer than the library. See {@link
- * Waiters}.
+ * Waits on events of a device type that this library does not support itself: SYCL, Metal, Vulkan,
+ * ext_dev, and device types newer than the library. See {@link Waiters}.
  *
- * <p>A method that the runtime does not support keeps its default, which throws ENOTSUP. All may be
- * called on any thread, several at once; what they throw is the caller's.
+ * <p>Implement the methods that the runtime supports; the defaults throw ENOTSUP. All methods may
+ * be called concurrently on any thread. The caller receives their exceptions.
  *
  * <p>Text: Arrow C device data interface, "Synchronization Events".
  */
 public interface Waiter {
   /**
-   * Blocks the calling thread until the event has happened.
+   * Blocks the calling thread until the event has completed.
    *
    * @param event the event
    */
@@ -23,8 +22,7 @@ public interface Waiter {
   }
 
   /**
-   * Lets what is enqueued on the stream from now on wait for the event, and returns while it is
-   * still pending.
+   * Makes later work on the stream wait for the event, and returns without waiting.
    *
    * @param event the event
    * @param stream the stream
@@ -34,10 +32,10 @@ public interface Waiter {
   }
 
   /**
-   * Whether the event has happened. Does not block.
+   * Whether the event has completed. Does not block.
    *
    * @param event the event
-   * @return whether the event has happened
+   * @return whether the event has completed
    */
   default boolean isReady(SyncEvent event) {
     throw Waiters.notOfWaiter("ready", event);

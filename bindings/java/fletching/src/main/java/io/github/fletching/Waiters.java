@@ -8,20 +8,20 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The waiters that are registered, by device type, for the class loader of this library. */
+/** The registered waiters by device type, per class loader of this library. */
 public final class Waiters {
   private static final Map<DeviceType, Waiter> REGISTERED = new ConcurrentHashMap<>();
 
   private Waiters() {}
 
   /**
-   * Registers how to wait on the events of a device type. A waiter that was there is replaced;
-   * calls that have begun finish with it. Any thread.
+   * Registers a waiter for a device type. Replaces an existing waiter; calls in progress finish
+   * with the old one. Thread-safe.
    *
-   * @param deviceType the type of the device
+   * @param deviceType the device type
    * @param waiter the waiter
-   * @throws FletchingException EINVAL for a device type that is waited on without one: of CUDA, HIP
-   *     and OpenCL
+   * @throws FletchingException EINVAL for the device types of CUDA, HIP and OpenCL, which need no
+   *     waiter
    */
   public static void register(DeviceType deviceType, Waiter waiter) {
     Objects.requireNonNull(waiter, "register_waiter: waiter is null: expected a waiter");
@@ -35,16 +35,18 @@ public final class Waiters {
   }
 
   /**
-   * Removes the waiter of a device type; false when there was none.
+   * Removes the waiter of a device type.
    *
-   * @param deviceType the type of the device
+   * @param deviceType the device type
    * @return whether there was a waiter
    */
   public static boolean unregister(DeviceType deviceType) {
     return REGISTERED.remove(deviceType) != null;
   }
 
-  /** The runtime of a device type, or the waiter that was registered; ENOTSUP with the reason. */
+  /**
+   * Returns the runtime of a device type or the registered waiter. Throws ENOTSUP with the reason.
+   */
   static Waiter of(String operation, DeviceType deviceType) {
     Vendor ours = Vendor.of(deviceType);
     Waiter found = ours != null ? ours : REGISTERED.get(deviceType);

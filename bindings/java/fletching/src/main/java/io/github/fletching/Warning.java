@@ -2,7 +2,7 @@
 
 package io.github.fletching;
 
-/** A rule that a foreign producer or consumer did not keep, and that does no harm. */
+/** A harmless rule violation by a foreign producer or consumer. */
 public final class Warning {
   private final String rule;
   private final String message;
@@ -13,18 +13,18 @@ public final class Warning {
   }
 
   /**
-   * The id of the rule in docs/reference/rules: {@code device-array.reserved-zero}.
+   * The rule id, as in docs/reference/rules, such as {@code device-array.reserved-zero}.
    *
-   * @return the id of the rule in docs/reference/rules
+   * @return the rule id
    */
   public String rule() {
     return rule;
   }
 
   /**
-   * What was found, and what was expected.
+   * The actual and the expected value.
    *
-   * @return the text
+   * @return the message
    */
   public String message() {
     return message;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/**
- * What both flavors of the binding share: constants, device types, and the offsets of the structs.
- */
+/** Shared base of both binding flavors: constants, device types, and struct offsets. */
 package io.github.fletching.abi;
