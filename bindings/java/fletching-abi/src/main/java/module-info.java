@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /** Constants, device types and struct offsets of the Arrow C interfaces. */
-@SuppressWarnings("module") // the engines are built after this
+@SuppressWarnings("module") // the engine modules are built later
 module io.github.fletching.abi {
   exports io.github.fletching.abi;
   exports io.github.fletching.abi.engine to

@@ -14,7 +14,8 @@ public final class Array extends ArrayOwner {
   }
 
   /**
-   * Moves the struct out of an address, and marks the source as released. Calls no callback.
+   * Moves the struct at an address into an owner, and marks the source as released. Calls no
+   * callback.
    *
    * <p>The struct must be valid according to the specification: its callbacks, lists and children
    * are correct, no other party releases it, and its release callback may run on any thread. These

@@ -17,7 +17,8 @@ public final class ArrayStream extends BatchStream<Array> {
   }
 
   /**
-   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
+   * Moves the struct at an address into an owner; see {@link Array#wrap} for requirements and
+   * errors.
    *
    * @param address the address of a struct
    * @return the owner

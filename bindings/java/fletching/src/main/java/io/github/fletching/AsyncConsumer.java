@@ -82,7 +82,7 @@ class AsyncConsumer {
     Slot slot = Slot.take(Kind.DEVICE_ARRAY);
     ForeignProducer.Task task = queue.poll();
     int code = peer.extract(task, slot.address);
-    if (code != 0) { // a failed extraction leaves nothing to release
+    if (code != 0) { // a failed extraction fills no struct
       slot.free();
       String text = "extract_data: failed without a message";
       return new Received(null, task.metadata, FletchingException.foreign(code, text));
@@ -147,7 +147,10 @@ class AsyncConsumer {
     return result;
   }
 
-  /** Cancels the producer, which does not know of the error and would wait for the next request. */
+  /**
+   * Ends the stream after a failed extraction. Cancels a producer that does not know of the error,
+   * because it would wait for the next request.
+   */
   private void lose(Received result) {
     state = State.BROKEN;
     failure = result.error;

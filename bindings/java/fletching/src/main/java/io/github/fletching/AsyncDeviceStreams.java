@@ -18,15 +18,15 @@ import java.util.function.Function;
  * one call at a time. They never run inside the consumer's {@code request} and {@code cancel}, so
  * the executor must not run jobs on the submitting thread. The stream fails if the executor rejects
  * a job, or drops an accepted job and the job is garbage-collected. The last calls then run on the
- * {@linkplain CompletableFuture#defaultExecutor() default executor}, or on the detecting thread if
- * that executor also rejects them.
+ * {@linkplain CompletableFuture#defaultExecutor() default executor}. If that rejects them too, they
+ * run on the thread that detected the failure.
  *
  * <p>The consumer's requests are forwarded to the publisher's subscription. A cancel cancels the
  * subscription. So does a request that is not positive, which is an error of the stream. on_error
  * receives the error of the publisher or iterator, with the errno values of {@link
  * DeviceArrayStream#of}. It receives EINVAL for a malformed schema, and for a batch that is closed,
  * on another device type, or different from the schema as described there. An error or a cancel
- * overtakes batches that are not sent.
+ * overtakes unsent batches.
  *
  * <p>The returned stage completes when the handler is released, after the last task is extracted.
  * It completes normally after the end of the stream and after a cancel by the consumer; otherwise

@@ -246,7 +246,7 @@ final class Cuda extends CapturingVendor {
 
     /**
      * Whether the event's context, and with it the event, still exists. A primary context stays
-     * retained until the scope is closed, unless it is reset.
+     * alive until the scope is closed, unless it is reset.
      *
      * <p>For a primary context, the driver always reports whether it is active, and the id of the
      * active one. Any other context can only be queried by its handle: the driver returns

@@ -18,8 +18,8 @@ public final class DeviceArray extends ArrayOwner {
   }
 
   /**
-   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
-   * sync_event must be NULL or an event of the device type.
+   * Moves the struct at an address into an owner; see {@link Array#wrap} for requirements and
+   * errors. sync_event must be NULL or an event of the device type.
    *
    * @param address the address of a struct
    * @return the owner

@@ -30,7 +30,8 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
   }
 
   /**
-   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
+   * Moves the struct at an address into an owner; see {@link Array#wrap} for requirements and
+   * errors.
    *
    * @param address the address of a struct
    * @return the owner
@@ -67,7 +68,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * @param batches the batches
    * @return the stream
    * @throws FletchingException EINVAL if the device type is 0, and for a schema that is malformed
-   *     as for {@link Shared#column}; nothing is then moved
+   *     as for {@link Shared#column}; the schema is then not moved
    * @throws IllegalStateException if the schema is closed
    */
   public static DeviceArrayStream of(

@@ -20,7 +20,6 @@ public final class FletchingException extends RuntimeException {
   static final int ENOSYS = ofSystem(38, 78, 40);
   static final int ENOTSUP = ofSystem(95, 45, 129);
 
-  /** The errno value. */
   private final int errno;
 
   /**
@@ -82,14 +81,12 @@ public final class FletchingException extends RuntimeException {
     return name.startsWith("Windows") ? windows : name.startsWith("Mac") ? macos : linux;
   }
 
-  /** Reports a rule broken by another party. The ids are listed in docs/reference/rules. */
+  /** The error for a rule broken by another party. The ids are listed in docs/reference/rules. */
   static FletchingException brokenRule(String rule, String message) {
     return invalid(message + " (rule " + rule + ")");
   }
 
-  /**
-   * Reports an error of a foreign callback. A code below 1 becomes EIO and is added to the text.
-   */
+  /** The error of a foreign callback. A code below 1 becomes EIO and is added to the text. */
   static FletchingException foreign(int code, String text) {
     String message = code < 1 ? (text + " (code " + code + ")").trim() : text;
     return new FletchingException(code, message);

@@ -19,7 +19,7 @@ import java.util.function.Supplier;
 final class ForeignProducer {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition quiet = lock.newCondition(); // signaled when a call returns
-  private final List<Thread> toTasks = new ArrayList<>(); // calling threads, with repeats
+  private final List<Thread> toTasks = new ArrayList<>(); // calling threads, one entry per call
   private final List<Thread> toProducer = new ArrayList<>();
   long producer; // 0 until the schema arrives
 

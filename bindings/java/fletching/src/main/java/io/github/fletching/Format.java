@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
  * "Buffer listing for each layout".
  */
 final class Format {
-  /** The number of children of a struct. */
+  /** A struct type may have any number of children. */
   static final int ANY_NUMBER = -1;
 
   enum Layout {

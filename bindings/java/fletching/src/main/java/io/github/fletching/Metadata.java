@@ -50,7 +50,7 @@ public final class Metadata {
   }
 
   /**
-   * Copies the metadata and appends a pair of arbitrary bytes, which are copied.
+   * Copies the metadata and appends a copy of a pair of arbitrary bytes.
    *
    * @param key the key
    * @param value the value
@@ -142,8 +142,8 @@ public final class Metadata {
   }
 
   /**
-   * Encodes the block for ArrowSchema.metadata. Without pairs it is the four bytes of a 0, whereas
-   * a schema without metadata has NULL.
+   * Encodes the block for ArrowSchema.metadata. Metadata without pairs is encoded as a 4-byte 0; a
+   * schema without metadata has NULL instead.
    *
    * @return the block
    * @throws FletchingException EINVAL for more than 2^31-1 bytes

@@ -125,7 +125,7 @@ final class Opencl extends Vendor {
     OpenclTable.CL_RELEASE_EVENT.require();
     OpenclTable.CL_FLUSH.require();
     check(OpenclTable.CL_ENQUEUE_MARKER_WITH_WAIT_LIST, queue, 0, 0, recorded.address);
-    // An event never completes before its queue is flushed.
+    // An event that no queue has submitted to the device never completes.
     check(OpenclTable.CL_FLUSH, queue);
   }
 

@@ -58,7 +58,7 @@ public abstract class Owner implements AutoCloseable {
     return slot;
   }
 
-  /** Lets a C function fill a zeroed slot. */
+  /** Calls a C function to fill a zeroed slot. Throws EINVAL if it does not. */
   static Slot filled(Kind kind, LongConsumer function) {
     Slot slot = Slot.take(kind);
     boolean live = false;

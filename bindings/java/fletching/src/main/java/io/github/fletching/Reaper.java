@@ -82,8 +82,8 @@ final class Reaper implements Runnable {
     }
 
     /**
-     * Releases at the event's origin, because a capture of another thread could reject the
-     * callback's freeing of memory.
+     * Runs the callback at the event's origin, where it may free memory while another thread
+     * captures.
      */
     void release() {
       if (recorded != null) {

@@ -15,7 +15,8 @@ public final class Schema extends Owner {
   }
 
   /**
-   * Moves the struct out of an address; see {@link Array#wrap} for requirements and errors.
+   * Moves the struct at an address into an owner; see {@link Array#wrap} for requirements and
+   * errors.
    *
    * @param address the address of a struct
    * @return the owner

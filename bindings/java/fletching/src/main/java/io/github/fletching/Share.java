@@ -88,7 +88,7 @@ final class Share {
 
     /**
      * Removes this and all earlier hooks without recursion, releases the struct, and adds all
-     * objects.
+     * objects to {@code ended}.
      */
     @Override
     void release(Kind kind, long struct, Deque<Object> ended) {

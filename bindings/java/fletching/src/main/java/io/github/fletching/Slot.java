@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * slot, and the cleaner releases the struct.
  */
 final class Slot {
-  private static final int SLAB = 64; // slots
+  private static final int SLAB = 64; // slots per slab
   private static final int MOST_EMPTY = 16; // empty slabs of a kind kept for reuse
   private static final int MOST_WARNINGS = 100;
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");

@@ -87,7 +87,6 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     return true;
   }
 
-  /** The error text of the last call. */
   synchronized long getLastError() {
     return lastError;
   }

@@ -307,8 +307,8 @@ final class TensorWalk {
 
   /** Converts the strides within each list to strides in tensor elements. */
   private void scaleStrides() {
-    long step = 1; // elements per element of this list
-    long below = 1; // the same, including the dimensions of this list
+    long step = 1; // tensor elements per element of this list
+    long below = 1; // tensor elements per element of the next outer list
     for (int i = ndim - 1; i >= 0; i--) {
       if (i + 1 < ndim && listOf[i] != listOf[i + 1]) {
         step = below;

@@ -3,8 +3,8 @@
 package io.github.fletching.abi.engine;
 
 /**
- * Handles exceptions that must not reach C. The class has no static state: its initialization could
- * fail at the first StackOverflowError and break every later call.
+ * Handles exceptions that must not reach C. It has no static initializer, which could fail at the
+ * first StackOverflowError and break every later call.
  */
 public final class Failures {
   /** The result of a throwing callback that returns an errno value. */

@@ -42,8 +42,7 @@ public final class Handles {
   }
 
   /**
-   * Removes a handle and returns its object. If two threads take the same handle, one of them
-   * throws.
+   * Removes a handle and returns its object. A second call throws.
    *
    * @param <T> the type of the object
    * @param type the class of the object
