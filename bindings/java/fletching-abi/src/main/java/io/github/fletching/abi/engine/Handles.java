@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The objects behind private_data. Handles are numbers, not addresses, so that a stale handle is
- * detected. With 32-bit pointers they repeat after 4 billion. Thread-safe.
+ * detected. With 32-bit pointers only the first 2^32 - 1 handles can be found. Thread-safe.
  */
 public final class Handles {
   private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
