@@ -1,6 +1,5 @@
-# fletching_standin_errors(header names output): the rows of a table of the results that the header
-# enumerates as `NAME = number`, for a regular expression of the names. Of two names for a number the
-# first counts.
+# fletching_standin_errors(header names output): generates table rows for the results that the header enumerates as
+# `NAME = number` and whose names match a regular expression. Of two names for a number, the first is used.
 function(fletching_standin_errors header names output)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
   file(READ "${header}" _text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a test steers a stand-in runtime. Each stand-in library exports these functions beside the
-// vendor's; one that was opened with dlopen has its own through dlsym. From any thread. Nothing
-// here counts as a call of the vendor's functions.
+// Control functions for tests of a stand-in runtime. Each stand-in library exports them beside the
+// vendor's functions; for a library opened with dlopen, get them with dlsym. Callable from any
+// thread. They do not count as calls of vendor functions.
 #ifndef FLETCHING_STANDIN_H
 #define FLETCHING_STANDIN_H
 
@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-// What is alive in this library, each a number of things.
+// Numbers of live objects in this library.
 struct FletchingStandinCounts {
-  int64_t primary_references;  // of primary contexts, by cuDevicePrimaryCtxRetain
+  int64_t primary_references;  // to primary contexts, by cuDevicePrimaryCtxRetain
   int64_t contexts;            // made by cuCtxCreate
   int64_t streams;
   int64_t events;
@@ -22,51 +22,51 @@ struct FletchingStandinCounts {
   int64_t device_memory;   // allocations
   int64_t host_memory;     // pinned allocations
   int64_t managed_memory;  // managed allocations
-  int64_t graphs;          // and what they were instantiated to
+  int64_t graphs;          // including their instantiations
   int64_t
       abandoned;  // streams, events, modules and allocations that were destroyed with their context
 };
 
-// Adds faults, in the form of the environment variable FLETCHING_FAULT: `function:n:error`, several
-// with commas between. The n-th call from now on returns the error; `*` is every call. The function
-// is named as in source code, the error by its name or number. 0, or EINVAL for a text that says
-// nothing that this library can do, and then nothing is added.
+// Adds faults in the format of the environment variable FLETCHING_FAULT: `function:n:error`,
+// separated by commas. The n-th call from here returns the error; `*` means every call. Functions
+// have their source name; errors are names or numbers. Returns 0, or EINVAL if the text is invalid
+// or names something that this library does not have; then no fault is added.
 int FletchingStandinSetFault(const char* text);
 
-// No fault from now on, not even those of the environment.
+// Removes all faults, including those of the environment.
 void FletchingStandinResetFaults(void);
 
-// How often a function was called, those that failed included. Its variants (_v2, _ptsz, _spt)
+// Returns the number of calls of a function, including failed ones. Its variants (_v2, _ptsz, _spt)
 // count as one.
 int64_t FletchingStandinCalls(const char* function);
 
-// Returns when no stream can go on: each has done what it had to do, or waits at a gate that is
-// shut or for a stream that does. So a test asks a stream that should be blocked whether it is done
-// only after one that is not would be.
+// Returns when no stream can proceed: each is done, waits at a shut gate, or waits for such a
+// stream. A test calls this before it checks that a stream is blocked, so that a stream that should
+// have been blocked has had time to finish.
 void FletchingStandinSettle(void);
 
-// How many things are alive; fills `counts` where it is not NULL. A primary context with references
-// left counts one for each.
+// Returns the number of live objects, and fills `counts` unless it is NULL. Each reference to a
+// primary context counts as one.
 int64_t FletchingStandinLeaks(struct FletchingStandinCounts* counts);
 
-// How many threads are in the relaxed mode of stream captures.
+// Returns the number of threads in relaxed stream capture mode.
 int64_t FletchingStandinRelaxedThreads(void);
 
-// How many calls received the handle of something that was destroyed. A real driver may read freed
-// memory then.
+// Returns the number of calls that received the handle of a destroyed object. A real driver may
+// read freed memory in that case.
 int64_t FletchingStandinStaleHandles(void);
 
-// Writes what is alive and how often each function was called as lines of text, cut to `size` with
-// a NUL at the end. Returns the length of the whole text, as snprintf does. NULL with size 0 asks
-// for the length.
+// Writes the live objects and the calls of each function as text lines, truncated to `size` and
+// NUL-terminated. Returns the length of the whole text, like snprintf. NULL with size 0 queries the
+// length.
 size_t FletchingStandinReport(char* text, size_t size);
 
-// The device is lost: what its streams have still to do is dropped, gates included, and every call
-// that concerns one of its contexts fails with `error`, a number of the vendor's that is not 0.
-// 0, or EINVAL.
+// Simulates the loss of a device: drops the queued work of its streams, including gates, and makes
+// every call on one of its contexts fail with `error`, a nonzero vendor error number. Returns 0, or
+// EINVAL.
 int FletchingStandinLoseDevice(int device, int error);
 
-// The device works again, for contexts made from now on. 0, or EINVAL.
+// Makes the device work again, for contexts created after this call. Returns 0, or EINVAL.
 int FletchingStandinRestoreDevice(int device);
 
 #ifdef __cplusplus

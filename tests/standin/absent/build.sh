@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the C++ of the repository as on a machine without any vendor's header or compiler, and tests
-# it as on one without any vendor's library: everything builds, the tests name what is absent.
+# Builds and tests the repository's C++ as on a machine without vendor headers, compilers and libraries: everything
+# builds, and the tests name what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 build=build/absent

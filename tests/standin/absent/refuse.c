@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded, makes the vendors' libraries look as if they were not installed: dlopen does not find
-// them, wherever they are, and even when they are in the process already.
+// Preload this library to hide the vendors' libraries: dlopen fails for them wherever they are,
+// even if they are already loaded.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ void* dlopen(const char* file, int flags) {
   void* found = dlsym(RTLD_NEXT, "dlopen");
   memcpy(&next, &found, sizeof next);
   if (file == NULL || !is_vendors(file)) return next(file, flags);
-  // The error is the loader's own, for a file that is not there.
+  // Produces the loader's own error for a missing file.
   char refused[256];
   snprintf(refused, sizeof refused, "/not-installed/%s",
            strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of spec/runtimes.yaml that take no stream. cuda.h declares each of them, under the
-// name that its macros make of it.
+// The functions of spec/runtimes.yaml that take no stream. cuda.h declares each of them under the
+// name that its macros produce.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -143,7 +143,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
   });
 }
 
-// A driver need not survive a destroyed context; where it does, it returns an error.
+// A real driver may crash on a destroyed context; if it does not, it returns an error.
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxGetId(CUcontext context, unsigned long long* id) {
   return driver(__func__, [&] {
     const auto found =
@@ -186,7 +186,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuPointerGetAttribute(void* data,
             static_cast<unsigned int*>(data),
             static_cast<unsigned int>(on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST));
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        // The address in the current context, which has to be able to access the memory.
+        // The address in the current context, which must be able to access the memory.
         require(current() != nullptr, Status::kInvalidContext);
         require(current()->device() == found->context->device(), Status::kInvalidValue);
         return store(static_cast<CUdeviceptr*>(data), pointer);
@@ -289,7 +289,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemFreeHost(void* pointer) {
   });
 }
 
-// Host and device share one range of addresses.
+// Host and device share one address range.
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr* device,
                                                                     void* pointer,
                                                                     unsigned int flags) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the results, from a table that the build makes of cuda.h.
+// Names of the results, from a table that the build generates from cuda.h.
 #include "../engine/errors.hpp"
 
 #include "face.hpp"

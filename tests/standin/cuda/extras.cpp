@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that spec/runtimes.yaml does not name: what nanoarrow's CUDA device calls, what makes a
-// second context, captures and graphs, the time between events, and the plain copies of tests.
+// Functions that spec/runtimes.yaml does not name: those that nanoarrow's CUDA device calls, second
+// contexts, captures and graphs, the time between events, and the plain copies of tests.
 #include "../engine/errors.hpp"
 #include "face.hpp"
 
@@ -14,7 +14,7 @@ std::shared_ptr<Stream> find(CUstream stream) {
   return fletching::standin::cuda::find(stream, DefaultStream::kLegacy);
 }
 
-// For functions whose text does not ask for a current context.
+// For functions whose documentation does not demand a current context.
 std::shared_ptr<Stream> find_any(CUstream stream) {
   return engine().stream(stream, DefaultStream::kLegacy, current());
 }
@@ -62,7 +62,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventElapsedTime(float* milliseconds
   });
 }
 
-// Nothing is NULL here: nanoarrow asks for 0 bytes, and its tests pass on real drivers.
+// Accepts size 0 and returns NULL: nanoarrow allocates 0 bytes, and its tests pass on real drivers.
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocHost(void** pointer, size_t size) {
   return driver(__func__, [&] {
     require(pointer != nullptr, Status::kInvalidValue);
@@ -72,7 +72,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocHost(void** pointer, size_t 
   });
 }
 
-// There at once; the stand-in has no pools.
+// Allocates immediately; the stand-in has no pools.
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* pointer, size_t size,
                                                           CUstream stream) {
   return driver(__func__, [&] {

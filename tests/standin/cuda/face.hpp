@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the CUDA face share.
+// Declarations shared by the files of the CUDA face.
 #ifndef FLETCHING_STANDIN_CUDA_FACE_HPP
 #define FLETCHING_STANDIN_CUDA_FACE_HPP
 
@@ -10,27 +10,27 @@
 
 #include "../engine/engine.hpp"
 
-// The vendor's functions are all that the version script lets out.
+// Exports a vendor function. The version script hides everything else.
 #define FLETCHING_STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace fletching::standin::cuda {
 
-// NULL when the thread has none.
+// The thread's current context, or NULL.
 std::shared_ptr<Context> current();
 
-// The current context; kInvalidContext without one, its own error when it is broken.
+// The current context. Throws kInvalidContext without one, and the context's error if it is broken.
 std::shared_ptr<Context> require_current();
 
-// For functions that take a handle with a context of its own: their text asks for a current context
-// all the same. A real driver does without, and so does the mode `driver`.
+// For functions whose handle already names a context, but whose documentation also demands a
+// current one. Real drivers do not check this, and neither does the mode `driver`.
 void require_some_context();
 
 void require_initialized();
 
-// A stream by its handle, for a call that needs a current context.
+// Returns the stream of a handle, for a call that needs a current context.
 std::shared_ptr<Stream> find(CUstream stream, DefaultStream null_means);
 
-// The two kinds of functions, and those that free something (call_freeing).
+// Wrap a vendor function; the second is for functions that free something (call_freeing).
 template <class Work>
 CUresult driver(const char* function, Work work) noexcept {
   return static_cast<CUresult>(call(function, [&] {

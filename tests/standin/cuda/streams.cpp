@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that take a stream. Compiled twice: as they are, and with
-// CUDA_API_PER_THREAD_DEFAULT_STREAM, where the macros of cuda.h name the variants with _ptsz, and
-// NULL is the default stream of the calling thread.
+// CUDA_API_PER_THREAD_DEFAULT_STREAM, where the macros of cuda.h name the _ptsz variants and NULL
+// is the calling thread's default stream.
 #include "face.hpp"
 
 using namespace fletching::standin;

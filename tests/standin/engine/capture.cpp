@@ -164,7 +164,7 @@ Captures::Point* Captures::point_of(const Stream& stream) {
   return found == streams_.end() ? nullptr : &found->second;
 }
 
-// An operation on a stream whose capture is over fails anyway.
+// An operation on a stream whose capture has ended fails anyway.
 Captures::Point* Captures::active_point_of(Stream& stream) {
   check_implicit(stream, true);
   Point* point = point_of(stream);
@@ -173,7 +173,7 @@ Captures::Point* Captures::active_point_of(Stream& stream) {
   return point;
 }
 
-// What is enqueued on the legacy default stream would depend on every blocking stream.
+// Work on the legacy default stream would depend on every blocking stream.
 void Captures::check_implicit(Stream& stream, bool invalidates) {
   if (stream.kind() != StreamKind::kLegacy) return;
   bool is_implicit = false;
@@ -185,7 +185,7 @@ void Captures::check_implicit(Stream& stream, bool invalidates) {
   require(!is_implicit, Status::kCaptureImplicit);
 }
 
-// An event of the capture stays one: it can still not be asked.
+// An event of the capture stays captured and still cannot be queried.
 void Captures::end(const std::shared_ptr<Capture>& capture) {
   std::erase(captures_, capture);
   std::erase_if(streams_, [&](const auto& each) { return each.second.capture == capture; });

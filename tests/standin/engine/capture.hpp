@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures of streams into graphs, and what they forbid. A node follows every node that it
-// depends on, so that a launch does them one after another.
+// Stream captures into graphs, and the calls that they forbid. Each node follows the nodes that it
+// depends on, so a launch runs them in order.
 #ifndef FLETCHING_STANDIN_CAPTURE_HPP
 #define FLETCHING_STANDIN_CAPTURE_HPP
 
@@ -18,11 +18,11 @@
 
 namespace fletching::standin {
 
-// As CUDA and HIP number them; each face asserts it.
+// Numbered as in CUDA and HIP; each face asserts it.
 enum class CaptureMode : int { kGlobal, kThreadLocal, kRelaxed };
 enum class CaptureStatus : int { kNone, kActive, kInvalidated };
 
-// Work, or an event that each launch records or waits for. The graph does not keep the event alive.
+// Work, or an event to record or wait for at each launch. The graph does not keep the event alive.
 struct GraphNode {
   std::function<void(Context&)> work;
   const void* record = nullptr;
@@ -36,38 +36,38 @@ struct GraphExec {
   std::vector<GraphNode> nodes;
 };
 
-// What a thread may call while streams are captured. Returns the mode of before.
+// Sets which calls this thread may make during a capture. Returns the previous mode.
 CaptureMode exchange_thread_capture_mode(CaptureMode mode);
-// How many threads are in relaxed mode.
+// Number of threads in relaxed mode.
 int relaxed_threads();
 
 class Captures {
  public:
   void begin(const std::shared_ptr<Stream>& stream, CaptureMode mode);
-  // The capture is over, also when this throws, but for a call from the wrong stream or thread.
+  // Ends the capture, also when this throws, except on a call from the wrong stream or thread.
   Graph end(Stream& stream);
 
   // Throws kCaptureImplicit for a legacy default stream beside a blocking stream that is captured.
   CaptureStatus status(Stream& stream);
 
-  // For a stream that is captured: the work or the event becomes a node, instead of what it would
-  // be. False for any other. Throws when the capture has been invalidated.
+  // Add work or an event as a node if the stream is captured, and return false otherwise. Throw if
+  // the capture is invalidated.
   bool add(Stream& stream, GraphNode node);
   bool record(Stream& stream, const Event& event);
-  // A stream that waits for an event of a capture becomes part of it.
+  // Adds a stream that waits for an event of a capture to that capture.
   bool wait_on(Stream& stream, const Event& event);
-  // A record that is not part of a capture.
+  // For a record outside a capture.
   void forget(const Event& event);
 
-  // A call that the vendors call unsafe: throws, and invalidates captures, if the calling thread's
-  // mode does not allow it.
+  // For calls that the vendors call unsafe: throws, and invalidates captures, if the calling
+  // thread's mode does not allow the call.
   void refuse_unsafe();
-  // A call that no mode allows: to ask or wait for what is only part of a graph.
+  // For calls that no mode allows: querying or waiting for work that is only part of a graph.
   void refuse_captured(Stream& stream);
   void refuse_captured(const Event& event);
   void refuse_invalidated(const Stream& stream);
 
-  // What is destroyed. A capture that begins there is over.
+  // For a destroyed stream or context. Ends the captures that began there.
   void drop(const Stream& stream);
   void drop(const Context& context);
 
@@ -80,13 +80,13 @@ class Captures {
     CaptureStatus status = CaptureStatus::kActive;
     Graph graph;
   };
-  // A point in a capture: the nodes before it.
+  // A point in a capture, as the nodes before it.
   struct Point {
     std::shared_ptr<Capture> capture;
     Nodes before;
   };
 
-  // With the mutex held.
+  // The caller holds the mutex.
   Point* point_of(const Stream& stream);
   Point* active_point_of(Stream& stream);
   void check_implicit(Stream& stream, bool invalidates);

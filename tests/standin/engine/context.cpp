@@ -12,7 +12,7 @@
 namespace fletching::standin {
 namespace {
 
-// Sleeps longer and longer up to 2 ms: a gate that stays shut costs next to nothing.
+// Sleeps with a growing pause of up to 2 ms, so that a shut gate costs little CPU time.
 void wait_at_gate(const std::function<bool()>& shut, const std::stop_token& gone) {
   std::chrono::microseconds pause(20);
   while (!gone.stop_requested() && shut()) {
@@ -28,8 +28,8 @@ std::atomic<std::uint64_t>& operations_done() {
   return count;
 }
 
-// Detached: a thread that waits for a gate that is never opened must not keep the process from
-// ending. It owns the stream, and the engine is never destroyed.
+// Detached, because a thread at a gate that never opens must not keep the process from ending. The
+// thread owns the stream, and the engine is never destroyed.
 void Stream::start() {
   std::thread([self = shared_from_this()] { self->run(); }).detach();
 }
@@ -70,7 +70,7 @@ MarkerPtr Stream::push(Operation operation) {
   return done;
 }
 
-// Takes the next operation in place of the one that is done.
+// Replaces the completed operation by the next one.
 bool Stream::next() {
   std::unique_lock lock(mutex_);
   current_ = {};
@@ -103,7 +103,7 @@ void Stream::run() {
     } catch (const std::bad_alloc&) {
       context_->break_with(Status::kOutOfMemory);
     }
-    current_.work = nullptr;  // lets go of what it holds before the point is reached
+    current_.work = nullptr;  // releases its captures before the point is reached
     current_.done->reach();
     ++operations_done();
   }
@@ -116,7 +116,7 @@ Context::Context(int device, bool primary)
       }()) {}
 
 std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
-  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
+  std::vector<std::shared_ptr<Stream>> streams;  // released after the lock
   const std::lock_guard lock(mutex_);
   streams = live_streams();
   auto stream = std::make_shared<Stream>(shared_from_this(), kind, least_used_queue(streams));
@@ -127,7 +127,7 @@ std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
 }
 
 std::shared_ptr<Stream> Context::legacy_stream() {
-  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
+  std::vector<std::shared_ptr<Stream>> streams;  // released after the lock
   const std::lock_guard lock(mutex_);
   if (!legacy_) {
     streams = live_streams();
@@ -204,7 +204,7 @@ std::vector<MarkerPtr> Context::tails(Stream& stream) {
 }
 
 std::vector<MarkerPtr> Context::all_tails() {
-  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
+  std::vector<std::shared_ptr<Stream>> streams;  // released after the lock
   const std::lock_guard lock(mutex_);
   streams = live_streams();
   if (legacy_) streams.push_back(legacy_);
@@ -216,7 +216,7 @@ std::vector<MarkerPtr> Context::all_tails() {
 }
 
 bool Context::settled() {
-  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
+  std::vector<std::shared_ptr<Stream>> streams;  // released after the lock
   const std::lock_guard lock(mutex_);
   streams = live_streams();
   if (legacy_) streams.push_back(legacy_);

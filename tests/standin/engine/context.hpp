@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts and their streams. A stream is a queue with a thread of its own that works it off.
+// Contexts and their streams. A stream is a queue and a thread that executes it.
 #ifndef FLETCHING_STANDIN_CONTEXT_HPP
 #define FLETCHING_STANDIN_CONTEXT_HPP
 
@@ -20,13 +20,13 @@ namespace fletching::standin {
 
 class Context;
 
-// How many operations were done, by all streams together.
+// Number of completed operations on all streams.
 std::atomic<std::uint64_t>& operations_done();
 
-// What a stream has to do: wait for the points and the gate, do the work, be done.
+// One operation of a stream: waits for the points and the gate, does the work, reaches `done`.
 struct Operation {
   std::vector<MarkerPtr> after;
-  std::function<bool()> shut;          // whether a gate still is; may be empty
+  std::function<bool()> shut;          // whether the gate is still shut; may be empty
   std::function<void(Context&)> work;  // may be empty; a Failure breaks the context
   MarkerPtr done = std::make_shared<Marker>();
 };
@@ -43,20 +43,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Stream(std::shared_ptr<Context> context, StreamKind kind, std::size_t hardware_queue)
       : context_(std::move(context)), kind_(kind), hardware_queue_(hardware_queue) {}
 
-  // Starts the thread, which ends when the stream is closed and its queue is empty.
+  // Starts the thread. It ends when the stream is closed and its queue is empty.
   void start();
   void close();
 
-  // Adds at the end and returns the point that is reached when it is done.
+  // Appends the operation and returns the point that is reached when it is done.
   MarkerPtr enqueue(Operation operation);
 
-  // The point at which everything so far is done.
+  // The point at which all operations so far are done.
   MarkerPtr tail();
 
-  // Whether it has nothing to do, or cannot go on: a point is not reached, or its gate is shut.
+  // Whether the stream is idle or cannot proceed: it waits for a point or a shut gate.
   bool settled();
 
-  // Whether it is destroyed and its work is done.
+  // Whether the stream is destroyed and its work is done.
   bool finished();
 
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -74,9 +74,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::size_t hardware_queue_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::condition_variable taken_;  // from the queue
+  std::condition_variable taken_;  // signaled when an operation leaves the queue
   std::deque<Operation> queue_;
-  Operation current_;  // only the thread changes it, and only its own `work` without the mutex
+  Operation current_;  // only the thread changes it, and only its `work` without the mutex
   bool busy_ = false;  // with current_
   MarkerPtr tail_;
   bool closed_ = false;
@@ -87,45 +87,43 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(int device, bool primary);
 
   int device() const { return device_; }
-  // Of this context alone, for as long as the process runs.
+  // Unique to this context for the lifetime of the process.
   std::uint64_t id() const { return id_; }
   bool primary() const { return primary_; }
 
   std::shared_ptr<Stream> make_stream(StreamKind kind);
   std::shared_ptr<Stream> legacy_stream();
-  // The points that an operation on the stream has to wait for by the rules of the legacy default
-  // stream, and then the operation itself, as one step.
+  // Computes the points that the rules of the legacy default stream make the operation wait for,
+  // and enqueues it, in one step.
   MarkerPtr enqueue(Stream& stream, Operation operation);
-  // The points at which everything is done that the stream waits for when it is synchronized.
+  // The points that synchronizing the stream waits for.
   std::vector<MarkerPtr> tails(Stream& stream);
 
-  // Whether this is the first time that it is asked about this number, from 0 to 63.
+  // Returns true on the first call with this number, 0 to 63.
   bool is_first(int number);
 
-  // The points at which everything is done that any stream has to do.
+  // The points at which the work of all streams is done.
   std::vector<MarkerPtr> all_tails();
 
-  // Whether all of its streams are, each at the moment when it is looked at.
+  // Whether all streams are settled. Each is checked at a different moment.
   bool settled();
 
-  // From now on everything here fails with the status, and streams drop what they have to do.
-  // The first one stays.
+  // Makes later operations fail with the status and drops the queued work. The first status stays.
   void break_with(Status status);
-  // Throws the status that the context is broken with.
+  // Throws the context's status if it is broken.
   void check() const;
   const std::stop_token& gone() const { return gone_; }
 
-  // The same, for a context that ends: its default stream ends too.
+  // Like break_with, for the end of a context: also ends its default stream.
   void destroy();
 
  private:
   std::vector<std::shared_ptr<Stream>> live_streams();
-  // The points that an operation on the stream has to wait for.
+  // The points that an operation on the stream must wait for.
   std::vector<MarkerPtr> points_before(const Stream& stream);
-  // The queue of the hardware that the fewest streams use, the next one among equals.
+  // The hardware queue with the fewest streams; among equals, the next one.
   std::size_t least_used_queue(const std::vector<std::shared_ptr<Stream>>& streams);
-  // The last operation of the queue of the hardware that the stream shares; NULL when it has its
-  // own.
+  // The last operation of the stream's shared hardware queue; NULL if its queue is not shared.
   MarkerPtr* shared_tail(const Stream& stream);
 
   const int device_;
@@ -134,7 +132,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::mutex mutex_;
   std::vector<std::weak_ptr<Stream>> streams_;
   std::shared_ptr<Stream> legacy_;
-  std::vector<MarkerPtr> shared_tails_;  // of the queues of the hardware (mode.hpp)
+  std::vector<MarkerPtr> shared_tails_;  // of the hardware queues (mode.hpp)
   std::size_t streams_made_ = 0;
   std::atomic<std::uint64_t> asked_ = 0;
   std::atomic<Status> status_ = Status::kSuccess;
@@ -146,7 +144,7 @@ struct Event : std::enable_shared_from_this<Event> {
   Event(std::shared_ptr<Context> of, bool has_timing)
       : context(std::move(of)), timing(has_timing) {}
 
-  // The point of the last record; none before the first.
+  // The point of the last record; NULL before the first.
   MarkerPtr point() {
     const std::lock_guard lock(mutex);
     return last;

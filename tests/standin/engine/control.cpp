@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of standin.h, and what is said when the process ends.
+// The functions of standin.h, and the report at process exit.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace fletching::standin {
 namespace {
 
-constexpr int kLeaked = 86;  // the exit status with FLETCHING_STANDIN_LEAKS=fail
+constexpr int kLeaked = 86;  // exit status for leaks with FLETCHING_STANDIN_LEAKS=fail
 
 std::int64_t total(const FletchingStandinCounts& counts) {
   return counts.primary_references + counts.contexts + counts.streams + counts.events +
@@ -27,7 +27,7 @@ std::int64_t total(const FletchingStandinCounts& counts) {
          counts.graphs + counts.abandoned;
 }
 
-// Runs when the process ends. For a test that asks for it.
+// Runs at process exit and reports only if the environment asks for it.
 __attribute__((destructor)) void say_what_leaked() {
   const char* wanted = std::getenv("FLETCHING_STANDIN_LEAKS");
   if (wanted == nullptr) return;

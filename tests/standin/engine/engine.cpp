@@ -57,7 +57,7 @@ Engine& engine() {
   return *instance;
 }
 
-// What is released while the process ends still calls, after the thread's own objects are
+// Objects released during process exit still call this after the thread's own objects are
 // destroyed.
 std::vector<std::shared_ptr<Context>>& current_contexts() {
   using Contexts = std::vector<std::shared_ptr<Context>>;
@@ -83,7 +83,7 @@ Engine::Engine() : devices_(static_cast<std::size_t>(devices_wanted())) {
   add_environment_faults();
 }
 
-// The variable may name functions of several runtimes; each stand-in takes those of its own.
+// The variable may name functions of several runtimes; each stand-in takes those with its prefix.
 void Engine::add_environment_faults() {
   const char* text = std::getenv("FLETCHING_FAULT");
   std::string_view rest = text == nullptr ? "" : text;
@@ -167,7 +167,7 @@ void Engine::lose_device(int device, int error) {
 
 void Engine::restore_device(int device) {
   check_device(device);
-  std::shared_ptr<Context> ended;  // a broken primary context without references
+  std::shared_ptr<Context> ended;  // keeps a broken primary context without references
   {
     const std::lock_guard lock(mutex_);
     Device& entry = devices_[static_cast<std::size_t>(device)];
@@ -208,7 +208,7 @@ void Engine::destroy_context(const void* handle) {
   end(ended);
 }
 
-// What is left in the context is destroyed with it.
+// Destroys the remaining objects of the context with it.
 void Engine::end(const std::shared_ptr<Context>& context) {
   captures.drop(*context);
   context->destroy();

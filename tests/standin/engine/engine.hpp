@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime behind both faces: devices, current contexts, and what the vendors' functions do.
-// Everything here throws Failure; call() is what the faces wrap each function in.
+// The runtime behind both faces: devices, current contexts, and the vendors' functions. All of it
+// throws Failure; the faces wrap each function in call().
 #ifndef FLETCHING_STANDIN_ENGINE_HPP
 #define FLETCHING_STANDIN_ENGINE_HPP
 
@@ -23,12 +23,12 @@
 
 namespace fletching::standin {
 
-// Which stream a NULL handle means: CUDA and HIP have two variants of each function that takes one.
+// The stream that a NULL handle means. CUDA and HIP have two variants of each function with one.
 enum class DefaultStream { kLegacy, kPerThread };
 
 enum class Condition { kGreaterOrEqual, kGreaterOrEqualSigned, kEqual, kAnd, kNor };
 
-// What a stream waits for at a gate.
+// The memory word that a stream waits for at a gate.
 struct Gate {
   std::uintptr_t address;
   std::uint32_t value;
@@ -45,25 +45,25 @@ class Engine {
   Faults faults;
   Captures captures;
 
-  // Devices. A negative or too large ordinal is kInvalidDevice.
+  // Devices. A negative or too large ordinal fails with kInvalidDevice.
   int device_count() const { return static_cast<int>(devices_.size()); }
   void check_device(int device) const;
   bool primary_active(int device);
   std::shared_ptr<Context> retain_primary(int device, bool counted = true);
   void release_primary(int device);
-  // Ends it whatever references there are; they stay.
+  // Ends the primary context whatever its references; they stay.
   void reset_primary(int device);
   void lose_device(int device, int error);
   void restore_device(int device);
 
-  // Contexts. A context is known by its handle.
+  // Contexts, known by their handles.
   void* handle_of(const std::shared_ptr<Context>& context);
   std::shared_ptr<Context> context(const void* handle);
   void* create_context(int device);
   void destroy_context(const void* handle);
 
-  // Streams and events. A stream handle may be that of a default stream; those need a current
-  // context, `current`, which may be NULL for the others.
+  // Streams and events. The handle of a default stream needs a current context; `current` may be
+  // NULL for other handles.
   void* create_stream(const std::shared_ptr<Context>& context, bool non_blocking);
   void destroy_stream(const void* handle);
   std::shared_ptr<Stream> stream(const void* handle, DefaultStream null_means,
@@ -71,8 +71,8 @@ class Engine {
   void* create_event(std::shared_ptr<Context> context, bool timing);
   std::shared_ptr<Event> event(const void* handle);
   void destroy_event(const void* handle);
-  // By the handle of the event, which a node of a graph keeps. External: kInvalidValue unless the
-  // stream is captured.
+  // Take the event's handle, because graph nodes keep it. `external` fails with kInvalidValue
+  // unless the stream is captured.
   void record(const void* event, Stream& stream, bool external);
   void wait_on(Stream& stream, const void* event, bool external);
   void query(Event& event);        // throws kNotReady
@@ -81,13 +81,13 @@ class Engine {
   void query(Stream& stream);
   void synchronize(Stream& stream);
 
-  // As a driver, both wait for all the work of the device first. `host`: pinned memory, or the
-  // other kinds.
+  // In the mode `driver`, both first wait for all work of the device. `host` selects pinned memory,
+  // and otherwise the other kinds.
   std::uintptr_t allocate(MemoryKind kind, std::size_t size, std::shared_ptr<Context> context);
   void free(std::uintptr_t address, bool host);
 
-  // Work. As a driver, a copy waits for its own stream unless it is one between device memory and
-  // pinned memory, and the first copy of a kind and the first launch of a kernel for the device.
+  // Work. In the mode `driver`, a copy waits for its stream unless it is between device memory and
+  // pinned memory; the first copy of a kind and the first launch of a kernel wait for the device.
   void copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size);
   void fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::size_t size);
   void wait_value(Stream& stream, Gate gate);
@@ -96,7 +96,7 @@ class Engine {
   void* function(const void* module, const char* name);
   void launch(const void* function, Stream& stream, std::uint64_t threads, void** arguments);
 
-  // Whether no stream can go on: each is done, or waits at a shut gate or for one that does.
+  // Whether no stream can proceed: each is done, waits at a shut gate, or waits for such a stream.
   bool settled();
 
   // Graphs.
@@ -112,14 +112,14 @@ class Engine {
  private:
   struct Device {
     std::shared_ptr<Context> primary;
-    const void* handle = nullptr;  // of every primary context there has been
+    const void* handle = nullptr;  // shared by all primary contexts of the device so far
     std::int64_t references = 0;
     Status lost = Status::kSuccess;
   };
   void end(const std::shared_ptr<Context>& context);
-  // As a driver: blocks until everything is done that the device has to do.
+  // In the mode `driver`, blocks until all work of the device is done.
   void settle(const Context& context);
-  // Adds to the stream, or to the graph that it is captured into.
+  // Adds to the stream, or to the graph into which it is captured.
   MarkerPtr submit(Stream& stream, Operation operation);
   std::vector<std::shared_ptr<Context>> contexts_of(int device);
   void add_environment_faults();
@@ -132,13 +132,13 @@ class Engine {
 // Never destroyed: the threads of the streams outlive main().
 Engine& engine();
 
-// The contexts that are current for this thread, the last one on top.
+// The thread's stack of current contexts, topmost last.
 std::vector<std::shared_ptr<Context>>& current_contexts();
 
 std::string device_name(int device);
 
-// Counts the call of the function, fails it on demand and returns what `work` does as a number of
-// the vendor's.
+// Counts the call, injects a fault if one is due, and returns the result of `work` as a vendor
+// error number.
 template <class Work>
 int call(const char* function, Work work) noexcept {
   try {
@@ -154,8 +154,8 @@ int call(const char* function, Work work) noexcept {
   }
 }
 
-// The same for a function that frees something: it does so even when it fails on demand, as the
-// real one, whose error is of earlier work. Otherwise nothing could free it.
+// Like call(), for a function that frees something: it frees even if a fault is injected. The real
+// function also frees when it returns the error of earlier work; otherwise the object would leak.
 template <class Work>
 int call_freeing(const char* function, Work work) noexcept {
   std::optional<int> fault;

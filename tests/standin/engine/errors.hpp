@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vendor's results, by number and by name.
+// The vendor's results by number and by name.
 #ifndef FLETCHING_STANDIN_ERRORS_HPP
 #define FLETCHING_STANDIN_ERRORS_HPP
 
@@ -10,11 +10,11 @@
 
 namespace fletching::standin {
 
-// NULL when the vendor has none.
+// NULL if the vendor has no such result.
 const face::Error* find_error(int number);
 const face::Error* find_error(std::string_view name);
 
-// The number of a result, copied as bytes: callers ask about numbers that are not enumerator.
+// The number of a result, copied as bytes: callers pass numbers that are not enumerators.
 template <class Result>
 int number_of(const Result& result) {
   static_assert(sizeof(Result) == sizeof(int));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine asks of the vendor's face that it is built into.
+// The vendor-specific part that each face provides to the engine.
 #ifndef FLETCHING_STANDIN_FACE_HPP
 #define FLETCHING_STANDIN_FACE_HPP
 
@@ -8,7 +8,7 @@
 
 namespace fletching::standin::face {
 
-// A result of the vendor's, as its header numbers and names it.
+// A result, with its number and name in the vendor's header.
 struct Error {
   int number;
   const char* name;
@@ -17,19 +17,18 @@ struct Error {
 
 // "cuda" or "hip".
 extern const char* const kName;
-// What the vendor's functions begin with.
+// The prefix of the vendor's functions.
 extern const char* const kPrefix;
-// How many queues of the hardware streams share in the mode `driver`: what a variable of the
-// vendor's says, and the number without it.
+// The number of hardware queues that streams share in the mode `driver`: the vendor's environment
+// variable, and the default without it.
 struct Queues {
   const char* variable;
   std::size_t without;
 };
 extern const Queues kQueues;
-// The vendor's variable that is EAGER when kernels are loaded with their module; NULL when there is
-// none.
+// The vendor's variable that is EAGER if kernels are loaded with their module, or NULL.
 extern const char* const kEager;
-// Every result.
+// All results.
 extern const std::span<const Error> kErrors;
 
 }  // namespace fletching::standin::face

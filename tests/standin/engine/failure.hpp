@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results that the engine knows. CUDA and HIP number them alike; each face asserts it against
+// The results that the engine uses. CUDA and HIP number them alike; each face asserts this against
 // its vendor's header.
 #ifndef FLETCHING_STANDIN_FAILURE_HPP
 #define FLETCHING_STANDIN_FAILURE_HPP
@@ -35,7 +35,7 @@ enum class Status : int {
   kUnknown = 999,
 };
 
-// Thrown inside the library only; call() turns it into what a function of the vendor's returns.
+// Thrown inside the library only; call() turns it into the vendor's error number.
 struct Failure {
   Status status;
 };

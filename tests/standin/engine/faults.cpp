@@ -21,19 +21,19 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-// Takes the text up to the separator off the front.
+// Removes the text up to the separator from the front and returns it.
 std::string_view take_until(char separator, std::string_view& text) {
   const std::string_view front = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), front.size() + 1));
   return front;
 }
 
-// Whether this library has the function, under its name or the name with _v2.
+// Whether this library exports the function, with or without a version suffix.
 bool exported(const std::string& function) {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&exported), &self) == 0) return false;
   void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return true;  // linked into a program: nothing to ask
+  if (library == nullptr) return true;  // linked into a program, so there is no library to query
   bool found = false;
   for (const char* suffix : {"", "_v2", "_v4"}) {
     found = found || dlsym(library, (function + suffix).c_str()) != nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which call fails, and how often each function was called.
+// Fault injection, and the number of calls of each function.
 #ifndef FLETCHING_STANDIN_FAULTS_HPP
 #define FLETCHING_STANDIN_FAULTS_HPP
 
@@ -14,15 +14,16 @@
 
 namespace fletching::standin {
 
-// cuMemAlloc_v2, hipMemcpyAsync_spt and cuMemcpyHtoDAsync_v2_ptsz without what follows the name.
+// Strips version and variant suffixes, as in cuMemAlloc_v2, hipMemcpyAsync_spt and
+// cuMemcpyHtoDAsync_v2_ptsz.
 std::string_view plain_name(std::string_view symbol);
 
 class Faults {
  public:
-  // Counts the call and returns the error that it has to fail with.
+  // Counts the call and returns the error to inject, if any.
   std::optional<int> count(std::string_view function);
 
-  // The form is that of FletchingStandinSetFault. False for a text that is wrong.
+  // Parses the format of FletchingStandinSetFault. Returns false if the text is invalid.
   bool add(std::string_view text);
   void reset();
 
@@ -33,7 +34,7 @@ class Faults {
   struct Fault {
     std::string function;
     bool every;
-    std::int64_t left;  // calls until it fires; 1 is the next one
+    std::int64_t left;  // calls until it fires; 1 means the next one
     int error;
   };
   static std::optional<Fault> parse(std::string_view text);

@@ -8,7 +8,7 @@
 namespace fletching::standin {
 namespace {
 
-constexpr std::size_t kReserve = std::size_t{1} << 32;  // taken from the system as it is used
+constexpr std::size_t kReserve = std::size_t{1} << 32;  // the system commits it as it is used
 constexpr std::size_t kBlock = 32;
 constexpr std::uint64_t kNoHandle = 0xF1E7C417'0BADF00D;
 

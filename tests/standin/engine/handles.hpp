@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles. One is the address of a readable block that holds no
-// handle: a handle in place of its address, or the reverse, is an unknown value, and the call
-// fails. A handle is looked up and never followed, and never reused, except a primary context's,
-// which drivers reuse as well.
+// Handles. A handle is the address of a readable block that contains no handle, so passing a handle
+// instead of its address, or the reverse, gives an unknown value and fails. Handles are looked up,
+// never dereferenced, and never reused, except for primary contexts, where drivers reuse them too.
 #ifndef FLETCHING_STANDIN_HANDLES_HPP
 #define FLETCHING_STANDIN_HANDLES_HPP
 
@@ -34,13 +33,13 @@ class Handles {
     return handle;
   }
 
-  // Under a handle that was used before, and may not be forgotten yet.
+  // Adds under a handle that was used before and may not be forgotten yet.
   void add_again(const void* handle, Object object) {
     const std::lock_guard lock(mutex_);
     objects_.insert_or_assign(handle, std::move(object));
   }
 
-  // NULL for what is not a handle, no longer one, or one of another kind.
+  // NULL if the value is not a handle, is stale, or names an object of another kind.
   template <class T>
   std::shared_ptr<T> find(const void* handle) {
     const std::lock_guard lock(mutex_);
@@ -61,7 +60,7 @@ class Handles {
     return object;
   }
 
-  // How many calls received a handle that is no longer valid.
+  // Number of calls that received a stale handle.
   std::int64_t stale() {
     const std::lock_guard lock(mutex_);
     return stale_;
@@ -73,7 +72,7 @@ class Handles {
     for (const auto& [handle, object] : objects_) visit(handle, object);
   }
 
-  // Forgets those that the predicate takes; returns how many.
+  // Forgets the objects that match the predicate and returns their number.
   template <class Predicate>
   std::size_t drop(Predicate predicate) {
     const std::lock_guard lock(mutex_);

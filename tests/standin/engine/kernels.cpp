@@ -14,7 +14,7 @@
 
 namespace fletching::standin {
 
-// A kernel of the stand-in.
+// A built-in kernel.
 struct Kernel {
   std::string_view name;
   std::function<void(Context&)> (*bind)(std::uint64_t threads, void** arguments, Memory& memory);
@@ -36,7 +36,7 @@ std::uint64_t elements(std::int64_t n, std::uint64_t threads) {
   return n < 0 ? 0 : std::min(static_cast<std::uint64_t>(n), threads);
 }
 
-// What a kernel on this device reaches of an address; a kernel does not get far with anything else.
+// The memory that a kernel on this device can access at an address. Other accesses fail.
 struct View {
   std::shared_ptr<Allocation> owner;
   std::byte* data = nullptr;
@@ -144,7 +144,7 @@ bool begins_with(const char* text, std::string_view beginning) {
   return std::strncmp(text, beginning.data(), beginning.size()) == 0;
 }
 
-// A cubin, a fatbin, a bundle of hipcc's or PTX.
+// Whether the image is a cubin, a fatbin, a bundle of hipcc or PTX.
 bool for_a_real_device(const char* image) {
   constexpr std::string_view kBeginnings[] = {"\177ELF", "\x50\xed\x55\xba",
                                               "__CLANG_OFFLOAD_BUNDLE__", "//", ".version"};

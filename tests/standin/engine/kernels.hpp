@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and the kernels that are built in. An image is a text:
+// Modules and the built-in kernels. An image is a text that ends with a NUL:
 //
 //     FLETCHING-STANDIN-IMAGE 1
 //     kernel add
 //     kernel fill
 //
-// with a NUL at the end. It names the kernels of the module, each one of
+// It names the kernels of the module, each one of
 //
 //     add(int32* data, int64 n, int32 value)          data[i] += value
 //     fill(int32* data, int64 n, int32 value)         data[i] = value
@@ -13,8 +13,8 @@
 //     fletching_invert(Ranges ranges)                 to[i] = ~from[i]
 //     fletching_copy(Ranges ranges)                   to[i] = from[i]
 //
-// A thread does one element, so those beyond grid * block stay as they are. The last two are the
-// reference producer's (cpp/producer/kernels/ranges.h).
+// A thread does one element, so elements beyond grid * block stay unchanged. The last two belong to
+// the reference producer (cpp/producer/kernels/ranges.h).
 #ifndef FLETCHING_STANDIN_KERNELS_HPP
 #define FLETCHING_STANDIN_KERNELS_HPP
 
@@ -47,18 +47,18 @@ struct Function {
   std::atomic<bool> launched = false;
 };
 
-// Throws kNoBinaryForGpu for code that a real device could run, kInvalidImage for anything else
-// that is not an image of the stand-in's.
+// Throws kNoBinaryForGpu for code that a real device could run, and kInvalidImage for anything else
+// that is not a stand-in image.
 std::shared_ptr<Module> load_image(const void* image, std::shared_ptr<Context> context);
 
-// NULL when the module does not name it.
+// NULL if the module does not name the kernel.
 const Kernel* find_kernel(const Module& module, std::string_view name);
 
-// Throws kInvalidValue for an extent of 0, or a block of more than 1024.
+// Throws kInvalidValue for an extent of 0 or a block of more than 1024 threads.
 std::uint64_t threads_of(const std::array<unsigned int, 3>& grid,
                          const std::array<unsigned int, 3>& block);
 
-// Reads the arguments now; the work runs the kernel with that many threads.
+// Reads the arguments immediately; the returned work runs the kernel with that many threads.
 std::function<void(Context&)> launch(const Kernel& kernel, std::uint64_t threads, void** arguments,
                                      Memory& memory);
 

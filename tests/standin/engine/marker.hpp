@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A point in a stream. Everything that waits, waits for one: an event that was recorded again has a
-// new one, and a waiter for the old one keeps waiting.
+// A point in a stream that waiters wait for. Recording an event again gives it a new point; waiters
+// for the old one keep waiting for it.
 #ifndef FLETCHING_STANDIN_MARKER_HPP
 #define FLETCHING_STANDIN_MARKER_HPP
 
@@ -28,7 +28,7 @@ class Marker {
     return reached_;
   }
 
-  // When the stream got there. Of use once it has.
+  // When the stream reached the point. Meaningful only after that.
   Clock::time_point at() {
     const std::lock_guard lock(mutex_);
     return at_;

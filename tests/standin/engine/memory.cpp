@@ -11,7 +11,7 @@
 namespace fletching::standin {
 namespace {
 
-// For the whole life of the process. More does not always fit beside a thread sanitizer.
+// Reserved for the lifetime of the process. A larger range may not fit beside a thread sanitizer.
 constexpr std::size_t kReserve = std::size_t{1} << 36;
 constexpr std::size_t kAlignment = 256;
 constexpr int kFresh = 0xA5;  // fresh memory is not zeroed
@@ -43,7 +43,7 @@ std::uintptr_t Memory::next_device_address(std::size_t size) {
     require(reserve != MAP_FAILED, Status::kOutOfMemory);
     reserve_ = next_ = reinterpret_cast<std::uintptr_t>(reserve);
   }
-  // A freed address is not reused, so that its use can be distinguished from a live one's.
+  // A freed address is not reused, so that its use can be detected.
   const std::size_t step = rounded(size) + kAlignment;
   require(reserve_ + kReserve - next_ > step, Status::kOutOfMemory);
   return std::exchange(next_, next_ + step);

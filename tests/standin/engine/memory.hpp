@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the devices, pinned memory and managed memory. The addresses of device memory are
-// reserved and not readable: a host that reads them faults. Their contents are elsewhere, and only
-// the work of streams reaches it.
+// Device, pinned and managed memory. Addresses of device memory are reserved and unreadable, so
+// host code that reads them faults. The contents are stored elsewhere, and only stream work
+// accesses them.
 #ifndef FLETCHING_STANDIN_MEMORY_HPP
 #define FLETCHING_STANDIN_MEMORY_HPP
 
@@ -21,7 +21,7 @@ enum class MemoryKind {
   kDevice,
   kHost,  // pinned
   kManaged,
-  kSignal,  // what a stream of HIP waits for; the host reaches it, and hipFree frees it
+  kSignal,  // the word a HIP stream waits for; readable on the host, and freed by hipFree
 };
 
 struct FreeBytes {
@@ -33,18 +33,18 @@ struct Allocation {
   std::uintptr_t address;
   std::size_t size;
   std::shared_ptr<Context> context;
-  std::unique_ptr<std::byte, FreeBytes> bytes;  // for host and managed memory at `address`
+  std::unique_ptr<std::byte, FreeBytes> bytes;  // host and managed memory: at `address`
 };
 
-// A range of addresses that a call named.
+// An address range that a call named.
 class Span {
  public:
   bool pageable() const { return pageable_; }
-  // None of pageable memory, and of memory that has been freed.
+  // Empty for pageable memory and for freed memory.
   std::optional<MemoryKind> kind() const;
 
-  // Where the bytes are, and the allocation, which stays while the caller has it. Throws
-  // kIllegalAddress when it has been freed since.
+  // Returns the address of the bytes, and the allocation, which `owner` keeps alive. Throws
+  // kIllegalAddress if it was freed in the meantime.
   std::byte* pin(std::shared_ptr<Allocation>& owner) const;
 
  private:
@@ -56,20 +56,20 @@ class Span {
 
 class Memory {
  public:
-  static constexpr std::size_t kDeviceBytes = std::size_t{16} << 30;  // what a device says it has
+  static constexpr std::size_t kDeviceBytes = std::size_t{16} << 30;  // reported size of a device
 
-  // kOutOfMemory when the device says that it has no more.
+  // Throws kOutOfMemory when the reported size is used up.
   std::uintptr_t allocate(MemoryKind kind, std::size_t size, std::shared_ptr<Context> context);
-  // Throws kInvalidValue for an address that no allocation of these kinds begins with.
+  // Throws kInvalidValue unless an allocation of these kinds begins at the address.
   std::shared_ptr<Allocation> take(std::uintptr_t address, bool host);
-  // NULL for an address that is in no allocation.
+  // NULL if the address is in no allocation.
   std::shared_ptr<Allocation> find(std::uintptr_t address);
-  // Memory that is not an allocation is pageable memory of the host. Throws kInvalidValue for a
-  // range that leaves its allocation, for freed device memory and for NULL.
+  // Memory outside all allocations is pageable host memory. Throws kInvalidValue for a range that
+  // leaves its allocation, for freed device memory and for NULL.
   Span span(std::uintptr_t address, std::size_t size);
   std::size_t free_bytes(int device);
   std::vector<std::shared_ptr<Allocation>> all();
-  // Those of a context that has ended; returns how many there were.
+  // Drops the allocations of an ended context and returns their number.
   std::size_t drop(const Context& context);
 
  private:

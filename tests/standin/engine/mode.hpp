@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the stand-in behaves: strict, or as a driver does (README.md). Asked once for each process.
+// The stand-in's mode: strict, or like a driver (README.md). Read once per process.
 #ifndef FLETCHING_STANDIN_MODE_HPP
 #define FLETCHING_STANDIN_MODE_HPP
 
@@ -8,17 +8,17 @@
 
 namespace fletching::standin {
 
-// FLETCHING_STANDIN_MODE=driver: forgiving where real drivers are, and waiting where they may.
+// FLETCHING_STANDIN_MODE=driver: lenient where real drivers are, and blocking where they may block.
 bool as_driver();
 
-// How many queues of the hardware the streams of a context share; 0 when each has its own. As many
-// as the vendor's own variable says (face.hpp).
+// Number of hardware queues that a context's streams share, from the vendor's own variable
+// (face.hpp); 0 if no queue is shared.
 std::size_t hardware_queues();
 
-// Whether a kernel is loaded when it is first launched, and not with its module.
+// Whether a kernel is loaded at its first launch instead of with its module.
 bool loads_lazily();
 
-// A stand-in that ignored an unknown setting would make a test pass for nothing.
+// Ends the process: with an ignored unknown setting, a test could pass without testing anything.
 [[noreturn]] void refuse(const char* variable, std::string_view text, const char* wanted);
 
 }  // namespace fletching::standin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine does with streams, events and the work of streams.
+// Engine operations on streams, events and stream work.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,11 +14,11 @@
 namespace fletching::standin {
 namespace {
 
-// The two that a header defines as numbers; the same in CUDA and HIP.
+// The two handles that the headers define as numbers; the same in CUDA and HIP.
 const void* const kLegacyHandle = reinterpret_cast<const void*>(std::uintptr_t{1});
 const void* const kPerThreadHandle = reinterpret_cast<const void*>(std::uintptr_t{2});
 
-// The default streams of one thread, by context; they end with the thread.
+// One thread's default streams, by context; they end with the thread.
 struct ThreadStreams {
   std::map<std::weak_ptr<Context>, std::shared_ptr<Stream>, std::owner_less<>> streams;
 
@@ -33,7 +33,7 @@ struct ThreadStreams {
     over = true;
   }
 
-  static thread_local bool over;  // it may be called afterwards
+  static thread_local bool over;  // may be read after destruction
 };
 thread_local bool ThreadStreams::over = false;
 
@@ -62,8 +62,8 @@ bool holds(const Gate& gate, std::uint32_t word) {
   return false;
 }
 
-// A driver stages what is pageable, may take managed memory for memory of the host, and copies
-// between memory of the host on the thread that asks.
+// A driver stages pageable memory, may treat managed memory as host memory, and copies between host
+// memory on the calling thread.
 bool may_block(const Span& source, const Span& target) {
   const auto is = [](const Span& span, MemoryKind kind) { return span.kind() == kind; };
   if (source.pageable() || target.pageable()) return true;
@@ -71,7 +71,7 @@ bool may_block(const Span& source, const Span& target) {
   return !is(source, MemoryKind::kDevice) && !is(target, MemoryKind::kDevice);
 }
 
-// One number for each pair of kinds of memory.
+// A distinct number for each pair of memory kinds.
 int kind_of_copy(const Span& source, const Span& target) {
   constexpr int kKinds = 5;
   const auto number = [](const Span& span) {
@@ -80,7 +80,7 @@ int kind_of_copy(const Span& source, const Span& target) {
   return number(source) * kKinds + number(target);
 }
 
-// Memory that was freed is not a gate.
+// A gate in freed memory counts as open.
 bool is_shut(const Gate& gate, const Span& word) {
   try {
     std::shared_ptr<Allocation> owner;
@@ -91,7 +91,7 @@ bool is_shut(const Gate& gate, const Span& word) {
   }
 }
 
-// One aligned word at once: another stream may be waiting for its value.
+// Writes an aligned word in one step, because another stream may be waiting for its value.
 void put(std::byte* into, const std::byte* from, std::size_t size) {
   if (size == sizeof(std::uint32_t) && reinterpret_cast<std::uintptr_t>(into) % size == 0) {
     std::uint32_t word = 0;
@@ -110,7 +110,7 @@ void* Engine::create_stream(const std::shared_ptr<Context>& context, bool non_bl
       context->make_stream(non_blocking ? StreamKind::kNonBlocking : StreamKind::kBlocking));
 }
 
-// The work on it continues.
+// The stream's remaining work continues.
 void Engine::destroy_stream(const void* handle) {
   const auto stream = handles.take<Stream>(handle);
   require(stream != nullptr, Status::kInvalidHandle);
@@ -240,13 +240,13 @@ void Engine::free(std::uintptr_t address, bool host) {
   memory.take(address, host)->context->check();
 }
 
-// As the vendors write: a source in pageable memory has been read when the call returns, and a
-// destination there is complete.
+// As the vendors document: on return, a source in pageable memory has been read and a destination
+// there is complete.
 void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size) {
   if (size == 0) return;
   const Span target = memory.span(to, size);
   const Span source = memory.span(from, size);
-  // It would have to be done when the call returns.
+  // The copy would have to be complete on return, which a capture cannot do.
   const bool blocks = target.pageable() || (as_driver() && may_block(source, target));
   if (source.pageable() || blocks) captures.refuse_captured(stream);
   if (as_driver() && stream.context()->is_first(kind_of_copy(source, target))) {
@@ -291,7 +291,7 @@ void Engine::wait_value(Stream& stream, Gate gate) {
   operation.shut = [=] { return is_shut(gate, word); };
   operation.work = [=](Context&) {
     std::shared_ptr<Allocation> owner;
-    word.pin(owner);  // a failure when it was freed
+    word.pin(owner);  // fails if the word was freed
   };
   submit(stream, std::move(operation));
 }
@@ -301,7 +301,7 @@ MarkerPtr Engine::submit(Stream& stream, Operation operation) {
   return stream.enqueue(std::move(operation));
 }
 
-// Each stream is looked at by itself: what was done meanwhile may be what another one waited for.
+// Streams are checked one by one, so an operation completed in between may have unblocked another.
 bool Engine::settled() {
   const std::uint64_t before = operations_done();
   for (int device = 0; device < device_count(); ++device) {
@@ -362,7 +362,7 @@ void* Engine::instantiate(const void* graph) {
   return handles.add(std::make_shared<GraphExec>(GraphExec{found->nodes}));
 }
 
-// A node whose event was destroyed fails the launch; a real driver may crash.
+// A node whose event was destroyed makes the launch fail; a real driver may crash.
 void Engine::launch(const void* executable, Stream& stream) {
   const auto found = handles.find<GraphExec>(executable);
   require(found != nullptr, Status::kInvalidValue);

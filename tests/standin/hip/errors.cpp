@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the results, from a table that the build makes of HIP's header.
+// Names of the results, from a table that the build generates from HIP's header.
 #include "../engine/errors.hpp"
 
 #include "face.hpp"
@@ -62,7 +62,7 @@ static_assert(static_cast<int>(CaptureStatus::kActive) == hipStreamCaptureStatus
 static_assert(static_cast<int>(CaptureStatus::kInvalidated) == hipStreamCaptureStatusInvalidated);
 static_assert(number(Status::kUnknown) == hipErrorUnknown);
 
-// As the real one: an unknown number has the name of hipErrorUnknown. NULL when it fails on demand.
+// As in HIP, an unknown number gives the text of hipErrorUnknown. NULL if a fault is injected.
 const char* text_of(const char* function, const hipError_t& error,
                     const char* const Error::* member) {
   const char* text = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the HIP face share. HIP has a device for each thread in place of a context: the
-// primary context of that device, made when it is first needed.
+// Declarations shared by the files of the HIP face. HIP has a current device per thread instead of
+// a current context; its primary context is created on first use.
 #ifndef FLETCHING_STANDIN_HIP_FACE_HPP
 #define FLETCHING_STANDIN_HIP_FACE_HPP
 
@@ -11,12 +11,12 @@
 
 #include "../engine/engine.hpp"
 
-// The vendor's functions are all that the version script lets out.
+// Exports a vendor function. The version script hides everything else.
 #define FLETCHING_STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace fletching::standin::hip {
 
-// The device that the calling thread uses.
+// The calling thread's device.
 int& current_device();
 std::shared_ptr<Context> current();
 
@@ -24,7 +24,7 @@ std::shared_ptr<Context> current();
 // one.
 std::shared_ptr<Stream> find(hipStream_t stream, DefaultStream null_means);
 
-// What it says that it is: the first version that has all of the table, and whose name it has.
+// The reported version: the first one with all functions of the table, under the table's name.
 inline constexpr int kVersion = 70000000;
 
 // hipEventRecordExternal and hipEventWaitExternal, which ROCm 5.2.3 does not declare.
@@ -34,7 +34,7 @@ inline std::uintptr_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// Without a device nearly every function says hipErrorInvalidDevice, which is what ROCm 5.2.3 does.
+// Without a device nearly every function returns hipErrorInvalidDevice, as in ROCm 5.2.3.
 inline void require_device() { require(engine().device_count() > 0, Status::kInvalidDevice); }
 
 template <class Work>

@@ -16,7 +16,7 @@ int& current_device() {
   return device;
 }
 
-// Not counted: HIP keeps it for as long as the process runs.
+// Not counted as a reference: HIP keeps the context for the lifetime of the process.
 std::shared_ptr<Context> current() {
   std::shared_ptr<Context> primary = engine().retain_primary(current_device(), false);
   primary->check();
@@ -47,7 +47,7 @@ Condition condition(unsigned int flags) {
   }
 }
 
-// hipMalloc of 0 bytes is NULL.
+// hipMalloc of 0 bytes gives NULL.
 void allocate(MemoryKind kind, void** pointer, std::size_t size) {
   require(pointer != nullptr, Status::kInvalidValue);
   const std::uintptr_t made = size == 0 ? 0 : engine().allocate(kind, size, current());
@@ -249,7 +249,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipMalloc(void** pointer, size_t size) {
   return runtime(__func__, [&] { allocate(MemoryKind::kDevice, pointer, size); });
 }
 
-// Signal memory is one word of 8 bytes; the other flags make no difference here.
+// Signal memory is one word of 8 bytes; the other flags have no effect in the stand-in.
 FLETCHING_STANDIN_EXPORT hipError_t hipExtMallocWithFlags(void** pointer, size_t size,
                                                           unsigned int flags) {
   return runtime(__func__, [&] {
@@ -287,7 +287,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipHostFree(void* pointer) {
   return runtime_freeing(__func__, [&] { give_back(pointer, true); });
 }
 
-// Host and device share one range of addresses.
+// Host and device share one address range.
 FLETCHING_STANDIN_EXPORT hipError_t hipHostGetDevicePointer(void** device, void* pointer,
                                                             unsigned int flags) {
   return runtime(__func__, [&] {

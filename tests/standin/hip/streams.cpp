@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions with a variant for per-thread default streams. Compiled twice: as they are, and
-// with HIP_API_PER_THREAD_DEFAULT_STREAM, where the macros of HIP's header name the variants with
-// _spt.
+// with HIP_API_PER_THREAD_DEFAULT_STREAM, where the macros of HIP's header name the _spt variants.
 #include "face.hpp"
 
 using namespace fletching::standin;

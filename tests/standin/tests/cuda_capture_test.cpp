@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA stand-in: captures of streams into graphs, what they forbid, and destroyed contexts.
+// CUDA stand-in: stream captures into graphs, calls that captures forbid, and destroyed contexts.
 #include <functional>
 #include <string>
 #include <thread>
@@ -18,7 +18,7 @@ class CudaCapture : public Cuda {
     EXPECT_EQ(cuStreamEndCapture(on, &graph), CUDA_SUCCESS);
     return graph;
   }
-  // An invalid capture.
+  // Ends an invalidated capture.
   static void end_invalidated(CUstream on) {
     CUgraph graph = nullptr;
     EXPECT_EQ(cuStreamEndCapture(on, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -94,7 +94,7 @@ TEST_F(CudaCapture, a_capture_begins_and_ends_in_its_place) {
   EXPECT_EQ(cuStreamEndCapture(on, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
   EXPECT_EQ(status(on), CU_STREAM_CAPTURE_STATUS_NONE);
 
-  // The same, joined.
+  // The same with the other stream joined again.
   begin(on);
   ASSERT_EQ(cuEventRecord(fork, on), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamWaitEvent(other, fork, 0), CUDA_SUCCESS);
@@ -104,7 +104,7 @@ TEST_F(CudaCapture, a_capture_begins_and_ends_in_its_place) {
   ASSERT_EQ(cuStreamWaitEvent(on, join, 0), CUDA_SUCCESS);
   EXPECT_EQ(cuGraphDestroy(end(on)), CUDA_SUCCESS);
 
-  // One that begins on another stream cannot be merged with it.
+  // A capture that begins on another stream cannot be merged with this one.
   begin(on);
   begin(other);
   ASSERT_EQ(cuEventRecord(fork, on), CUDA_SUCCESS);
@@ -116,8 +116,8 @@ TEST_F(CudaCapture, a_capture_begins_and_ends_in_its_place) {
   destroy({on, other});
 }
 
-// What the driver calls unsafe: by the mode of the capture, the mode of the calling thread, and
-// whether the thread is the one that captures.
+// Calls that the driver calls unsafe, by the capture's mode, the calling thread's mode, and whether
+// the thread is the capturing one.
 TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
   const CUevent done = event();
   const CUdeviceptr memory = numbers();
@@ -155,7 +155,7 @@ TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
                       {kRelaxed, kGlobal, false, false}, {kRelaxed, kLocal, false, false}};
   for (std::size_t i = 0; i < std::size(unsafe); ++i) {
     for (const Row& row : rows) {
-      if (!row.is_refused && (i == 2 || i == 3)) continue;  // it would be freed
+      if (!row.is_refused && (i == 2 || i == 3)) continue;  // the call would free the object
       begin(on, row.capture);
       const auto call = [&] {
         exchange(row.thread);
@@ -176,7 +176,7 @@ TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
       if (row.is_refused) {
         EXPECT_EQ(status(on), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
         EXPECT_EQ(cuEventRecord(done, on), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-        CUcontext of_stream = nullptr;  // as driver 580 does
+        CUcontext of_stream = nullptr;  // the same result as driver 580
         EXPECT_EQ(cuStreamGetCtx(on, &of_stream), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         end_invalidated(on);
       } else {
@@ -192,7 +192,7 @@ TEST_F(CudaCapture, unsafe_calls_are_refused_by_mode) {
   destroy({on});
 }
 
-// What conflicts with a capture in itself fails in every mode.
+// Calls that contradict a capture fail in every mode.
 TEST_F(CudaCapture, what_is_only_in_a_graph_cannot_be_asked_or_awaited) {
   exchange(CU_STREAM_CAPTURE_MODE_RELAXED);
   const CUstream on = stream();
@@ -231,7 +231,7 @@ TEST_F(CudaCapture, what_is_only_in_a_graph_cannot_be_asked_or_awaited) {
   exchange(CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-// The legacy default stream is of no use while a blocking stream is captured; to ask does no harm.
+// The legacy default stream is unusable while a blocking stream is captured; querying is harmless.
 TEST_F(CudaCapture, the_legacy_stream_beside_a_blocking_one) {
   const CUstream blocking = stream(CU_STREAM_DEFAULT);
   const CUstream free = stream();
@@ -273,7 +273,7 @@ TEST_F(CudaCapture, external_events_belong_to_each_launch) {
   EXPECT_EQ(cuEventSynchronize(after), CUDA_SUCCESS);
   EXPECT_EQ(last(data, on), 0x01010101);
 
-  // The graph does not keep the event: a driver may crash, and the stand-in says so.
+  // The graph does not keep the event alive: a driver may crash here, and the stand-in reports it.
   const auto stale = FletchingStandinStaleHandles();
   ASSERT_EQ(cuEventDestroy(after), CUDA_SUCCESS);
   EXPECT_EQ(cuGraphLaunch(graph, on), CUDA_ERROR_INVALID_HANDLE);
@@ -285,8 +285,8 @@ TEST_F(CudaCapture, external_events_belong_to_each_launch) {
   destroy({on, producer});
 }
 
-// A reset takes everything along but the references. The next primary context has the same handle,
-// and another number.
+// A reset destroys everything except the references. The next primary context has the same handle
+// and a different id.
 TEST_F(CudaCapture, a_reset_primary_context_is_another_one_afterwards) {
   CUcontext first = nullptr;
   CUcontext second = nullptr;

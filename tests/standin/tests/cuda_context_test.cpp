@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA stand-in: contexts, devices, kinds of memory, faults and what leaks.
+// CUDA stand-in: contexts, devices, kinds of memory, faults and leaks.
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -38,7 +38,7 @@ TEST_F(CudaContext, primary_is_active_as_long_as_somebody_has_it) {
   EXPECT_EQ(cuDeviceGet(&device, -1), CUDA_ERROR_INVALID_DEVICE);
 }
 
-// One ends on a thread while it is retained on another one: that gets a context which is there.
+// One thread releases the primary context while another retains it, which must get a valid context.
 TEST_F(CudaContext, a_primary_context_begins_while_one_ends) {
   constexpr int kRounds = 3000;
   const auto rounds = [] {
@@ -135,7 +135,7 @@ TEST_F(CudaContext, a_thread_begins_without_one) {
     EXPECT_EQ(cuStreamWaitEvent(on, done, 0), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_EQ(cuEventSynchronize(done), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_EQ(cuEventDestroy(done), CUDA_ERROR_INVALID_CONTEXT);
-    // These find out which context to make current.
+    // These calls tell which context to make current.
     EXPECT_EQ(cuEventQuery(done), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamGetCtx(on, &current), CUDA_SUCCESS);
     EXPECT_EQ(current, context_);
@@ -218,7 +218,7 @@ TEST_F(CudaContext, memory_is_counted_and_bounded) {
   EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
 }
 
-// A broken context is of no more use: this one is the test's own.
+// A broken context stays unusable, so this test creates a separate one.
 TEST_F(CudaContext, memory_freed_under_the_work_breaks_the_context) {
   CUcontext broken = nullptr;
   Gate gate;
@@ -276,7 +276,7 @@ TEST_F(CudaContext, calls_fail_on_demand) {
     CUdeviceptr memory = 0;
     EXPECT_EQ(cuMemAlloc(&memory, 16), CUDA_ERROR_OUT_OF_MEMORY);
   }
-  // A function that frees something does so nevertheless.
+  // A function that frees something does so even if it fails.
   ASSERT_EQ(FletchingStandinSetFault("cuEventDestroy:1:700"), 0);
   EXPECT_EQ(cuEventDestroy(made), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(cuEventDestroy(made), CUDA_ERROR_INVALID_HANDLE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mode `driver`: what waits for a stream behind a shut gate, and what does not. Run with
-// FLETCHING_STANDIN_MODE=driver, CUDA_DEVICE_MAX_CONNECTIONS=4, and with and without
+// The mode `driver`: calls that wait for a stream behind a shut gate, and calls that do not. Run
+// with FLETCHING_STANDIN_MODE=driver and CUDA_DEVICE_MAX_CONNECTIONS=4, and with and without
 // CUDA_MODULE_LOADING=EAGER.
 #include <cstdlib>
 #include <functional>
@@ -21,8 +21,7 @@ constexpr char kImage[] = "FLETCHING-STANDIN-IMAGE 1\nkernel add\n";
 
 using Call = std::function<CUresult()>;
 
-// A stream behind a gate, one that is free, and memory of every kind. What is done for the first
-// time was done before.
+// A gated stream, a free stream, and memory of every kind.
 class Driver : public Cuda {
  protected:
   void SetUp() override {
@@ -48,7 +47,7 @@ class Driver : public Cuda {
     Cuda::TearDown();
   }
 
-  // Shuts the gate for the call alone.
+  // Shuts the gate only during the call.
   bool waits(const char* function, const Call& call) {
     gate_->open(0);
     gate_->shut(gated_);
@@ -61,7 +60,7 @@ class Driver : public Cuda {
     EXPECT_EQ(cuStreamSynchronize(gated_), CUDA_SUCCESS);
     return late;
   }
-  // On this thread, which opens the gate afterwards: a call that waits never returns.
+  // Calls on this thread, which opens the gate afterwards: a call that waits would never return.
   void expect_returns(const Call& call) {
     gate_->open(0);
     gate_->shut(gated_);
@@ -73,7 +72,7 @@ class Driver : public Cuda {
   CUresult copy(CUdeviceptr to, CUdeviceptr from, CUstream on) const {
     return cuMemcpyAsync(to, from, kBytes, on);
   }
-  // Every pair of addresses, with whether a copy between them waits for its stream.
+  // Pairs of addresses, and whether a copy between them waits for its stream.
   std::vector<std::tuple<CUdeviceptr, CUdeviceptr, bool>> copies() {
     const CUdeviceptr pinned = address(pinned_);
     const CUdeviceptr second = address(second_);
@@ -89,7 +88,7 @@ class Driver : public Cuda {
     }
   }
 
-  std::optional<Gate> gate_;  // needs the context
+  std::optional<Gate> gate_;  // created after the context
   CUstream gated_ = nullptr;
   CUstream free_ = nullptr;
   CUdeviceptr device_ = 0;
@@ -148,7 +147,7 @@ TEST_F(Driver, copies_but_between_device_and_pinned_memory_wait_for_their_stream
   }
 }
 
-// In a process of its own, as every test with `make test`: what was copied before is not cold.
+// Needs a separate process, as with `make test`: after earlier copies the context is not cold.
 TEST_F(Driver, the_first_copy_of_a_kind_waits_for_the_device) {
   CUcontext cold = nullptr;
   CUdeviceptr device = 0;
@@ -178,7 +177,7 @@ TEST_F(Driver, the_first_launch_of_a_kernel_waits_unless_it_is_loaded_with_its_m
   EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
-// Of two streams on one queue the second waits for what is before it, whatever it is.
+// Of two streams on one queue, the second waits for all earlier work of the first.
 TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
   std::vector<CUstream> streams;
   streams.reserve(std::size_t{2} * kQueues);
@@ -186,7 +185,7 @@ TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
   prime();
   gate_->open(0);
   gate_->shut(streams[0]);
-  constexpr std::size_t kPart = kBytes / 2 / kQueues;  // one for each: they run at once
+  constexpr std::size_t kPart = kBytes / 2 / kQueues;  // disjoint parts, because the copies overlap
   for (std::size_t i = 0; i < streams.size(); ++i) {
     const CUdeviceptr to = device_ + i * kPart;
     EXPECT_EQ(cuMemcpyAsync(to, address(pinned_), kPart, streams[i]), CUDA_SUCCESS);
@@ -206,7 +205,7 @@ TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
   }
 }
 
-// However many there were before.
+// Independent of the number of earlier streams.
 TEST_F(Driver, a_stream_gets_a_queue_of_the_hardware_that_no_stream_uses) {
   const CUstream waiting = stream();
   prime();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread with the primary context of device 0, and what has to be over when a test is.
+// Fixture with the primary context of device 0, and the checks at the end of a test.
 #ifndef FLETCHING_STANDIN_TESTS_CUDA_FIXTURE_HPP
 #define FLETCHING_STANDIN_TESTS_CUDA_FIXTURE_HPP
 
@@ -14,7 +14,7 @@
 
 inline CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-// A word in pinned memory that a stream waits for.
+// A word in pinned memory for which a stream waits.
 class Gate {
  public:
   Gate() {
@@ -28,7 +28,7 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
   ~Gate() { free(); }
 
-  // Before its context is destroyed.
+  // Call before the context is destroyed.
   void free() {
     if (word_ == nullptr) return;
     EXPECT_EQ(cuMemFreeHost(word_), CUDA_SUCCESS);
@@ -87,7 +87,7 @@ class Cuda : public testing::Test {
     return made;
   }
 
-  // Device memory of kElements int32 that are 0.
+  // Device memory with kElements zeros of type int32.
   static CUdeviceptr numbers() {
     CUdeviceptr made = 0;
     EXPECT_EQ(cuMemAlloc(&made, kElements * sizeof(std::int32_t)), CUDA_SUCCESS);
@@ -98,7 +98,7 @@ class Cuda : public testing::Test {
     return made;
   }
 
-  // The last number, read on the stream; the call waits for it, as pageable memory demands.
+  // Copies the last number on the stream and waits for it, as pageable memory demands.
   static std::int32_t last(CUdeviceptr numbers, CUstream on) {
     std::int32_t value = -1;
     const CUdeviceptr from = numbers + (kElements - 1) * sizeof(value);

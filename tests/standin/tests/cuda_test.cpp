@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA stand-in: streams, events, gates, memory and kernels.
+// CUDA stand-in: streams, events, gates, memory and kernels.
 #include <cstring>
 #include <string>
 #include <thread>
@@ -39,7 +39,7 @@ TEST_F(Cuda, gate_holds_the_stream_and_what_waits_for_it) {
   gate.shut(producer);
   ASSERT_EQ(add(kernel, producer, data, 7), CUDA_SUCCESS);
   ASSERT_EQ(cuEventRecord(done, producer), CUDA_SUCCESS);
-  // Time enough to get through a gate that does not hold.
+  // Enough time to get past a gate that does not block.
   for (int i = 0; i < 100; ++i) ASSERT_EQ(last(data, unwaited), 0);
   EXPECT_EQ(cuEventQuery(done), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(cuStreamQuery(producer), CUDA_ERROR_NOT_READY);
@@ -61,8 +61,7 @@ TEST_F(Cuda, gate_holds_the_stream_and_what_waits_for_it) {
   }
 }
 
-// Work that is not held back is done, and work that is held back stays so: never one without the
-// other.
+// Work without a gate completes and gated work stays blocked, both in the same state.
 TEST_F(Cuda, settle_lets_all_go_on_but_what_a_gate_holds) {
   const CUstream gated = stream();
   const CUstream behind = stream();
@@ -117,7 +116,7 @@ TEST_F(Cuda, gate_conditions) {
     EXPECT_EQ(cuStreamWaitValue32(waiting, gate.word(), value, flags), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamSynchronize(waiting), CUDA_SUCCESS);
   };
-  passes(CU_STREAM_WAIT_VALUE_GEQ, 0xFFFFFFFF, 1);  // the difference counts, not the numbers
+  passes(CU_STREAM_WAIT_VALUE_GEQ, 0xFFFFFFFF, 1);  // compares by the wrapped difference
   passes(CU_STREAM_WAIT_VALUE_EQ, 5, 5);
   passes(CU_STREAM_WAIT_VALUE_AND, 4, 6);
   passes(CU_STREAM_WAIT_VALUE_NOR, 1, 2);

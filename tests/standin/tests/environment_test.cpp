@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stand-in takes from the environment and says when the process ends. Each scenario is this
-// program once more, in an environment of its own.
+// The stand-in's environment variables and its report at process exit. Each scenario runs this
+// program again with a separate environment.
 #include <cuda.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -14,10 +14,10 @@
 
 namespace {
 
-std::string self;  // the path of this program
+std::string self;  // path of this program
 
 struct Ended {
-  int status;  // of the process, negative for a signal
+  int status;  // exit status, negative for a signal
   std::string text;
 };
 
@@ -34,7 +34,7 @@ Ended run(const std::string& environment, const std::string& scenario) {
   return ended;
 }
 
-// The scenarios. Each returns the exit status, which is mostly a result of the driver's.
+// The scenarios. Each returns the exit status, in most cases a driver result.
 int before_init() {
   int count = 0;
   return cuDeviceGetCount(&count);
@@ -43,7 +43,7 @@ int before_init() {
 int init() { return cuInit(0) % 256; }
 
 int leak() {
-  (void)std::fputs("written before\n", stdout);  // and not lost when the process is ended
+  (void)std::fputs("written before\n", stdout);  // must not be lost when the process is ended
   CUcontext context = nullptr;
   CUevent event = nullptr;
   if (cuInit(0) != CUDA_SUCCESS) return 1;

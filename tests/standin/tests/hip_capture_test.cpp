@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HIP stand-in: captures of streams into graphs, with the engine that the CUDA tests go
-// through.
+// HIP stand-in: stream captures into graphs, with the engine that the CUDA tests cover.
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
 
@@ -8,7 +7,7 @@
 
 #include "standin.h"
 
-// ROCm 5.2.3 does not declare it, nor the flags of external events.
+// ROCm 5.2.3 declares neither this function nor the flags of external events.
 extern "C" hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
                                               unsigned int flags);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mode `driver` of the stand-in for HIP, as in cuda_driver_test.cpp. Run with
+// The mode `driver` of the HIP stand-in, as in cuda_driver_test.cpp. Run with
 // FLETCHING_STANDIN_MODE=driver and GPU_MAX_HW_QUEUES=4.
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
@@ -114,7 +114,7 @@ TEST_F(HipDriver, streams_share_the_queues_of_the_hardware_in_turn) {
   streams.reserve(kQueues + 1);
   for (int i = 0; i <= kQueues; ++i) streams.push_back(stream());
   shut(streams[0]);
-  // Each to a place of its own: nothing orders the streams.
+  // Disjoint parts, because the streams are not ordered.
   constexpr std::size_t kPart = kBytes / (kQueues + 1);
   for (int i = 0; i <= kQueues; ++i) {
     void* part = static_cast<std::byte*>(device_) + (i * kPart);

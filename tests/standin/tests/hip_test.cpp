@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HIP stand-in: what its face adds to the engine that the CUDA tests have tested.
+// HIP stand-in: the behavior that its face adds to the engine, which the CUDA tests cover.
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
 
@@ -127,7 +127,7 @@ TEST_F(Hip, gate_conditions_look_at_the_masked_word) {
   EXPECT_EQ(gate.shut(waiting, hipStreamWaitValueAnd, 1), hipSuccess);
   EXPECT_EQ(gate.shut(waiting, hipStreamWaitValueNor, 0), hipSuccess);
   EXPECT_EQ(hipStreamSynchronize(waiting), hipSuccess);
-  // Unlike CUDA's, the comparison is one of numbers.
+  // Unlike in CUDA, the values are compared as plain numbers.
   EXPECT_EQ(gate.shut(waiting, hipStreamWaitValueGte, 0xFFFFFFFF), hipSuccess);
   EXPECT_EQ(hipStreamQuery(waiting), hipErrorNotReady);
   gate.open(0xFFFFFFFF);
@@ -136,7 +136,7 @@ TEST_F(Hip, gate_conditions_look_at_the_masked_word) {
   EXPECT_EQ(hipStreamDestroy(waiting), hipSuccess);
 }
 
-// As HIP's text has it; the device says by an attribute that its streams wait at all.
+// HIP's documentation demands signal memory; a device attribute says whether streams can wait.
 TEST_F(Hip, a_stream_waits_for_signal_memory_alone) {
   const hipStream_t waiting = stream();
   int can_wait = 0;
@@ -178,7 +178,7 @@ TEST_F(Hip, null_is_a_default_stream_of_the_device_or_of_the_thread) {
   EXPECT_EQ(hipStreamQuery(hipStreamPerThread), hipSuccess);
   gate.open(2);
   EXPECT_EQ(hipStreamSynchronize(nullptr), hipSuccess);
-  // The number that means the legacy stream to CUDA means nothing here.
+  // The number of CUDA's legacy stream handle is not a handle in HIP.
   EXPECT_EQ(hipStreamQuery(reinterpret_cast<hipStream_t>(1)), hipErrorInvalidHandle);
   EXPECT_EQ(hipStreamDestroy(blocking), hipSuccess);
   EXPECT_EQ(hipEventDestroy(behind), hipSuccess);

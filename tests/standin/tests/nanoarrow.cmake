@@ -1,5 +1,5 @@
-# The judge: nanoarrow's CUDA device and its own tests of it, from its source package, compiled as
-# they are and run on the stand-in.
+# Independent check: nanoarrow's CUDA device and its tests, from its source package, compiled unchanged and run on the
+# stand-in.
 set(FLETCHING_NANOARROW_SOURCE "${PROJECT_SOURCE_DIR}/.venv/upstream/nanoarrow/subprojects/arrow-nanoarrow"
   CACHE PATH "Sources of nanoarrow 0.9.0")
 set(_nanoarrow "${FLETCHING_NANOARROW_SOURCE}/src/nanoarrow")
@@ -24,17 +24,16 @@ add_executable(fletching_standin_nanoarrow_test
 target_include_directories(fletching_standin_nanoarrow_test SYSTEM PRIVATE
   "${FLETCHING_NANOARROW_SOURCE}/src" "${CMAKE_CURRENT_BINARY_DIR}" "${FLETCHING_CUDA_INCLUDE}")
 target_compile_definitions(fletching_standin_nanoarrow_test PRIVATE NANOARROW_DEVICE_WITH_CUDA)
-# Not ours to fix; it copies 0 bytes from NULL, for one.
+# Upstream code, not fixed here: for example, it copies 0 bytes from NULL.
 target_compile_options(fletching_standin_nanoarrow_test PRIVATE -w -fno-sanitize=undefined)
 target_link_libraries(fletching_standin_nanoarrow_test PRIVATE
   fletching_standin_libcuda GTest::gtest_main)
 
-# Its tests destroy events and streams on threads without a current context, and memory while it
-# is still copied to.
+# Its tests destroy events and streams on threads without a current context, and free memory during copies to it.
 set(_environment FLETCHING_STANDIN_MODE=driver)
 add_test(NAME standin_nanoarrow COMMAND fletching_standin_nanoarrow_test)
 set_tests_properties(standin_nanoarrow PROPERTIES TIMEOUT 300 ENVIRONMENT "${_environment}")
-# The judge can say no.
+# Negative control: a test that must fail.
 add_test(NAME standin_nanoarrow_control
   COMMAND fletching_standin_nanoarrow_test --gtest_filter=*ArrowDeviceCudaArrayViewString*)
 set_tests_properties(standin_nanoarrow_control PROPERTIES

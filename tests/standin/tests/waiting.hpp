@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a call waits for work that is held back. No clock decides: a call that waits returns
-// after the gate was opened, and one that does not is made by the thread that opens it.
+// Tests whether a call waits for gated work, without a clock: a call that waits returns only after
+// the gate is opened, and a call that does not wait is made by the thread that opens the gate.
 #ifndef FLETCHING_STANDIN_TESTS_WAITING_HPP
 #define FLETCHING_STANDIN_TESTS_WAITING_HPP
 
@@ -10,9 +10,9 @@
 
 #include "standin.h"
 
-// Makes the call on another thread, and calls `open` once `function` was entered. Whether the call
-// returned after that. A call that does not wait may be seen to return late, and not the other way
-// round, so it gets this many chances.
+// Makes the call on another thread and calls `open` once `function` is entered. Returns whether the
+// call returned after that. A call that does not wait may appear to return late, but not the other
+// way round, so this yields kChances times before opening.
 template <class Call, class Open>
 bool returns_after(const char* function, Call call, Open open) {
   constexpr int kChances = 2000;
