@@ -42,7 +42,7 @@ static int64_t running_threads;
 static struct FletchingHostileCounters counters;
 static char first_mistake[sizeof(((struct FletchingMessage*)0)->text)];
 
-/* --- Words --- */
+/* --- Message texts --- */
 
 static void MakeOneLine(char* text) {
   for (char* c = text; *c != '\0'; ++c) {
@@ -80,7 +80,7 @@ static const struct Party* const kParties[] = {
     &kTensorParty,   &kVersionedTensorParty};
 enum { kPartyCount = sizeof kParties / sizeof kParties[0] };
 
-/* The case, and in *party who plays it. */
+/* The case at the index, and its party in *party. NULL past the end. */
 static const struct Case* CaseAt(int32_t index, const struct Party** party) {
   if (index < 0) return NULL;
   for (int i = 0; i < kPartyCount; ++i) {
@@ -140,7 +140,7 @@ const struct Case* FindCase(const struct Party* party, const char* name,
 
 /* --- Owned objects --- */
 
-/* With the lock held: `change` is 1 for a new object and -1 for a destroyed one. */
+/* The caller holds the lock. `change` is 1 for a new object and -1 for a destroyed one. */
 static void Count(int counts_as, int change) {
   if (counts_as == kCountsAsStruct) {
     *(change > 0 ? &counters.exported : &counters.released) += 1;
@@ -185,7 +185,7 @@ int CloseId(void* id, const char* callback) {
   struct Owned* entry = *place;
   if (entry != NULL) {
     *place = entry->next;
-    /* What an earlier case leaked was reported then. */
+    /* Leaks of an earlier case were reported then. */
     if (entry->period == period) Count(entry->counts_as, -1);
   }
   pthread_mutex_unlock(&lock);
@@ -293,7 +293,7 @@ int BeginAsync(struct FletchingMessage* message) {
   return Fail(message, 0, "%s", "");
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static int WhatIsWrong(struct FletchingMessage* message) {
   if (counters.mistakes != 0) {
     return Fail(message, EBADMSG, "%s (mistakes: %" PRId64 ")", first_mistake, counters.mistakes);

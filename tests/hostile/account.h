@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* One case of one party. `behaviour` is the party's own number for it. */
+/* One case of one party. `behaviour` is the party's internal number for it. */
 struct Case {
   const char* name;
   const char* description;
@@ -34,11 +34,11 @@ extern const struct Party kHandlerParty;
 extern const struct Party kTensorParty;
 extern const struct Party kVersionedTensorParty;
 
-/* Ends the process with a message if the file of cases was not read: without them every test would
+/* Ends the process with a message if the case file was not read: without cases every test would
  * pass. A run that plays no case needs no file. */
 void RequireCases(void);
 
-/* NULL, and a message, for a name that the party does not have; else the message is emptied. */
+/* Returns NULL and a message if the party has no such case; otherwise empties the message. */
 const struct Case* FindCase(const struct Party* party, const char* name,
                             struct FletchingMessage* message);
 
@@ -48,45 +48,43 @@ const struct Case* FindCase(const struct Party* party, const char* name,
 #define FORMAT(string, first)
 #endif
 
-/* Returns `code`. The text becomes one line of ASCII. */
+/* Returns `code`. Reduces the text to one line of ASCII. */
 FORMAT(3, 4) int Fail(struct FletchingMessage* message, int code, const char* format, ...);
 
-/* The code under test did what it must not. The first text is kept for Finish. */
+/* Records a mistake of the code under test. Finish reports the first text. */
 FORMAT(1, 2) void Mistake(const char* format, ...);
 
-/* EINVAL when an async case was not finished: there is one at a time. Empties the message. */
+/* Returns EINVAL if an async case is unfinished; only one can run. Empties the message. */
 int BeginAsync(struct FletchingMessage* message);
 
-/* --- Owned objects: an id is stored in private_data, is never an address and never used twice ---
- */
+/* --- Owned objects: an id is stored in private_data, is never an address and never reused --- */
 
-/* What an id counts as. A task is one until it is extracted. */
+/* The counter for an id. A task counts until it is extracted. */
 enum { kCountsAsStruct, kCountsAsTask, kCountsAsNothing };
 
-/* Takes `object`, which is destroyed when the id is closed; NULL without memory for the
- * id, and then it is not taken. */
+/* Takes ownership of `object`, which is destroyed when the id is closed. Returns NULL, and does not
+ * take it, if there is no memory for the id. */
 void* OpenId(int counts_as, void* object, void (*destroy)(void* object));
-/* The object; NULL and a mistake, named after the callback, when it was closed or never opened. */
+/* Returns the object. NULL and a mistake, with the callback's name, if the id is not open. */
 void* FindId(void* id, const char* callback);
-/* Destroys the object; 0 and a mistake when there is none. With a NULL callback it is not a
- * mistake.
- */
+/* Destroys the object. Returns 0 and records a mistake if the id is not open; a NULL callback
+ * suppresses the mistake. */
 int CloseId(void* id, const char* callback);
-/* How long the peer waits for the code under test. */
+/* Seconds that the peer waits for the code under test. */
 int PatienceSeconds(void);
-/* Sleeps until every task is extracted; 0 when that took too long. */
+/* Sleeps until every task is extracted. Returns 0 on timeout. */
 int WaitForTasks(void);
 
-/* Handlers that are not released. */
+/* Changes the number of unreleased handlers. */
 void CountHandlers(int64_t change);
 
 /* --- Threads --- */
 
-/* Runs `body` on a thread of its own, which Finish waits for. EAGAIN when there is none. */
+/* Runs `body` on a new thread, which Finish waits for. Returns EAGAIN if no thread can start. */
 int StartThread(void (*body)(void* argument), void* argument);
-/* The same, and waits for its end. Never fails: without a thread it runs here. */
+/* Runs `body` on a new thread and waits. Never fails: without a thread it runs on this one. */
 void RunOnFreshThread(void (*body)(void* argument), void* argument);
-/* The same on `count` threads at once. */
+/* Runs `body` on `count` threads at once and waits. */
 void RunOnThreads(int count, void (*body)(void* argument), void* argument);
 
 #ifdef __cplusplus

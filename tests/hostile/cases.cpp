@@ -14,7 +14,7 @@
 
 namespace {
 
-/// Replaces the forms of text that JSON lacks by their bytes: hex digits, repetitions, int32
+/// Replaces the text forms that JSON lacks with their bytes: hex digits, repetitions, int32
 /// numbers.
 void resolve(json& value) {
   std::string bytes;
@@ -38,7 +38,7 @@ void resolve(json& value) {
   }
 }
 
-std::string problem;  // why the file was not read
+std::string problem;  // why reading the file failed
 
 json read_cases() {
   try {

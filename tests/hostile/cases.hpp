@@ -1,4 +1,4 @@
-// Cases of tests/corpus/hostile.json. The "set" of each has the fields that differ from good ones.
+// Cases of tests/corpus/hostile.json. "set" contains the fields that differ from a valid struct.
 #ifndef FLETCHING_TESTS_HOSTILE_CASES_HPP
 #define FLETCHING_TESTS_HOSTILE_CASES_HPP
 
@@ -14,10 +14,10 @@ using nlohmann::json;
 
 const json& changes_of(const Case* found);
 
-/// NULL for null. Lives as long as the library.
+/// Returns NULL for null. Valid for the lifetime of the library.
 const char* text(const json& value);
 
-/// The errno value of "error"; default: EIO.
+/// The errno value of "error"; EIO by default.
 int error_of(const json& set);
 
 template <class Value>
@@ -25,13 +25,13 @@ void assign(const json& set, const char* key, Value& field) {
   if (set.contains(key)) field = set[key].get<Value>();
 }
 
-/// Does not allocate: callbacks that C calls use it.
+/// Does not allocate, because callbacks called from C use it.
 inline void assign(const json& set, const char* key, const char*& field) {
   const auto found = set.find(key);
   if (found != set.end()) field = text(*found);
 }
 
-/// Runs `body`, and returns its exceptions as errno values, because C cannot catch them.
+/// Runs `body` and converts its exceptions to errno values, because C cannot catch them.
 template <class Body>
 int guarded(FletchingMessage* message, Body body) noexcept {
   try {

@@ -1,5 +1,5 @@
-/* Consumers of the code under test's own arrays and streams: rude, but within the rules where it is
- * not said. */
+/* Consumers for arrays and streams of the code under test: unusual, but within the rules unless a
+ * case says otherwise. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ const struct Party kStreamConsumerParty = {
 
 /* --- Arrays --- */
 
-/* Every address in an array is read, so that freed memory shows under a sanitizer. */
+/* Reads every address in the array, so that a sanitizer detects freed memory. */
 static int64_t Look(const struct ArrowArray* array) {
   int64_t seen = array->length + array->null_count + array->offset;
   for (int64_t i = 0; i < array->n_buffers; ++i) seen += array->buffers[i] != NULL;
@@ -84,7 +84,7 @@ static void StartRelease(struct ArrowArray* array) {
   if (StartThread(ReleaseArray, array) != 0) ReleaseArray(array);
 }
 
-/* Moves every child out of the array; NULL when there is none, or no memory. */
+/* Moves every child out of the array. Returns NULL without children or without memory. */
 static struct ArrowArray* MoveChildren(struct ArrowArray* array) {
   if (array->n_children <= 0) return NULL;
   struct ArrowArray* moved = calloc((size_t)array->n_children, sizeof *moved);
@@ -159,7 +159,7 @@ int FletchingHostileConsumeArray(const char* name, struct ArrowDeviceArray* arra
   return code;
 }
 
-/* --- Streams: both kinds through one set of functions --- */
+/* --- Streams: one set of functions for both kinds --- */
 
 struct AnyStream {
   struct ArrowArrayStream* plain; /* NULL for a device stream */
@@ -203,7 +203,7 @@ static void ReadNext(void* argument) {
   reading->code = CallGetNext(reading->any, &reading->array);
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL or a description of the problem. */
 static const char* ReadSchema(struct Reading* reading) {
   if (reading->schema.release != NULL) reading->schema.release(&reading->schema);
   memset(&reading->schema, reading->behaviour == kDirtyOut ? 0xA5 : 0, sizeof reading->schema);

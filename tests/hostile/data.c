@@ -23,7 +23,7 @@ static void DropSchemaBlock(void* object) {
   if (atomic_fetch_sub(&block->users, 1) == 1) free(block);
 }
 
-/* Of a child that is still in its parent, only the parent calls release. */
+/* While a child is in its parent, only the parent calls its release. */
 static void ReleaseSchemaChild(struct ArrowSchema* schema) {
   struct SchemaBlock* block = FindId(schema->private_data, "release of a child schema");
   if (block == NULL) return;
@@ -209,7 +209,7 @@ int MakeDeepSchema(struct ArrowSchema* out) {
   return 0;
 }
 
-/* --- What a failed call leaves behind --- */
+/* --- Contents of `out` after a failed call --- */
 
 static void ReleaseLeftSchema(struct ArrowSchema* schema) {
   Mistake("the schema that a failed call left behind was released");

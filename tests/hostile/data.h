@@ -1,4 +1,4 @@
-/* Good schemas and arrays, which the cases change, and the contents of `out` after a failed call.
+/* Valid schemas and arrays, which the cases modify, and the contents of `out` after a failed call.
  * Internal to the hostile peer. */
 #ifndef FLETCHING_TESTS_HOSTILE_DATA_H
 #define FLETCHING_TESTS_HOSTILE_DATA_H
@@ -13,26 +13,25 @@ extern "C" {
 
 enum { kChildren = 2, kLength = 3, kDepth = 100000 };
 
-/* "i", or "+s" with two children that are "i". Errors: ENOMEM. Everything may be changed in the
- * struct afterwards but release and private_data: what is released is not read from it. */
+/* Makes "i", or "+s" with two "i" children. Returns 0 or ENOMEM. The caller may change every field
+ * except release and private_data: release does not read the others. */
 int MakeSchema(int has_children, struct ArrowSchema* out);
 int MakeArray(int has_children, struct ArrowArray* out);
-/* The same on the CPU. */
+/* The same for a device array on the CPU. */
 int MakeDeviceArray(int has_children, struct ArrowDeviceArray* out);
 
-/* Release as it should be, but release stays set. */
+/* Releases correctly, but leaves `release` set. */
 void ReleaseSchemaAndForget(struct ArrowSchema* schema);
 void ReleaseSchemaChildInPlace(struct ArrowSchema* child);
 void ReleaseArrayAndForget(struct ArrowArray* array);
 void ReleaseArrayChildInPlace(struct ArrowArray* child);
-/* For a consumer of the peer, whose own mistake it is. */
+/* For the peer's consumer that makes this mistake on purpose. */
 void AllowReleaseInPlace(int is_allowed);
 
-/* A list in a list, kDepth times. Only the outermost one is counted. */
+/* Makes kDepth nested lists. Only the outermost schema is counted. */
 int MakeDeepSchema(struct ArrowSchema* out);
 
-/* What a call has left behind that returned an error: nothing of it may be used. To release it is a
- * mistake. */
+/* Fill `out` as after a failed call: it may not be used, and releasing it is a mistake. */
 void LeaveSchema(struct ArrowSchema* out);
 void LeaveArray(struct ArrowArray* out);
 void LeaveDeviceArray(struct ArrowDeviceArray* out);

@@ -1,4 +1,4 @@
-/* Async consumers that go wrong, for the producer of the code under test, which they watch. */
+/* Async consumers that misbehave and check the producer of the code under test. */
 #include "handler.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ struct Handler {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   /* Guarded by `lock`. */
-  int calls;   /* handler calls that are running */
-  int callers; /* threads that are calling the producer */
+  int calls;   /* running handler calls */
+  int callers; /* threads inside calls of the producer */
   int schemas;
   int64_t demand;
   int64_t tasks;
@@ -36,7 +36,7 @@ struct Handler {
   struct Handler* next_unreleased; /* used by the thread that opens handlers */
 };
 
-/* --- Watching the producer --- */
+/* --- Checks of the producer --- */
 
 static struct Handler* Enter(struct ArrowAsyncDeviceStreamHandler* self, const char* callback) {
   struct Handler* handler = self->private_data;
@@ -234,7 +234,7 @@ static int OnSchema(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSche
   return Leave(handler, 0);
 }
 
-/* 1 when it is kept for later. */
+/* Returns 1 if the task is kept for later. */
 static int Keep(struct Handler* handler, const struct ArrowAsyncTask* task) {
   const int32_t behaviour = handler->played->behaviour;
   if (behaviour != kExtractLate && behaviour != kExtractAllAtOnce) return 0;
@@ -304,7 +304,7 @@ static void OnError(struct ArrowAsyncDeviceStreamHandler* self, int code, const 
   pthread_mutex_unlock(&handler->lock);
 }
 
-/* What has to happen before release. With the lock held. */
+/* Returns the first requirement for release that is not met. The caller holds the lock. */
 static const char* WhatIsMissing(const struct Handler* handler) {
   const int32_t outcome = handler->played->outcome;
   if (handler->open != 0) return "release was called before every task was extracted";
@@ -338,7 +338,7 @@ static void Release(struct ArrowAsyncDeviceStreamHandler* self) {
 
 /* --- Opening and finishing --- */
 
-static struct Handler* last_handler; /* kept, so that a late call is a mistake, not a crash */
+static struct Handler* last_handler; /* kept, so that a late call is a mistake instead of a crash */
 
 void FinishHandlers(void) {
   struct Handler* handler = last_handler;
@@ -346,7 +346,7 @@ void FinishHandlers(void) {
   pthread_mutex_lock(&handler->lock);
   const int idles =
       handler->schemas != 0 && !handler->released && handler->played->behaviour == kNeverAsks;
-  /* As a caller it holds release back, so that the producer stays valid. */
+  /* Counting as a caller delays release, so that the producer stays valid. */
   handler->callers += idles;
   handler->finishing = 1;
   pthread_mutex_unlock(&handler->lock);
@@ -359,7 +359,7 @@ void FinishHandlers(void) {
   pthread_mutex_unlock(&handler->lock);
 }
 
-/* A producer that has not released its handler may still call it: such a handler stays. */
+/* A producer that has not released its handler may still call it, so the handler is kept. */
 static void RetireLastHandler(void) {
   static struct Handler* unreleased;
   struct Handler* handler = last_handler;

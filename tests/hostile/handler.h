@@ -2,7 +2,7 @@
 #ifndef FLETCHING_TESTS_HOSTILE_HANDLER_H
 #define FLETCHING_TESTS_HOSTILE_HANDLER_H
 
-/* What handlers still wait for is done: kept tasks are extracted, and an idle one cancels. */
+/* Completes what handlers left open: extracts kept tasks, and cancels for an idle handler. */
 void FinishHandlers(void);
 
 #endif /* FLETCHING_TESTS_HOSTILE_HANDLER_H */

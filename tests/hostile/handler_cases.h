@@ -1,4 +1,4 @@
-/* The cases of the async consumers. Internal to the hostile peer. */
+/* Cases of the async consumers. Internal to the hostile peer. */
 #ifndef FLETCHING_TESTS_HOSTILE_HANDLER_CASES_H
 #define FLETCHING_TESTS_HOSTILE_HANDLER_CASES_H
 
@@ -11,12 +11,12 @@ enum {
   kExtractNothing,
   kExtractElsewhere,
   kExtractAllAtOnce,
-  /* The request was invalid: on_error has to be called with EINVAL. */
+  /* The request is invalid: the producer must call on_error with EINVAL. */
   kRequestZero,
   kRequestNegative,
   kRequestMin,
   kCallsInError,
-  /* The stream is over before its end. */
+  /* The stream stops before its end. */
   kNeverAsks,
   kCancelInSchema,
   kCancelInTask,

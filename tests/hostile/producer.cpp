@@ -1,6 +1,6 @@
-// Async producers that go wrong: a script of handler calls, played on threads of the peer. Its
-// steps: S schema; T a task, once it is requested; t a task at once; E end; X error; C waits for
-// cancel; R release, once every task is extracted; r release at once.
+// Async producers that misbehave: a script of handler calls, played on threads of the peer. Its
+// steps: S schema; T a task, once it is requested; t a task immediately; E end; X error; C wait for
+// cancel; R release, once every task is extracted; r release immediately.
 #include <pthread.h>
 
 #include <cerrno>
@@ -24,7 +24,7 @@ struct Run {
   /* Guarded by `lock`. */
   int64_t demand;
   int cancelled;
-  int refused;   /* a handler call has returned an error */
+  int refused;   /* a handler call returned an error */
   int last_call; /* on_error or release is running, on `last_thread` */
   pthread_t last_thread;
   int nested; /* request has called the handler */
@@ -39,7 +39,7 @@ struct Task {
 
 // --- Callbacks of the producer ---
 
-/* NULL, and a mistake, when it may not be called. */
+/* Returns NULL, and records a mistake, if the producer must not be called. */
 Run* FindRun(ArrowAsyncProducer* self, const char* callback) {
   auto* const run = static_cast<Run*>(FindId(self->private_data, callback));
   if (run == nullptr) return nullptr;
@@ -108,7 +108,7 @@ int Extract(ArrowAsyncTask* self, ArrowDeviceArray* out) {
 
 // --- Calls of the handler ---
 
-/// The metadata of a key, else that for all calls, else NULL.
+/// The metadata of a key, else the metadata for all calls, else NULL.
 const char* Metadata(const json& set, const char* key) {
   const char* metadata = nullptr;
   assign(set, "metadata", metadata);
@@ -132,7 +132,7 @@ void DeliverSchema(void* argument) {
   ArrowSchema schema{};
   if (given.empty() && MakeSchema(0, &schema) != 0) return;
   NoteResult(run, run->handler->on_schema(run->handler, given == "null" ? nullptr : &schema));
-  /* A caller that refuses it leaves it here. */
+  /* A handler that refuses the schema leaves it here. */
   if (schema.release != nullptr) schema.release(&schema);
 }
 
@@ -195,8 +195,8 @@ void DeliverRelease(void* argument) {
 
 int IgnoresCancel(const Run* run) { return run->set->contains("ignores_cancel"); }
 
-/* Until there is demand, when it is waited for, or the stream is over. Takes one off the demand; 0
- * when no task may be delivered. */
+/* Waits for demand, if `for_demand`, or for the end of the stream. Consumes one unit of demand.
+ * Returns 0 if no task may be delivered. */
 int Wait(Run* run, int for_demand) {
   timespec end;
   timespec_get(&end, TIME_UTC);
@@ -233,7 +233,7 @@ void Call(Run* run, void (*body)(void* argument)) {
   }
 }
 
-/* 0 when the next step is release. */
+/* Returns 0 if the next step is release. */
 int Step(Run* run, char step) {
   switch (step) {
     case 'S':

@@ -1,5 +1,5 @@
-// The hostile peer against code that is wrong on purpose: Finish says what. The conformance suite
-// plays each case with code that is right, where it says nothing.
+// Plays the hostile peer against code with deliberate mistakes, which Finish must report. The
+// conformance suite plays each case against correct code, where it must report none.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -206,8 +206,7 @@ TEST(Producers, ACallAfterReleaseIsReported) {
   EXPECT_TRUE(says(finish(), "cancel was called on what is released"));
 }
 
-// --- Producers for the hostile consumers: the array cases and streams that the peer exports itself
-// ---
+// --- Producers for the hostile consumers: the peer's own array cases and streams ---
 
 TEST(ArrayConsumers, ReleaseTwiceReleasesTwice) {
   ArrowSchema schema;
@@ -358,7 +357,7 @@ class Producer {
 
   ArrowAsyncDeviceStreamHandler* handler_;
   ArrowAsyncProducer raw_{};
-  std::deque<Task> tasks_;  // addresses stay
+  std::deque<Task> tasks_;  // a deque keeps addresses stable
   int left_;
   std::mutex lock_;
   std::condition_variable changed_;

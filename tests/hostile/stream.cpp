@@ -1,4 +1,4 @@
-// Streams that go wrong, as ArrowArrayStream and as ArrowDeviceArrayStream.
+// Streams that misbehave, as ArrowArrayStream and as ArrowDeviceArrayStream.
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +14,7 @@ constexpr int kBatches = 3;
 
 struct Stream {
   const json* set;
-  int calls = 0;  // of get_next
+  int calls = 0;  // number of get_next calls
   bool failed = false;
   std::array<char, 32> text{};
 };

@@ -1,5 +1,5 @@
-// Wrong schemas, arrays and tensors: good ones, with the changes that tests/corpus/hostile.json
-// lists.
+// Invalid schemas, arrays and tensors: valid ones with the changes listed in
+// tests/corpus/hostile.json.
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -42,7 +42,7 @@ void change_own(ArrowArray* out, const json& set) {
   if (set.value("release_forgets", false)) out->release = ReleaseArrayAndForget;
 }
 
-/// `siblings`: the list of children that has `out` in it.
+/// `siblings`: the child list that contains `out`.
 template <class Raw>
 void change(Raw* out, const json& set, Raw** siblings = nullptr) {
   change_own(out, set);
@@ -70,8 +70,8 @@ struct Tensor {
   std::array<int32_t, 4> values{0, 1, 2, 3};
 };
 
-/// Deleted tensors, until Finish, so that a second call of the deleter finds the number of the
-/// tensor, which is no longer in the account.
+/// Deleted tensors, kept until Finish, so that a second deleter call can read the tensor's id,
+/// which is then closed.
 std::mutex deleted_mutex;
 std::vector<std::unique_ptr<Tensor>> deleted;
 

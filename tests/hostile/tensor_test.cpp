@@ -1,4 +1,4 @@
-// The tensors of the hostile peer, deleted as they should be and otherwise.
+// Tests of the hostile peer's tensors, deleted correctly and incorrectly.
 #include <gtest/gtest.h>
 
 #include <cerrno>
