@@ -1,4 +1,4 @@
-"""The backends, the library that each runs on, and what can go wrong that is not one call."""
+"""The backends, their vendor libraries, and the failures that are not a single failed call."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Backend:
-    name: str  # of the reference producer, "cuda_host"
-    runtime: str  # of spec/runtimes.yaml, "cuda"
-    folder: str  # with the library that can be made to fail, below build/lib
-    library: str  # its file name
+    name: str  # in the reference producer, such as "cuda_host"
+    runtime: str  # in spec/runtimes.yaml, such as "cuda"
+    folder: str  # below build/lib, with the library that can be made to fail
+    library: str  # file name of that library
 
 
 @dataclass(frozen=True)
 class Special:
-    title: str  # for people
+    title: str  # for the report
     backend: str
-    name: str  # of `fletching_faults special`
-    folder: str | None = None  # instead of the backend's; "" for none
+    name: str  # argument of `fletching_faults special`
+    folder: str | None = None  # replaces the backend's folder; "" for none
     environment: Mapping[str, str] = field(default_factory=dict)
-    says: str = ""  # has to be in the text
+    says: str = ""  # expected part of the text
 
 
 _CUDA = ("cuda", "standin", "libcuda.so.1")
@@ -55,8 +55,8 @@ SPECIALS = (
 )
 
 
-# A report asks every runtime. Mesa's driver of Vulkan keeps memory for each instance, which is not
-# ours to count, so that only the backend that needs it has one, and there no leak is looked for.
+# A report queries every runtime, and Mesa's Vulkan driver keeps memory for each instance. Only the
+# backend that needs Vulkan gets a driver, and leak detection is off there.
 _NO_VULKAN_DRIVER = {"VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"}
 _DRIVERS_OWN_MEMORY = {"ASAN_OPTIONS": "detect_leaks=0"}
 
@@ -64,7 +64,7 @@ _DRIVERS_OWN_MEMORY = {"ASAN_OPTIONS": "detect_leaks=0"}
 def environment(
     libraries: Path, backend: Backend, folder: str, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment of a process that takes the vendor's libraries from one folder."""
+    """The environment of a process that loads the vendor libraries from one folder."""
     drivers = _DRIVERS_OWN_MEMORY if backend.runtime == "vulkan" else _NO_VULKAN_DRIVER
     path = [str(libraries / folder)] if folder else []
     rest = os.environ.get("LD_LIBRARY_PATH")

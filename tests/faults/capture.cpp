@@ -13,8 +13,8 @@ namespace {
 
 using testing::ReleasedArray;
 
-// A capture of a stream, which ends with the object. These functions of the vendors are not in the
-// tables, and are never made to fail.
+// A stream capture that ends with the object. These vendor functions are not in the tables and are
+// never made to fail.
 class Capture {
  public:
   Capture(const VendorRuntime& runtime, void* stream)
@@ -29,7 +29,7 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
   ~Capture() { (void)end(); }
 
-  // "" when nothing has invalidated it.
+  // Returns "" if the capture was not invalidated.
   std::string end() {
     if (has_ended_) return "";
     has_ended_ = true;

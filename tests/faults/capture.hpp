@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library does on a stream that is being captured into a graph.
+// Library operations on a stream that is being captured into a graph.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fletching::faults {
 
-// For the backends of CUDA and HIP; `handle` is an idle stream of device 0.
+// For CUDA and HIP backends; `handle` is an idle stream of device 0.
 void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* handle);
 
 }  // namespace fletching::faults

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control functions of the vendor's library that a scenario runs on: a stand-in, or an
-// interposer before the real one.
+// Control functions of the vendor library under a scenario: a stand-in, or an interposer for the
+// real library.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace fletching::faults {
 
-// A runtime, its device types in the reference producer, and the error that its calls fail with.
+// A runtime and the error that its calls fail with.
 struct Vendor {
   const VendorRuntime* runtime;
   const char* error;
 };
 
-// The vendor of a backend of the reference producer; a runtime of nullptr for one without.
+// The vendor of a backend of the reference producer; the runtime is nullptr if there is none.
 inline Vendor vendor_of(const std::string& backend) {
   if (backend.starts_with("cuda")) return {&cuda::kRuntime, "CUDA_ERROR_LAUNCH_FAILED"};
   if (backend.starts_with("rocm")) return {&hip::kRuntime, "hipErrorLaunchFailure"};
@@ -48,7 +48,7 @@ class Control {
 
   [[nodiscard]] bool is_there() const { return leaks_ != nullptr; }
 
-  // False when this function cannot fail.
+  // Returns false if this function cannot fail.
   [[nodiscard]] bool set_fault(const std::string& function, int n, const std::string& error) const {
     return set_fault_((function + ":" + std::to_string(n) + ":" + error).c_str()) == 0;
   }

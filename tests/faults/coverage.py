@@ -1,4 +1,4 @@
-"""Which vendors' functions there are, and which of them the sources of the kit name."""
+"""The vendors' functions, and those that the sources of the kit use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOT_SOURCES = ("runtimes", "tests", "kernels")
 
 
 def table(root: Path, runtime: str) -> dict[str, str]:
-    """The functions of a generated table, with the member of the struct that holds each."""
+    """The functions of a generated table, with the struct member of each."""
     path = root / "cpp" / "producer" / "runtimes" / f"{runtime}.hpp"
     rows = dict(_ROW.findall(path.read_text(encoding="utf-8")))
     if not rows:
@@ -20,14 +20,14 @@ def table(root: Path, runtime: str) -> dict[str, str]:
 
 
 def of_producer(root: Path) -> dict[str, str]:
-    """The functions of Vulkan outside the table that the reference producer loads."""
+    """The Vulkan functions outside the table that the reference producer loads."""
     text = (root / "cpp" / "producer" / "vulkan_root.hpp").read_text(encoding="utf-8")
     names = re.findall(r"\bX\((vk\w+)\)", text)
     return {name: name for name in [*names, "vkCreateInstance", "vkEnumerateInstanceVersion"]}
 
 
 def called(root: Path, members: dict[str, str]) -> dict[str, list[str]]:
-    """The functions that the kit names as a member of its table, with the files that do."""
+    """The functions that the kit uses as table members, with the files that use them."""
     found: dict[str, list[str]] = {}
     for folder in _SOURCES:
         for path in sorted((root / folder).rglob("*.?pp")):

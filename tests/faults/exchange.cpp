@@ -21,10 +21,10 @@ std::int64_t number_of(void* stream) {
   return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(stream));
 }
 
-// An array of the reference producer, with its event, whose release is counted.
+// An array of the reference producer with its event. Counts its releases.
 class Source {
  public:
-  // `step` says which exchange it is for.
+  // `step`: name of the exchange.
   Source(Run& run, std::string step) : run_(run), step_(std::move(step)) {}
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -43,12 +43,12 @@ class Source {
                Voice voice = Voice::kReports) {
     run_.step((step_ + ": " + what).c_str(), voice, body);
   }
-  // The same for what also destroys the event with which one stream waits for another.
+  // For a step that also destroys the event with which one stream waits for another.
   void joins(const char* what, const std::function<std::string()>& body) {
     attempt(what, body, Voice::kTriesContext);
   }
 
-  // Releases everything. What is released behind a stream is destroyed later, on another thread.
+  // Releases everything. Releases behind a stream happen later, on another thread.
   template <class... Owners>
   void release(Owners&... owners) {
     run_.clean_up((step_ + ": release").c_str(), Voice::kSilent, [&]() -> std::string {
@@ -90,7 +90,7 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
     if (has_streams(backend)) {
       stream = read_dlpack_stream(source.array()->device_type, number);
       if (!stream.ok()) return text_of(stream);
-    } else {  // the consumer waits itself: only it has what Vulkan needs for it
+    } else {  // the consumer waits, because only it has the objects that Vulkan needs for waiting
       const Status done = consumer.synchronize(SyncEvent(source.array()));
       if (!done.ok()) return text_of(done);
     }
@@ -112,8 +112,8 @@ class CudaExchange {
   CudaExchange(Run& run, std::string backend, const Consumer& consumer)
       : run_(run), backend_(std::move(backend)), consumer_(consumer) {}
 
-  // A stream of the array's own, which the exporter makes; a mask on another one; an owner that is
-  // destroyed when the consumer's stream has passed.
+  // The exporter makes a stream for the array, the mask is on another stream, and the owner is
+  // destroyed after the consumer's stream.
   void with_own_stream() {
     Source source(run_, "CUDA array with a mask");
     CudaArray described(nullptr);
@@ -139,7 +139,7 @@ class CudaExchange {
     source.release(imported, described);
   }
 
-  // The consumer's stream, which is named and waits.
+  // The export names the consumer's stream, which waits.
   void with_given_stream() {
     Source source(run_, "CUDA array on a given stream");
     CudaArray described(nullptr);
@@ -152,7 +152,7 @@ class CudaExchange {
     source.release(imported, described);
   }
 
-  // Neither an event nor a stream: nothing is waited for but the consumer, at the end.
+  // With neither an event nor a stream, only the consumer is waited for, at the end.
   void without_a_stream() {
     Source source(run_, "CUDA array without a stream");
     CudaArray described(nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack and the CUDA Array Interface, both ways.
+// DLPack and the CUDA Array Interface in both directions.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace fletching::faults {
 
-// Who takes what is exchanged. The streams are NULL where the runtime has none that wait.
+// The consumer of an exchange. The streams are NULL if the runtime has no waiting streams.
 struct Consumer {
   void* stream = nullptr;
   void* other_stream = nullptr;
   std::function<Status(const SyncEvent&)> synchronize;
 };
 
-// Arrays of the reference producer as tensors, and the tensors as arrays: versioned and legacy.
+// Exchanges arrays of the reference producer as versioned and legacy tensors, and back.
 void exchange_dlpack(Run& run, const std::string& backend, const Consumer& consumer);
 
-// Arrays of the reference producer as what __cuda_array_interface__ says, and that as arrays. Does
-// nothing where the interface does not exist: on devices other than CUDA's.
+// Exchanges arrays of the reference producer through __cuda_array_interface__, and back. Does
+// nothing on devices without the interface, that is, other than CUDA.
 void exchange_cuda_arrays(Run& run, const std::string& backend, const Consumer& consumer);
 
 }  // namespace fletching::faults

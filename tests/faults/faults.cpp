@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fails each call of one function of a vendor's library in turn, and looks at what the kit makes of
-// it. README.md says how it is run.
+// Fails each call of one vendor function in turn and checks how the kit handles it. README.md
+// describes the command line.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -29,15 +29,16 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Frees something: a failure there is not reported where a release callback or a destructor calls
-// it, and the object is destroyed whatever it returns.
+// Whether the function frees something. Release callbacks and destructors do not report its
+// failure, and the object is destroyed whatever it returns.
 bool gives_back(std::string_view function) {
   constexpr std::array<std::string_view, 5> kParts{"Destroy", "Free", "Release", "Unload", "Pop"};
   return std::ranges::any_of(kParts, [=](auto part) { return contains(function, part); });
 }
 
-// Makes a context or device current, puts a thread's mode back, or finds the function that destroys
-// an instance: it is tried a second time where nothing could be freed without it.
+// Whether the kit calls the function a second time after a failure: it makes a context or device
+// current, restores a thread's mode, or finds the function that destroys an instance, and nothing
+// could be freed without it.
 bool is_tried_again(std::string_view function, Voice voice) {
   if (contains(function, "ThreadExchangeStreamCaptureMode")) return true;
   constexpr std::array<std::string_view, 4> kContext{
@@ -47,15 +48,15 @@ bool is_tried_again(std::string_view function, Voice voice) {
          function == "hipSetDevice" || function == "vkGetInstanceProcAddr";
 }
 
-// Has the words of an error; without them it has a number.
+// Whether the function returns the text of an error; if it fails, the error has a number instead.
 bool has_words(std::string_view function) { return contains(function, "GetError"); }
 
-// Returns a handle, or a number, that means an error without saying which.
+// Whether the function returns a handle or number that means an error without a reason.
 bool has_no_status(std::string_view function) {
   return contains(function, "ProcAddr") || function == "hipGetStreamDeviceId";
 }
 
-// What has to fail for the function to be called at all; "" for most.
+// Another function that must fail so that this one is called at all; "" for most.
 std::string companion(std::string_view function) {
   if (function == "cuModuleUnload") return "cuModuleGetFunction";
   if (function == "hipModuleUnload") return "hipModuleGetFunction";
@@ -72,7 +73,7 @@ class Function {
         error_(std::move(error)),
         companion_(companion(name_)) {}
 
-  // 0 when every fault was handled.
+  // Returns 0 if every fault was handled.
   int fail_each_call() {
     bool is_open = false;
     for (int n = 1; n <= kMostCalls; ++n) {
@@ -95,7 +96,7 @@ class Function {
         n = 0;
       } else if (opens) {
         is_open = true;
-        n = 0;  // the calls of opening the device are not repeated
+        n = 0;  // the calls that open the device are not repeated
       }
     }
     std::cerr << name_ << ": more than " << kMostCalls << " calls\n";
@@ -140,8 +141,8 @@ class Function {
     print(line);
   }
 
-  // What there is that should not be; "" when nothing is. The vendor's side is compared with what
-  // was there after the last run in which nothing failed.
+  // Describes leftovers, or returns "". The vendor's objects are compared with those after the last
+  // run without a fault.
   std::string left_behind(bool is_open) {
     FletchingProducerCounters counters{};
     FletchingProducerReadCounters(&counters);
@@ -151,7 +152,7 @@ class Function {
     }
     if (counters.double_released != 0) return "something was released twice";
     if (counters.exported != counters.released) return "not everything was released once";
-    if (!is_open && why_absent(backend_).empty()) return "";  // nothing to compare with yet
+    if (!is_open && why_absent(backend_).empty()) return "";  // no earlier run to compare with
     await_releases();
     const int64_t alive = control_.alive();
     if (alive == alive_) return "";
@@ -164,7 +165,7 @@ class Function {
     while (pending_releases().value().running > 0) std::this_thread::yield();
   }
 
-  // The same again, and nothing fails.
+  // Repeats the run without a fault.
   void recover(int n) {
     const Outcome outcome = run(0);
     if (!outcome.failed_in.empty()) {
@@ -203,8 +204,8 @@ class Function {
   int problems_ = 0;
 };
 
-// The thread has another device than the arrays, where there are two: it has to be set and put
-// back.
+// Makes the second device, if there is one, current for the thread, so that the arrays' device must
+// be set and then restored.
 void use_the_second_device(const std::string& backend) {
   if (!backend.starts_with("rocm")) return;
   const auto hip = hip::functions();

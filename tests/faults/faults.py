@@ -1,7 +1,7 @@
-"""Fails every call of a vendor's library that the kit makes, and prints the outcome.
+"""Makes every vendor call of the kit fail once, and prints the outcome.
 
 Writes build/faults.json, and with --write docs/measured/faults.md.
-Exit codes: 0 all handled, 1 something was not, 2 could not run.
+Exit codes: 0 all failures handled, 1 some not handled, 2 could not run.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from backends import BACKENDS, SPECIALS, Backend, Special, environment
 from coverage import called, of_producer, table
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 300  # seconds; a run that hangs is a failure
+TIMEOUT = 300  # seconds; a run that hangs counts as a failure
 CANNOT_RUN = 2
 
 
 @dataclass
 class Row:
-    """What became of one function on one backend."""
+    """The outcome of one function on one backend."""
 
     backend: str
     runtime: str
     function: str
     reported: int = 0  # calls whose failure was reported
-    silent: Counter[str] = field(default_factory=Counter)  # and those without a report, by step
+    silent: Counter[str] = field(default_factory=Counter)  # failures without a report, by step
     cannot_fail: bool = False
     problems: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -93,14 +93,14 @@ def _library(options: argparse.Namespace, backend: Backend) -> Path:
 
 
 def _sample(jobs: list[tuple[Backend, str]]) -> list[tuple[Backend, str]]:
-    """Every sixth: no multiple of the number of functions, so that each backend has others."""
+    """Every sixth job. The number of functions is no multiple of 6, so backends get different ones."""
     return jobs[::6]
 
 
 def _lines(
     options: argparse.Namespace, env: dict[str, str], *arguments: str
 ) -> tuple[list[dict[str, object]], str]:
-    """What the program printed, and why it did not end well; "" when it did."""
+    """The program's output, and the problem, or "" if it succeeded."""
     command = [options.program, *arguments]
     try:
         done = subprocess.run(
@@ -149,7 +149,7 @@ def _run_special(options: argparse.Namespace, special: Special) -> report.Outcom
 
 
 def _look_for_uncalled(runtime: str, members: dict[str, str], rows: Iterable[Row]) -> None:
-    """A function that the kit names and no scenario calls is a gap in the scenarios."""
+    """Marks functions that the kit uses and no scenario calls as gaps in the scenarios."""
     named = called(ROOT, members)
     for function, files in named.items():
         mine = [row for row in rows if row.runtime == runtime and row.function == function]

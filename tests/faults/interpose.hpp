@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that wraps a vendor's real one: it counts calls, makes them fail on demand, and
-// knows what was created and not destroyed. Each call is forwarded to the real library.
+// A wrapper around a real vendor library. It forwards each call, counts it, makes it fail on
+// demand, and counts the objects that were created and not destroyed.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,15 +24,15 @@ inline bool begins_with_any(std::string_view name, std::initializer_list<std::st
   return std::ranges::any_of(parts, [&](std::string_view part) { return name.starts_with(part); });
 }
 
-// Counts and faults, by function. One per library.
+// Call counts and faults by function, one instance per library.
 class Engine {
  public:
   static Engine& instance() {
-    static auto& engine = *new Engine;  // called until the process has ended
+    static auto& engine = *new Engine;  // never destroyed: called until the process has ended
     return engine;
   }
 
-  // The error that this call has to return.
+  // The error to return from this call, if any.
   std::optional<int> count(const char* function) {
     const std::scoped_lock lock(mutex_);
     ++calls_[function];
@@ -95,14 +95,14 @@ class Engine {
   int64_t alive_ = 0;
 };
 
-// The real library, by the path that CMake has found.
+// Opens the real library at the path that CMake found.
 inline void* real_library(const char* path) {
   void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) std::fprintf(stderr, "interposer: %s\n", dlerror());
   return library;
 }
 
-// The function behind what is exported under a vendor's name: the loader asks a resolver for it.
+// The function behind an exported vendor name; the loader calls a resolver for it.
 using AnyCall = void (*)();
 #define FLETCHING_INTERPOSE_EXPORT(name, target)                                                  \
   extern "C" __attribute__((visibility("hidden"),                                                 \
@@ -111,7 +111,7 @@ using AnyCall = void (*)();
   }                                                                                               \
   extern "C" __attribute__((visibility("default"), ifunc("resolve_" #name))) void name();
 
-// A fault as text, "function:n:error". `number_of` returns the number of an error's name, or 0.
+// Sets a fault from "function:n:error". `number_of` returns the number of an error's name, or 0.
 template <class NumberOf, class CanFail>
 int set_fault(const char* text, NumberOf number_of, CanFail can_fail) {
   const std::string_view all = text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libOpenCL.so.1 before the real ICD loader. Its functions are those of the generated table.
+// A libOpenCL.so.1 in front of the real ICD loader, with the functions of the generated table.
 #include "runtimes/opencl.hpp"
 
 #include <cstring>
@@ -27,7 +27,7 @@ const Functions& real() {
   return functions;
 }
 
-// What a successful call has created or freed.
+// The change in the number of live objects by a successful call.
 int64_t change(std::string_view name) {
   if (begins_with_any(name, {"clCreate", "clRetain"})) return 1;
   return name.starts_with("clRelease") ? -1 : 0;
@@ -65,7 +65,7 @@ struct Wrapper<Tag, Return (*)(Arguments...)> {
   }
 
  private:
-  // An event is the last argument of a call that enqueues something.
+  // A call that enqueues something returns an event in its last argument.
   static void note(cl_event* event) {
     if (event != nullptr) Engine::instance().add_alive(Tag::kName, 1);
   }

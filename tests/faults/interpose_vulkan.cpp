@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libvulkan.so.1 before the real loader. What it exports are the functions of the generated table;
-// those that a producer asks vkGet*ProcAddr for are wrapped as they are handed out.
+// A libvulkan.so.1 in front of the real loader. It exports the functions of the generated table;
+// functions from vkGet*ProcAddr are wrapped when they are returned.
 #include <cstring>
 #include <tuple>
 
@@ -15,8 +15,8 @@ using fletching::interpose::begins_with_any;
 using fletching::interpose::Engine;
 using AnyProc = PFN_vkVoidFunction;
 
-// What a successful call has created or freed. What belongs to a pool is freed with it. Events
-// and descriptor pools are left out: the producer keeps them for a while, as many as were in use at
+// The change in the number of live objects by a successful call. Objects of a pool are freed with
+// it. Events and descriptor pools are not counted: the producer keeps as many as were in use at
 // once.
 int64_t change(std::string_view name) {
   if (begins_with_any(name, {"vkCreateEvent", "vkDestroyEvent", "vkCreateDescriptorPool",
@@ -32,7 +32,7 @@ AnyProc wrapped(const char* name, AnyProc found);
 template <class Tag, class Signature>
 struct Wrapper;
 
-// A call to whatever real function was handed out, or exported, last under this name.
+// Calls the real function that was last returned or exported under this name.
 template <class Tag, class Return, class... Arguments>
 struct Wrapper<Tag, Return (*)(Arguments...)> {
   static constexpr bool kHasStatus = std::is_same_v<Return, VkResult>;
@@ -60,14 +60,14 @@ struct Wrapper<Tag, Return (*)(Arguments...)> {
   static inline Return (*real)(Arguments...) = nullptr;
 };
 
-// VK functions by the types of the vendor's header.
+// Vulkan functions with the types of the vendor's header.
 #define FLETCHING_INTERPOSE_TAG(name)                 \
   struct Tag_##name {                                 \
     static constexpr const char* kName = #name;       \
     using Function = Wrapper<Tag_##name, PFN_##name>; \
   };
 
-// Those of the table, and two that only a report needs.
+// The exported functions: those of the table, and two that only a report needs.
 #define FLETCHING_INTERPOSE_EXPORTS(X) \
   X(vkGetInstanceProcAddr)             \
   X(vkGetEventStatus)                  \
@@ -100,7 +100,7 @@ AnyProc wrapped(const char* name, AnyProc found) {
   return found;
 }
 
-// The real functions behind those that are exported, before anything is called.
+// Finds the real functions behind the exported ones before the first call.
 [[gnu::constructor]] void find_real() {
   void* library = fletching::interpose::real_library(FLETCHING_REAL_VULKAN);
   if (library == nullptr) return;

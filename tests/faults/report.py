@@ -1,4 +1,4 @@
-"""The outcome of the faults, for people and for programs."""
+"""The outcome of the faults, as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NOT_CALLED = "no source of the kit calls it"
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of something other than one call."""
+    """The outcome of a failure that is not a single failed call."""
 
     title: str
     backend: str
     text: str
-    problem: str  # "" when it was handled
+    problem: str  # "" if it was handled
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _functions(result: Result) -> dict[tuple[str, str], list[Row]]:
 
 
 def _cells(rows: list[Row], is_sample: bool = False) -> tuple[str, str, str, str]:
-    """Calls that failed, reported, silent, and the outcome as text."""
+    """Counts of failed, reported and silent calls, and the outcome as text."""
     silent: Counter[str] = Counter()
     for row in rows:
         silent += row.silent

@@ -23,9 +23,9 @@ namespace {
 
 using testing::ReleasedArray;
 
-constexpr const char* kCase = "utf8";  // several buffers
+constexpr const char* kCase = "utf8";  // has several buffers
 
-// What the report says that is wrong with a device type.
+// The problem that the report states for a device type.
 std::string complaint(const FletchingDeviceReportEntry& entry) {
   if (entry.n_devices == 0) return entry.reason;
   std::string text;
@@ -121,7 +121,7 @@ class Scene {
     run_.step("release of the array", Voice::kSilent, [&] { return release_array(); });
   }
 
-  // Two batches, and the second is not taken when the first one fails. Each has an event.
+  // Two batches with an event each. If the first one fails, the second is not taken.
   void stream() {
     attempt("ExportStreamBehind", [&] {
       return call(FletchingProducerExportStreamBehind, gate_, kCase, int64_t{2}, int64_t{-1},
@@ -142,8 +142,8 @@ class Scene {
     read_batches("stream");
   }
 
-  // The same from another thread, on which the producer makes the batches. One at a time: a reader
-  // drops what it has not read on an error.
+  // The same on another thread, where the producer makes the batches. One batch at a time, because
+  // a reader drops unread batches on an error.
   void async_stream() {
     attempt("async stream", [&]() -> std::string {
       auto reader = AsyncReader::create(1);
@@ -170,7 +170,7 @@ class Scene {
     read_batches("async stream");
   }
 
-  // Waits for the event of each batch, reads what it has, and releases it.
+  // Waits for the event of each batch, reads the batch, and releases it.
   void read_batches(const std::string& where) {
     attempt((where + ": read").c_str(), [&] {
       std::string text;
@@ -224,7 +224,7 @@ class Scene {
     run_.step("release_after", Voice::kMayReport, [&]() -> std::string {
       const Status status = fletching::release_after(array, stream_of(queue_));
       if (!status.ok()) {
-        wanted = 0;  // leaked: nobody knows whether the stream has passed
+        wanted = 0;  // leaked, because it is unknown whether the stream is done
         return text_of(status);
       }
       return made.parents.wait_for(1) ? "" : "the reaper did not release the array";
@@ -246,7 +246,7 @@ class Scene {
     exchange_cuda_arrays(run_, backend_, consumer);
   }
 
-  // An error has a message even when the vendor has none.
+  // An error has a message even if the vendor has none.
   void fail_on_purpose() {
     if (is_vulkan() || backend_ == "opencl") return;
     // A failure after the event was refused does not change the message.
@@ -262,8 +262,8 @@ class Scene {
   }
 
   void release_all() {
-    // A consumer that still reads may not release: the gate first, then the queues, then the
-    // arrays.
+    // A consumer that still reads cannot release, so open the gate first, then destroy the queues,
+    // then the arrays.
     run_.clean_up("GateOpen, last", Voice::kMayReport,
                   [&] { return gate_ == nullptr ? "" : call(FletchingProducerGateOpen, gate_); });
     for (FletchingProducerQueue** queue : {&queue_, &other_}) {
@@ -306,11 +306,11 @@ class Scene {
   Status synchronize(const SyncEvent& event) const {
     return is_vulkan() ? event.synchronize(context()) : event.synchronize();
   }
-  // On the queue, behind the array's event.
+  // Reads on the queue, after the array's event.
   std::string read_when_ready(const DeviceArray& array) {
     void* handle = FletchingProducerQueueHandle(queue_);
     const SyncEvent event(array);
-    // A NULL result has no message; the next read has one.
+    // A NULL result has no message; the read after it has one.
     std::string text;
     if (handle != nullptr) {
       text = text_of(is_vulkan() ? event.wait_on(context(), handle)
@@ -353,7 +353,7 @@ bool Run::step(const char* name, Voice voice, const std::function<std::string()>
 
 void Run::clean_up(const char* name, Voice voice, const std::function<std::string()>& body) {
   const std::string text = body();
-  // Driver calls of releases on worker threads belong to this step.
+  // Attributes the driver calls of releases on worker threads to this step.
   while (pending_releases().value().running > 0) std::this_thread::yield();
   const bool has_fired = fires_at_ >= 0 && control_.calls(function_) >= fires_at_;
   if (has_fired && outcome_.fired_in.empty()) {

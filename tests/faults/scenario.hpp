@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that the kit does with a vendor's library, step by step.
+// The kit's operations on a vendor library, step by step.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace fletching::faults {
 
 // Whether a step can report an error.
 enum class Voice {
-  kReports,       // it returns an error
-  kTriesContext,  // the same, but that it asks for a context twice where it destroys something
-  kMayReport,     // it also destroys things, or starts a thread: a failure there is not reported
-  kSilent,        // a release callback returns nothing
+  kReports,       // returns an error
+  kTriesContext,  // returns an error, except that it retries setting a context before it destroys
+  kMayReport,     // also destroys objects or starts a thread, whose failures are not reported
+  kSilent,        // a release callback, which returns nothing
 };
 
 // The result of one run of the scenario.
 struct Outcome {
-  std::string fired_in;  // the step in which the fault happened; "" when it did not
+  std::string fired_in;  // the step in which the fault fired, or ""
   Voice voice = Voice::kReports;
-  std::string failed_in;  // the step with the first error; "" when there was none
-  std::string text;       // of that error
+  std::string failed_in;  // the step with the first error, or ""
+  std::string text;       // the text of that error
 };
 
-// One run. The fault, if any, is set before.
+// One run. Set the fault, if any, before it.
 class Run {
  public:
   Run(const Control& control, std::string function, int64_t n)
@@ -35,10 +35,10 @@ class Run {
         function_(std::move(function)),
         fires_at_(function_.empty() ? -1 : control.calls(function_) + n) {}
 
-  // Does it; false when its text is not "", or when an earlier step has failed.
+  // Runs the step. Returns false if its text is not "" or an earlier step failed.
   bool step(const char* name, Voice voice, const std::function<std::string()>& body);
 
-  // The same, whatever has failed before.
+  // Runs the step even if an earlier one failed.
   void clean_up(const char* name, Voice voice, const std::function<std::string()>& body);
 
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
@@ -50,11 +50,11 @@ class Run {
   Outcome outcome_;
 };
 
-// Uses the library and the reference producer on this backend. Leaves nothing behind, whatever
-// fails, but for what the producer keeps for the life of the process.
+// Runs the library and the reference producer on this backend. Leaves nothing allocated after any
+// failure, except objects that the producer keeps for the lifetime of the process.
 void play(Run& run, const std::string& backend);
 
-// Why the device is not there; "" when it is. What play() begins with.
+// Why the device is absent, or "". play() begins with this.
 std::string why_absent(const std::string& backend);
 
 }  // namespace fletching::faults

@@ -19,7 +19,7 @@ namespace {
 
 using testing::ReleasedArray;
 
-// The first thing that is wrong, and what was said.
+// The first problem, and the text of the error.
 struct Verdict {
   std::string problem;
   std::string text;
@@ -41,7 +41,7 @@ void expect_error(Verdict& verdict, const char* what, const Result<T>& result) {
   }
 }
 
-// Every operation says why. An array that release_after cannot wait for is leaked, not released.
+// Every operation must report the reason. An array is leaked if release_after cannot wait for it.
 Verdict absent(const std::string& backend) {
   Verdict verdict;
   const ArrowDeviceType type = type_of(backend);
@@ -70,7 +70,7 @@ Verdict absent(const std::string& backend) {
   return verdict;
 }
 
-// A function that the library lacks fails the operation that needs it.
+// A function missing from the library fails the operation that needs it.
 Verdict lacking(const std::string& backend) {
   Verdict verdict;
   alignas(64) static char none[64];
@@ -93,7 +93,7 @@ Verdict wrong_device(const std::string& backend) {
     const SyncEvent event(array.device_type, device, array.sync_event);
     const Status status = event.synchronize();
     verdict.text = status.ok() ? "the event itself knows its device" : status.error().message();
-    // HIP's event knows its device; CUDA has to find a context by the number.
+    // HIP's event identifies its device; CUDA finds a context by the device number.
     const bool needs_device = backend.starts_with("cuda");
     if (status.ok() == needs_device) {
       verdict.problem = "synchronize with device_id " + std::to_string(device) +
@@ -105,7 +105,7 @@ Verdict wrong_device(const std::string& backend) {
   return verdict;
 }
 
-// Between two batches of a stream.
+// The device is lost between two batches of a stream.
 Verdict lost_device(const std::string& backend) {
   constexpr int kLost = 719;
   const Control control(*vendor_of(backend).runtime);
@@ -135,14 +135,14 @@ Verdict lost_device(const std::string& backend) {
   expect_error(verdict, "ready", event.ready());
   batches[0].array.release(&batches[0].array);
   stream.release(&stream);
-  FletchingProducerGateDestroy(gate, &message);  // it says that the device is lost, or nothing
+  FletchingProducerGateDestroy(gate, &message);  // may report the lost device
   FletchingProducerCounters counters{};
   FletchingProducerReadCounters(&counters);
   if (counters.exported != counters.released || counters.double_released != 0) {
     verdict.problem = "not everything was released once";
   }
   if (counters.live_allocations != 0) verdict.problem = "the producer leaks";
-  // The process continues, on another device.
+  // The process continues on another device.
   ArrowSchema schema{};
   ArrowDeviceArray array{};
   if (FletchingProducerExportArray("cpu", "utf8", &schema, &array, &message) != 0) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can go wrong that is not one call.
+// Failures that are not a single failed call.
 #pragma once
 
 #include <string>
 
 namespace fletching::faults {
 
-// 0 when it is handled. Prints a line of JSON. NAME: `absent` (the library or the device is not
-// there, or the library lacks a function: the environment says which), `wrong-device`,
-// `lost-device`.
+// Returns 0 if the failure is handled. Prints a line of JSON. NAME: `absent` (the environment
+// removes the library, the device or a function of the library), `wrong-device`, `lost-device`.
 int special(const std::string& name, const std::string& backend);
 
 }  // namespace fletching::faults

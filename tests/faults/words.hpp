@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error message of a call; "" on success.
+// The error message of a call, "" on success.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ std::string text_of(const Result<T>& result) {
   return result.ok() ? "" : result.error().message();
 }
 
-// Moves the value out of the result.
+// Moves the result's value into `into`.
 template <class T>
 std::string keep(Result<T> made, T& into) {
   if (!made.ok()) return made.error().message();
@@ -30,7 +30,7 @@ std::string keep(Result<T> made, T& into) {
   return "";
 }
 
-// A call of a function that takes a message last.
+// Calls a function whose last argument is a message.
 template <class Function, class... Arguments>
 std::string call(Function function, Arguments... arguments) {
   FletchingMessage message{};

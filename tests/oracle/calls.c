@@ -1,5 +1,5 @@
-/* Calls in both directions. One call is in flight at a time; whichever side is called reports each
- * argument that arrived, and the first error is kept until the call ends. */
+/* Calls in both directions, one at a time. The called side reports each argument that arrived, and
+ * the first error is kept until the call ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ typedef struct {
   int32_t argument_count;
   const Argument* arguments;
   int (*is_set)(const void* object);
-  /* Puts the oracle's own function into the field. */
+  /* Stores the oracle's function in the field. */
   void (*install)(void* object);
   /* Calls the field's function through upstream's type. */
   uint64_t (*call)(void* object, const uint64_t* arguments);
@@ -58,7 +58,7 @@ static uint64_t OwnResult(void);
 #define DESCRIBE(kind, index, name, type) {#name, k##kind},
 #define SEND_FIRST(kind, index, name, type) VALUE_##kind(arguments[index], type)
 #define SEND(kind, index, name, type) , VALUE_##kind(arguments[index], type)
-/* Expands inside a function that knows its own names. */
+/* Expands inside a function that defines own_struct and own_name. */
 #define REPORT(kind, index, name, type) EnterOwn(own_struct, own_name, index, BITS_##kind(name));
 
 #define DEFINE_INTEGER(S, field, type)
@@ -117,7 +117,7 @@ static const Callback* FindCallback(const char* struct_name, const char* name) {
 
 /* ---- Values of a variant ---- */
 
-/* One per argument index, so that two exchanged pointers are seen. */
+/* One buffer per argument index, so that swapped pointers are detected. */
 static _Alignas(16) unsigned char g_scratch[kMaxArguments][512];
 static const char* const kTexts[kMaxArguments] = {"result", "first text", "second text",
                                                   "third text"};
@@ -125,11 +125,11 @@ static const char* const kForeignTexts[kMaxArguments] = {"\xff result", "\xff\xf
                                                          "\xc3 second", "\x80 third"};
 
 static const int64_t kCounts[kVariants] = {INT64_MIN, (INT64_C(1) << 33) + 1, -1};
-/* For even and for odd arguments, so that two neighbors differ. */
+/* For even and for odd arguments, so that neighbors differ. */
 static const int32_t kCodes[kVariants][2] = {{-2, -1}, {INT32_MAX, INT32_MIN}, {6, 5}};
 static const int32_t kResults[kVariants] = {0, EINVAL, -1};
 
-/* Odd arguments are NULL in variant 1 and even ones in variant 0, so that two neighbors differ in
+/* Odd arguments are NULL in variant 1 and even ones in variant 0, so that neighbors differ in
  * both. */
 static int IsNullPointer(int32_t index, int32_t variant) { return variant == index % 2; }
 
@@ -156,7 +156,7 @@ static uint64_t ResultBits(Kind kind, int32_t variant) {
   return BITS_TEXT(variant == 2 ? kForeignTexts[0] : kTexts[0]);
 }
 
-/* A value as a reader of its kind would write it. */
+/* A value, formatted for its kind. */
 typedef struct {
   char text[32];
 } Shown;
@@ -193,7 +193,7 @@ static struct {
     if (g_call.problem[0] == '\0') Fail(g_call.problem, sizeof(g_call.problem), __VA_ARGS__); \
   } while (0)
 
-/* Sets `g_call` up; on a wrong name or variant only its problem. */
+/* Starts `g_call`. For a wrong name or variant, sets only its problem. */
 static void Begin(Caller caller, const char* struct_name, const char* name, int32_t variant,
                   const void* object) {
   memset(&g_call, 0, sizeof(g_call));
@@ -218,7 +218,7 @@ static void Begin(Caller caller, const char* struct_name, const char* name, int3
 
 static const char* CallerName(void) { return g_call.caller == kC ? "C" : "the binding"; }
 
-/* One argument arrived at a function that calls itself struct_name.name. */
+/* Records an argument that arrived at the function struct_name.name. */
 static void Saw(const char* struct_name, const char* name, int32_t index, uint64_t seen) {
   const Callback* callback = g_call.callback;
   if (callback == NULL) return;
@@ -262,7 +262,7 @@ static void CheckAllSeen(void) {
   }
 }
 
-/* Ends the call: everything that it left behind, as one line. */
+/* Ends the call and writes its problem, if any, as one line. */
 static int End(uint64_t result, char* message, size_t capacity) {
   const Callback* callback = g_call.callback;
   if (callback != NULL) {
@@ -279,7 +279,7 @@ static int End(uint64_t result, char* message, size_t capacity) {
   return Fail(message, capacity, "%s", g_call.problem);
 }
 
-/* ---- The oracle's own functions ---- */
+/* ---- The oracle's functions ---- */
 
 static void EnterOwn(const char* struct_name, const char* callback, int32_t index, uint64_t seen) {
   if (g_call.caller == kC) {
@@ -291,7 +291,7 @@ static void EnterOwn(const char* struct_name, const char* callback, int32_t inde
 
 static uint64_t OwnResult(void) { return g_call.caller == kBinding ? g_call.result : 0; }
 
-/* ---- The contract ---- */
+/* ---- The public functions ---- */
 
 int32_t FletchingOracleVariantCount(void) { return kVariants; }
 

@@ -1,4 +1,4 @@
-// What a C++ compiler makes of upstream's headers is what the oracle, which is C, says of them.
+// Checks that a C++ compiler derives the same from upstream's headers as the oracle, which is C.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -32,7 +32,7 @@ void CheckStructs() {
   STRUCTS(CHECK_FIELDS)
 }
 
-/// "kDLCPU=1,kDLCUDA=2", with the values of C++.
+/// "kDLCPU=1,kDLCUDA=2", with the values in C++.
 #define LIST(name) (#name "=" + std::to_string(static_cast<std::int64_t>(name)) + ",") +
 #define CHECK_ENUM(E) CheckEnum(#E, ENUMERATORS_##E(LIST) "");
 
@@ -47,7 +47,7 @@ void CheckEnum(const char* name, std::string values) {
 #define CHECK_CONSTANT(name) \
   g_failures += FletchingOracleCheckConstant(#name, static_cast<std::int64_t>(name), nullptr, 0);
 
-// A closed enum would be narrower or wider on some target; the number crosses as an int32.
+// A closed enum would have another width on some targets; the number is passed as an int32.
 static_assert(std::is_same_v<std::underlying_type_t<DLDeviceType>, std::int32_t>,
               "DLDeviceType is an int32_t in C++");
 

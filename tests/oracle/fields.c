@@ -1,4 +1,4 @@
-/* Checks of layout, names and constants, and the two directions in which memory crosses. */
+/* Checks of layout, names and constants, and of memory in both directions. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,7 +157,7 @@ static const Enumerator* FindEnumerator(const char* owner, Name name) {
   return NULL;
 }
 
-/* The greatest value of the enum, or -1 for an unknown enum. */
+/* The greatest value of the enum; -1 for an unknown enum. */
 static int64_t GreatestValue(const char* owner) {
   int64_t greatest = -1;
   for (int32_t i = 0; owner != NULL && i < kEnumeratorCount; ++i) {
@@ -212,7 +212,7 @@ int FletchingOracleCheckEnumerators(const char* enum_name, const char* values, c
 
 /* ---- Leaves and their names ---- */
 
-/* "reserved[1]", "device_id"; with the struct in front when it is not `home`. */
+/* "reserved[1]" or "device_id", with the struct as a prefix if it is not `home`. */
 static void NameLeaf(const Leaf* leaf, const Struct* home, char* text, size_t capacity) {
   char index[16] = "";
   if (leaf->element_count > 1) snprintf(index, sizeof(index), "[%d]", leaf->element);
@@ -220,7 +220,7 @@ static void NameLeaf(const Leaf* leaf, const Struct* home, char* text, size_t ca
            leaf->owner == home ? "" : ".", leaf->path, index);
 }
 
-/* The serial of a leaf, or -1. */
+/* The serial of a leaf; -1 if unknown. */
 static int32_t FindLeaf(const Struct* owner, const char* path, int32_t element) {
   int32_t count;
   const Leaf* leaves = Leaves(&count);
@@ -233,7 +233,7 @@ static int32_t FindLeaf(const Struct* owner, const char* path, int32_t element) 
   return -1;
 }
 
-/* " (looks like device_id)" when `seen` is the canary of another leaf, else "". */
+/* Writes " (looks like device_id)" if `seen` is the canary of another leaf, else "". */
 static void NameLookalike(uint64_t seen, const Leaf* expected, char* text, size_t capacity) {
   int32_t count;
   const Leaf* leaves = Leaves(&count);
@@ -257,8 +257,7 @@ uint64_t FletchingOracleCanary(const char* struct_name, const char* path, int32_
   return CanaryOf(serial, Leaves(&count)[serial].size);
 }
 
-/* --- C writes, the binding reads
- * ---- */
+/* ---- C writes, the binding reads ---- */
 
 static void FillStruct(const Struct* owner, void* object) {
   int32_t count;
@@ -297,8 +296,7 @@ int FletchingOracleCheckRead(const char* struct_name, const char* path, int32_t 
               owner->name, name, written, seen, lookalike);
 }
 
-/* --- The binding writes, C verifies
- * ---- */
+/* ---- The binding writes, C verifies ---- */
 
 static uint64_t LoadBits(const unsigned char* bytes, size_t size) {
   uint8_t one;

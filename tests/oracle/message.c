@@ -10,8 +10,7 @@ int Fail(char* message, size_t capacity, const char* format, ...) {
   va_start(arguments, format);
   vsnprintf(message, capacity, format, arguments);
   va_end(arguments);
-  /* Names are from the code under test: whatever they hold, the message stays one line of ASCII.
-   */
+  /* Names come from the code under test, so keep the message one line of ASCII. */
   for (char* c = message; *c != '\0'; ++c) {
     if (*c < ' ' || *c > '~') *c = '?';
   }

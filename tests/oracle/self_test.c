@@ -1,6 +1,6 @@
-/* The oracle's own test: everything that it accepts, and every guard seen to fire.
+/* Test of the oracle: every correct input passes, and every check fails on a wrong input.
  *
- * The binding under test is this file: plain C, hand-written against upstream's headers, without
+ * The binding under test is this file: plain C, written by hand against upstream's headers, without
  * the oracle's lists. Usage: oracle_self_test PATH/arrow/c/abi.h PATH/dlpack/dlpack.h
  */
 #include <arrow/c/abi.h>
@@ -30,14 +30,14 @@ static int g_print = 0; /* --print: show every refusal, for a reader */
     }                                                 \
   } while (0)
 
-/* `check` (an expression over message and kMessage) has to agree. */
+/* `check` (an expression that uses message and kMessage) must pass. */
 #define AGREES(check)                                       \
   do {                                                      \
     char message[kMessage] = "";                            \
     CHECK((check) == 0, "%s refused: %s", #check, message); \
   } while (0)
 
-/* `check` has to refuse, with one line that holds both words. */
+/* `check` must fail, with one line that contains both words. */
 #define REFUSES(check, word1, word2)                                                \
   do {                                                                              \
     char message[kMessage] = "";                                                    \
@@ -78,7 +78,7 @@ static void AddValues(const char* owner, const char* path) {
   }
 }
 
-/* Every struct inside a struct. */
+/* Every embedded struct. */
 static const struct {
   const char* owner;
   const char* field;
@@ -103,7 +103,7 @@ static const char* Embedded(const char* owner, const char* field) {
   return NULL;
 }
 
-/* The fields of `part`, which is in `owner` after `prefix`. */
+/* Collects the fields of `part`, which is in `owner` after `prefix`. */
 static void CollectFields(const char* owner, const char* part, const char* prefix) {
   for (int32_t f = 0; f < FletchingOracleFieldCount(part); ++f) {
     const char* field = FletchingOracleFieldName(part, f);
@@ -165,7 +165,7 @@ static void JoinFields(const char* owner, char* names, size_t capacity) {
   }
 }
 
-/* The lists name the fields in the order in which they lie in memory. */
+/* The lists name the fields in memory order. */
 static void TestOrder(const char* owner) {
   for (int32_t f = 1; f < FletchingOracleFieldCount(owner); ++f) {
     const char* before = FletchingOracleFieldName(owner, f - 1);
@@ -503,7 +503,7 @@ static void TestMessages(void) {
           "no such");
 }
 
-/* ---- C calls the binding: the binding's callbacks, good and faulty ---- */
+/* ---- C calls the binding: correct and faulty callbacks ---- */
 
 typedef enum {
   kGood,
@@ -565,7 +565,7 @@ static struct ArrowAsyncProducer g_producer;
 static struct ArrowAsyncDeviceStreamHandler g_handler;
 static DLPackExchangeAPI g_api;
 
-/* One callback of each form; the tests of the languages call all of them. */
+/* One callback of each form; the language tests call all of them. */
 static const struct {
   const char* owner;
   const char* name;
@@ -643,7 +643,7 @@ static void TestCToBinding(void) {
           "ArrowArrayStream.get_schema", "C's own function");
 }
 
-/* What the lines say, in full, where a reader needs every word. */
+/* Full texts of messages in which every word matters. */
 
 static void NarrowRequest(struct ArrowAsyncProducer* self, int64_t n) {
   FletchingOracleSawArgument("ArrowAsyncProducer", "request", 0, POINTER_BITS(self));
@@ -689,7 +689,7 @@ static void TestCallLines(void) {
 
 /* ---- The binding calls C ---- */
 
-/* Calls the callback that the oracle installed with these argument bits. */
+/* Calls the installed callback with these argument bits. */
 static uint64_t CallByHand(const char* name, const uint64_t* a) {
 #define POINTER(i, type) ((type)(uintptr_t)a[i])
   if (strcmp(name, "release") == 0) return g_schema.release(POINTER(0, struct ArrowSchema*)), 0;
@@ -746,7 +746,7 @@ static void TestOwnCallback(const char* owner, const char* name, int32_t variant
   BeginCall(owner, name, variant, object, a);
   REFUSES(FletchingOracleEndCall(0, message, kMessage), full, "never entered");
 
-  /* Any other function: its own name and the intended one are in the line. */
+  /* A call of another function: the line contains its name and the intended one. */
   BeginCall(owner, name, variant, object, a);
   (void)CallByHand("release", a);
   REFUSES(FletchingOracleEndCall(0, message, kMessage), full, "ArrowSchema");
@@ -765,7 +765,7 @@ static void TestBindingToC(void) {
       TestOwnCallback(kCalls[i].owner, kCalls[i].name, variant, kCalls[i].object);
     }
   }
-  /* Without a call in flight the oracle's functions are quiet, and so are reports. */
+  /* Without a call in flight, the oracle's functions and reports have no effect. */
   g_stream.release(&g_stream);
   CHECK(g_stream.get_schema(&g_stream, NULL) == 0, "get_schema without a call");
   FletchingOracleSawArgument("ArrowSchema", "release", 0, 1);
@@ -789,8 +789,7 @@ static int IsText(const char* name, int index) {
          (strcmp(name, "on_error") == 0 && index >= 2);
 }
 
-/* Every byte of it is readable, whatever it points at; returns whether it holds a byte above 127.
- */
+/* Reads every byte of the pointee. Returns whether it contains a byte above 127. */
 static int CheckPointee(const char* full, int index, uint64_t bits, int text) {
   const unsigned char* bytes = (const unsigned char*)(uintptr_t)bits;
   if (text) {
@@ -879,9 +878,9 @@ static void TestVariants(void) {
   TestResults();
 }
 
-/* ---- Upstream growing: whatever its text declares, the tables have ---- */
+/* ---- Completeness: the tables contain everything that upstream's text declares ---- */
 
-/* Blanks comments out, in place. */
+/* Overwrites comments with blanks. */
 static void StripComments(char* text) {
   for (char* c = text; *c != '\0'; ++c) {
     const char* end = NULL;
@@ -893,7 +892,7 @@ static void StripComments(char* text) {
   }
 }
 
-/* Copies the identifier at `from`; returns what follows it and blanks. */
+/* Copies the identifier at `from`. Returns the position after it and following blanks. */
 static const char* Identifier(const char* from, char name[128]) {
   size_t length = 0;
   while (isspace((unsigned char)*from)) ++from;
@@ -959,7 +958,7 @@ static void ScanStructs(const char* text, Scan* scan, int quiet) {
   }
 }
 
-/* Turns the body of an enum, "kDLCPU = 1, kDLTrn = 18U,", into the oracle's list. */
+/* Converts the body of an enum, "kDLCPU = 1, kDLTrn = 18U,", to the oracle's list format. */
 static void ListEnumerators(const char* body, char* list, size_t capacity) {
   char name[128];
   list[0] = '\0';
@@ -986,7 +985,7 @@ static void ScanEnums(const char* text, Scan* scan, int quiet) {
     if (FletchingOracleCheckEnumerators(name, list, message, kMessage) != 0) {
       Missing(scan, "another list:", message, quiet);
     }
-    /* What upstream has more than the tables would pass as newer. */
+    /* The check above accepts greater values as newer, so check the last enumerator separately. */
     const char* last = strrchr(list, '=');
     const long expected = strcmp(name, "DLDeviceType") == 0 ? 18 : 17;
     if (last == NULL || strtol(last + 1, NULL, 10) != expected) {

@@ -10,7 +10,7 @@
 #define MEMBER(S, field) (((S*)0)->field)
 #define COUNT_OF(table) ((int32_t)(sizeof(table) / sizeof((table)[0])))
 
-/* ---- The lists agree with upstream on every type ---- */
+/* ---- The types in the lists match upstream's ---- */
 
 #define SAME_TYPE(lvalue, type) \
   _Static_assert(_Generic(lvalue, type: 1, default: 0), #lvalue " is not a " #type " upstream");
@@ -27,8 +27,8 @@ STRUCTS(TYPES)
 
 /* ---- Canaries ---- */
 
-/* The top byte has the top bit, the others do not, and a walk around a prime number of values meets
- * none twice: so no two bytes are equal. Serials up to 127 differ in every byte. */
+/* No two bytes are equal: only the top byte has the top bit, and the others step through a prime
+ * number of values without repetition. Serials up to 127 differ in every byte. */
 uint64_t CanaryOf(int32_t serial, size_t size) {
   const uint32_t prime = 127;
   const uint32_t start = (uint32_t)serial % prime;
@@ -145,7 +145,7 @@ static void AddLeaf(const Struct* owner, const char* prefix, const Field* field,
   leaf->size = field->element_size;
 }
 
-/* Walks the fields as the fill functions do, so that both count the same serials. */
+/* Walks the fields in the order of the fill functions, so that both assign the same serials. */
 static void AddLeaves(const Struct* owner, const Struct* part, const char* prefix, size_t base) {
   for (int32_t i = 0; i < part->field_count; ++i) {
     const Field* field = &part->fields[i];
@@ -170,7 +170,7 @@ const Leaf* Leaves(int32_t* count) {
   return g_leaves;
 }
 
-/* ---- What upstream declares ---- */
+/* ---- Upstream's declarations ---- */
 
 int32_t FletchingOracleStructCount(void) { return kStructCount; }
 

@@ -1,4 +1,4 @@
-/* What the compiler makes of the lists in upstream.h, as plain data. Internal to the oracle. */
+/* Tables that the compiler derives from the lists in upstream.h. Internal to the oracle. */
 #ifndef FLETCHING_TESTS_ORACLE_TABLES_H
 #define FLETCHING_TESTS_ORACLE_TABLES_H
 
@@ -21,13 +21,13 @@ typedef struct {
   size_t align;
   const Field* fields;
   int32_t field_count;
-  /* Writes canaries through upstream's struct. `serial` counts leaves: the first one's going in,
-   * the next struct's coming out. */
+  /* Writes canaries through upstream's struct. `serial` counts leaves: the struct's first one on
+   * entry, the next struct's on return. */
   void (*fill)(void* object, int32_t* serial);
 } Struct;
 
-/* One value in memory: a field that embeds nothing, or one element of an array field. Its place in
- * the table of all leaves is its serial, from which its canary follows. */
+/* One value in memory: a field without an embedded struct, or one element of an array field. Its
+ * index in the table of leaves is its serial, which determines its canary. */
 typedef struct {
   const Struct* owner;
   char path[64]; /* "array.length" */
@@ -55,12 +55,12 @@ extern const int32_t kConstantCount;
 extern const Enumerator kEnumerators[];
 extern const int32_t kEnumeratorCount;
 
-/* NULL when there is none; a NULL name is unknown. */
+/* NULL if not found, or for a NULL name. */
 const Struct* FindStruct(const char* name);
 const Field* FindField(const Struct* owner, Name name);
 const Constant* FindConstant(const char* name);
 
-/* Looks a path up, through embedded structs. Returns 0 when upstream has no such path. */
+/* Finds a path through embedded structs. Returns 0 if upstream has no such path. */
 int FindPath(const Struct* owner, const char* path, size_t* offset, size_t* size);
 
 /* All leaves of all structs, in declaration order. */

@@ -1,7 +1,7 @@
-/* The tables of the oracle, hand-written from upstream's headers and from nothing else.
+/* The tables of the oracle, written by hand from upstream's headers alone.
  *
- * Only names, kinds and types are here; sizes, offsets and values are the compiler's answer. A
- * type that is not upstream's does not compile (tables.c and calls.c assert it).
+ * They contain only names, kinds and types; the compiler adds sizes, offsets and values. A type
+ * that differs from upstream's does not compile (asserted in tables.c and calls.c).
  *
  * To add a struct: one row in STRUCTS (after the structs that it embeds), one FIELDS_ list, and one
  * ARGUMENTS_ line per callback.
@@ -12,10 +12,9 @@
 #include <arrow/c/abi.h>
 #include <dlpack/dlpack.h>
 
-/* C++ reads this file too (cpp_test.cpp). NOLINTBEGIN(modernize-use-using) */
+/* C++ also includes this file (cpp_test.cpp). NOLINTBEGIN(modernize-use-using) */
 
-/* Plain names, so that a list can name a struct with a tag and a typedef without one in the same
- * way. */
+/* Typedefs, so that a list can name structs with and without a tag in the same way. */
 typedef struct ArrowSchema ArrowSchema;
 typedef struct ArrowArray ArrowArray;
 typedef struct ArrowDeviceArray ArrowDeviceArray;
