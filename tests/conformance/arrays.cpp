@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schemas and arrays: the subject takes one in and hands it out again.
+// Schemas and arrays: the subject imports one and exports it again.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace fletching::conformance {
 namespace {
 
-// Wrong structs, which are seen without reading a format. The other broken ones are about formats.
+// Invalid structs that are detected without reading a format. The other cases concern formats.
 constexpr std::array<std::string_view, 12> kWrongStructs{"schema.released",
                                                          "schema.format-null",
                                                          "schema.metadata-negative-count",
@@ -43,7 +43,7 @@ void play_peer_schemas(Run& run) {
             });
 }
 
-/// A case that the subject has to refuse, if it reads so much, and else to hand out unchanged.
+/// Expects a refusal of an invalid case if the subject reads that far, and otherwise no change.
 void judge_data(Case& played, const Data& data, const Answer& answer, bool reads) {
   played.answered(answer, reads || !data.is_refused);
   if (!data.is_refused) played.expect_accepted(answer);
@@ -97,14 +97,14 @@ void play_peer_arrays(Run& run) {
             });
 }
 
-/// Looks at the array, and at its data, with the rules of the validation layer.
+/// Checks the array and its data with the rules of the validation layer.
 void check(const Passage& passage) {
   const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_DATA);
   (void)FletchingCheckDeviceArray(&passage.out_schema.value, &passage.out.value, &options, nullptr,
                                   nullptr);
 }
 
-/// The promise of a subject that finds the fault of the array.
+/// The promise under which a subject must find the fault in the array.
 std::uint32_t promise_for(const Data& data) {
   const char* const level = FletchingCorpusText(data.index, "level");
   const bool is_data = level != nullptr && std::string_view(level) == "data";
@@ -138,7 +138,7 @@ void play_data_arrays(Run& run) {
       });
 }
 
-/// Asks for a child, which may be missing, of an array whose counts may be wrong.
+/// Takes a child, which may be missing, of an array whose counts may be wrong.
 void take_child(Case& played, const FletchingSubject& subject, std::int64_t index, bool is_there) {
   Held<ArrowSchema> schema;
   Held<ArrowDeviceArray> array;
@@ -190,7 +190,7 @@ void play_array_consumers(Run& run) {
               const auto theirs = passage.array.value.array.release;
               judge(played, peer, passage.pass(subject), true);
               if (played.is_wrong()) return;
-              // The peer's own struct says nothing about the subject.
+              // The peer's own struct proves nothing about the subject.
               if (passage.out.value.array.release == theirs) return played.not_supported();
               played.call("the consumer", FletchingHostileConsumeArray, played.c_str(),
                           &passage.out.value);

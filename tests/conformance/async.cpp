@@ -9,14 +9,14 @@
 namespace fletching::conformance {
 namespace {
 
-/// Puts the layer around a handler; it reports what this party breaks. It hides from the subject
-/// that a callback of the peer is NULL.
+/// Wraps a handler in the validation layer, which reports what `party` violates. The wrapper hides
+/// NULL callbacks of the peer from the subject.
 void validate(ArrowAsyncDeviceStreamHandler** handler, const char* party) {
   const FletchingValidateOptions options = layer(FLETCHING_VALIDATE_SHAPE, party);
   FletchingValidateAsyncHandler(handler, &options, nullptr);
 }
 
-/// A producer of the peer. One that breaks no rule has the layer in front of it.
+/// A producer of the peer. Producers that violate no rule are wrapped in the layer.
 struct Start {
   const char* name;
   bool is_validated;
@@ -38,7 +38,7 @@ std::int64_t expected_batches(const Case& played) {
   return played.is("producer.release-with-tasks") ? 2 : kBatches;
 }
 
-/// The stream of a producer that sends nothing more is cancelled, behind its schema.
+/// Cancels the stream of a producer that sends nothing more, after its schema.
 void read_schema(ArrowDeviceArrayStream& stream) {
   Held<ArrowSchema> schema;
   if (stream.get_schema(&stream, &schema.value) != 0) schema.value.release = nullptr;
@@ -109,7 +109,7 @@ bool does_both(const Run& run) {
 }
 
 int (*g_get_next)(ArrowDeviceArrayStream* self, ArrowDeviceArray* out);
-std::int64_t g_rows;  // of the next batch
+std::int64_t g_rows;  // rows of the next batch
 
 int get_fewer_rows(ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
   const int code = g_get_next(self, out);
@@ -117,7 +117,7 @@ int get_fewer_rows(ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
   return code;
 }
 
-/// Batches of 3, 2 and 1 rows, which shows their order.
+/// Batches of 3, 2 and 1 rows, which make their order visible.
 void play_order(Run& run) {
   constexpr const char* kName = "stream.in-order";
   if (!run.begin(kName)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The catalogue of the reference producer through the subject and back, with the validation layer
+// Passes the reference producer's catalogue through the subject and back, with the validation layer
 // on both sides.
 #include "gated.hpp"
 #include "producer.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kBackend = "cpu";
 
-/// Plays a case of the producer; `suffix` tells the directions of a group apart.
+/// Plays a case of the producer; `suffix` distinguishes the directions of a group.
 template <class Play>
 void play_case(Run& run, const char* name, const char* suffix, const char* direction,
                bool is_supported, const Play& play) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cells of the round trip: tests/roundtrip/README.md has their keys.
+// The cells of the round trip. tests/roundtrip/README.md describes their keys.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 namespace fletching::conformance {
 namespace {
 
-/// Never unloads the library: its structs may outlive the case.
+/// Never unloads the library, because its structs may outlive the case.
 Link load(const std::string& name) {
   const char* const folder = std::getenv("FLETCHING_LIB_DIR");
   const std::string file = "libfletching_subject_" + name + ".so";

@@ -21,15 +21,15 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leav
 namespace fletching::conformance {
 namespace {
 
-constexpr int kPipe = 3;  // of the child: stdout belongs to the subject
+constexpr int kPipe = 3;  // file descriptor in the child: stdout belongs to the subject
 constexpr int kMostProcesses = 100;
 constexpr int kNoSubjectCode = 3;
 
-// --- In the child: one JSON object per line, for the begin of a case and for its result ---
+// --- In the child: one JSON object per line, for the start of a case and for its result ---
 
 struct Writer {
   std::string subject;
-  int skipped;  // how many cases earlier processes have played
+  int skipped;  // number of cases that earlier processes played
 };
 
 void write_line(const nlohmann::json& line) {
@@ -92,7 +92,7 @@ std::optional<Child> start(const Request& request, int skipped) {
   return std::nullopt;
 }
 
-/// Reads lines until the child has closed its end, or says nothing for too long: then false.
+/// Reads lines until the child closes its end. Returns false if the child is silent for too long.
 template <class Line>
 bool read_lines(int file, int seconds, const Line& line) {
   std::string text;

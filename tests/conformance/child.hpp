@@ -11,10 +11,10 @@
 
 namespace fletching::conformance {
 
-/// A subject of a shared library, and the cases to play.
+/// The library with the subject, and the cases to play.
 struct Request {
   std::string library;
-  std::string host;  // a program that plays `library` instead of this one; "": none
+  std::string host;  // a program that plays `library` instead of this one; "": this one
   int subject = 0;
   std::string group;      // "": all
   std::string case_name;  // "": all
@@ -23,19 +23,19 @@ struct Request {
 /// A result: "subject", "group", "name", "verdict", "answer", "rule", "message".
 using Report = std::function<void(const nlohmann::json& result)>;
 
-/// The name of the argument with which the program starts itself: the rest is for run_child.
+/// The argument with which the program starts itself; the remaining arguments are for run_child.
 inline constexpr const char* kChild = "--child";
 
-/// Plays the cases in the process that run_subject has started. Returns its exit code: 3 if no
-/// subject has that index. A host gets the same arguments, and writes the same lines to file
+/// Plays the cases in the process that run_subject started. Returns its exit code: 3 if no subject
+/// has that index. A host gets the same arguments and must write the same lines to file
 /// descriptor 3.
 int run_child(int count, char** arguments);
 
 enum class Ended { kDone, kNoSubject, kFailed };
 
-/// Plays all cases of a subject, each with one result. A process that crashes, or says nothing for
-/// `seconds`, is a wrong result of the case that it played, and the next case is played by a new
-/// process. Ends after 100 processes.
+/// Plays all cases of a subject, with one result each. If a process crashes, or is silent for
+/// `seconds`, its current case is wrong and a new process plays the next one. Ends after 100
+/// processes.
 Ended run_subject(const Request& request, int seconds, const Report& report);
 
 }  // namespace fletching::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The traces of the async consumer: the suite plays its producer and its application.
+// Traces of the async consumer: the suite plays its producer and its application.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -26,7 +26,7 @@ constexpr std::array kStates = {"created", "cancelled_early", "streaming", "canc
                                 "broken",  "failed",          "refused",   "releasing", "released"};
 constexpr int kReleasing = 8;
 
-/// Hands one value at a time to another thread.
+/// Passes one value at a time to another thread.
 template <class T>
 class Channel {
  public:
@@ -49,7 +49,7 @@ class Channel {
   std::deque<T> values_;
 };
 
-/// A take of the application, on its own thread, held open inside extract_data.
+/// A `take` call of the application on its own thread, paused inside extract_data.
 class Extraction {
  public:
   explicit Extraction(std::size_t task) : task(task) {}
@@ -61,7 +61,7 @@ class Extraction {
     thread_ = std::thread([this, take] { answers.put(take()); });
   }
 
-  /// Inside extract_data: runs orders until one says what to return.
+  /// Runs orders inside extract_data until one gives the value to return.
   int inside() {
     is_inside = true;
     answers.put(0);
@@ -84,12 +84,12 @@ class ConsumerReplay;
 struct PeerTask {
   ConsumerReplay* replay = nullptr;
   std::size_t number = 0;
-  Thing array;              // that the consumer gets
-  int arrays = 0;           // how often
-  bool is_foreign = false;  // it is on another type of device than the stream
+  Thing array;              // the array that the consumer gets
+  int arrays = 0;           // number of arrays it got
+  bool is_foreign = false;  // the array is on another device type than the stream
   std::string fate;
 
-  /// A second fate differs from every expected one.
+  /// Appends, so that a second fate differs from every expected one.
   void meets(const std::string& what) { fate += fate.empty() ? what : ", " + what; }
 };
 
@@ -246,7 +246,7 @@ class ConsumerReplay final : public Replay {
     return extraction.answers.get();
   }
 
-  /// `code` is what take returns, `returned` what extract_data returns.
+  /// `code` is the result of take, `returned` the result of extract_data.
   int finish_extraction(const Json& step, int code, int returned) {
     const auto number = step.at("task").get<std::size_t>();
     const auto at = std::ranges::find(extractions_, number, &Extraction::task);
@@ -265,7 +265,7 @@ class ConsumerReplay final : public Replay {
     return 0;
   }
 
-  /// Returns once the release waits. Its calls, and the steps inside them, are over then.
+  /// Returns once the release waits; its calls, and the steps within them, are then over.
   void release_that_waits() {
     is_released_ = true;
     is_settled_ = !expects_more();
@@ -299,7 +299,7 @@ class ConsumerReplay final : public Replay {
       peer.meets(out == nullptr ? "dropped" : "extracted");
       reached(call);
     }
-    if (out != nullptr) {  // also on a failure: the consumer must not read it then
+    if (out != nullptr) {  // even on a failure, where the consumer must not read it
       peer.arrays += result == 0 ? 1 : 0;
       *out = raw_of<ArrowDeviceArray>(peer.array);
       if (peer.is_foreign) out->device_type = ARROW_DEVICE_CUDA;
@@ -307,7 +307,7 @@ class ConsumerReplay final : public Replay {
     return result;
   }
 
-  /// Plays the steps within this call, when it is the last of its name.
+  /// Plays the steps within this call if it is the last call of its name.
   void reached(const Json& what) {
     ++inside_;
     happened(what);
@@ -325,15 +325,15 @@ class ConsumerReplay final : public Replay {
   ArrowAsyncProducer producer_{};
   FletchingSubjectConsumer consumer_{};
   ArrowAsyncDeviceStreamHandler* handler_ = nullptr;
-  std::deque<Thing> schemas_;  // the first is the stream's
+  std::deque<Thing> schemas_;  // the first one is the stream's
   bool is_schema_refused_ = false;
   std::vector<std::unique_ptr<PeerTask>> tasks_;
   std::vector<int> codes_;
   std::vector<std::unique_ptr<Extraction>> extractions_;
   std::vector<std::thread> releases_;
-  bool is_released_ = false;               // or being released
-  std::atomic<bool> has_returned_{false};  // the release that waits
-  std::atomic<bool> is_settled_{false};    // no call of it is running or to come
+  bool is_released_ = false;               // released or being released
+  std::atomic<bool> has_returned_{false};  // the waiting release has returned
+  std::atomic<bool> is_settled_{false};    // none of its calls is running or to come
   int inside_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reference producer's devices: arrays, streams and async streams whose data is written when a
-// gate opens, through the subject. Each has a negative control: the same, and nobody waits.
+// Devices of the reference producer: passes arrays, streams and async streams, whose data is
+// written when a gate opens, through the subject. Each case has a negative control without a wait.
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -29,13 +29,13 @@ struct Scene {
   Case& played;
   const FletchingSubject& subject;
   const char* backend;
-  const char* name;  // of the producer's case
-  bool is_control;   // read without a wait, and see the old data
+  const char* name;  // name of the producer's case
+  bool is_control;   // read without a wait, and expect the old data
   std::int64_t fail_at;
-  FletchingProducerGate* gate;  // NULL without queues
+  FletchingProducerGate* gate;  // NULL if the backend has no queues
 };
 
-/// The subject's output. Stays valid after the stream it came from is released.
+/// The subject's output. Valid after the stream it came from is released.
 struct Received {
   Held<ArrowSchema> schema;
   std::deque<Held<ArrowDeviceArray>> batches;
@@ -80,7 +80,7 @@ class OpenAtLast {
   const Scene& scene_;
 };
 
-/// Expects old data in a queue that has not waited, and new data in a queue that has.
+/// Expects old data in a queue that did not wait, and new data in a queue that did.
 void play_waits(const Scene& scene, Received& received) {
   Case& played = scene.played;
   const Queue careful = make_queue(played, scene.backend);
@@ -105,7 +105,7 @@ void play_waits(const Scene& scene, Received& received) {
   }
 }
 
-/// Checks that the subject waits for its output, and has not changed the data.
+/// Checks that the subject waits for its output and does not change the data.
 void judge(const Scene& scene, Received& received) {
   if (scene.played.is_wrong() || received.batches.empty()) return;
   if (has_queues(scene.backend)) {
@@ -133,8 +133,8 @@ void play_array(const Scene& scene) {
   judge(scene, received);
 }
 
-/// Reads the subject's stream and releases it: what came out of it lives on. The failure of an
-/// async stream may overtake batches that were requested and not read yet.
+/// Reads the subject's stream and releases it; its batches must stay valid. The failure of an async
+/// stream may overtake batches that were requested and not read yet.
 void play_out(const Scene& scene, Held<ArrowDeviceArrayStream>& out, bool is_async) {
   if (scene.played.is_wrong()) return;
   const std::int64_t expected = scene.fail_at == kNever ? kBatches : kFailAt;
@@ -205,7 +205,8 @@ void pass(const Scene& scene, const FletchingSubject& through, Received& receive
        &received.batches.front().value);
 }
 
-/// Behind the shut gate, through the languages of a chain, the subject, and the first one again.
+/// Passes an array behind the shut gate through a chain, the subject, and the chain's first
+/// subject.
 void play_chain(const Scene& scene) {
   Received received;
   ArrowDeviceArray& array = received.batches.emplace_back().value;
@@ -257,7 +258,7 @@ constexpr Direction kDirections[] = {
     {"chain", play_chain, has_array},
 };
 
-/// Without queues no read can be too early, and the catalogue groups play arrays and streams.
+/// Without queues no read can be too early, and the catalogue groups cover arrays and streams.
 bool concerns(const Direction& direction, std::string_view backend) {
   if (has_queues(backend)) return true;
   return direction.play == play_chain || (direction.play == play_async && !direction.is_control);
@@ -289,7 +290,7 @@ constexpr FletchingWaiter kExtDev{
     },
     nullptr};
 
-/// Gives the subject the waiter or handles that it needs besides a stream.
+/// Gives the subject the waiter or handles that it needs in addition to a stream.
 void prepare(Case& played, const FletchingSubject& subject, std::string_view backend) {
   if (backend == "ext_dev") {
     must(played, subject, subject.register_waiter, ArrowDeviceType{ARROW_DEVICE_EXT_DEV}, &kExtDev);

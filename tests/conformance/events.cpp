@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays whose data is written when the suite opens a gate (cpp/producer/gate.h): whether the
-// subject waits for their event. Each case has its negative control.
+// Checks that the subject waits for the event of an array whose data is written when the suite
+// opens a gate (cpp/producer/gate.h). Each case has a negative control.
 #include <array>
 #include <atomic>
 #include <thread>
@@ -16,7 +16,7 @@ namespace {
 // vulkan and ext_dev need more than a stream for a wait.
 constexpr std::array kBackends{"cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host", "opencl"};
 constexpr const char* kCase = "record_batch";
-constexpr int kTurns = 1000;  // of a thread that gives a wait the time to return too early
+constexpr int kTurns = 1000;  // yields that give a faulty wait time to return too early
 
 /// An array behind a shut gate, and queues that read it.
 class Scene {
@@ -40,8 +40,8 @@ class Scene {
   void verify(const char* what, const Queue& queue, std::int32_t expected) {
     fletching::conformance::verify(played_, what, queue, expected);
   }
-  /// A queue that has not waited sees the old data: else the rest proves nothing. While it
-  /// completes, an earlier read that does not wait would have, too.
+  /// A queue that does not wait must see the old data, or the test proves nothing. While it
+  /// completes, an earlier read that does not wait would complete too.
   void control() {
     const Queue unwaited = make_queue();
     read(unwaited);
@@ -100,13 +100,13 @@ void play_synchronize(Case& played, const FletchingSubject& subject, const char*
   scene.verify("after the wait", queue, FLETCHING_PRODUCER_NEW);
 }
 
-/// The work on the subject's stream is behind the gate, and so is the event that it records.
+/// The gate blocks the work on the subject's stream, and so the event that it records.
 void play_export(Case& played, const FletchingSubject& subject, const char* backend) {
   Scene scene(played, backend);
   const Queue work = scene.make_queue();
   const Queue queue = scene.make_queue();
   must(played, subject, subject.wait_on, scene.array(), handle(work));
-  scene.array()->sync_event = nullptr;  // the stream has taken it over
+  scene.array()->sync_event = nullptr;  // its wait is already on the stream
   must(played, subject, subject.export_with_event, scene.array(), handle(work));
   const FletchingStream waiting{handle(queue), -1, nullptr, 0};
   played.call("wait of a consumer", FletchingDeviceArrayWaitOn, scene.array(), waiting,
@@ -137,7 +137,7 @@ void play_release_after(Case& played, const FletchingSubject& subject, const cha
   if (scene.array()->array.release != nullptr) played.wrong("expected an array that is moved in");
   scene.open();
   scene.verify("the stream that reads", queue, FLETCHING_PRODUCER_NEW);
-  // Where it stays alive, the run is reported as one without an end.
+  // If the array is never released, the run is reported as hanging.
   while (!played.is_wrong() && live_arrays() != others) std::this_thread::yield();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reference producer's gates and a consumer's queues (cpp/producer/gate.h), as a case uses
-// them.
+// The reference producer's gates and a consumer's queues (cpp/producer/gate.h), for use in a case.
 #ifndef FLETCHING_TESTS_CONFORMANCE_GATED_HPP
 #define FLETCHING_TESTS_CONFORMANCE_GATED_HPP
 
@@ -19,10 +18,10 @@ template <auto Function>
 struct Destroy {
   void operator()(auto* object) const { Function(object, nullptr); }
 };
-/// Opened at the latest when it is destroyed.
+/// Opened on destruction at the latest.
 using Gate = std::unique_ptr<FletchingProducerGate, Destroy<FletchingProducerGateDestroy>>;
-/// The destructor waits for the queued work: the gate must be open, and the arrays that the queue
-/// reads must be alive.
+/// The destructor waits for the queued work, so the gate must be open, and the arrays that the
+/// queue reads must be valid.
 using Queue = std::unique_ptr<FletchingProducerQueue, Destroy<FletchingProducerQueueDestroy>>;
 
 inline Gate make_gate(Case& played, const char* backend) {
@@ -46,7 +45,7 @@ inline bool is_idle(Case& played, const Queue& queue) {
   return idle != 0;
 }
 
-/// Compares the bytes that the reads saw: `expected` is FLETCHING_PRODUCER_OLD or _NEW.
+/// Compares the bytes that were read: `expected` is FLETCHING_PRODUCER_OLD or _NEW.
 inline void verify(Case& played, const char* what, const Queue& queue, std::int32_t expected) {
   std::int64_t bytes = 0;
   played.call(what, FletchingProducerQueueVerify, queue.get(), expected, &bytes);
@@ -83,10 +82,10 @@ class Account {
     return counters;
   }
 
-  std::int64_t left_;  // by earlier cases
+  std::int64_t left_;  // left over from earlier cases
 };
 
-/// Calls a function of the subject that has to succeed.
+/// Calls a function of the subject that must succeed.
 template <class Function, class... Arguments>
 void must(Case& played, const FletchingSubject& subject, Function function,
           Arguments... arguments) {

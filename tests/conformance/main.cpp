@@ -29,7 +29,7 @@ constexpr int kSeconds = 60;
 
 struct Options {
   fletching::conformance::Request request;
-  std::vector<std::string> groups;  // none: all
+  std::vector<std::string> groups;  // empty: all
   const char* file = nullptr;
   int seconds = kSeconds;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The traces of the async producer: the suite plays its source, its executor and its consumer.
+// Traces of the async producer: the suite plays its source, its executor and its consumer.
 #include <array>
 #include <cerrno>
 #include <deque>
@@ -106,7 +106,7 @@ class ProducerReplay final : public Replay {
     return 0;
   }
 
-  /// Until one has called the handler.
+  /// Runs jobs until one has called the handler.
   void run_jobs() const {
     const int before = calls_;
     while (calls_ == before && producer_.run(producer_.self) != 0) {
@@ -168,7 +168,7 @@ class ProducerReplay final : public Replay {
     called({{"call", "on_error"}, {"code", code}});
   }
 
-  /// Plays the steps that happen until this call returns.
+  /// Plays the steps that happen before this call returns.
   int called(const Json& call) {
     ++calls_;
     happened(call);
@@ -186,7 +186,7 @@ class ProducerReplay final : public Replay {
     return EIO;
   }
 
-  /// Lets the handler be released after a fault.
+  /// Lets the producer release the handler after a fault.
   void end_early() {
     if (handler_.release != nullptr) raw_->cancel(raw_);
     for (ArrowAsyncTask& task : tasks_) {
@@ -201,7 +201,7 @@ class ProducerReplay final : public Replay {
   ArrowAsyncDeviceStreamHandler handler_{};
   ArrowAsyncProducer* raw_ = nullptr;
   FletchingSubjectProducer producer_{};
-  std::map<int, int> failures_;  // of extractions, by batch
+  std::map<int, int> failures_;  // errno values of failing extractions, by batch
   Thing schema_;
   bool schema_given_ = false;
   std::deque<Thing> batches_;
@@ -210,7 +210,7 @@ class ProducerReplay final : public Replay {
   int calls_ = 0;
 };
 
-/// Traces with an error before the cancel. The layer cannot see the error, and reports on_error.
+/// Traces with an error before the cancel. The layer cannot see the error and reports on_error.
 bool has_early_error(std::string_view name) {
   return name == "cancel-after-error" || name == "cancel-after-error-while-a-call-runs";
 }

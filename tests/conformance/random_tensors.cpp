@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random tensors of one element type: their elements survive the subject, and the subject with each
-// language of a chain before or behind it.
+// Random tensors of one element type: their elements must survive the subject, and the subject with
+// each language of a chain before or after it.
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -18,7 +18,7 @@
 namespace fletching::conformance {
 namespace {
 
-constexpr int kTensors = 60;    // of each type
+constexpr int kTensors = 60;    // per type
 constexpr int kDimensions = 5;  // at most
 constexpr int kExtents = 4;     // 0 to 3
 
@@ -26,7 +26,7 @@ struct Type {
   const char* name;
   DLDataType dtype;
   std::uint64_t flags;
-  std::size_t bytes;  // of an element
+  std::size_t bytes;  // per element
 };
 
 constexpr Type kTypes[] = {
@@ -43,7 +43,7 @@ constexpr Type kTypes[] = {
     {"float6-grouped", {kDLFloat6_e3m2fn, 6, 4}, 0, 3},
 };
 
-/// A tensor with its memory, and how often it was deleted.
+/// A tensor with its memory and its number of deleter calls.
 struct Tensor {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
@@ -54,7 +54,7 @@ struct Tensor {
 
 class Random {
  public:
-  /// From 0 to below `end`, the same on every machine.
+  /// A number from 0 to below `end`, the same on every machine.
   std::int64_t below(std::int64_t end) {
     return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(end));
   }
@@ -63,7 +63,7 @@ class Random {
   std::mt19937_64 engine_{20261129};  // NOLINT(bugprone-random-generator-seed): repeatable
 };
 
-/// The rows are outermost, the other dimensions in any order.
+/// The rows are outermost, and the other dimensions in any order.
 void make_tensor(const Type& type, Random& random, Tensor& out) {
   const auto ndim = static_cast<std::size_t>(random.below(kDimensions + 1));
   std::vector<std::size_t> order;
@@ -100,7 +100,7 @@ void make_tensor(const Type& type, Random& random, Tensor& out) {
   tensor.byte_offset = skipped * type.bytes;
 }
 
-/// The elements in their logical order.
+/// The elements in logical order.
 std::vector<std::byte> elements(const DLTensor& tensor, std::size_t bytes) {
   std::int64_t count = 1;
   for (std::int32_t i = 0; i < tensor.ndim; ++i) count *= tensor.shape[i];
@@ -119,7 +119,7 @@ std::vector<std::byte> elements(const DLTensor& tensor, std::size_t bytes) {
   return found;
 }
 
-/// A tensor without dimensions comes back as an array of one.
+/// A tensor without dimensions becomes an array of one element.
 std::vector<std::int64_t> shape_of(const DLTensor& tensor) {
   if (tensor.ndim == 0) return {1};
   return {tensor.shape, tensor.shape + tensor.ndim};
@@ -144,7 +144,7 @@ void compare(Case& played, const Type& type, const DLTensor& expected,
 
 using Subjects = std::vector<const FletchingSubject*>;
 
-/// Returns false when a subject has no such tensors.
+/// Returns false if a subject does not support the tensors.
 bool pass(Case& played, const Type& type, const Subjects& subjects, Random& random) {
   Tensor made;
   make_tensor(type, random, made);

@@ -20,7 +20,7 @@ std::int32_t number_at(const char* at) {
   return number;
 }
 
-/// The keys and values of encoded metadata, which are alternately in it, and its size.
+/// The alternating keys and values of encoded metadata, and its size.
 std::pair<std::vector<std::string>, std::size_t> texts_of(const char* metadata) {
   std::vector<std::string> texts;
   const char* at = metadata + sizeof(std::int32_t);
@@ -47,7 +47,7 @@ bool has_nulls(const ArrowArray& array) {
   return false;
 }
 
-/// Whether the result is a copy of a buffer at an odd address. Every value has a byte at least.
+/// Whether the result is a copy of a buffer at an odd address. Every value has at least one byte.
 /// Addresses in the first page stand for memory that must not be read.
 bool is_aligned_copy(const void* original, const void* result, std::int64_t values) {
   const auto address = reinterpret_cast<std::uintptr_t>(original);
@@ -77,7 +77,7 @@ std::unique_ptr<Tree<ArrowSchema>> copy(const ArrowSchema& raw) {
   return tree;
 }
 
-/// Whether there is a schema for every array below.
+/// Whether there is a schema for every array in the tree.
 bool fits(const ArrowArray& raw, const Tree<ArrowSchema>& schema) {
   if (raw.n_children != static_cast<std::int64_t>(schema.children.size())) return false;
   for (std::int64_t i = 0; i < raw.n_children; ++i) {
@@ -111,7 +111,7 @@ std::unique_ptr<Tree<ArrowArray>> copy(const ArrowArray& raw, const Tree<ArrowSc
   return tree;
 }
 
-/// Calls `visit` for each pair of children and for the dictionaries, where both are there.
+/// Calls `visit` for each pair of children, and for the dictionaries if both exist.
 template <class Raw, class Visit>
 void each_below(const Tree<Raw>& original, const Tree<Raw>& result, const Visit& visit) {
   for (std::size_t i = 0; i < std::min(original.children.size(), result.children.size()); ++i) {
@@ -137,7 +137,7 @@ void restore(const Tree<ArrowSchema>& original, Tree<ArrowSchema>& result) {
 }
 
 void restore(const Tree<ArrowArray>& original, Tree<ArrowArray>& result) {
-  result.raw.null_count = original.raw.null_count;  // the validation layer has counted
+  result.raw.null_count = original.raw.null_count;  // the validation layer has checked it
   const std::int64_t values = original.raw.offset + original.raw.length;
   const bool has_no_rows = values == 0;
   const std::size_t count = std::min(original.buffers.size(), result.buffers.size());

@@ -18,7 +18,7 @@ inline bool rebuilds(const FletchingSubject& subject) noexcept {
   return (subject.promises & FLETCHING_SUBJECT_REBUILDS) != 0;
 }
 
-/// A struct and all below it, in memory of the suite, without an owner.
+/// A struct and everything below it, in the suite's memory, without an owner.
 template <class Raw>
 struct Tree {
   Raw raw{};
@@ -26,24 +26,24 @@ struct Tree {
   std::vector<Raw*> pointers;
   std::unique_ptr<Tree> dictionary;
   std::string format;                // of a schema
-  std::string metadata;              // of a schema, as it is encoded
+  std::string metadata;              // of a schema, in encoded form
   std::vector<const void*> buffers;  // of an array
   bool has_bitmap = false;           // the first buffer is a validity bitmap
-  bool has_nulls = false;            // in that bitmap
-  bool is_view = false;              // the last buffer has the sizes of the variadic ones
+  bool has_nulls = false;            // that bitmap has nulls
+  bool is_view = false;              // the last buffer has the sizes of the variadic buffers
   std::vector<std::int64_t> sizes;
 };
 
-/// A good schema and array before the subject gets them. If the subject rebuilds arrays, `schema`
-/// and `array` give a result the members that the original has in another spelling: the format of a
-/// decimal, the order of metadata, the flags of a dictionary's own schema, the null count, a NULL
-/// buffer, the buffers of no rows, a bitmap without a null, the sizes of variadic buffers.
+/// A valid schema and array before the subject gets them. If the subject rebuilds arrays, `schema`
+/// and `array` return the result with the original's form of members that may differ: the format of
+/// a decimal, the order of metadata, the flags of a dictionary's own schema, the null count, a NULL
+/// buffer, buffers without rows, a bitmap without nulls, the sizes of variadic buffers.
 class Original {
  public:
   Original(const FletchingSubject& subject, const ArrowSchema& schema);
   Original(const FletchingSubject& subject, const ArrowSchema& schema, const ArrowArray& array);
 
-  /// Valid as long as the result and this object.
+  /// The return values are valid while the result and this object are.
   ArrowSchema schema(const ArrowSchema& result);
   ArrowDeviceArray array(const ArrowDeviceArray& result);
 

@@ -18,11 +18,11 @@
 namespace fletching::conformance {
 namespace {
 
-// Of the first version.
+// Sizes in the first version.
 constexpr std::size_t kLeastOptions = offsetof(FletchingConformanceOptions, begin);
 constexpr std::size_t kLeastSubject = offsetof(FletchingSubject, synchronize);
 
-// All but the report at exit.
+// All flags except the report at exit.
 constexpr const char* kStressVariable = "FLETCHING_CONFORMANCE_STRESS";
 constexpr std::uint32_t kStress = FLETCHING_STRESS_POISON | FLETCHING_STRESS_MOVE |
                                   FLETCHING_STRESS_PRIVATE_DATA | FLETCHING_STRESS_THREAD |
@@ -57,7 +57,7 @@ constexpr std::array kGroups{
     Group{"consumer-traces", play_consumer_traces},
 };
 
-// The layer may report from any thread, and of a struct that an earlier case has released.
+// The layer may report from any thread, and about a struct that an earlier case released.
 std::mutex g_mutex;
 Case* g_played = nullptr;
 
@@ -144,7 +144,7 @@ FletchingValidateOptions layer(std::int32_t level, const char* party) noexcept {
 
 namespace {
 
-/// A pattern is a name, or the beginning of some and a star.
+/// A pattern is a name, or a prefix and a star.
 bool fits(std::string_view name, const char* pattern) {
   if (pattern == nullptr) return true;
   const std::string_view text(pattern);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run of the suite: plays the cases of each group in order, and judges the answers.
+// A run of the suite: plays the cases of each group in order and checks the answers.
 #ifndef FLETCHING_TESTS_CONFORMANCE_RUN_HPP
 #define FLETCHING_TESTS_CONFORMANCE_RUN_HPP
 
@@ -18,12 +18,12 @@
 
 namespace fletching::conformance {
 
-inline constexpr std::int32_t kMostErrno = 4095;  // the largest of any platform
+inline constexpr std::int32_t kMostErrno = 4095;  // greatest errno value of any platform
 
 /// A case's cell in the round-trip report (tests/roundtrip/README.md).
 struct Cell {
-  const char* backend;    // of the reference producer
-  const char* name;       // of the producer's case
+  const char* backend;    // backend of the reference producer
+  const char* name;       // name of the producer's case
   std::string direction;  // "stream_failure"
 };
 
@@ -35,7 +35,7 @@ struct Answer {
 
 class Run;
 
-/// One case while it is played. Keeps the first fault; the result is reported when it ends.
+/// A case that is being played. Keeps the first fault, and reports the result at its end.
 class Case {
  public:
   Case(Run& run, std::string name) noexcept;
@@ -48,19 +48,19 @@ class Case {
   [[nodiscard]] bool is(std::string_view name) const noexcept { return name_ == name; }
   [[nodiscard]] bool is_wrong() const noexcept { return !fault_.empty(); }
 
-  /// The result is a cell of the round trip, too.
+  /// Also reports the result as a cell of the round trip.
   void is_cell(Cell cell) { cell_ = std::move(cell); }
   /// The same, for a case of the corpus or of the hostile peer.
   void is_corpus_cell();
-  /// Counts a struct that the subject has not passed on as it was: its release is the subject's
-  /// own.
+  /// Counts a struct that the subject did not pass on unchanged, so that its release belongs to the
+  /// subject.
   template <class Raw>
   void passed(const Raw& in, const Raw& out) noexcept {
     if (in.release != out.release || in.private_data != out.private_data) ++own_releases_;
   }
 
   void wrong(const std::string& fault, std::string_view rule = {});
-  /// Calls a function that ends with a message. A fault if it does not return 0.
+  /// Calls a function whose last argument is a message. A nonzero result is a fault.
   template <class Function, class... Arguments>
   void call(const char* what, Function function, Arguments... arguments) {
     FletchingMessage message{};
@@ -69,16 +69,16 @@ class Case {
       wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
     }
   }
-  /// Rules of which the name ends so are broken by the peer, and by who passes it on.
+  /// Excuses rules with this suffix, which the peer and whoever passes its struct on violate.
   void excuse(std::string_view rules) noexcept { excused_ = rules; }
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
     return !excused_.empty() && rule.ends_with(excused_);
   }
   void not_supported() noexcept { unplayed_ = "not-supported"; }
   void absent() noexcept { unplayed_ = "absent"; }
-  /// Says how the subject answered, and finds fault with an error that nobody can print.
+  /// Records the answer. An error without a printable text is a fault.
   void answered(const Answer& answer, bool is_read);
-  /// A fault if the subject has refused.
+  /// A fault if the subject refused.
   void expect_accepted(const Answer& answer);
   /// Whether the answer has the errno value. A subject that rebuilds arrays may report another.
   [[nodiscard]] bool has_code(const Answer& answer, std::int32_t code) const;
@@ -96,8 +96,8 @@ class Case {
   std::int64_t own_releases_ = 0;
 };
 
-/// Options for the validation layer. Each finding is a fault of the case that is played then.
-/// `party`: whose findings count, "producer" or "consumer"; NULL: any.
+/// Options for the validation layer. Each finding is a fault of the case in play. `party` limits
+/// the findings to those of the "producer" or "consumer"; NULL: any.
 FletchingValidateOptions layer(std::int32_t level, const char* party = nullptr) noexcept;
 
 /// A case of the hostile peer (tests/hostile).
@@ -123,10 +123,10 @@ class Run {
   const FletchingSubject& subject;
 
   void enter(const char* group) noexcept { group_ = group; }
-  /// Whether a case is played. To be asked once.
+  /// Whether to play the case. Call it once per case.
   bool begin(const char* name) noexcept;
   void report(const FletchingConformanceResult& result) noexcept;
-  /// Appends a cell to the file that FLETCHING_CELLS names, if the subject is that of the column
+  /// Appends a cell to the file in FLETCHING_CELLS if the subject is the one of the column in
   /// FLETCHING_COLUMN.
   void report(const Cell& cell, const FletchingConformanceResult& result, std::int64_t compared,
               std::int64_t own_releases) const;
@@ -142,7 +142,7 @@ class Run {
   std::int64_t begun_ = 0;
 };
 
-/// A group of cases. Results and filters have its name.
+/// A group of cases. Results and filters use its name.
 struct Group {
   const char* name;
   void (*play)(Run& run);
@@ -169,10 +169,10 @@ void play_devices(Run& run);
 void play_producer_traces(Run& run);
 void play_consumer_traces(Run& run);
 
-/// Ends a case of the peer, or a part of one: the account has to be empty.
+/// Ends a case of the peer, or a part of one. The peer's record must be clean.
 void expect_finished(Case& played);
 
-/// Plays the cases of a party of the hostile peer. After each, the account has to be empty.
+/// Plays the cases of a party of the hostile peer. After each, its record must be clean.
 template <class Play>
 void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play) {
   for (std::int32_t i = 0; i < FletchingHostileCaseCount(); ++i) {
@@ -191,7 +191,7 @@ void each_peer(Run& run, std::int32_t party, bool is_supported, const Play& play
   }
 }
 
-/// Plays the cases of a kind of the corpus. After each, the account has to be empty.
+/// Plays the cases of one kind of the corpus. After each, its record must be clean.
 template <class Play>
 void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play) {
   for (std::int32_t i = 0; i < FletchingCorpusCount(); ++i) {
@@ -210,11 +210,11 @@ void each_data(Run& run, std::int32_t kind, bool is_supported, const Play& play)
   }
 }
 
-/// Compares the answer with the catalogue of the peer. Code that does not look
-/// may carry a broken struct along.
+/// Compares the answer with the peer's catalogue. Code that does not look may pass a broken struct
+/// on.
 void judge(Case& played, const Peer& peer, const Answer& answer, bool has_to_look);
 
-/// Calls a function of the subject: its result and its text.
+/// Calls a function of the subject and returns its result and text.
 template <class Function, class... Arguments>
 Answer ask(const FletchingSubject& subject, Function function, Arguments... arguments) {
   FletchingMessage message{};
@@ -237,13 +237,13 @@ bool is_released(const Raw& raw) {
 }
 inline bool is_released(const ArrowDeviceArray& raw) { return is_released(raw.array); }
 
-/// Forgets the output of a failed call, which may not be used.
+/// Clears the output of a failed call, which must not be used.
 template <class Raw>
 void forget(Raw& raw) {
   raw = Raw{};
 }
 
-/// A struct that is released when it goes out of scope.
+/// A struct that is released at the end of the scope.
 template <class Raw>
 struct Held {
   Held() = default;
@@ -256,7 +256,7 @@ struct Held {
   Raw value{};
 };
 
-/// The peer's int32 1, 2, 3 in the array, or in each of its children.
+/// Checks for the peer's int32 values 1, 2, 3 in the array or in each of its children.
 void check_values(Case& played, const ArrowArray& array);
 
 }  // namespace fletching::conformance

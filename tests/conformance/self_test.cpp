@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Subjects with one fault each. The suite finds each fault in a case that shows it.
+// Subjects with one fault each. The suite must find each fault in a case that exposes it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ int refuse(FletchingMessage* message) {
 struct Fault {
   const char* name;
   const char* group;
-  const char* shown_by;  // a case
+  const char* shown_by;  // name of a case
   const char* message;   // a regular expression
   std::function<void(FletchingSubject&)> plant;
 };
@@ -39,7 +39,7 @@ auto replaces_stream(Plant plant) {
   return [plant](FletchingSubject& subject) { subject = device_streams_with(plant); };
 }
 
-// The stream of a trace as the library made it.
+// The library's unmodified stream of a trace.
 ArrowAsyncDeviceStreamHandler* g_handler;
 void (*g_request)(ArrowAsyncProducer*, std::int64_t);
 FletchingSubjectProducer g_producer;
@@ -47,7 +47,7 @@ FletchingSubjectNotify g_notify;
 FletchingSubjectConsumer g_consumer;
 ArrowAsyncDeviceStreamHandler g_consumer_handler;
 
-/// `Plant`, without captures, puts the fault into the table.
+/// `Plant`, without captures, adds the fault to the table.
 template <class Plant>
 auto replaces_producer(Plant /*plant*/) {
   return [](FletchingSubject& subject) {
@@ -364,7 +364,7 @@ TEST(Conformance, FindsEachFault) {
   }
 }
 
-/// How often each verdict was given; none is "wrong".
+/// The number of results for each verdict; "wrong" must not occur.
 std::map<std::string, int> verdicts(const FletchingSubject& subject, const char* group,
                                     const char* name = nullptr) {
   std::map<std::string, int> counts;
@@ -522,7 +522,7 @@ TEST(Conformance, HasEachNameOnceInItsGroup) {
   EXPECT_EQ(traces, 246 + 195);
 }
 
-/// A trace that needs a missing function is not supported; the others are right.
+/// Traces that need a missing function are not supported; the others are right.
 TEST(Conformance, PlaysTracesWithWhatThereIs) {
   FletchingSubject subject = good();
   replaces_producer([](FletchingSubjectProducer& out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams: the subject takes one in, and its own stream over it is read to the end.
+// Streams: the subject imports one, and its exported stream is read to the end.
 #include "streams.hpp"
 
 #include "rebuilt.hpp"
@@ -33,7 +33,7 @@ bool is_supported(const FletchingSubject& subject) {
   }
 }
 
-/// Reads a stream of the peer through the subject, and releases another one unread.
+/// Reads a stream of the peer through the subject, and releases another stream unread.
 template <class Raw>
 void play_peers(Run& run, std::int32_t party) {
   each_peer(run, party, is_supported<Raw>(run.subject), [&](Case& played, const Peer& peer) {
@@ -86,7 +86,7 @@ int consume(const char* name, ArrowDeviceArrayStream* stream, FletchingMessage* 
   return FletchingHostileConsumeDeviceStream(name, kBatches, stream, message);
 }
 
-/// A good stream through the subject, to a consumer of the peer.
+/// Passes a valid stream through the subject to a consumer of the peer.
 template <class Raw>
 void play_consumer(Run& run, Case& played, const Peer& peer) {
   if (!is_supported<Raw>(run.subject)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a stream of the subject to its end, with the validation layer in between.
+// Reads a stream of the subject to its end through the validation layer.
 #ifndef FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
 #define FLETCHING_TESTS_CONFORMANCE_STREAMS_HPP
 
@@ -12,11 +12,11 @@
 
 namespace fletching::conformance {
 
-inline constexpr std::int64_t kBatches = 3;  // of a stream of the peer or the producer
-inline constexpr std::int64_t kFailAt = 2;   // the producer's batch that is not given
+inline constexpr std::int64_t kBatches = 3;  // batches of a stream of the peer or the producer
+inline constexpr std::int64_t kFailAt = 2;   // index of the batch that the producer fails
 inline constexpr std::int64_t kNever = -1;
 inline constexpr std::size_t kMostText =
-    65536;  // of an error, also where the peer's text is longer
+    65536;  // limit for the text of an error, even if the peer's text is longer
 
 inline int validate(ArrowArrayStream& stream, std::int32_t level) {
   const FletchingValidateOptions options = layer(level);
@@ -27,7 +27,7 @@ inline int validate(ArrowDeviceArrayStream& stream, std::int32_t level) {
   return FletchingValidateDeviceStream(&stream, &options, nullptr);
 }
 
-/// get_last_error is no operation on the stream: a second call leaves the text of the first.
+/// get_last_error is not an operation on the stream: a second call must return the same text.
 template <class Raw>
 Answer last_error(Case& played, Raw& stream, int code) {
   const char* const text = stream.get_last_error(&stream);
@@ -40,8 +40,8 @@ Answer last_error(Case& played, Raw& stream, int code) {
   return answer;
 }
 
-/// Reads to the end, or to an error, behind which no batch may come. The batches outlive the
-/// stream, and are looked at then.
+/// Reads to the end or to an error, after which no batch may follow. `look` checks the batches
+/// after the stream is released.
 template <class Raw, class Look>
 Answer read_all(Case& played, Raw& stream, std::int64_t* count, const Look& look) {
   using Batch =
@@ -81,14 +81,14 @@ Answer read_all(Case& played, Raw& stream, std::int64_t* count, const Look& look
   return answer;
 }
 
-/// Whether the peer's text is "failed at call N", which has to arrive.
+/// Whether the peer's text is "failed at call N", which must arrive.
 inline bool has_text(const Peer& peer) {
   return peer.outcome == kFletchingHostileReported && peer.name.starts_with("stream.") &&
          peer.name != "stream.last-error-null" &&
          (!peer.name.starts_with("stream.text-") || peer.name == "stream.text-changes");
 }
 
-/// Compares the batches and the error of the subject's stream with the catalogue of the peer.
+/// Compares the batches and the error of the subject's stream with the peer's catalogue.
 template <class Raw>
 void judge_stream(Case& played, const Peer& peer, Answer answer, Raw& out, std::int64_t expected) {
   std::int64_t batches = 0;

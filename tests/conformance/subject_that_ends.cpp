@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A subject that crashes in one case and hangs in another, and else refuses or carries along.
+// A subject that crashes in one case and hangs in another, and otherwise passes structs on.
 #include <unistd.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The first call of a process ends it, or never ends.
+/// The first call in a process crashes or hangs.
 int schema(void* /*context*/, ArrowSchema* in, ArrowSchema* out, FletchingMessage* /*message*/) {
   static bool is_first = true;
   if (std::exchange(is_first, false) && in->release != nullptr) {

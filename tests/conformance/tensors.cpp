@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack tensors: the subject takes one in and hands it out again.
+// DLPack tensors: the subject imports one and exports it again.
 #include "run.hpp"
 
 namespace fletching::conformance {
@@ -38,7 +38,7 @@ auto function_of(const FletchingSubject& subject, const DLManagedTensor* /*kind*
   return subject.legacy_tensor;
 }
 
-/// A tensor is moved in: a subject that refuses it has deleted it.
+/// The tensor is moved in, so a subject that refuses it must have deleted it.
 template <class Raw>
 Answer pass(const FletchingSubject& subject, HeldTensor<Raw>& in, HeldTensor<Raw>& out) {
   Raw* const moved = std::exchange(in.value, nullptr);
@@ -52,7 +52,7 @@ std::int64_t expected_items(std::string_view name) {
   return name == "tensor.scalar" ? 1 : 3;
 }
 
-/// The int32 1, 2, 3 of the peer, or the beginning of it.
+/// Checks for the peer's int32 values 1, 2, 3, or the first of them.
 void check_tensor(Case& played, const DLTensor& tensor) {
   std::int64_t items = 1;
   for (std::int32_t i = 0; i < tensor.ndim; ++i) items *= tensor.shape[i];
@@ -76,7 +76,7 @@ int validate(DLManagedTensor** tensor, const FletchingValidateOptions& options) 
   return FletchingValidateLegacyTensor(tensor, &options, nullptr);
 }
 
-/// What every tensor has that is handed out.
+/// Checks the fields that every exported tensor must have.
 template <class Raw>
 void check_fields(Case& played, HeldTensor<Raw>& out) {
   if (validate(&out.value, layer(FLETCHING_VALIDATE_SHAPE, "producer")) != 0) {

@@ -93,7 +93,7 @@ def _library(options: argparse.Namespace, backend: Backend) -> Path:
 
 
 def _sample(jobs: list[tuple[Backend, str]]) -> list[tuple[Backend, str]]:
-    """Every sixth job. The number of functions is no multiple of 6, so backends get different ones."""
+    """Every sixth job. No backend's function count is a multiple of 6, so the samples differ."""
     return jobs[::6]
 
 

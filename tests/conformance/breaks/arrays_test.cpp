@@ -122,7 +122,7 @@ TEST(Children, DeviceArrayMembersOwnedByProducer) {
 
 // --- Producer rules: the content of buffers ---
 
-/// Replaces one of the values of a buffer, in a copy.
+/// Replaces a value in a copy of a buffer.
 template <class Value, int kBuffer, int kCount, int kAt, Value kTo>
 void set(ArrowArray& array) {
   static std::array<Value, kCount> values;
@@ -141,7 +141,7 @@ FletchingSubject sets() {
   });
 }
 
-/// The same in the first child, the run ends.
+/// The same in the first child, which contains the run ends.
 template <int kCount, int kAt, std::int16_t kTo>
 FletchingSubject sets_run_end() {
   return arrays_with([](ArrowSchema&, ArrowDeviceArray& out) {
@@ -235,7 +235,7 @@ TEST(ArrayConsumers, MoveNoStoredAddress) {
         "array-consumer.plain", "release of an array left itself set");
 }
 
-// The consumer overwrites the place from which it has moved the array.
+// The consumer overwrites the location that it moved the array from.
 TEST(ArrayConsumers, MoveNoInnerPointers) {
   finds(arrays_with([](ArrowSchema&, ArrowDeviceArray& out) {
           static ArrowArray inner;
@@ -286,7 +286,7 @@ TEST(Arrays, ArrayPrivateDataUntouched) {
         "int32.whole", "called twice, or on a struct that was changed");
 }
 
-/// Hands out a released array as a good one.
+/// Exports a released array as if it was valid.
 FletchingSubject takes_what_is_released() {
   FletchingSubject subject = good();
   subject.array = [](void* context, ArrowSchema* schema, ArrowDeviceArray* in,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Async streams of the C++ subject with a fault in between.
+// Async streams of the C++ subject with an injected fault.
 #ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_ASYNC_HPP
 #define FLETCHING_TESTS_CONFORMANCE_BREAKS_ASYNC_HPP
 
@@ -12,12 +12,12 @@
 
 namespace fletching::conformance {
 
-/// Between a producer and a consumer: passes every call on. A fault overrides a call.
+/// Sits between a producer and a consumer and forwards every call. A fault overrides a call.
 struct Relay {
   struct Task {
     Relay* relay;
-    ArrowAsyncTask inner;  // a copy of the producer's
-    ArrowAsyncTask* lent;  // of the producer; dead when on_next_task has returned
+    ArrowAsyncTask inner;  // a copy of the producer's task
+    ArrowAsyncTask* lent;  // the producer's task; invalid after on_next_task returns
   };
 
   Relay() = default;
@@ -25,7 +25,7 @@ struct Relay {
   Relay& operator=(const Relay&) = delete;
   virtual ~Relay() = default;
 
-  /// Before the producer gets `outer`, and before the consumer gets `shown`.
+  /// Called before the producer gets `outer` and before the consumer gets `shown`.
   virtual void open() {}
   virtual void show() {}
 
@@ -50,7 +50,7 @@ struct Relay {
     return task.inner.extract_data(&task.inner, out);
   }
 
-  /// The relay of a handler, before a call of it.
+  /// The relay of a handler. Call it before each call of the handler.
   static Relay& of(ArrowAsyncDeviceStreamHandler* self) {
     auto& relay = *static_cast<Relay*>(self->private_data);
     if (relay.shown.private_data == nullptr && self->producer != nullptr) {
@@ -83,7 +83,7 @@ struct Relay {
   std::deque<Task> tasks;
 };
 
-/// The consumer gets a copy of the schema, whose release does nothing.
+/// Gives the consumer a copy of the schema whose release does nothing.
 struct SchemaCopied : Relay {
   int on_schema(ArrowSchema* schema) override {
     ArrowSchema copy = *schema;
@@ -92,7 +92,7 @@ struct SchemaCopied : Relay {
   }
 };
 
-/// Relays stay, for late calls.
+/// Relays, kept for late calls.
 inline std::vector<std::unique_ptr<Relay>>& relays() {
   static auto& kept = *new std::vector<std::unique_ptr<Relay>>;
   return kept;
@@ -106,7 +106,7 @@ ArrowAsyncDeviceStreamHandler* relayed(ArrowAsyncDeviceStreamHandler* handler) {
   return &relay.outer;
 }
 
-/// A subject whose producer has the fault: of `Fault`, the suite's handler is `inner`.
+/// A subject with the fault in its producer: the relay's `inner` is the suite's handler.
 template <class Fault>
 FletchingSubject sends() {
   FletchingSubject subject = good();
@@ -117,7 +117,7 @@ FletchingSubject sends() {
   return subject;
 }
 
-/// A subject whose consumer has the fault: of `Fault`, the subject's handler is `inner`.
+/// A subject with the fault in its consumer: the relay's `inner` is the subject's handler.
 template <class Fault>
 FletchingSubject receives() {
   struct Connection {

@@ -2,8 +2,8 @@
 //
 // Subjects with a fault, and the suite's reports about them.
 //
-// A test in this folder is named after a group of the suite and a rule of spec/rules/. It breaks
-// the rule in the C++ subject, and the group has to find it: then no other language needs a test of
+// A test in this folder is named after a group of the suite and a rule of spec/rules/. It violates
+// the rule in the C++ subject, and the group must find it. Other languages then need no test of
 // that rule (tools/rule_tables.py).
 #ifndef FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
 #define FLETCHING_TESTS_CONFORMANCE_BREAKS_HPP
@@ -26,7 +26,7 @@ namespace fletching::conformance {
 
 inline const FletchingSubject& good() { return *FletchingConformanceSubject(0); }
 
-/// The messages of the wrong results, each with its rule in brackets, by case.
+/// The messages of the wrong results by case, each with its rule in brackets.
 using Wrong = std::map<std::string, std::string>;
 
 inline Wrong run(const FletchingSubject& subject, const char* group, const char* name = nullptr) {
@@ -46,7 +46,7 @@ inline Wrong run(const FletchingSubject& subject, const char* group, const char*
   return wrong;
 }
 
-/// "device-streams" of a test of "DeviceStreams".
+/// "device-streams" for a test of "DeviceStreams".
 inline std::string group_of_test() {
   std::string group;
   const char* const name = testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
@@ -58,7 +58,7 @@ inline std::string group_of_test() {
   return group;
 }
 
-/// The letters and digits of a name, equal for a rule and its test: "streamerrnocodes".
+/// The lowercase letters and digits of a name, equal for a rule and its test: "streamerrnocodes".
 inline std::string letters(std::string_view name) {
   std::string letters;
   for (const char each : name) {
@@ -72,7 +72,7 @@ inline std::string_view name_of_test() {
   return testing::UnitTest::GetInstance()->current_test_info()->name();
 }
 
-/// Expects the case to find the fault, and no fault in the good subject. `what` is a regular
+/// Expects the case to find the fault, and no fault in the correct subject. `what` is a regular
 /// expression for the message; if it is empty, the message must name the test's rule.
 inline void finds(const FletchingSubject& faulty, const char* case_name,
                   const std::string& what = "") {

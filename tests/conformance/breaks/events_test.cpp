@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of ArrowDeviceArray.sync_event, on the OpenCL of the stand-in.
+// The rules of ArrowDeviceArray.sync_event, on the stand-in's OpenCL.
 #include "breaks.hpp"
 #include "gate.h"
 
@@ -19,7 +19,7 @@ TEST(Events, SyncEventNullMeansReady) {
   finds(subject, "opencl.export-with-event", "byte 0 is old|an idle one");
 }
 
-// The event is recorded on another stream than the one with the work.
+// The event is recorded on a different stream than the work.
 TEST(Events, SyncEventDataReadyWhenTriggered) {
   FletchingSubject subject = good();
   subject.export_with_event = [](void* context, ArrowDeviceArray* array, void*,

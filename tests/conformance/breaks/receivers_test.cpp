@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of async streams that a consumer breaks.
+// Rules of async streams that a consumer can violate.
 #include <cerrno>
 #include <cstdint>
 #include <deque>
@@ -94,7 +94,7 @@ TEST(Receivers, AsyncNextTaskCopied) {
   struct Fault : Relay {
     void open() override {
       static int streams = 0;
-      is_read = streams++ % 2 == 0;  // the other one is cancelled
+      is_read = streams++ % 2 == 0;  // the other stream is cancelled
     }
     int on_next_task(ArrowAsyncTask* task, const char* metadata) override {
       if (!is_read) return Relay::on_next_task(task, metadata);
@@ -112,7 +112,7 @@ TEST(Receivers, AsyncNextTaskCopied) {
 TEST(Receivers, AsyncNextMetadataCopied) {
   struct Fault : Relay {
     int on_next_task(ArrowAsyncTask* task, const char* metadata) override {
-      if (task == nullptr && *kept != 0) return EBADMSG;  // as of another number of pairs
+      if (task == nullptr && *kept != 0) return EBADMSG;  // the error for another number of pairs
       kept = metadata;
       return Relay::on_next_task(task, metadata);
     }
@@ -191,7 +191,7 @@ TEST(Receivers, AsyncReleaseSet) {
   finds(receives<Fault>(), "producer.good");
 }
 
-/// The consumer takes it for the end of a stream.
+/// The consumer treats it as the end of a stream.
 TEST(Receivers, AsyncReleaseBeforeRequestAccepted) {
   struct Fault : Relay {
     void release() override {

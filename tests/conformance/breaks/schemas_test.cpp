@@ -9,7 +9,7 @@
 namespace fletching::conformance {
 namespace {
 
-// The shape of a schema is checked beside its array.
+// The shape of a schema is checked together with its array.
 
 TEST(Arrays, SchemaFormatSet) {
   finds(arrays_with([](ArrowSchema& schema, ArrowDeviceArray&) { schema.format = nullptr; }),
@@ -63,7 +63,7 @@ TEST(Arrays, FormatDictionaryIndexType) {
         "dictionary-int32.whole");
 }
 
-// The text of a schema is compared with what came in.
+// The texts of a schema are compared with those of the input.
 
 TEST(Schemas, SchemaFormatUtf8) {
   finds(schemas_with([](ArrowSchema& schema) { schema.format = "\xFF"; }), "spelling.int32",
@@ -103,7 +103,7 @@ TEST(Schemas, SchemaReleaseSet) {
         "schema.release: expected true, got false");
 }
 
-/// {"k": "\xFF\xFE"}, of the case metadata.not-utf8.
+/// {"k": "\xFF\xFE"}, from the case metadata.not-utf8.
 struct Metadata {
   std::int32_t count;
   std::int32_t key_length;
@@ -155,7 +155,7 @@ TEST(Schemas, SchemaPrivateDataUntouched) {
         "spelling.int32", "called twice, or on a struct that was changed");
 }
 
-/// Replaces a text, and imitates a freed text whose memory is reused.
+/// Replaces a text to imitate a freed text whose memory is reused.
 TEST(Schemas, ReleaseConsumerFreesNothing) {
   finds(takes_schemas_with([](ArrowSchema& in) {
           static const std::string name(in.name);
@@ -206,7 +206,7 @@ TEST(Schemas, ReleaseNoAccessAfter) {
   finds(subject, "spelling.int32", "schema.flags: expected 2");
 }
 
-// A subject that promises to read formats, and does not.
+// A subject that promises to read formats and does not.
 FletchingSubject reads_no_formats() {
   FletchingSubject subject = good();
   subject.schema = FletchingConformanceSubject(1)->schema;

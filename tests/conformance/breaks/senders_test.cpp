@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of async streams that a producer breaks.
+// Rules of async streams that a producer can violate.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -168,7 +168,7 @@ TEST(Senders, AsyncErrorTextsLiveDuringCall) {
     }
     void request(std::int64_t n) override {
       if (text.empty()) return Relay::request(n);
-      text[0] = '#';  // on_error is running
+      text[0] = '#';  // while on_error is running
     }
     std::string text;
   };
@@ -193,7 +193,7 @@ TEST(Senders, AsyncReleaseAlwaysCalled) {
   finds(sends<Fault>(), "handler.good", "not released: 1 handlers");
 }
 
-/// The suite waits for the release of the schema, so that the case gets the late call.
+/// The suite waits for the schema's release, so the late call falls into this case.
 struct CallsLate : SchemaCopied {
   int on_schema(ArrowSchema* schema) override {
     const int code = SchemaCopied::on_schema(schema);
@@ -238,7 +238,7 @@ TEST(Senders, AsyncHandlerPrivateDataUntouched) {
   finds(sends<Fault>(), "handler.good");
 }
 
-/// Of a consumer.
+/// A rule for consumers.
 TEST(Senders, AsyncHandlerProducerNotBeforeSchema) {
   FletchingSubject subject = receives<Relay>();
   subject.send = [](void* context, ArrowDeviceArrayStream* stream,
@@ -302,7 +302,7 @@ TEST(Senders, AsyncTaskReturnsErrno) {
   finds(sends<Fault>(), "handler.good");
 }
 
-/// The second task comes before the first.
+/// Delivers the second task before the first.
 TEST(Senders, AsyncTaskInOrder) {
   struct Fault : Relay {
     int on_next_task(ArrowAsyncTask* task, const char* metadata) override {
@@ -413,7 +413,7 @@ TEST(Senders, AsyncCancelStops) {
   finds(sends<Fault>(), "handler.cancel-in-schema", "not released: 1 handlers");
 }
 
-/// A cancel of another thread is lost.
+/// Loses a cancel call from another thread.
 TEST(Senders, AsyncCancelThreadSafe) {
   struct Fault : Relay {
     void show() override { thread = std::this_thread::get_id(); }
@@ -432,7 +432,7 @@ TEST(Senders, AsyncCancelSet) {
   finds(sends<Fault>(), "handler.good");
 }
 
-/// The last of 8 times 1,000 calls is a later cancel.
+/// The last of 8 times 1,000 calls counts as a later cancel.
 TEST(Senders, AsyncCancelIdempotent) {
   struct Fault : Relay {
     void cancel() override {
@@ -484,7 +484,7 @@ TEST(Senders, AsyncProducerOneDeviceType) {
   finds(sends<Fault>(), "handler.good");
 }
 
-/// Imitates an object that was freed with the first batch: the calls of later requests go nowhere.
+/// Imitates a producer that was freed with the first batch: later requests have no effect.
 TEST(Senders, AsyncProducerOutlivesHandler) {
   struct Fault : Relay {
     int on_next_task(ArrowAsyncTask* task, const char* metadata) override {

@@ -27,7 +27,7 @@ int next_of(Stream* self, BatchOf<Stream>* out) {
   return inner_of(self)->get_next(inner_of(self), out);
 }
 
-/// Passes every call to another stream; a fault replaces one callback.
+/// Forwards every call to another stream. A fault replaces one callback.
 template <class Stream>
 Stream over(const Stream& inner) {
   Stream outer = inner;
@@ -47,7 +47,7 @@ Stream over(const Stream& inner) {
   return outer;
 }
 
-/// A subject whose streams of a kind have the fault that `Plant`, without captures, puts in.
+/// A subject whose streams of one kind have the fault that `Plant`, without captures, adds.
 template <class Plant>
 FletchingSubject streams_with(Plant /*plant*/) {
   FletchingSubject subject = good();
@@ -71,7 +71,7 @@ FletchingSubject device_streams_with(Plant /*plant*/) {
   return subject;
 }
 
-/// A subject that reads the streams of a kind with the fault.
+/// A subject that reads the streams of one kind with the fault.
 template <class Plant>
 FletchingSubject reads_streams_with(Plant /*plant*/) {
   FletchingSubject subject = good();
@@ -97,7 +97,7 @@ inline bool is_of_device_streams() {
   return name_of_test().starts_with("Device") || group_of_test() == "device-streams";
 }
 
-/// The case finds the fault in the kind of stream that the test or its group is named after.
+/// Expects the case to find the fault in the kind of stream that the test or its group names.
 template <class Plant>
 void finds_in_output(const char* case_name, Plant plant, const std::string& what = "") {
   finds(is_of_device_streams() ? device_streams_with(plant) : streams_with(plant), case_name, what);

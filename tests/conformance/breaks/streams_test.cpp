@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of both kinds of streams, which are the same but for their names.
+// The rules of both kinds of streams, which differ only in their names.
 #include "streams.hpp"
 
 #include <cerrno>
@@ -37,7 +37,8 @@ void breaks_texts() {
 TEST(Streams, StreamErrorText) { breaks_texts(); }
 TEST(DeviceStreams, DeviceStreamErrorText) { breaks_texts(); }
 
-// Each call overwrites the text of the one before, though it is no operation on the stream.
+// Each call overwrites the previous text, although get_last_error is not an operation on the
+// stream.
 void overwrites_texts() {
   finds_in_output(
       "stream.next-fails",
@@ -96,7 +97,7 @@ void ends_with_an_error() {
 TEST(Streams, StreamResultEndIsReleasedArray) { ends_with_an_error(); }
 TEST(DeviceStreams, DeviceStreamResultEndIsReleasedArray) { ends_with_an_error(); }
 
-// The memory of a batch is overwritten where its stream would have freed it.
+// Overwrites the memory of a batch when its stream would have freed it.
 void frees_batches() {
   finds_in_output(
       "stream.good",
@@ -122,7 +123,7 @@ void frees_batches() {
 TEST(Streams, StreamResultOutlivesStream) { frees_batches(); }
 TEST(DeviceStreams, DeviceStreamResultOutlivesStream) { frees_batches(); }
 
-// Does not write zeros to the consumer's struct, which holds other bytes.
+// Does not zero the consumer's struct, which contains other bytes.
 TEST(StreamConsumers, ReleaseBaseAllocatedByConsumer) {
   finds(streams_with([](ArrowArrayStream& stream) {
           stream.get_next = [](ArrowArrayStream* self, ArrowArray* out) {
@@ -149,7 +150,7 @@ TEST(StreamConsumers, DeviceArrayBaseAllocatedByConsumer) {
 
 // --- Consumer rules ---
 
-/// Releases a stream, and calls it once more.
+/// Releases a stream and then calls it again.
 template <class Stream, class Call>
 void calls_after_release(Stream* self, Call call) {
   inner_of(self)->release(inner_of(self));
@@ -249,7 +250,7 @@ void takes_every_code_for_one() {
 TEST(Streams, StreamErrnoRecognized) { takes_every_code_for_one(); }
 TEST(DeviceStreams, StreamErrnoRecognized) { takes_every_code_for_one(); }
 
-// Imitates a kept pointer to memory that the producer has reused.
+// Imitates a stored pointer to memory that the producer has reused.
 void keeps_the_text() {
   finds_in_output(
       "stream.text-changes",
@@ -289,7 +290,7 @@ void changes_private_data() {
 TEST(Streams, StreamPrivateDataUntouched) { changes_private_data(); }
 TEST(DeviceStreams, DeviceStreamPrivateDataUntouched) { changes_private_data(); }
 
-// Reads past the end, where the struct has no values and no device.
+// Reads past the end, where the struct contains no values and no device.
 void reads_on_behind_the_end() {
   finds_in_reader(
       "stream.good",
@@ -343,7 +344,7 @@ TEST(DeviceStreams, DeviceStreamOneDeviceType) {
         "stream.good");
 }
 
-// Every second batch is on another device.
+// Puts every second batch on another device.
 TEST(DeviceStreams, DeviceStreamStreamPerDeviceType) {
   finds(device_streams_with([](ArrowDeviceArrayStream& stream) {
           stream.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {

@@ -22,7 +22,7 @@ void release_inner(Struct* self) {
   delete within(self);
 }
 
-/// A copy of a struct. Its release releases the original, whatever other fields a fault changes.
+/// A copy of a struct. Its release releases the original, whatever fields a fault changes.
 template <class Struct>
 Struct around(const Struct& inner) {
   Struct outer = inner;
@@ -34,7 +34,7 @@ Struct around(const Struct& inner) {
   return outer;
 }
 
-/// A subject whose schemas have the fault that `Plant`, without captures, puts in.
+/// A subject whose schemas have the fault that `Plant`, without captures, adds.
 template <class Plant>
 FletchingSubject schemas_with(Plant /*plant*/) {
   FletchingSubject subject = good();
@@ -63,7 +63,7 @@ FletchingSubject arrays_with(Plant /*plant*/) {
   return subject;
 }
 
-/// A subject that does `Plant` before it takes a schema in. If that returns a code, it ends there.
+/// A subject that runs `Plant` before it imports a schema. A nonzero code ends the call.
 template <class Plant>
 FletchingSubject takes_schemas_with(Plant /*plant*/) {
   FletchingSubject subject = good();

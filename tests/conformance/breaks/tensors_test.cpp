@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of DLPack's structs. Those of both structs are broken in the one of version 1.3.
+// The rules of DLPack's structs. Rules for both structs are violated in the one of version 1.3.
 #include <cerrno>
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Tensor = DLManagedTensorVersioned;
 
-/// A subject whose tensors have the fault that `Plant`, without captures, puts in.
+/// A subject whose tensors have the fault that `Plant`, without captures, adds.
 template <class Plant>
 FletchingSubject tensors_with(Plant /*plant*/) {
   FletchingSubject subject = good();
@@ -23,8 +23,7 @@ FletchingSubject tensors_with(Plant /*plant*/) {
   return subject;
 }
 
-/// A subject that does `Plant` before it takes a tensor in. If that returns a code, the tensor is
-/// refused with it.
+/// A subject that runs `Plant` before it imports a tensor. A nonzero code refuses the tensor.
 template <class Plant>
 FletchingSubject takes_tensors_with(Plant /*plant*/) {
   FletchingSubject subject = good();
