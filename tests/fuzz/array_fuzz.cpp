@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of ArrowSchema and ArrowArray, sound and malformed: check_array reads neither a buffer nor
-// what is below a released struct, and what it lets pass can be walked.
+// Pairs of ArrowSchema and ArrowArray, valid and malformed: check_array must read neither buffers
+// nor anything below a released struct, and arrays that pass must be safe to walk.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,13 +21,13 @@ using fletching::fuzz::drop;
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
-/// Not memory of this program: code that follows it is stopped.
+/// A pointer to unmapped memory, so that a read through it faults.
 template <class T>
 T* nowhere() {
   return reinterpret_cast<T*>(std::uintptr_t{0x1000});
 }
 
-/// One node of both trees, and what it points to; the lists are no longer than their counts.
+/// One node of both trees with its lists, which are no longer than their counts.
 struct Node {
   ArrowSchema schema{};
   ArrowArray array{};
@@ -37,8 +37,8 @@ struct Node {
   std::vector<const void*> buffers;
 };
 
-/// The trees that the input describes, node by node: what is spoiled, a count of children, a count
-/// of buffers, a format that ends with a NUL, numbers, then the children.
+/// The trees described by the input, per node: the fields to spoil, a number of children, a number
+/// of buffers, a NUL-terminated format, numbers, then the children.
 class Trees {
  public:
   explicit Trees(Input input) : input_(input) { root_ = &grow(0); }
@@ -90,7 +90,7 @@ class Trees {
               nowhere<ArrowSchema*>(), nowhere<ArrowSchema>(), nullptr,         nullptr};
   }
 
-  /// As many as the type has, or as the input says.
+  /// Adds as many buffers as the type has, or as the input says.
   static void fill_buffers(Node& node, std::uint8_t say) {
     const auto format = fletching::parse_format(std::string_view(node.format));
     const std::size_t right =
@@ -132,7 +132,7 @@ class Trees {
   Node* root_ = nullptr;
 };
 
-/// What check_array promises of an array without findings.
+/// Walks an array without findings, as check_array promises that it is safe.
 void walk(const ArrowSchema& schema, const ArrowArray& array, std::int64_t* structs,
           std::int64_t* buffers) {
   require(schema.release != nullptr && array.release != nullptr, "every struct is alive");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of the corpus: any content is read, or refused with a message. A case is built as written,
-// and released.
+// Files of the corpus: any content is either read or refused with a message. A case that is read is
+// built and released.
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
@@ -37,7 +37,7 @@ void build(const Case& read) {
 
 }  // namespace
 
-// A size in a file is not the size of the file.
+// A size that a file declares may be larger than any allocation.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

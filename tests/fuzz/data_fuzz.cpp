@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of a right shape with hostile buffers: check_data stays within the buffers, and each value
-// of an array without findings can be read.
+// Arrays of valid shape with hostile buffers: check_data must stay within the buffers, and each
+// value of an array without findings must be readable.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -28,7 +28,7 @@ using fletching::fuzz::drop;
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
-/// One node of both trees, with its lists. Each buffer has exactly its bytes.
+/// One node of both trees with its lists. Each buffer has exactly its required size.
 struct Node {
   ArrowSchema schema{};
   ArrowArray array{};
@@ -49,14 +49,14 @@ class Trees {
   Node& root() { return *root_; }
 
  private:
-  /// The place of a node below its parent.
+  /// The role of a node in its parent.
   enum class Kind { kAny, kEntries, kKeys, kRunEnds };
   static constexpr int kDeepest = 8;
   static constexpr std::size_t kMost = 60;
 
   std::int64_t below(std::int64_t end) { return input_.take<std::uint8_t>() % end; }
   const char* pick_format() { return kFormats[static_cast<std::size_t>(below(kFormats.size()))]; }
-  /// Without children, where the tree has grown enough.
+  /// A format without children if the tree is large enough.
   const char* pick_child(int depth) {
     const bool is_small = depth < kDeepest && nodes_.size() < kMost;
     return kFormats[static_cast<std::size_t>(below(is_small ? kFormats.size() : 20))];
@@ -111,7 +111,7 @@ class Trees {
     node.array.children = node.arrays.data();
   }
 
-  /// A buffer with nothing behind it, of any alignment.
+  /// A buffer that ends with its allocation, of any alignment.
   char* block(std::int64_t size) {
     const std::int64_t gap = below(2);
     blocks_.push_back(std::make_unique<char[]>(static_cast<std::size_t>(size + gap)));
@@ -124,7 +124,7 @@ class Trees {
     return out;
   }
 
-  /// Numbers that ascend by 0 to 3 each, one of them hostile.
+  /// Numbers that ascend by 0 to 3, one of them hostile.
   template <class Number>
   const void* ascending(std::int64_t count, std::int64_t step_from) {
     char* const out = block(count * std::int64_t{sizeof(Number)});
@@ -210,7 +210,7 @@ class Trees {
     }
   }
 
-  /// As much data as the last offset says; none where nobody has so much.
+  /// Adds the data that the last offset demands, or none if that is too much.
   template <class Offset>
   void add_binary(Node& node, std::int64_t values) {
     node.buffers.push_back(ascending<Offset>(values + 1, 0));
@@ -264,7 +264,7 @@ void read(const char* from, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) read_byte = static_cast<unsigned char>(from[i]);
 }
 
-/// What check_data promises of value `i` of an array without findings.
+/// Reads value `i` of an array without findings, as check_data promises that it is safe.
 class Reader {
  public:
   Reader(const ArrowSchema& schema, const ArrowArray& array)

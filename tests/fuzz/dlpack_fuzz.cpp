@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of DLPack, sound and malformed, as producers may hand them over: an import reads no
-// values, and calls the deleter once.
+// DLPack tensors, valid and malformed, as producers may pass them: an import must read no values
+// and must call the deleter once.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
-/// A small number mostly, any number now and then.
+/// A small number in most cases, sometimes any number.
 std::int64_t take_extent(Input& input) {
   const auto small = input.take<std::int8_t>();
   return small == 127 ? input.take<std::int64_t>() : small;
@@ -45,7 +45,7 @@ struct Tensor {
     tensor.device.device_id = input.take<std::int32_t>();
     tensor.byte_offset =
         (flags & 16) != 0 ? input.take<std::uint64_t>() : input.take<std::uint8_t>();
-    // Not memory of this program: a read of it is a fault.
+    // A pointer to unmapped memory, so that a read through it faults.
     if ((flags & 32) == 0) tensor.data = reinterpret_cast<void*>(std::uintptr_t{0x1000});
     managed.version = {(flags & 64) != 0 ? input.take<std::uint32_t>() : DLPACK_MAJOR_VERSION, 3};
     managed.flags = (flags & 128) != 0 ? input.take<std::uint64_t>() : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of metadata: what is read is inside the block, and encodes to the same bytes.
+// Metadata blocks: a view stays inside the block and encodes to the same bytes.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using fletching::fuzz::require;
-  const std::vector<char> block(data, data + size);  // so that the sanitizer guards its end
+  const std::vector<char> block(data, data + size);  // copied, so that the sanitizer guards its end
   if (block.empty()) return 0;
   const auto view = fletching::MetadataView::read(block.data(), block.size());
   if (!view) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a fuzz target asserts, and how it takes its input apart.
+// Assertions and input parsing for fuzz targets.
 #ifndef FLETCHING_FUZZ_REQUIRE_HPP
 #define FLETCHING_FUZZ_REQUIRE_HPP
 
@@ -14,7 +14,7 @@
 
 namespace fletching::fuzz {
 
-/// Ends the program, which libFuzzer reports with the input, when the library broke its word.
+/// Ends the program if the library broke a promise; libFuzzer then reports the input.
 inline void require(bool kept, const char* what) {
   if (kept) return;
   std::fprintf(stderr, "broken: %s\n", what);
@@ -27,7 +27,7 @@ void drop(Base* self) {
   self->release = nullptr;
 }
 
-/// The input, taken from the front; zero when it is used up.
+/// The input, consumed from the front. Yields zeros when it is used up.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trees of ArrowSchema, sound and malformed: format strings are read, and a view of a schema is the
-// same tree, or none.
+// Trees of ArrowSchema, valid and malformed: parses format strings; a view of a schema must be the
+// same tree or fail.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,15 +20,15 @@ namespace {
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
-/// One node, and what it points to.
+/// One node and the memory it points to.
 struct Node {
   ArrowSchema schema{};
   std::string format;
   std::vector<ArrowSchema*> children;
 };
 
-/// A tree that the input describes: a byte of flags, a byte of how many children, a format that
-/// ends with a NUL, then the children.
+/// The tree described by the input, per node: a byte of flags, a byte with the number of children,
+/// a NUL-terminated format, then the children.
 class Tree {
  public:
   explicit Tree(Input input) : input_(input) { root_ = grow(0); }
@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   compare(original, **view);
   if (original.n_children > 0) {
-    // A child that is moved out outlives the rest.
+    // A child that was moved out must outlive the rest.
     const fletching::Schema child((*view)->children[0]);
     view->release();
     compare(*original.children[0], *child.get());

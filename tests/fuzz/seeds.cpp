@@ -26,7 +26,7 @@ Seeds metadata() {
   };
 }
 
-/// Flags, number of children, format: as schema_fuzz.cpp reads a node.
+/// Flags, number of children and format, in the node format of schema_fuzz.cpp.
 std::string node(unsigned char flags, unsigned char children, std::string_view format) {
   std::string text{static_cast<char>(flags), static_cast<char>(children)};
   return text.append(format).append(1, '\0');
@@ -45,8 +45,8 @@ Seeds schema() {
   return seeds;
 }
 
-/// Nothing spoiled, number of children, buffers as the type has them, format, children, then the
-/// length: as array_fuzz.cpp reads a node.
+/// Nothing spoiled, number of children, the type's number of buffers, format, children, then the
+/// length, in the node format of array_fuzz.cpp.
 std::string pair(unsigned char children, std::string_view format, std::string_view below = {},
                  unsigned char spoiled = 0) {
   std::string text{static_cast<char>(spoiled), '\0', static_cast<char>(children), '\0'};
@@ -87,7 +87,7 @@ Seeds typestr() {
   return seeds;
 }
 
-/// Of the right lengths for one level to three.
+/// Lengths for one to three levels.
 Seeds tensor() { return {std::string(8, '\0'), std::string(24, '\1'), std::string(40, '\2')}; }
 
 Seeds dlpack() { return {std::string(64, '\0'), std::string(64, '\1'), std::string(96, '\2')}; }
@@ -106,7 +106,7 @@ Seeds validate() {
   return seeds;
 }
 
-/// Each case of a file, alone.
+/// Each case of a file in a separate input.
 Seeds corpus() {
   Seeds seeds;
   std::ifstream file(FLETCHING_CORPUS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays that become tensors: lists within each other, any formats, any parameters of extension
-// types. The description of an accepted tensor has to agree with itself; no values are read.
+// Arrays that become tensors: nested lists, any formats, any parameters of extension types. The
+// description of an accepted tensor must be consistent; no values are read.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ std::string_view choose(Input& input, const std::string_view (&all)[N]) {
   return all[input.take<std::uint8_t>() % N];
 }
 
-/// A small number mostly, any number now and then.
+/// A small number in most cases, sometimes any number.
 std::int64_t take_size(Input& input) {
   const auto small = input.take<std::uint8_t>();
   return small < 250 ? std::int64_t{small % 32} : input.take<std::int64_t>();
@@ -66,7 +66,7 @@ struct Level {
                                              {fletching::kExtensionMetadataKey, parameters}})
                      .value();
     }
-    // Not memory of this program: a read of it is a fault.
+    // A pointer to unmapped memory, so that a read through it faults.
     buffers[1] = reinterpret_cast<const void*>(std::uintptr_t{0x1000});
     schema.format = format.c_str();
     schema.metadata = metadata.empty() ? nullptr : metadata.data();
@@ -85,7 +85,7 @@ struct Level {
   }
 };
 
-/// The bytes of an element, as the type says.
+/// The bytes of an element according to its type.
 std::uint64_t element_bytes(const FletchingTensorView& view) {
   return view.is_padded != 0 ? view.dtype.lanes : view.dtype.bits * view.dtype.lanes / 8U;
 }

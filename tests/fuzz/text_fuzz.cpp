@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign texts: what is made of them is UTF-8 without NULs, of a bounded length, and stays as it
-// is when it is made printable again.
+// Foreign texts: the printable form is UTF-8 without NULs, of bounded length, and unchanged when it
+// is made printable again.
 #include "fletching/detail/text.hpp"
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Type strings and descriptions of the CUDA Array Interface: a typestr that is read is written the
-// same way, and any description is judged.
+// Type strings and descriptions of the CUDA Array Interface: a parsed typestr formats to the same
+// text, and any description is either accepted or refused.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   mask.typestr = "<t1";
   mask.pointer = says.pointer;
   if ((flags & 0x40) != 0) says.mask = &mask;
-  if ((flags & 0x80) != 0) mask.mask = &mask;  // its own mask, and so on
+  if ((flags & 0x80) != 0) mask.mask = &mask;  // a mask that is its own mask
 
   if (const auto parts = cai::parse_typestr(typestr)) {
     const std::string written = cai::format_typestr(*parts);

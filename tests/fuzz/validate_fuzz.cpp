@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls in any order on validated streams and handlers, with right and wrong answers: the layer
-// does not crash, and every schema and array is released once.
+// must not crash, and every schema and array must be released once.
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace {
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
-/// What one input plays.
+/// The state of one input.
 struct Play {
   explicit Play(Input given) : input(given) {}
 
@@ -41,7 +41,7 @@ void report(void* /*context*/, const FletchingFinding* finding) {
 
 FletchingValidateOptions options() {
   const auto level = static_cast<std::int32_t>(g_play->input.take<std::uint8_t>() % 2);
-  // A thread for every release is slow: rarely.
+  // Rare, because a thread for every release is slow.
   const auto stress =
       g_play->input.take<std::uint8_t>() %
       (g_play->odds(32) ? FLETCHING_STRESS_REPORT_AT_EXIT : FLETCHING_STRESS_THREAD);
@@ -54,7 +54,7 @@ void release_counted(Base* self) {
   self->release = nullptr;
 }
 
-/// Valid, released, or with a wrong member.
+/// Fills a valid struct, a released one, or one with a wrong member.
 void fill(ArrowSchema& out) {
   static constexpr const char* kTexts[] = {"i", "+s", "u", "\xff", "", nullptr, "+m", "l"};
   static constexpr const char* kBlocks[] = {nullptr, "\0\0\0\0", "\xff\xff\xff\xff", nullptr};
@@ -90,7 +90,7 @@ ArrowArray& base(ArrowArray& array) { return array; }
 ArrowArray& base(ArrowDeviceArray& array) { return array.array; }
 ArrowSchema& base(ArrowSchema& schema) { return schema; }
 
-/// Structs of the consumer, each with its copy: a second release is a finding.
+/// Structs of the consumer, each with its copy: releasing both is a finding.
 template <class Raw>
 struct Held {
   ~Held() {
@@ -274,7 +274,8 @@ void play_async() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::size_t kMost = 200;  // a call costs much more than a byte elsewhere
+  constexpr std::size_t kMost =
+      200;  // a byte here is a call, which costs more than in other targets
   if (size > kMost) return -1;
   Play play(Input(data, size));
   g_play = &play;

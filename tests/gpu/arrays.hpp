@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device arrays for the checks, and two streams with a gate between them.
+// Device arrays for the checks, and streams with a gate.
 #ifndef FLETCHING_TESTS_GPU_ARRAYS_HPP
 #define FLETCHING_TESTS_GPU_ARRAYS_HPP
 
@@ -30,8 +30,8 @@ inline constexpr std::uint8_t kNew = 0x22;
 struct AddRelease {
   void operator()(Releases* releases) const { releases->add(); }
 };
-/// Counts in the destructor. To be declared before its owner's other members, so that it is
-/// destroyed last.
+/// Counts in the destructor. Declare it before its owner's other members, so that it is destroyed
+/// last.
 using Counted = std::unique_ptr<Releases, AddRelease>;
 
 inline Schema int32_schema() {
@@ -40,7 +40,7 @@ inline Schema int32_schema() {
   return *std::move(schema);
 }
 
-/// int32 values in memory of the device; `owner` lives until the array is released.
+/// int32 values in device memory. The array's release destroys `owner`.
 template <class Owner>
 DeviceArray make_array(const void* data, std::size_t bytes, Owner owner) {
   Result<DeviceArray> array =
@@ -50,14 +50,14 @@ DeviceArray make_array(const void* data, std::size_t bytes, Owner owner) {
   return *std::move(array);
 }
 
-/// Memory with old data, and a producer whose new data are behind a shut gate. Everything that a
-/// driver may stop for, memory above all, is allocated before the gate is shut and freed after it.
+/// Memory with old data, and a producer whose new data is behind a shut gate. Everything that may
+/// make a driver wait, such as memory, is allocated before the gate is shut and freed after it.
 class Gated {
  public:
   Gated() : memory_(kBytes), seen_(kBytes) {
     producer_.fill(memory_, kOld);
     producer_.synchronize();
-    // The first read loads what the driver needs for it.
+    // The first read makes the driver load what it needs.
     consumer_.read(seen_, memory_);
     consumer_.synchronize();
     gate_.shut(producer_);
@@ -69,7 +69,7 @@ class Gated {
   [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
   Releases& releases() { return releases_; }
 
-  /// An array of the memory, which it does not own.
+  /// An array over the memory, which it does not own.
   DeviceArray array() { return make_array(memory_.data(), kBytes, Counted(&releases_)); }
   DeviceArray array_with_event(Asserter& asserter) {
     DeviceArray made = array();
@@ -78,13 +78,13 @@ class Gated {
     return made;
   }
 
-  /// The negative control: a stream that does not wait reads the old data.
+  /// Negative control: a stream that does not wait reads the old data.
   void require_old_data(Asserter& asserter) {
     careless_.read(seen_, memory_);
     careless_.synchronize();
     asserter.require(seen_.holds(kOld), "a stream that has not waited does not see the old data");
   }
-  /// A read on `stream` is held back, until the gate is opened, and sees the new data.
+  /// Checks that a read on `stream` blocks until the gate is opened, and then sees the new data.
   void require_waits(Asserter& asserter, const Stream& stream) {
     require_waits(asserter, static_cast<cuda::CUstream>(stream.get()));
   }

@@ -1,4 +1,4 @@
-// The comparisons of one cell.
+// The comparisons of one check.
 #ifndef FLETCHING_TESTS_GPU_ASSERTER_HPP
 #define FLETCHING_TESTS_GPU_ASSERTER_HPP
 
@@ -13,7 +13,7 @@
 
 namespace fletching::gpu {
 
-/// Counts the comparisons of one cell, and throws at the first that fails.
+/// Counts the comparisons of one check, and throws at the first failure.
 class Asserter {
  public:
   void require(bool condition, const std::string& what) {
@@ -23,7 +23,7 @@ class Asserter {
   void require_success(const std::string& what, int code, const FletchingMessage& message) {
     require(code == 0, what + ": failed with errno " + std::to_string(code) + ": " + message.text);
   }
-  /// The same of what the library returns.
+  /// Requires a successful result of the library.
   template <class T>
   void require_success(const std::string& what, const Result<T>& result) {
     require(result.ok(), what + (result.ok() ? "" : " failed: " + result.error().message()));
@@ -32,7 +32,7 @@ class Asserter {
     require(seen == expected,
             what + " is " + std::to_string(seen) + ", expected " + std::to_string(expected));
   }
-  /// Comparisons that somebody else has made, and that were right; none of them prove nothing.
+  /// Adds comparisons that were made elsewhere and succeeded. Their number must not be 0.
   void add(const std::string& what, std::int64_t compared) {
     require(compared > 0, what + " compared nothing");
     count_ += compared;
@@ -43,7 +43,7 @@ class Asserter {
   std::int64_t count_ = 0;
 };
 
-/// Everything of the producer has been released, once.
+/// Requires that every object of the producer was released exactly once.
 inline void require_producer_at_rest(Asserter& asserter) {
   FletchingProducerCounters counters{};
   FletchingProducerReadCounters(&counters);

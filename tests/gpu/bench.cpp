@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fletching_gpu_bench: what handing over an array with an event costs the host, beside the same
-// driver calls, hand-written. The median of several takes, interleaved. On the stand-in, which
-// counts them, the driver calls have to be the same, one by one.
+// fletching_gpu_bench: the host time for handing over an array with an event, compared with the
+// same driver calls written by hand. Reports the median of several interleaved measurements. On the
+// stand-in, which counts calls, the driver calls must be identical.
 //
 //     fact <tab> name <tab> text
 //     bench <tab> case <tab> who <tab> nanoseconds of one handoff
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kTakes = 15;
 constexpr int kHandoffs = 4000;
-constexpr int kBatch = 100;  // then both streams are waited for, which is not measured
+constexpr int kBatch = 100;  // handoffs between waits for both streams, which are not measured
 
 void require(const Status& status) {
   if (!status) fail(status.error().code(), status.error().message());
@@ -39,7 +39,7 @@ struct Parties {
   Stream consumer;
 };
 
-/// An array without an event, moved and released: the cost without events.
+/// Moves and releases an array without an event: the cost without events.
 void array_alone(const Parties& /*parties*/, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   DeviceArray taken = std::move(made);
@@ -54,20 +54,20 @@ void library(const Parties& parties, const DeviceMemory& memory) {
   taken.release();
 }
 
-/// Lets other threads' captures be, and puts the mode back.
+/// Exchanges the mode, so that other threads' captures are not disturbed, or restores it.
 void exchange_by_hand(cuda::CUstreamCaptureMode* mode) {
   require_call("cuThreadExchangeStreamCaptureMode",
                cu().cu_thread_exchange_stream_capture_mode(mode));
 }
 
-/// The number of the current context.
+/// Queries the number of the current context.
 void number_by_hand(cuda::CUcontext context) {
   std::uint64_t id = 0;
   require_call("cuCtxGetId", cu().cu_ctx_get_id(context, &id));
 }
 
-/// What the library asks before a call that concerns a stream: the context might not be current,
-/// and the stream might be captured.
+/// The library's queries before a call on a stream: whether its context is current, and whether it
+/// is captured.
 cuda::CUcontext enter_by_hand(void* stream) {
   cuda::CUcontext of_stream = nullptr;
   require_call("cuStreamGetCtx",
@@ -80,7 +80,7 @@ cuda::CUcontext enter_by_hand(void* stream) {
   return of_stream;
 }
 
-/// Only the calls of the library's operations.
+/// Exactly the driver calls of the library's operations.
 void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;
@@ -104,8 +104,8 @@ void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
   exchange_by_hand(&mode);
 }
 
-/// The least that a producer and a consumer have to ask of the driver, where both know that the
-/// context is current.
+/// The minimum of driver calls for a producer and a consumer that both know that the context is
+/// current.
 void least_by_hand(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;
@@ -165,12 +165,12 @@ void measure() {
 
 using CountCalls = decltype(&FletchingStandinCalls);
 
-/// How often each function of the driver is called in kBatch handoffs, by the order of the table.
+/// Number of calls of each driver function in kBatch handoffs, in the order of the table.
 std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
   const Current current;
   const DeviceMemory memory(kBytes);
   const Parties parties;
-  handoff(parties, memory);  // the first one in a context finds out what the context is
+  handoff(parties, memory);  // the first one in a context also identifies the context
   std::vector<std::int64_t> calls;
   calls.reserve(std::size(cuda::kFunctions));
   for (const VendorFunction& function : cuda::kFunctions) calls.push_back(-count(function.name));
@@ -179,8 +179,7 @@ std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
   return calls;
 }
 
-/// The library makes the calls that are written by hand, no more and no fewer. The reason says
-/// which.
+/// Checks that the library makes exactly the calls written by hand. Lists them in `made`.
 void compare_calls(Asserter& asserter, std::string& made) {
   const auto driver = find_library(cuda::kRuntime);
   asserter.require_success("the library", driver);

@@ -8,7 +8,7 @@
 namespace fletching::gpu {
 namespace {
 
-/// A function of the driver that is not in the table.
+/// A driver function that is not in the table.
 template <class Signature>
 Signature* driver_function(const char* symbol) {
   const auto library = find_library(cuda::kRuntime);
@@ -32,7 +32,7 @@ class Capture {
     if (stream_ != nullptr) destroy(end_capture());
   }
 
-  /// The graph, to be destroyed. Throws when the capture has been invalidated.
+  /// Returns the graph, which the caller must destroy. Throws if the capture was invalidated.
   void* end() {
     void* graph = end_capture();
     stream_ = nullptr;
@@ -85,8 +85,8 @@ void require_refused(Asserter& asserter, const char* what, const Status& status)
 
 }  // namespace
 
-// The reaper, a host wait and a query, while this thread captures; and the errors of a captured
-// stream.
+// The reaper, a host wait and a query while this thread captures, and the errors of operations on a
+// captured stream.
 void check_capture(Asserter& asserter) {
   const Current current;
   const Stream captured;
@@ -95,7 +95,7 @@ void check_capture(Asserter& asserter) {
   DeviceArray exported = gated.array();
   DeviceArray array = gated.array();
   DeviceArray leaked = gated.array();
-  static ArrowDeviceArray seen;  // so that a leak checker finds it
+  static ArrowDeviceArray seen;  // keeps the leaked array reachable for a leak checker
   seen = *leaked.get();
   asserter.require_success(
       "export_with_event",
@@ -121,7 +121,7 @@ void check_capture(Asserter& asserter) {
   exported.release();
 }
 
-// A graph whose launch waits for the producer's event, and records that of an array.
+// A graph whose launch waits for the producer's event and records an array's event.
 void check_graph_events(Asserter& asserter) {
   const Current current;
   const DeviceMemory memory(kBytes);
@@ -144,7 +144,7 @@ void check_graph_events(Asserter& asserter) {
         "export_with_event",
         export_with_event(array, {ARROW_DEVICE_CUDA, captured.get()}, OnCapture::kExternalEvent));
     const Executable graph(capture.end());
-    graph.launch(captured);  // the first launch may allocate, and so wait for the device
+    graph.launch(captured);  // the first launch may allocate, and thus wait for the device
     captured.synchronize();
     asserter.require(seen.holds(kOld), "the first launch does not see the old data");
     Gate gate;

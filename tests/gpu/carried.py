@@ -1,9 +1,9 @@
-"""The conformance suite on the GPU machine, as rows: every subject on the devices of CUDA.
+"""The conformance suite on the GPU machine: every subject on the CUDA devices, as rows.
 
-The suite and the subjects of compiled languages travel as built programs and libraries:
-tools/gpu-programs makes the folder, --programs names it. Each language plays the group `devices`,
-alone and as the host of the chain through all that travel. What the language.toml of a home gives
-as the reason under [lacks] is absent.
+The suite and the subjects of compiled languages are carried there as built programs and libraries:
+tools/gpu-programs makes their folder, --programs names it. Each language plays the group `devices`
+alone and as the host of the chain through all of them. A language with a reason under [lacks] in
+its language.toml is absent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_CARRIED = "travels as built programs: tools/gpu-programs makes them, --progr
 
 @dataclass(frozen=True)
 class Host:
-    """Plays the suite's devices."""
+    """A program that plays the suite's devices."""
 
     language: Language
     column: str
@@ -41,7 +41,7 @@ class Host:
 
 
 def language_findings(build: Build, programs: Path | None, status: str) -> Findings:
-    """`programs`: the folder of the built programs. `status`: what main.cpp says of the driver."""
+    """`programs`: folder of the built programs. `status`: the driver's status from main.cpp."""
     rows = _rows(build, programs, status)
     for row in rows:
         show(row)
@@ -79,7 +79,7 @@ def _left_at_home(known: Mapping[str, Language]) -> Iterator[Row]:
 
 
 def _hosts(known: Mapping[str, Language]) -> Iterator[Host]:
-    """Each column that travels."""
+    """Each column that is carried to the GPU machine."""
     for language in known.values():
         for column in language.columns:
             if language.gpu and column.subject == languages.NATIVE:
@@ -104,10 +104,10 @@ def _devices(
 def _environment(
     build: Build, programs: Path, folder: Path, known: Mapping[str, Language]
 ) -> dict[str, str]:
-    """The built and the carried libraries in one folder."""
+    """Collects the built and the carried libraries in one folder."""
     libraries = folder / "lib"
     libraries.mkdir()
-    for source in (programs, build.libraries):  # what was carried first
+    for source in (programs, build.libraries):  # the carried one wins
         for library in source.glob("*.so*"):
             link = libraries / library.name
             if not link.exists():
@@ -124,12 +124,12 @@ def _environment(
 def _run(
     command: str, language: Language, environment: Mapping[str, str], folder: Path
 ) -> tuple[list[Cell], str]:
-    """The cells that the suite writes, and how it ended if that was not well."""
+    """The cells that the suite writes, and the problem if it failed."""
     path = folder / "cells"
     path.unlink(missing_ok=True)
     own = languages.environment(language)
     variables = {**environment, **own, "FLETCHING_CELLS": str(path)}
-    if "PYTHONPATH" in own and "PYTHONPATH" in environment:  # an installed package first
+    if "PYTHONPATH" in own and "PYTHONPATH" in environment:  # prefer an installed package
         variables["PYTHONPATH"] = f"{environment['PYTHONPATH']}:{own['PYTHONPATH']}"
     home = os.fspath(ROOT / language.folder)
     code, output, errors = run(["bash", "-c", f"cd '{home}' && exec {command}"], variables)
@@ -142,7 +142,7 @@ def _run(
 
 
 def cells_row(name: str, cells: Sequence[Cell], problem: str, status: str, least: int) -> Row:
-    """`least`: how many cells there have to be."""
+    """`least`: the required number of cells."""
     compared = sum(cell.asserted for cell in cells)
     wrong = [f"{cell.key}: {what}" for cell in cells if (what := _what_is_wrong(cell, status))]
     if wrong:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of a device. A check asserts something and returns, or throws: a
-// Error with ENODEV when it cannot run here, anything else when it has failed.
+// The checks of a device. A check returns, or throws: an Error with ENODEV if it cannot run on this
+// machine, anything else if it failed.
 #ifndef FLETCHING_TESTS_GPU_CHECKS_HPP
 #define FLETCHING_TESTS_GPU_CHECKS_HPP
 
@@ -11,41 +11,41 @@
 
 namespace fletching::gpu {
 
-// --- producer_checks.cpp: the reference producer, its kernel and its gate. `backend` as there.
+// --- producer_checks.cpp: the reference producer, its kernel and its gate; `backend` names it.
 
 void check_kernel(Asserter& asserter, const char* backend);
-/// Every case with data: behind a shut gate, with and without the wait (gate.h).
+/// Every case with data, behind a shut gate, with and without the wait (gate.h).
 void check_gate(Asserter& asserter, const char* backend);
 void check_gate_control(Asserter& asserter, const char* backend);
-/// The same of the batches of a stream.
+/// The same for the batches of a stream.
 void check_stream_gate(Asserter& asserter, const char* backend);
 void check_stream_gate_control(Asserter& asserter, const char* backend);
 
-// --- event_checks.cpp: the library's own operations.
+// --- event_checks.cpp: the library's operations.
 
 /// Waits behind a gate that is never opened, to test the watchdog.
 void check_hang(Asserter& asserter);
 
-/// The library has every function of the runtime's table.
+/// The driver has every function of the runtime's table.
 void check_symbols(Asserter& asserter);
 /// The three operations of SyncEvent, before and after the work is done.
 void check_sync_event(Asserter& asserter);
-/// A hundred rounds of a stream that waits and one that does not.
+/// A hundred rounds with a stream that waits and one that does not.
 void check_race(Asserter& asserter);
 void check_release_after(Asserter& asserter);
-/// `count` arrays that own memory of the device go from one stream to another.
+/// Passes `count` arrays that own device memory from one stream to another.
 void check_handoffs(Asserter& asserter, std::int64_t count);
 void check_thread_without_context(Asserter& asserter);
 void check_two_threads(Asserter& asserter);
 
 // --- capture_checks.cpp: stream capture and graphs.
 
-/// No capture is disturbed, no array released early, and a captured stream is refused.
+/// Captures are not disturbed, arrays are not released early, and captured streams are refused.
 void check_capture(Asserter& asserter);
-/// Events that belong to each launch of a graph.
+/// Events that each launch of a graph waits for and records.
 void check_graph_events(Asserter& asserter);
 
-// --- exchange_checks.cpp: DLPack and the CUDA Array Interface, both ways, behind a gate.
+// --- exchange_checks.cpp: DLPack and the CUDA Array Interface in both directions, behind a gate.
 
 void check_to_dlpack(Asserter& asserter);
 void check_from_dlpack(Asserter& asserter);

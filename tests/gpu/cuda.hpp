@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's driver for the checks: objects are destroyed, and a call that fails is an
-// exception. Everything runs on the first device, in its primary context.
+// RAII wrappers of the CUDA driver for the checks. A failed call throws. Everything runs on the
+// first device, in its primary context.
 #ifndef FLETCHING_TESTS_GPU_CUDA_HPP
 #define FLETCHING_TESTS_GPU_CUDA_HPP
 
@@ -19,7 +19,7 @@
 
 namespace fletching::gpu {
 
-/// Throws unless there is a driver with a device. Initializes it.
+/// Initializes the driver. Throws if there is no driver or no device.
 inline const cuda::Functions& cu() {
   static const cuda::Functions& functions = [&]() -> const cuda::Functions& {
     auto loaded = cuda::functions();
@@ -42,8 +42,8 @@ inline void require_call(const char* name, cuda::CUresult result) {
                 std::to_string(result) + ")");
 }
 
-/// A function that a stand-in exports beside the driver's (standin.h). NULL where the driver is
-/// real.
+/// A function that a stand-in exports in addition to the driver's (standin.h). NULL on a real
+/// driver.
 template <class Function>
 Function standin_function(const char* name) {
   const auto library = find_library(cuda::kRuntime);
@@ -51,14 +51,14 @@ Function standin_function(const char* name) {
   return reinterpret_cast<Function>(find_symbol(library->handle, name));
 }
 
-/// On a stand-in, what does not wait for a gate is done on return. A device says nothing of the
-/// kind: there, a check that looks at once may be too early to see a wait that is missing.
+/// On a stand-in, returns when all work that no gate blocks is done. A real device has no such
+/// function, so a check there may look too early to detect a missing wait.
 inline void settle() {
   const auto settle_standin = standin_function<void (*)()>("FletchingStandinSettle");
   if (settle_standin != nullptr) settle_standin();
 }
 
-/// The primary context of the first device, current for this thread as long as the object lives.
+/// Makes the primary context of the first device current on this thread for its lifetime.
 class Current {
  public:
   Current() {
@@ -75,7 +75,7 @@ class Current {
   Current& operator=(const Current&) = delete;
 };
 
-/// To be compared; NULL for none.
+/// The current context, for comparisons; NULL if there is none.
 inline const void* current_context() {
   cuda::CUcontext context = nullptr;
   require_call("cuCtxGetCurrent", cu().cu_ctx_get_current(&context));
@@ -95,7 +95,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory() {
     if (address_ == 0) return;
-    std::string trouble;  // of a device that is lost: there is nothing to free
+    std::string trouble;  // ignored: on a lost device there is nothing to free
     (void)guarded(trouble, [&] {
       const Current current;
       require_call("cuMemFree", cu().cu_mem_free(address_));
@@ -111,7 +111,7 @@ class DeviceMemory {
   std::size_t bytes_;
 };
 
-/// Pinned memory that the device reaches too, zeroed.
+/// Zeroed pinned memory that the device can access.
 class PinnedMemory {
  public:
   explicit PinnedMemory(std::size_t bytes) : bytes_(bytes) {
@@ -124,7 +124,7 @@ class PinnedMemory {
   ~PinnedMemory() { (void)cu().cu_mem_free_host(memory_); }
 
   [[nodiscard]] void* get() const { return memory_; }
-  /// The address for the device.
+  /// The device address.
   [[nodiscard]] cuda::CUdeviceptr address() const {
     cuda::CUdeviceptr address = 0;
     require_call("cuMemHostGetDevicePointer",
@@ -142,8 +142,8 @@ class PinnedMemory {
   std::size_t bytes_;
 };
 
-/// A non-blocking stream: the legacy default stream would hide a missing wait. One that goes
-/// waits for what is on it.
+/// A non-blocking stream, because the legacy default stream would hide a missing wait. The
+/// destructor waits for its work.
 class Stream {
  public:
   Stream() {
@@ -179,8 +179,8 @@ class Stream {
   cuda::CUstream stream_ = nullptr;
 };
 
-/// Holds back a stream until it is opened; opened at the latest in the destructor. To be declared
-/// after the streams that it holds back: they wait for their work.
+/// Blocks a stream until it is opened, at the latest in the destructor. Declare it after the
+/// streams that it blocks, because they wait for their work.
 class Gate {
  public:
   Gate() : word_(sizeof(std::uint32_t)), address_(word_.address()) {
@@ -192,7 +192,7 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
   ~Gate() {
     open();
-    // The device looks at the word until it has seen it.
+    // The device reads the word until it has the value.
     if (held_ != nullptr) (void)cu().cu_stream_synchronize(held_);
   }
 

@@ -1,4 +1,4 @@
-// A device of the reference producer that has a gate: one of CUDA or ROCm.
+// A CUDA or ROCm device of the reference producer, which has a gate.
 #ifndef FLETCHING_TESTS_GPU_DEVICE_HPP
 #define FLETCHING_TESTS_GPU_DEVICE_HPP
 
@@ -13,13 +13,13 @@ namespace fletching::gpu {
 /// One backend of the producer.
 class Device {
  public:
-  /// Throws Error when the producer does not know the backend.
+  /// Throws Error if the producer does not know the backend.
   explicit Device(const char* backend);
 
   [[nodiscard]] const char* backend() const { return backend_; }
   /// "real", "stand-in" or "absent".
   [[nodiscard]] const char* status() const { return status_; }
-  /// The device's name and version, or why it is absent.
+  /// The device's name and version, or the reason for its absence.
   [[nodiscard]] const std::string& description() const { return description_; }
 
  private:
@@ -28,7 +28,7 @@ class Device {
   std::string description_;
 };
 
-/// `handle`: of FletchingProducerQueueHandle.
+/// `handle`: from FletchingProducerQueueHandle.
 inline Status wait_on(const DeviceArray& array, void* handle) {
   const SyncEvent event(array);
   return event.wait_on({event.device_type(), handle});

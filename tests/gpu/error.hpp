@@ -1,4 +1,4 @@
-// The error of a check, which becomes an errno and a text.
+// The error of a check, converted to an errno value and a text.
 #ifndef FLETCHING_TESTS_GPU_TEXT_HPP
 #define FLETCHING_TESTS_GPU_TEXT_HPP
 
@@ -22,10 +22,10 @@ struct Error {
 
 using detail::printable;
 
-/// Runs `work` and returns 0, or the errno of the exception, with its text in `message`.
+/// Runs `work` and returns 0, or the errno value of its exception with the text in `message`.
 template <typename Work>
 int guarded(std::string& message, const Work& work) noexcept {
-  // The texts that are assigned are short enough to need no memory.
+  // The assigned texts are short enough not to allocate.
   try {
     work();
     return 0;

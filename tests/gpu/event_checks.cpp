@@ -23,21 +23,21 @@ void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) 
                                                 : "ready() is true, and the gate is shut");
 }
 
-/// The owner of an array in check_handoffs: frees the memory, then counts the release.
+/// Owner of an array in check_handoffs: frees the memory, then counts the release.
 struct Shipment {
   Counted counted;
   DeviceMemory memory;
 };
 
-/// What one handoff needs on both sides, made once.
+/// Streams of both sides for handoffs, created once.
 struct Parties {
   Stream producer;
   Stream consumer;
   PinnedMemory seen{kBytes};
 };
 
-/// The producer fills memory of its own and hands it over; the consumer reads it behind the event,
-/// and releases it behind its own read, or after a wait for it.
+/// The producer fills newly allocated memory and hands it over. The consumer reads it behind the
+/// event, and releases it behind its read, or after a wait for the read.
 void hand_over(Asserter& asserter, const Parties& parties, Releases& releases, bool deferred) {
   DeviceMemory memory(kBytes);
   const void* data = memory.data();
@@ -73,7 +73,7 @@ std::int64_t free_memory() {
   return static_cast<std::int64_t>(free);
 }
 
-/// The live objects of a stand-in; empty for a real driver.
+/// The live objects of a stand-in; zeros for a real driver.
 FletchingStandinCounts alive() {
   FletchingStandinCounts counts{};
   const auto leaks = standin_function<decltype(&FletchingStandinLeaks)>("FletchingStandinLeaks");
@@ -81,7 +81,7 @@ FletchingStandinCounts alive() {
   return counts;
 }
 
-/// The event of a deferred release is destroyed last, on another thread. Fails after a minute.
+/// A deferred release destroys its event last, on another thread. Returns false after a minute.
 bool comes_to(const FletchingStandinCounts& wanted) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (true) {
@@ -92,7 +92,7 @@ bool comes_to(const FletchingStandinCounts& wanted) {
   }
 }
 
-/// Runs `work` on another thread, and throws its exception here.
+/// Runs `work` on another thread and rethrows its exception on this one.
 template <class Work>
 class Thread {
  public:
@@ -150,7 +150,8 @@ void check_sync_event(Asserter& asserter) {
   asserter.require(current_context() == before, "another context is current than before");
 }
 
-// One array after another in the same memory: new values are old ones in the next round.
+// Arrays in the same memory one after another: the new values of a round are the old ones of the
+// next.
 void check_race(Asserter& asserter) {
   const Current current;
   const DeviceMemory memory(kBytes);
@@ -195,7 +196,7 @@ void check_release_after(Asserter& asserter) {
                            release_after(array, {ARROW_DEVICE_CUDA, gated.producer().get()}));
   asserter.require(array.is_released(), "the array is not released for its caller");
   settle();
-  // One that need not wait overtakes the other: both were looked at by then.
+  // A second array, with no work to wait for, is released first, so the reaper has checked both.
   Releases idle;
   DeviceArray second = make_array(gated.memory().data(), kBytes, Counted(&idle));
   asserter.require_success("release_after",
@@ -210,8 +211,7 @@ void check_release_after(Asserter& asserter) {
                    "the caller's thread has released the array");
 }
 
-// The driver keeps some memory once it has needed it: that is what the first rounds are for. The
-// stand-in counts exactly.
+// The first rounds make the driver allocate memory that it keeps. The stand-in counts exactly.
 void check_handoffs(Asserter& asserter, std::int64_t count) {
   const Current current;
   const Parties parties;
@@ -221,8 +221,7 @@ void check_handoffs(Asserter& asserter, std::int64_t count) {
   const std::int64_t free_before = free_memory();
   hand_over(asserter, parties, count);
   asserter.require(comes_to(before), "the stand-in counts more things alive than before");
-  // A driver's pools may grow in between, by less than what would be missing if each handoff kept
-  // its memory.
+  // A driver's pools may grow in the meantime, but by less than a leak in each handoff would need.
   const std::int64_t missing = free_before - free_memory();
   const std::int64_t leak = count * static_cast<std::int64_t>(kBytes);
   asserter.require(missing < leak, "cuMemGetInfo has " + std::to_string(missing) +

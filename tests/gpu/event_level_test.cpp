@@ -1,5 +1,5 @@
-// An event that is passed with one pointer level too few or too many. A stand-in says so, where a
-// real driver may crash.
+// Events passed with one pointer level too few or too many. A stand-in detects this; a real driver
+// may crash.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -43,7 +43,7 @@ TEST_P(EventLevel, IsNoticed) {
   void* address = array->sync_event;
 
   expect_refused(device, array, handle);    // by value instead of by address
-  expect_refused(device, array, &address);  // the address of the address
+  expect_refused(device, array, &address);  // address of the address
 
   const Result<bool> ready = SyncEvent(array).ready();
   ASSERT_TRUE(ready.ok()) << ready.error().message();

@@ -16,7 +16,7 @@ ConsumerStream ordered_on(const Stream& stream) {
   return {Ordering::kStream, {ARROW_DEVICE_CUDA, stream.get()}};
 }
 
-/// The array has an event for the work behind the gate.
+/// Requires that the array has an event for the work behind the gate.
 void require_pending(Asserter& asserter, Gated& gated, ImportedTensor& imported) {
   const SyncEvent event(imported.array);
   asserter.require(!event.is_null(), "sync_event is NULL");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The programs' facts about the device, in the form that gpu.py reads.
+// Prints the facts about the device in the format that gpu.py reads.
 #ifndef FLETCHING_TESTS_GPU_FACTS_HPP
 #define FLETCHING_TESTS_GPU_FACTS_HPP
 
@@ -17,7 +17,7 @@ inline void print_fact(const char* name, const std::string& text) {
   std::printf("fact\t%s\t%s\n", name, printable(text).c_str());
 }
 
-/// Throws without a device.
+/// Throws if there is no device.
 inline void print_device() {
   char name[256] = {};
   std::int32_t version = 0;

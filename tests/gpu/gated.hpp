@@ -1,4 +1,4 @@
-// The gate and the queue of gate.h, with their destruction and with exceptions for errors.
+// RAII wrappers of the gate and the queue of gate.h. Errors are exceptions.
 #ifndef FLETCHING_TESTS_GPU_GATED_HPP
 #define FLETCHING_TESTS_GPU_GATED_HPP
 
@@ -17,8 +17,8 @@ inline void require_call(const char* what, int code, const FletchingMessage& mes
   if (code != 0) fail(code, std::string(what) + ": " + message.text);
 }
 
-/// Exports behind a shut gate, which is opened at the latest in the destructor, after what was
-/// exported from it.
+/// Exports behind a shut gate. The gate is opened at the latest in the destructor, after the
+/// destruction of the exported structs.
 class GatedProducer {
  public:
   explicit GatedProducer(const Device& device) {
@@ -58,8 +58,8 @@ class GatedProducer {
   std::unique_ptr<FletchingProducerGate, Destroy> gate_;
 };
 
-/// Opens a gate in the destructor. To be declared after a queue: the destructor of a queue waits
-/// for what is on it, for ever when that is behind a shut gate.
+/// Opens a gate in its destructor. Declare it after a queue: the queue's destructor waits for its
+/// work, which would never complete behind a shut gate.
 class OpenAtLast {
  public:
   explicit OpenAtLast(const GatedProducer& gate) : gate_(gate.get()) {}
@@ -71,7 +71,7 @@ class OpenAtLast {
   FletchingProducerGate* gate_;
 };
 
-/// A consumer's queue. The arrays that it reads outlive it.
+/// A consumer's queue. The arrays that it reads must outlive it.
 class Queue {
  public:
   explicit Queue(const Device& device) {
@@ -96,7 +96,7 @@ class Queue {
     require_call("idle", FletchingProducerQueueIsIdle(queue_.get(), &idle, &message), message);
     return idle != 0;
   }
-  /// `expected`: FLETCHING_PRODUCER_OLD or _NEW. Returns how many bytes were compared.
+  /// `expected`: FLETCHING_PRODUCER_OLD or _NEW. Returns the number of compared bytes.
   std::int64_t verify(std::int32_t expected) {
     std::int64_t compared = 0;
     FletchingMessage message{};

@@ -1,4 +1,4 @@
-"""The GoogleTests of cpp/tests/gpu as rows: a row of each suite, skipped test and failed test."""
+"""The GoogleTests of cpp/tests/gpu as rows, one per suite, skipped test and failed test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAMS = (
     "fletching_deferred_gpu_test",
     "fletching_exchange_gpu_test",
 )
-# Every test runs with each: FLETCHING_TEST_CURRENT says which context is current.
+# Every test runs once per entry. FLETCHING_TEST_CURRENT selects the current context.
 CURRENT = {"own": "", "none": ", no context", "other": ", another device current"}
 NOT_BUILT = (
     "not built, CMake found no GoogleTest: it travels with the programs (tools/gpu-programs), "
@@ -38,7 +38,7 @@ def googletest_findings(
 
 
 def _rows(program: Path, environment: Mapping[str, str]) -> tuple[list[Row], bool]:
-    """And whether it never ended."""
+    """The rows of the program, and whether it hung."""
     if not program.exists():
         return [Row(program.name, "absent", 0, NOT_BUILT)], False
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def _rows(program: Path, environment: Mapping[str, str]) -> tuple[list[Row], boo
 
 
 def _again(rows: list[Row], suffix: str) -> Iterator[Row]:
-    """The rows of another run of the tests, without the reasons that the first one gave."""
+    """The rows of another run of the tests, without the reasons of the first run."""
     told = {row.name for row in rows if row.verdict == "ok"}
     for row in rows:
         suite = row.name.partition(": ")[0]
@@ -66,7 +66,7 @@ def _again(rows: list[Row], suffix: str) -> Iterator[Row]:
 
 
 def read_output(text: str) -> Iterator[Row]:
-    """The finished tests of a program that never ended, and wrote no report."""
+    """The completed tests in the output of a program that hung and wrote no report."""
     passed = Counter(re.findall(r"^\[       OK \] (.+)\.\w+", text, re.MULTILINE))
     for suite, count in passed.items():
         yield Row(f"GoogleTest {suite}", "ok", count, "tests, before it hung")
@@ -75,11 +75,11 @@ def read_output(text: str) -> Iterator[Row]:
 
 
 def read_report(text: str) -> Iterator[Row]:
-    """The report that --gtest_output=xml made a program write."""
+    """Reads the report that a program writes for --gtest_output=xml."""
     for suite in ElementTree.fromstring(text).iter("testsuite"):
         name = suite.get("name", "unknown")
         passed = 0
-        skipped: dict[str, list[str]] = {}  # tests, by reason
+        skipped: dict[str, list[str]] = {}  # tests by reason
         for case in suite.iter("testcase"):
             test = case.get("name", "unknown")
             failure, skip = case.find("failure"), case.find("skipped")
@@ -97,6 +97,6 @@ def read_report(text: str) -> Iterator[Row]:
 
 
 def _without_place(message: str | None) -> str:
-    """The message without the file and the line at its beginning."""
+    """The message without the file and line at its start."""
     lines = (message or "no reason").splitlines()
     return " ".join(lines[1:] if len(lines) > 1 else lines)

@@ -1,10 +1,10 @@
 """Builds and runs the checks on an NVIDIA GPU, and prints one table.
 
-`make test-gpu` calls it on a machine with a GPU; it needs CMake, a C++ compiler and, for the
-kernel, nvcc, and installs nothing. --standin runs the same on the stand-in driver of the tests.
-What cannot run is absent in the table, with its reason. Every row is printed when it is done, and
-again in the table. --write-docs writes docs/measured/gpu-<model>.md. --bench measures instead, for
-`make bench-gpu`. A check that hangs ends the run, and what was left is absent.
+`make test-gpu` calls it on a machine with a GPU. It needs CMake, a C++ compiler and, for the
+kernel, nvcc, and installs nothing. --standin runs the same checks on the tests' stand-in driver.
+Checks that cannot run are absent in the table, with a reason. Each row is printed when it is done,
+and again in the table. --write-docs writes docs/measured/gpu-<model>.md. --bench runs the
+measurements of `make bench-gpu` instead. A check that hangs ends the run; the rest is then absent.
 Exit codes: 0 nothing failed, 1 something failed, 2 could not run: no device, or no build.
 """
 
@@ -25,14 +25,14 @@ from carried import language_findings
 from report import limit_rows, medians, page, versions, write_docs
 from running import ROOT, Build, CannotRunError, Findings, Row, limit, run_program, show
 
-# A kernel that is loaded when it is first launched may wait for the device, and so for a shut gate;
-# streams that share a queue of the hardware wait for each other.
+# A kernel loaded at its first launch may wait for the device, and so for a shut gate. Streams that
+# share a hardware queue wait for each other.
 SHARED_QUEUES = {"CUDA_DEVICE_MAX_CONNECTIONS": "32", "GPU_MAX_HW_QUEUES": "32"}
-# Not for the libraries of Python: torch would load all of its kernels.
+# Not set for Python libraries: torch would load all its kernels.
 EAGER = {"CUDA_MODULE_LOADING": "EAGER"}
 
 PARTS = ("checks", "c-api", "googletest", "peers", "package", "languages")
-NAMED_PARTS = ("checks", "peers", "package")  # whose checks --only can choose
+NAMED_PARTS = ("checks", "peers", "package")  # parts that --only can filter
 BENCH_RUNS = 5
 
 Stage = Callable[[], Findings]
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def find(options: argparse.Namespace) -> Findings:
-    """Raises CannotRunError."""
+    """The findings of the selected run. Raises CannotRunError."""
     if options.programs is not None and not options.programs.is_dir():
         raise CannotRunError(f"--programs {options.programs}: no such folder")
     if not options.standin:
@@ -81,7 +81,7 @@ def find(options: argparse.Namespace) -> Findings:
 
 
 def stages(build: Build, options: argparse.Namespace) -> Iterator[tuple[str, Stage]]:
-    """Each part that was asked for, by what its rows are about."""
+    """The requested parts, each with a name for its rows."""
     parts = options.part or (NAMED_PARTS if options.only else PARTS)
     only = [word for name in options.only for word in ("--only", name)]
     eager = {**build.environment, **EAGER}
@@ -119,7 +119,7 @@ def checks(build: Build, standin: bool, only: Sequence[str]) -> Findings:
 
 
 def peers(build: Build, only: Sequence[str]) -> Findings:
-    """What peers.py finds with the libraries of this Python."""
+    """The findings of peers.py with the libraries of this Python."""
     script = Path(__file__).resolve().parent / "peers.py"
     library = build.libraries / "libfletching_gpu_peers.so"
     try:
@@ -131,7 +131,7 @@ def peers(build: Build, only: Sequence[str]) -> Findings:
 
 
 def bench(build: Build, standin: bool) -> Findings:
-    """Several runs of the same, and of each figure the one in the middle: a machine is noisy."""
+    """Median of several runs for each figure, because a machine is noisy."""
     command = [str(build.program("fletching_gpu_bench"))]
     runs = [
         run_program(command, {**build.environment, **EAGER})
@@ -159,7 +159,7 @@ def require_driver(findings: Findings, standin: bool) -> None:
 
 
 def require_device() -> None:
-    """Before anything is built, which takes minutes."""
+    """Checks for a device before the build, which takes minutes."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -215,7 +215,7 @@ def standin_build() -> Build:
 
 
 def compile_programs(build: Build, targets: Sequence[str], programs: Path | None) -> None:
-    """Raises CannotRunError with the end of the build's output."""
+    """Builds the programs. Raises CannotRunError with the end of the build's output."""
     for tool in ("cmake", "c++", "make" if build.preset == "gpu" else "ninja"):
         if shutil.which(tool) is None:
             raise CannotRunError(f"{tool} is missing, and without it nothing can be built")

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fletching_gpu_test: every check on the first CUDA device, one line for each (README.md).
+// fletching_gpu_test: runs every check on the first CUDA device, one line each (README.md).
 //
 //     fletching_gpu_test [--only NAME]... [--handoffs COUNT]
 //
 //     fact <tab> name <tab> text
 //     check <tab> name <tab> ok, absent or FAILED <tab> number of comparisons <tab> reason
 //
-// --only: the checks whose name has NAME in it. A line is written when its check is done, and the
-// name to stderr before. A check that does not end in FLETCHING_GPU_CHECK_SECONDS (watchdog.hpp)
-// has failed, and ends the program; with FLETCHING_GPU_HANG there is one that never ends. Exit
-// codes: 0 nothing failed, 1 something failed, 2 no device or no such check, 3 a check hung.
+// --only: the checks whose name contains NAME. Each line is written when its check is done, and the
+// name to stderr before it. A check that exceeds FLETCHING_GPU_CHECK_SECONDS (watchdog.hpp) fails
+// and ends the program; FLETCHING_GPU_HANG adds a check that hangs. Exit codes: 0 nothing failed,
+// 1 something failed, 2 no device or no such check, 3 a check hung.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Options {
 std::vector<Check> all_checks(std::int64_t handoffs) {
   std::vector<Check> checks{{"symbols", check_symbols}};
   if (std::getenv("FLETCHING_GPU_HANG") != nullptr) checks.push_back({"hang", check_hang});
-  // The kernel first: a driver loads it before a gate is shut.
+  // The kernel comes first, so that a driver loads it before a gate is shut.
   for (const char* backend : {"cuda", "cuda_host", "cuda_managed"}) {
     const auto add = [&](const char* what, void (*work)(Asserter&, const char*)) {
       checks.push_back({std::string(backend) + ": " + what,

@@ -1,4 +1,4 @@
-"""libfletching_gpu_peers by ctypes, and data of ours as other libraries take it."""
+"""ctypes bindings of libfletching_gpu_peers, and its data in forms that other libraries take."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-VALUES = 1024  # int32
+VALUES = 1024  # number of int32 values
 OLD = 0x11111111
 NEW = 0x22222222
 
-# Capsules keep the pointer to their name, so the names must not go away.
+# Capsules keep the pointer to their name, so the names must stay alive.
 NAMES = {False: b"dltensor_versioned", True: b"dltensor"}
 USED = {False: b"used_dltensor_versioned", True: b"used_dltensor"}
 CUDA = (2, 0)
@@ -28,7 +28,7 @@ _API.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class PeerError(Exception):
-    """The library's refusal or finding, in its words."""
+    """An error or a finding of the library, with its text."""
 
 
 class Library:
@@ -70,23 +70,23 @@ class Library:
         return text
 
     def status(self) -> str:
-        """ "real" or "stand-in"; raises PeerError without a device."""
+        """Returns "real" or "stand-in". Raises PeerError without a device."""
         return self._call("Status")
 
     def stream(self) -> int:
-        """The stream for which other libraries hand over their data."""
+        """The stream on which other libraries deliver their data."""
         return int(self._library.FletchingGpuStream())
 
     def source(self) -> Source:
         return Source(self)
 
     def take_dlpack(self, other: Any, expected: int = NEW) -> int:
-        """Reads what another library exports; returns how many values were compared."""
+        """Reads another library's export. Returns the number of compared values."""
         if tuple(map(int, other.__dlpack_device__())) != CUDA:
             raise PeerError(f"__dlpack_device__ is {other.__dlpack_device__()}, expected {CUDA}")
         try:
             capsule = other.__dlpack__(stream=self.stream(), max_version=(1, 3))
-        except TypeError:  # from before DLPack 1.0
+        except TypeError:  # a library from before DLPack 1.0
             capsule = other.__dlpack__(stream=self.stream())
         legacy = not _API.PyCapsule_IsValid(capsule, NAMES[False])
         tensor = _API.PyCapsule_GetPointer(capsule, NAMES[legacy])
@@ -96,7 +96,7 @@ class Library:
         return compared.value
 
     def take_cuda_array(self, other: Any, expected: int = NEW) -> int:
-        """The same by __cuda_array_interface__."""
+        """Reads through __cuda_array_interface__."""
         says = other.__cuda_array_interface__
         released = []
         release = Release(lambda: released.append(other))
@@ -118,9 +118,9 @@ class Library:
 
 
 class Source:
-    """New data behind a shut gate, over old. To be closed when no tensor of it is left.
+    """New data behind a shut gate, over old data. Close it after all its tensors are gone.
 
-    Not closed after a failure, whose traceback holds such a tensor: then it leaks.
+    It is not closed after a failure, whose traceback references such a tensor, and then leaks.
     """
 
     def __init__(self, library: Library) -> None:
@@ -136,11 +136,11 @@ class Source:
         self.library._library.FletchingGpuSourceOpen(self.handle)
 
     def finish(self) -> None:
-        """Opens the gate and waits for the new data, for a library that orders nothing."""
+        """Opens the gate and waits for the new data, for a library without ordering."""
         self.call("SourceFinish", self.handle)
 
     def close(self) -> None:
-        """Raises PeerError when something of it is not released, or twice."""
+        """Raises PeerError if one of its objects was not released, or was released twice."""
         for capsule in self._capsules:
             for legacy, name in NAMES.items():
                 if _API.PyCapsule_IsValid(capsule, name):

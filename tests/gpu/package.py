@@ -1,5 +1,5 @@
-"""The Python package `fletching` between the checks of peers.py and another library: every tensor
-and every array of the CUDA Array Interface goes through its objects, both ways."""
+"""Runs the checks of peers.py through the Python package `fletching`: every tensor and every CUDA
+array passes through its objects in both directions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ours import NEW, Library, Source
 
 
 def import_package() -> Any:
-    """The installed package, or the one on PYTHONPATH. Raises ImportError."""
+    """Imports the installed package, or the one on PYTHONPATH. Raises ImportError."""
     return importlib.import_module("fletching._core")
 
 
 class Package(Library):
-    """As Library, by the package."""
+    """A Library that goes through the package."""
 
     package: Any = None
 
@@ -32,7 +32,7 @@ class Package(Library):
 
 
 class PackageSource(Source):
-    """As Source, with objects of the package, whose events are behind the gate."""
+    """A Source with objects of the package, whose events are behind the gate."""
 
     library: Package
 

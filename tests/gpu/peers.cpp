@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libfletching_gpu_peers: what peers.py calls by ctypes. Data of ours behind a gate as DLPack and
-// as CUDA Array Interface, and tensors of other libraries taken in and read. Functions return 0 or
-// an errno value with its text in `message`; nothing throws. All are called by one thread.
+// libfletching_gpu_peers: the functions that peers.py calls through ctypes. Exports gated data as
+// DLPack and as CUDA Array Interface, and imports and reads tensors of other libraries. Functions
+// return 0 or an errno value with its text in `message`; nothing throws. One thread calls them all.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -21,8 +21,8 @@
 namespace fletching::gpu {
 namespace {
 
-/// The streams of the consumer: one that is passed to other libraries, one that reads. They live as
-/// long as the process, and so does their context, which stays current.
+/// The consumer's streams: one is passed to other libraries, one reads. They and their context,
+/// which stays current, exist until the process ends.
 struct Consumer {
   Current current;
   Stream passed;
@@ -55,7 +55,7 @@ void require(const Status& status) {
   if (!status) fail(status.error().code(), status.error().message());
 }
 
-/// Reads an array of int32 behind its event, and compares. Returns how many.
+/// Reads an int32 array behind its event and compares. Returns the number of values.
 std::int64_t read(ImportedTensor imported, std::int32_t expected) {
   const DeviceArray& array = imported.array;
   const std::int64_t length = array->array.length;
@@ -81,7 +81,7 @@ std::int64_t read(ImportedTensor imported, std::int32_t expected) {
   return length;
 }
 
-/// Calls `release` in the destructor: the object of the other library may be destroyed then.
+/// Calls `release` in the destructor, after which the other library may destroy its object.
 struct Kept {
   void operator()(void (*release)()) const { release(); }
 };
@@ -89,7 +89,7 @@ using Keeper = std::unique_ptr<void(), Kept>;
 
 }  // namespace
 
-/// Data behind a gate, and the arrays made of it.
+/// Data behind a gate, and the arrays made from it.
 struct Source {
   Gated gated;
   Schema schema = int32_schema();
@@ -109,7 +109,7 @@ struct Source {
 using namespace fletching;
 using namespace fletching::gpu;
 
-/// "real" or "stand-in" in `message`.
+/// Writes "real" or "stand-in" to `message`.
 FLETCHING_GPU_EXPORT int FletchingGpuStatus(FletchingMessage* message) {
   int code = call(message, [] {});
   if (code != 0) return code;
@@ -119,19 +119,19 @@ FLETCHING_GPU_EXPORT int FletchingGpuStatus(FletchingMessage* message) {
   return 0;
 }
 
-/// The stream that is passed to another library when its data is imported here.
+/// The stream to pass to another library when its data is imported here.
 FLETCHING_GPU_EXPORT std::intptr_t FletchingGpuStream(void) {
   return reinterpret_cast<std::intptr_t>(consumer().passed.get());
 }
 
-/// kBytes of int32, with new data behind a shut gate. The caller deletes it.
+/// Makes kBytes of int32 with new data behind a shut gate. The caller must delete it.
 FLETCHING_GPU_EXPORT int FletchingGpuSourceNew(Source** source, FletchingMessage* message) {
   return call(message, [&] { *source = std::make_unique<Source>().release(); });
 }
 
 FLETCHING_GPU_EXPORT void FletchingGpuSourceOpen(Source* source) { source->gated.open(); }
 
-/// Opens the gate, and blocks until the new data are there: for a library that orders nothing.
+/// Opens the gate and blocks until the new data is written, for a library without ordering.
 FLETCHING_GPU_EXPORT int FletchingGpuSourceFinish(Source* source, FletchingMessage* message) {
   return call(message, [&] {
     source->gated.open();
@@ -139,13 +139,13 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceFinish(Source* source, FletchingMessa
   });
 }
 
-/// Opens the gate, and fails when something that was made of it is not released.
+/// Opens the gate. Fails if something made from the source was not released.
 FLETCHING_GPU_EXPORT int FletchingGpuSourceDelete(Source* source, FletchingMessage* message) {
   return call(message, [&] {
     source->gated.open();
     source->described.clear();
     if (!source->gated.releases().wait_for(source->made)) {
-      fail(EBADMSG, "an array was not released");  // and its memory stays: somebody may use it
+      fail(EBADMSG, "an array was not released");  // keeps the memory, which may still be in use
     }
     const int releases = source->gated.releases().count();
     const int made = source->made;
@@ -156,7 +156,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceDelete(Source* source, FletchingMessa
   });
 }
 
-/// A tensor for `stream`, as __dlpack__ gets it; `stream` is NULL for None.
+/// Exports a tensor for `stream`, the argument of __dlpack__; `stream` is NULL for None.
 FLETCHING_GPU_EXPORT int FletchingGpuSourceToDlpack(Source* source, const std::int64_t* stream,
                                                     int legacy, void** tensor,
                                                     FletchingMessage* message) {
@@ -174,7 +174,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToDlpack(Source* source, const std::i
   });
 }
 
-/// For a tensor that was not taken out of its capsule.
+/// Deletes a tensor that was not taken out of its capsule.
 FLETCHING_GPU_EXPORT void FletchingGpuDropTensor(void* tensor, int legacy) {
   if (legacy != 0) {
     const LegacyDlpackTensor dropped(static_cast<DLManagedTensor*>(tensor));
@@ -183,7 +183,7 @@ FLETCHING_GPU_EXPORT void FletchingGpuDropTensor(void* tensor, int legacy) {
   }
 }
 
-/// "data" and "stream" of a description; it lives as long as the source.
+/// Returns "data" and "stream" of a description, which is valid as long as the source.
 FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint64_t* pointer,
                                                        std::int64_t* stream,
                                                        FletchingMessage* message) {
@@ -198,7 +198,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint
   });
 }
 
-/// Takes a tensor that was made for FletchingGpuStream, in any case, and reads it.
+/// Takes ownership of a tensor made for FletchingGpuStream, even on an error, and reads it.
 FLETCHING_GPU_EXPORT int FletchingGpuTakeDlpack(void* tensor, int legacy, std::int32_t expected,
                                                 std::int64_t* compared, FletchingMessage* message) {
   return call(message, [&] {
@@ -212,8 +212,8 @@ FLETCHING_GPU_EXPORT int FletchingGpuTakeDlpack(void* tensor, int legacy, std::i
   });
 }
 
-/// Takes a description of one dimension without strides; `release` is called, once, when its memory
-/// is not needed any more. `stream` is NULL for None.
+/// Takes a description of one dimension without strides. Calls `release` once, when its memory is
+/// no longer needed. `stream` is NULL for None.
 FLETCHING_GPU_EXPORT int FletchingGpuTakeCudaArray(std::uint64_t pointer, std::int64_t length,
                                                    const char* typestr, const std::int64_t* stream,
                                                    void (*release)(), std::int32_t expected,

@@ -1,13 +1,13 @@
-"""Libraries of Python on the GPU: DLPack and CUDA Array Interface both ways, through ours.
+"""Exchanges DLPack and CUDA arrays with Python libraries on the GPU, in both directions.
 
-peers.py LIBRARY [--package] [--only NAME]... prints facts and checks in the form of main.cpp, each
-when it is done; gpu.py runs it. --package: everything goes through the Python package, too. A
-library that is not here is absent, with the reason. A check that does not end in
-FLETCHING_GPU_CHECK_SECONDS has failed, and ends the program. Exit codes: 0 nothing failed,
-1 something failed, 2 no device or no such check, 3 a check hung.
+peers.py LIBRARY [--package] [--only NAME]... prints facts and checks in the format of main.cpp as
+they finish; gpu.py runs it. --package also passes everything through the Python package. A missing
+library is absent, with the reason. A check that exceeds FLETCHING_GPU_CHECK_SECONDS fails and ends
+the program. Exit codes: 0 nothing failed, 1 something failed, 2 no device or no such check,
+3 a check hung.
 
-Where the other library takes the data by a stream, the gate is shut until its own read is enqueued.
-Where it waits on the host by itself, or ignores the stream, the gate is opened before.
+If the other library orders by a stream, the gate is shut until its read is enqueued. If it waits on
+the host or ignores the stream, the gate is opened before.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any
 from ours import NEW, OLD, VALUES, Check, Library, PeerError, Source
 from package import Package, import_package
 
-HUNG = 3  # the exit code when a check hung, as in main.cpp
+HUNG = 3  # exit code after a hang, as in main.cpp
 
 
 class AbsentError(Exception):
-    """Why a check cannot run here."""
+    """A check cannot run on this machine. The message is the reason."""
 
 
 def require(condition: bool, what: str) -> None:
@@ -45,18 +45,18 @@ def require_new(values: Any) -> int:
 
 
 def from_source(library: Library, work: Callable[[Source], int]) -> int:
-    """Everything that `work` made of the source has to be destroyed when it returns."""
+    """Runs `work` on a source. Everything made from the source must be destroyed on return."""
     source = library.source()
     try:
         compared = work(source)
     finally:
-        source.open()  # whatever waits for it, a library that shuts down perhaps
+        source.open()  # unblocks waiters, such as a library that shuts down
     gc.collect()
     source.close()
     return compared
 
 
-# --- Fletching itself, in Python: the way through the capsules
+# --- Fletching itself, through Python capsules
 
 
 def ours_dlpack(library: Library) -> int:
@@ -84,7 +84,7 @@ def ours_cuda_array(library: Library) -> int:
     return from_source(library, work)
 
 
-# --- apache-tvm-ffi: takes tensors of a device without touching them
+# --- apache-tvm-ffi: imports device tensors without reading them
 
 
 def tvm_ffi_both_ways(library: Library) -> int:
@@ -93,7 +93,7 @@ def tvm_ffi_both_ways(library: Library) -> int:
     def work(source: Source) -> int:
         tensor = tvm_ffi.from_dlpack(source.tensor)
         require(tuple(tensor.shape) == (VALUES,), f"the shape is {tensor.shape}")
-        source.finish()  # its __dlpack__ orders nothing after the stream argument
+        source.finish()  # its __dlpack__ ignores the stream for ordering
         compared = library.take_dlpack(tensor)
         del tensor
         return compared
@@ -106,7 +106,9 @@ def tvm_ffi_both_ways(library: Library) -> int:
 
 def cupy_from_dlpack(library: Library) -> int:
     cupy = importlib.import_module("cupy")
-    seen = cupy.zeros(VALUES, dtype=cupy.int32)  # before the gate is shut, as its kernels
+    seen = cupy.zeros(
+        VALUES, dtype=cupy.int32
+    )  # allocated and kernels loaded before the gate is shut
     stream = cupy.cuda.Stream(non_blocking=True)
     cupy.copyto(seen, cupy.zeros_like(seen))
     cupy.cuda.Device().synchronize()
@@ -157,7 +159,7 @@ def cupy_to_cuda_array(library: Library) -> int:
 def torch_from_dlpack(library: Library) -> int:
     torch = importlib.import_module("torch")
     seen = torch.zeros(VALUES, dtype=torch.int32, device="cuda")
-    seen.copy_(torch.ones_like(seen))  # loads its kernels
+    seen.copy_(torch.ones_like(seen))  # loads the kernels
     stream = torch.cuda.Stream()
     torch.cuda.synchronize()
 
@@ -187,7 +189,7 @@ def torch_from_cuda_array(library: Library) -> int:
     torch = importlib.import_module("torch")
 
     def work(source: Source) -> int:
-        source.finish()  # torch does not look at the stream
+        source.finish()  # torch ignores the stream
         taken = torch.as_tensor(source.described, device="cuda")
         values = taken.cpu().tolist()
         del taken
@@ -199,7 +201,7 @@ def torch_from_cuda_array(library: Library) -> int:
 def torch_to_cuda_array(library: Library) -> int:
     torch = importlib.import_module("torch")
     tensor = torch.full((VALUES,), NEW, dtype=torch.int32, device="cuda")
-    torch.cuda.synchronize()  # torch names no stream
+    torch.cuda.synchronize()  # torch gives no stream
     return library.take_cuda_array(tensor)
 
 
@@ -248,7 +250,7 @@ def jax_to_dlpack(library: Library) -> int:
 def jax_to_cuda_array(library: Library) -> int:
     jax = importlib.import_module("jax")
     array = jax.numpy.full(VALUES, NEW, dtype="int32")
-    array.block_until_ready()  # jax names no stream
+    array.block_until_ready()  # jax gives no stream
     return library.take_cuda_array(array)
 
 
@@ -261,7 +263,7 @@ def cuda_core_both_ways(library: Library) -> int:
     def work(source: Source) -> int:
         view = utils.StridedMemoryView.from_dlpack(source.tensor, stream_ptr=library.stream())
         require(view.shape == (VALUES,), f"the shape is {view.shape}")
-        source.finish()  # its __dlpack__ orders nothing after the stream argument
+        source.finish()  # its __dlpack__ ignores the stream for ordering
         compared = library.take_dlpack(view)
         del view
         return compared
@@ -285,7 +287,7 @@ def cuda_core_from_cuda_array(library: Library) -> int:
     return from_source(library, work)
 
 
-# Library, subject, check, whether it needs a real device.
+# Library, title, check, and whether it needs a real device.
 CHECKS: tuple[tuple[str, str, Check, bool], ...] = (
     ("ours", "DLPack", ours_dlpack, False),
     ("ours", "DLPack, not taken", ours_untaken, False),
@@ -310,7 +312,7 @@ CHECKS: tuple[tuple[str, str, Check, bool], ...] = (
 
 
 def find(name: str) -> str:
-    """The version of a library. Raises AbsentError with what its import says."""
+    """The version of a library. Raises AbsentError with the import error."""
     try:
         return str(importlib.import_module(name).__version__)
     except ImportError as error:
@@ -318,7 +320,7 @@ def find(name: str) -> str:
 
 
 def run(library: Library, status: str, name: str, check: Check, real: bool) -> tuple[str, int, str]:
-    """Verdict, how much was compared, reason."""
+    """The verdict, the number of compared values, and the reason."""
     try:
         if name != "ours":
             find(name)
@@ -342,7 +344,7 @@ def print_versions() -> None:
 
 
 def watchdog(title: str) -> threading.Timer:
-    """Started; ends the program unless it is cancelled: a thread in a driver cannot be stopped."""
+    """A started timer that ends the program: a thread in a driver cannot be stopped."""
     limit = float(os.environ.get("FLETCHING_GPU_CHECK_SECONDS") or 20)
 
     def end() -> None:

@@ -1,14 +1,14 @@
-"""Asks a CUDA driver which calls return and which wait while a stream is behind a shut gate.
+"""Finds out which CUDA driver calls return and which wait while a stream is behind a shut gate.
 
     python3 probe.py [--seconds S] [--only NAME]... [--json FILE] [--write-docs]
 
-Needs the driver and Python alone. Each call is made in a process of its own, in which another
-thread opens the gate after some seconds: a call that has not returned by then `blocks`. Each is
-made twice: warm, after every kind of copy and a launch have run once, and cold. --json writes what
-was found, and --write-docs docs/measured/driver-<model>.md. The stand-in is not a driver: it is
-asked like one, and nothing is written for the docs. Its mode `driver` is held against what was
-written (test_probe.py, ../standin/README.md).
-Exit codes: 0 asked, 1 a call ended in a way that has no name, 2 there is no device.
+Needs only the driver and Python. Each call runs in a separate process, in which another thread
+opens the gate after some seconds: a call that has not returned by then `blocks`. Each call runs
+twice: warm, after every kind of copy and a launch have run once, and cold. --json writes the
+results, and --write-docs docs/measured/driver-<model>.md. The stand-in can be probed too, but its
+results are not written to the docs. Its mode `driver` is compared with the written results
+(test_probe.py, ../standin/README.md).
+Exit codes: 0 probed, 1 a call had an unknown outcome, 2 there is no device.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ NON_BLOCKING = 1
 NOT_READY = 600
 BLOCKS, RETURNS = "blocks", "ok"
 
-# A kernel that does nothing, as PTX that every driver in use compiles; the stand-in has a kernel of
-# this name and takes its own form.
+# An empty kernel as PTX that every driver in use compiles. The stand-in has a kernel of this name
+# and needs its own image format.
 KERNEL = b"add"
 PTX = b""".version 6.4
 .target sm_70
@@ -50,11 +50,11 @@ class Answer:
 
 
 class DriverError(Exception):
-    """A function of the driver failed."""
+    """A driver call failed."""
 
 
 class Driver:
-    """The driver of the first device, in its primary context, on this thread."""
+    """The driver on the first device, in its primary context, on this thread."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL("libcuda.so.1")
@@ -136,7 +136,7 @@ class Driver:
 
 
 class Scene:
-    """Memory of every kind, streams, and one of them behind a gate."""
+    """Memory of every kind, and streams, one of them behind a gate."""
 
     def __init__(self, driver: Driver, warm: bool) -> None:
         self.driver = driver
@@ -195,7 +195,7 @@ def free(kind: str) -> Probe:
 
 
 def copy(source: str, to: str, gated: bool) -> Probe:
-    """On the stream behind the gate, or on another, which is then waited for."""
+    """Copies on the gated stream, or on another stream and then waits for it."""
 
     def work(scene: Scene) -> None:
         stream = scene.gated if gated else scene.free
@@ -226,7 +226,7 @@ def launch(scene: Scene) -> None:
 
 
 def launches(count: int) -> Probe:
-    """Behind the gate: a driver blocks when too many are pending on a stream."""
+    """Enqueues behind the gate: a driver blocks when too much is pending on a stream."""
 
     def work(scene: Scene) -> None:
         for _ in range(count):
@@ -276,7 +276,7 @@ def streams_at_once(count: int) -> Probe:
 
 
 def streams_in_turn(count: int) -> Probe:
-    """One after the other is made, used and destroyed: whether queues are reused."""
+    """Makes, uses and destroys streams one by one, to see whether queues are reused."""
 
     def work(scene: Scene) -> None:
         for _ in range(count):
@@ -288,7 +288,7 @@ def streams_in_turn(count: int) -> Probe:
 
 
 def waiting_streams(count: int) -> Probe:
-    """Streams that wait for the gate, and streams that do not, as the tests have them."""
+    """Streams that wait for the gate and streams that do not, as in the tests."""
 
     def work(scene: Scene) -> None:
         for _ in range(count):
@@ -340,7 +340,7 @@ PROBES: dict[str, Probe] = {
 
 
 def ask(name: str, warm: bool, seconds: float) -> None:
-    """In a separate process: prints the result of the call, and ends the process."""
+    """Prints the result of the call and ends the process. Runs in a separate process."""
     driver = Driver()
     scene = Scene(driver, warm)
     scene.shut()
@@ -363,7 +363,7 @@ def ask(name: str, warm: bool, seconds: float) -> None:
 
 
 def answer(name: str, warm: bool, seconds: float) -> str:
-    """Asks in a separate process. One that never ends hangs even with the gate open."""
+    """Probes in a separate process. A call that never returns hangs even after the gate opens."""
     command = [sys.executable, __file__, "--ask", name, "--seconds", str(seconds)]
     try:
         done = subprocess.run(
@@ -388,7 +388,7 @@ def ask_all(chosen: Sequence[str], seconds: float) -> list[Answer]:
 
 
 def facts() -> dict[str, str]:
-    """Raises DriverError or OSError without a device."""
+    """The facts about the driver. Raises DriverError or OSError without a device."""
     driver = Driver()
     queues = os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS", "not set")
     loading = os.environ.get("CUDA_MODULE_LOADING", "not set")
@@ -420,13 +420,13 @@ def page(found: dict[str, str], answers: Sequence[Answer]) -> str:
 
 
 def read_page(text: str) -> list[Answer]:
-    """The answers of a page that was written."""
+    """Reads the answers of a written page."""
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", text, re.MULTILINE)
     return [Answer(*row) for row in rows if row[0] in PROBES]
 
 
 def too_lenient(real: Sequence[Answer], standin: Sequence[Answer]) -> list[str]:
-    """The calls that wait on a driver, and not on the stand-in. The other way round is as meant."""
+    """The calls that wait on a driver but not on the stand-in. The reverse is intended."""
     found = {each.call: each for each in standin}
     return [
         f"{each.call}, {state}"

@@ -27,14 +27,14 @@ constexpr std::int64_t kBatches = 3;
 Device found(const char* backend) {
   Device device(backend);
   if (std::string_view(device.status()) == "absent") {
-    // Without nvcc no kernel was built; with it, this is a failure.
+    // Without nvcc no kernel is built; with nvcc this is a failure.
     const bool left_out = producer::kCudaImage.size == 0;
     fail(left_out ? ENODEV : EIO, device.description());
   }
   return device;
 }
 
-/// But those without a byte on the device, which have no old data to see.
+/// Excludes cases without a byte on the device, which have no old data.
 std::vector<const char*> cases_with_data() {
   static const std::regex data("buffer \\d+ [1-9]");
   std::vector<const char*> names;
@@ -55,7 +55,7 @@ void require_content(Asserter& asserter, const Device& device, const char* name,
 
 using Require = decltype(&require_waits);
 
-/// The case's name before the error.
+/// Prefixes an error with the case's name.
 template <class Work>
 void in_case(const char* name, const Work& work) {
   g_subject = name;
@@ -111,7 +111,7 @@ void check_streams(Asserter& asserter, const char* backend, Require require) {
 
 }  // namespace
 
-// Without a gate: the kernel makes the new data of the old.
+// Without a gate: the kernel turns the old data into the new data.
 void check_kernel(Asserter& asserter, const char* backend) {
   const Device device = found(backend);
   FletchingProducerResetCounters();

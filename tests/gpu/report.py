@@ -1,4 +1,4 @@
-"""The findings as one page of Markdown, and the versions that produced them."""
+"""The findings as one page of Markdown, with the versions that produced them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from running import LIMITS, ROOT, Cost, Findings, Row
 
 
 def versions(programs: Path | None) -> dict[str, str]:
-    """`programs`: the folder of tools/gpu-programs, which says from which commit it was made."""
+    """`programs`: the folder from tools/gpu-programs, which contains its commit."""
     now = datetime.datetime.now(datetime.timezone.utc)  # 3.10 has no UTC
     return {
         "date": now.strftime("%Y-%m-%d"),
@@ -29,7 +29,7 @@ def versions(programs: Path | None) -> dict[str, str]:
 
 
 def _commit(programs: Path | None) -> str:
-    """A copy of the tree on another machine need not be a repository."""
+    """The commit of the tree. A copy on another machine may not be a repository."""
     said = _output(["git", "describe", "--always", "--dirty"])
     carried = programs / "commit" if programs is not None else None
     if not said and carried is not None and carried.exists():
@@ -51,7 +51,7 @@ def _output(command: Sequence[str]) -> str:
 
 
 def _nvcc_version() -> str:
-    """Of the CMake that was found."""
+    """The version of the nvcc that CMake found."""
     for preset in ("gpu", "cmake"):
         cache = ROOT / "build" / preset / "CMakeCache.txt"
         if not cache.exists():
@@ -64,19 +64,19 @@ def _nvcc_version() -> str:
 
 
 def page(findings: Findings) -> list[str]:
-    """As Markdown: the costs or the checks, then the facts."""
+    """The costs or the checks as Markdown, then the facts."""
     lines = cost_table(findings.costs) if findings.costs else []
     lines += table(findings) if findings.rows else []
     return [*lines, "", *(f"- {name}: {text}" for name, text in findings.facts.items())]
 
 
 def ratio(cost: Cost, costs: Sequence[Cost]) -> float:
-    """What ours, the first of a case, costs as a multiple of this."""
+    """The cost of Fletching, the first entry of a case, as a multiple of this one."""
     return next(c for c in costs if c.case == cost.case).nanoseconds / cost.nanoseconds
 
 
 def medians(runs: Sequence[Sequence[Cost]]) -> list[Cost]:
-    """Of several runs with the same costs, each in the middle."""
+    """The median of several runs for each cost."""
     return [
         Cost(costs[0].case, costs[0].who, median(cost.nanoseconds for cost in costs))
         for costs in zip(*runs, strict=True)
@@ -84,7 +84,7 @@ def medians(runs: Sequence[Sequence[Cost]]) -> list[Cost]:
 
 
 def limit_rows(findings: Findings) -> list[Row]:
-    """Whether ours is within the limits. The times of a stand-in do not count."""
+    """Checks Fletching's costs against the limits. Times of a stand-in do not count."""
     rows = []
     for cost in findings.costs:
         limit = LIMITS.get(cost.who)
@@ -100,7 +100,7 @@ def limit_rows(findings: Findings) -> list[Row]:
 
 
 def cost_table(costs: Sequence[Cost]) -> list[str]:
-    """With the ratio of ours, the first of a case, to each other."""
+    """The costs, with the ratio of Fletching, the first entry of a case, to each."""
     lines = [
         "",
         "| case | who | nanoseconds | per second | ours / this |",
@@ -114,7 +114,7 @@ def cost_table(costs: Sequence[Cost]) -> list[str]:
 
 
 def table(findings: Findings) -> list[str]:
-    """As Markdown: the checks and a verdict."""
+    """The checks as Markdown, with a verdict."""
     lines = ["", "| check | verdict | compared | reason |", "|---|---|---|---|"]
     lines += [
         f"| {row.name} | {row.verdict} | {row.compared:,} | {_cell(row.reason)} |"

@@ -1,4 +1,4 @@
-"""Programs that print facts, checks and costs (main.cpp), and what became of them."""
+"""Runs programs that print facts, checks and costs (main.cpp), and records their outcome."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STARTED = time.monotonic()
 
-# Only a hang takes that long. One check is limited by the program itself (watchdog.hpp).
+# Only a hang takes this long. The program itself limits each check (watchdog.hpp).
 PROGRAM_SECONDS = "FLETCHING_GPU_PROGRAM_SECONDS"
 TOTAL_SECONDS = "FLETCHING_GPU_TOTAL_SECONDS"
 DEFAULT_SECONDS = {PROGRAM_SECONDS: 240, TOTAL_SECONDS: 540}
 
-HUNG = 3  # the exit code of a program in which a check hung
+HUNG = 3  # exit code of a program in which a check hung
 
 
 class CannotRunError(Exception):
@@ -36,13 +36,13 @@ class Row:
     reason: str
 
 
-# What ours may cost at most, as a multiple of somebody else's time in the same run.
+# The maximum cost of Fletching, as a multiple of another entry in the same run.
 LIMITS = {"the same driver calls, hand-written": 1.5}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one round of a case costs; the first of a case is ours."""
+    """The cost of one round of a case; Fletching is the first entry of a case."""
 
     case: str
     who: str
@@ -67,11 +67,11 @@ class Findings:
     facts: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
-    hung: str = ""  # the check or program that never ended
+    hung: str = ""  # name of the check or program that hung
 
 
 def seconds(variable: str) -> float:
-    """Raises CannotRunError for a value that is not a positive number."""
+    """The value of the variable. Raises CannotRunError if it is not a positive number."""
     text = os.environ.get(variable, "")
     try:
         value = float(text) if text else float(DEFAULT_SECONDS[variable])
@@ -83,7 +83,7 @@ def seconds(variable: str) -> float:
 
 
 def limit() -> float:
-    """How long the next program may take; 0 when no time is left for it."""
+    """The time limit of the next program; 0 if no time is left."""
     left = seconds(TOTAL_SECONDS) - (time.monotonic() - STARTED)
     return max(0.0, min(seconds(PROGRAM_SECONDS), left))
 
@@ -91,7 +91,7 @@ def limit() -> float:
 def run_program(command: Sequence[str], environment: Mapping[str, str]) -> Findings:
     """Runs a program that prints facts and checks (main.cpp), and prints the checks as they finish.
 
-    Raises CannotRunError when it says that there is no device, or is not there itself.
+    Raises CannotRunError if the program is missing or reports that there is no device.
     """
     name = next(Path(word).name for word in command if word != sys.executable)
     code, output, errors = run(command, environment, show_check)
@@ -114,12 +114,12 @@ def show_check(line: str) -> None:
 
 
 def show(row: Row) -> None:
-    """At once: a program that never ends must not take the rows before with it."""
+    """Prints immediately, so that a later hang does not lose earlier rows."""
     print(f"{row.verdict:6} {row.name}{row.reason and ': '}{row.reason}", flush=True)
 
 
 def how_it_ended(code: int | None, said: str) -> str:
-    """`code`: of `run`. `said`: the output, whose last line names the running check."""
+    """`code`: from `run`. `said`: the output, whose last line names the running check."""
     last = said.strip().splitlines()[-1] if said.strip() else "before it said anything"
     if code is None:
         return f"hangs: was ended when its time was over, at: {last}"
@@ -131,9 +131,9 @@ def run(
     environment: Mapping[str, str],
     on_line: Callable[[str], None] = lambda line: None,
 ) -> tuple[int | None, str, str]:
-    """The exit code, None for a program that did not end; stdout; stderr.
+    """Returns the exit code, or None after a hang, stdout and stderr.
 
-    Each line of stdout goes to `on_line` when it comes.
+    Calls `on_line` with each line of stdout as it arrives.
     """
     allowed = limit()
     if allowed == 0:

@@ -1,4 +1,4 @@
-"""The runner itself, with programs that fail, hang or print no line."""
+"""Tests of the runner, with programs that fail, hang or print no line."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_check_that_hangs_is_named() -> None:
     assert found.hung == "two"
 
 
-# What ends it is the limit, not a result.
+# The limit ends the program, not a result.
 def test_a_program_that_hangs_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PROGRAM_SECONDS, "0.5")
     found = run(f"{OK}; echo 'two ...' >&2; sleep 600")

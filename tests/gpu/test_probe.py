@@ -1,4 +1,4 @@
-"""The probe on the stand-in, whose mode `driver` is held against drivers that were asked."""
+"""Runs the probe on the stand-in and compares its mode `driver` with probed drivers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from running import ROOT
 STANDIN = ROOT / "build" / "lib" / "standin"
 MEASURED = sorted((ROOT / "docs" / "measured").glob("driver-*.md"))
 
-# A call that waits is given little time to return, and one that does not as long as it needs.
+# A call that waits gets little time to return, and a call that does not gets all it needs.
 SOON, LATE = 0.3, 60.0
 
 pytestmark = pytest.mark.skipif(
@@ -101,7 +101,7 @@ def test_the_stand_in_is_never_written_down(
     assert list(tmp_path.rglob("*")) == []
 
 
-# Every page that --write-docs adds is one more test.
+# Every page from --write-docs adds a test.
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.name)
 def test_the_stand_in_waits_where_this_driver_does(path: Path) -> None:
     real = probe.read_page(path.read_text(encoding="utf-8"))

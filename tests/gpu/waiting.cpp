@@ -23,7 +23,7 @@ void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate
     asserter.require_success("wait_on", wait_on(batch, careful.handle()));
     careful.read(name, batch);
   }
-  // While this one completes, the other one would have, too.
+  // While this read completes, the careful one would complete too if it did not wait.
   for (const DeviceArray& batch : batches) careless.read(name, batch);
   asserter.add("the read on a queue that has not waited", careless.verify(FLETCHING_PRODUCER_OLD));
   asserter.require(!careful.is_idle(),

@@ -1,4 +1,4 @@
-// Whether a consumer that uses the library waits, and which data it sees if not (gate.h).
+// Checks whether a consumer waits, and the data that it sees if not (gate.h).
 #ifndef FLETCHING_TESTS_GPU_WAITING_HPP
 #define FLETCHING_TESTS_GPU_WAITING_HPP
 
@@ -11,14 +11,14 @@
 
 namespace fletching::gpu {
 
-/// With the gate shut no event has happened, and a wait on a queue returns at once and holds back
-/// what is read there, while a read on another queue completes. Opens the gate: then the new
-/// data are read, the host's wait returns, and the events have happened.
+/// With the gate shut, requires that no event has happened, and that a wait on a queue returns
+/// immediately and blocks the reads on it, while a read on another queue completes. Then opens the
+/// gate and requires the new data, the end of a host wait, and that the events have happened.
 void require_waits(Asserter& asserter, const Device& device, GatedProducer& gate, const char* name,
                    std::span<const DeviceArray> batches);
 
-/// The negative control: with the gate shut a queue that has not waited reads the old data, at
-/// once. Opens the gate then.
+/// Negative control: with the gate shut, a queue that does not wait reads the old data immediately.
+/// Then opens the gate.
 void require_old_data_without_wait(Asserter& asserter, const Device& device, GatedProducer& gate,
                                    const char* name, std::span<const DeviceArray> batches);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends the program when a check does not end: a thread that hangs in a driver cannot be stopped.
-// The one place where a clock decides: that a check hangs, never its result.
+// Ends the program if a check hangs, because a thread inside a driver cannot be stopped. This is
+// the only use of a clock: it decides that a check hangs, never its result.
 #ifndef FLETCHING_TESTS_GPU_WATCHDOG_HPP
 #define FLETCHING_TESTS_GPU_WATCHDOG_HPP
 
@@ -22,18 +22,18 @@ namespace fletching::gpu {
 /// The exit code of a program in which a check hung.
 inline constexpr int kHung = 3;
 
-/// FLETCHING_GPU_CHECK_SECONDS, or 20.
+/// FLETCHING_GPU_CHECK_SECONDS, or 20 by default.
 inline std::chrono::seconds check_limit() {
   const char* text = std::getenv("FLETCHING_GPU_CHECK_SECONDS");
   const long seconds = text == nullptr ? 0 : std::atol(text);
   return std::chrono::seconds(seconds > 0 ? seconds : 20);
 }
 
-/// The current case of a check, for the row of a check that hangs. The text outlives the check.
+/// The current case of a check, for the row of a check that hangs. The text must outlive the check.
 inline std::atomic<const char*> g_subject{""};
 
-/// Watches one check as long as the object lives. After the limit it prints the check's row and
-/// ends the program without a clean-up.
+/// Watches one check during its lifetime. After the limit it prints the check's row and ends the
+/// program without cleanup.
 class Watchdog {
  public:
   explicit Watchdog(std::string check) : check_(std::move(check)), thread_([this] { watch(); }) {
@@ -65,7 +65,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
-  std::thread thread_;  // the last: it uses the others
+  std::thread thread_;  // last, because it uses the other members
 };
 
 }  // namespace fletching::gpu
