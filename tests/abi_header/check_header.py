@@ -1,8 +1,8 @@
-"""Compiles fletching/abi.h and fletching/dlpack.h under every standard and in every company.
+"""Compiles fletching/abi.h and fletching/dlpack.h under every standard and beside other headers.
 
-A case is a few include lines. The good ones compile, with all warnings as errors, and declare what
-upstream declares; with a wrong copy of an interface before it, the header refuses, in words of its
-own. Prints the matrix. Exit codes: 0 all as expected, 1 not, 2 could not run.
+A case is a few include lines. Valid cases compile, with all warnings as errors, and declare the
+same as upstream. After a wrong copy of an interface, the header must stop the compilation with its
+own message. Prints the matrix. Exit codes: 0 all as expected, 1 not, 2 could not run.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ OUR_DLPACK = "#include <fletching/dlpack.h>\n"
 UPSTREAM_DLPACK = "#include <dlpack/dlpack.h>\n"
 FOREIGN_DLPACK = '#include "foreign_dlpack.h"\n'
 
-# Newer names first: a compiler that does not know one is asked for the next.
+# Newer names first: a compiler that does not know one gets the next.
 STANDARDS = {
     "c": (("c99",), ("c11",), ("c17",), ("c23", "c2x")),
     "c++": (("c++11",), ("c++14",), ("c++17",), ("c++20",), ("c++23", "c++2b")),
 }
-# The oldest and the newest of each language, as the label of a compiler ends.
+# The oldest and the newest standard of each language, as suffixes of compiler labels.
 SAMPLE = tuple(
     f" {name}" for names in STANDARDS.values() for s in (names[0], names[-1]) for name in s
 )
-# Where the assertions choose other numbers than on the host, or the compiler has other habits.
+# Targets for which the assertions choose other numbers than on the host, or the compiler differs.
 TARGETS = (
     "i686-linux-gnu",
     "i686-pc-windows-msvc",
@@ -63,8 +63,8 @@ class Compiler:
 class Case:
     name: str
     source: str
-    defect: str = ""  # macro that switches a defect of foreign.h on
-    # The subject of the refusal: "ArrowDeviceArray.device_id"; empty where the case has to compile.
+    defect: str = ""  # macro that enables a defect of foreign.h
+    # Subject of the error, such as "ArrowDeviceArray.device_id"; empty if the case must compile.
     about: str = ""
 
 
@@ -171,7 +171,7 @@ def _compilers(name: str, includes: list[str]) -> list[Compiler]:
 
 
 def _cross_compilers(target: str, includes: list[str]) -> list[Compiler]:
-    """Clang for a machine whose own headers are not here: the compiler's are enough."""
+    """Clang for a foreign target without system headers: the compiler's own headers suffice."""
     flags = (f"--target={target}", "-ffreestanding", "-nostdlibinc")
     return [
         Compiler(
@@ -201,7 +201,7 @@ def _compile(compiler: Compiler, source: str, *extra: str) -> subprocess.Complet
 
 
 def _report_matrix(compilers: list[Compiler], cases: tuple[Case, ...]) -> list[str]:
-    """One row per compiler, one column per case; returns the failures."""
+    """Prints one row per compiler and one column per case; returns the failures."""
     jobs = [(compiler, case) for compiler in compilers for case in cases]
     with ThreadPoolExecutor(max_workers=2) as pool:
         found = list(pool.map(lambda job: _problem(*job), jobs))
@@ -224,7 +224,7 @@ def _problem(compiler: Compiler, case: Case) -> str:
         return f"compiles, and should be refused for {case.about}"
     if not _names(result.stderr, case.about, compiler.refuses_in_words):
         return f"is refused, but not for {case.about}:\n{result.stderr}"
-    # The copy has to be fine by itself, or it was not our header that refused it.
+    # The copy must compile alone; otherwise the error did not come from Fletching's header.
     others = case.source.replace(OURS, "").replace(OUR_DLPACK, "")
     alone = _compile(compiler, others, *defect)
     return "" if alone.returncode == 0 else f"the copy itself does not compile:\n{alone.stderr}"
@@ -242,7 +242,7 @@ def _names(errors: str, about: str, in_words: bool) -> bool:
 
 
 def _macro_failures(compiler: Compiler) -> list[str]:
-    """Alone and after a partial copy, our headers have upstream's macros with upstream's values."""
+    """Alone and after a partial copy, Fletching's headers define upstream's macros and values."""
     expected = _macros(compiler, UPSTREAM + UPSTREAM_DLPACK)
     failures = [] if expected else [f"{compiler.label}: no macros in upstream's headers"]
     for case in (GOOD[5], Case("partial copies", FOREIGN + OURS + UPSTREAM_DLPACK + OUR_DLPACK)):
@@ -257,14 +257,14 @@ def _macro_failures(compiler: Compiler) -> list[str]:
 
 
 def _macros(compiler: Compiler, source: str) -> dict[str, str]:
-    """The macros that begin with ARROW_ or DLPACK_, and their expansions."""
+    """The macros that begin with ARROW_ or DLPACK_, with their expansions."""
     result = _run(compiler, source, "-E", "-dM")
     found = re.findall(r"^#define ((?:ARROW|DLPACK)_\w+) ?(.*)$", result.stdout, re.MULTILINE)
     return {name: _value(text) for name, text in found}
 
 
 def _value(text: str) -> str:
-    """Upstream shifts a 1 where our header has the number."""
+    """Upstream shifts a 1 where Fletching's header has the number."""
     shifted = re.fullmatch(r"\(1UL << (\d+)UL\)", text)
     return f"{1 << int(shifted[1])}UL" if shifted else text
 

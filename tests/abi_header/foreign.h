@@ -1,7 +1,7 @@
-/* Another project's copy of two interfaces, taken over in part: it has the guards, the structs, and
+/* A partial copy of two interfaces, as another project might have it: the guards, the structs, and
  * one device macro.
  *
- * One defect at a time is switched on by a macro; without any the copy is right as far as it goes.
+ * A macro enables one defect at a time. Without any, the copied part is correct.
  */
 #ifndef FOREIGN_H
 #define FOREIGN_H

@@ -1,6 +1,6 @@
-/* Another project's copy of DLPack, of version 1.2, written down again for these tests.
+/* A copy of DLPack 1.2, as another project might have it, rewritten for these tests.
  *
- * One defect at a time is switched on by a macro; without any the copy is right.
+ * A macro enables one defect at a time. Without any, the copy is correct.
  */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_

@@ -1,4 +1,4 @@
-// Builds the cases in memory, and keeps the account of their releases.
+// Builds the cases in memory and records their releases.
 #include "corpus.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A wrong struct of the code under test. The text names the field.
+/// A wrong struct from the code under test. The text names the field.
 struct Difference : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -40,7 +40,7 @@ int answer(FletchingMessage* message, int code, const std::string& text) noexcep
   return code;
 }
 
-/// Runs `body`, and returns its exceptions as errno values, because C cannot catch them.
+/// Runs `body` and converts its exceptions to errno values, because C cannot catch them.
 template <class Body>
 int guarded(FletchingMessage* message, Body body) noexcept {
   try {
@@ -91,7 +91,7 @@ void read_cases(std::istream& file, std::vector<Case>& cases) {
   }
 }
 
-/// Without the cases every test would pass.
+/// Throws on a missing file: without cases every test would pass.
 std::vector<Case> read_files() {
   std::vector<Case> cases;
   for (const char* path : {FLETCHING_CORPUS_CASES}) {
@@ -124,9 +124,9 @@ const json& case_named(const char* name) {
   throw std::invalid_argument(std::string("no case ") + (name == nullptr ? "NULL" : name));
 }
 
-// --- Memory and the account ---
+// --- Memory and the record of live structs ---
 
-/// The memory of one export's structs. Freed after the release of the last of them.
+/// The memory of one export's structs. Freed after the last of them is released.
 struct Memory {
   std::deque<std::string> texts;
   std::deque<std::unique_ptr<void, decltype(&std::free)>> blocks;
@@ -135,8 +135,8 @@ struct Memory {
   std::deque<std::vector<const void*>> buffers;
   std::deque<std::vector<ArrowSchema*>> schema_lists;
   std::deque<std::vector<ArrowArray*>> array_lists;
-  std::deque<std::pair<const void*, std::string>> originals;  // of texts and buffers
-  size_t skew = 0;                                            // of the addresses of copies
+  std::deque<std::pair<const void*, std::string>> originals;  // copies of texts and buffers
+  size_t skew = 0;                                            // address offset of copies
 
   const char* text(std::string text) {
     texts.push_back(std::move(text));
@@ -151,7 +151,7 @@ struct Memory {
     });
   }
 
-  /// Zeros, aligned to 64 bytes, with nothing behind them. Large ones cost address space only.
+  /// Zeros, aligned to 64 bytes, that end with their allocation. Large ones only reserve addresses.
   char* zeros(size_t size) {
     void* block = nullptr;
     if (size > (1U << 20)) {
@@ -173,21 +173,21 @@ struct Memory {
   }
 };
 
-/// A struct that was exported and not released. Its id is in private_data and is never used again,
-/// so a second release is noticed.
+/// An exported, unreleased struct. Its id is in private_data and is never reused, so that a second
+/// release is detected.
 struct Live {
   const char* what = "";
-  // Initializers silence gcc, which warns of members that an aggregate leaves out.
+  // The initializers prevent gcc's warning about members that an aggregate omits.
   // NOLINTBEGIN(readability-redundant-member-init)
   std::shared_ptr<Memory> memory = nullptr;
   std::vector<ArrowSchema*> schemas = {};
   std::vector<ArrowArray*> arrays = {};
   // NOLINTEND(readability-redundant-member-init)
-  /// The struct as it was exported.
+  /// The struct as exported.
   ArrowSchema schema_given = {};
   ArrowArray array_given = {};
   bool forgets = false;
-  /// Of a stream:
+  /// For a stream:
   const json* calls = nullptr;
   const json* schema = nullptr;
   size_t next = 0;
@@ -199,9 +199,9 @@ struct Account {
   std::unordered_map<uintptr_t, Live> live;
   uintptr_t last_id = 0;
   std::string mistake;
-  /// Of arrays that a failed call left behind, until Finish.
+  /// Arrays that a failed call left in `out`, kept until Finish.
   std::vector<std::shared_ptr<Memory>> abandoned;
-  /// The buffers of the last export, by the path of their array.
+  /// The buffers of the last export by the path of their array.
   std::map<std::string, std::vector<const void*>> buffers;
 
   void* open(Live live_struct) {
@@ -240,8 +240,7 @@ void release_all(const std::vector<Raw*>& below) {
 }
 
 /// Reports any change by the consumer, except to `release`, in the struct, a text or a buffer.
-/// Overwrites the released struct, so that
-/// a later read is detected.
+/// Overwrites the released struct, so that a later read is detected.
 template <class Raw>
 void end(Raw* raw, Raw given, const Memory& memory, bool forgets) {
   const auto release = raw->release;
@@ -283,7 +282,7 @@ void release_abandoned(ArrowArray* array) {
   array->release = nullptr;
 }
 
-/// Ends the export of a struct.
+/// Completes the export of a struct.
 template <class Raw>
 void open(Live live, Raw Live::* given, Raw* out) {
   out->private_data = account().open(std::move(live));
@@ -316,7 +315,7 @@ std::string encode_metadata(const json& pairs) {
   return block;
 }
 
-/// The list that a key describes: as it is, NULL for null, and none when it is missing.
+/// The list described by a key: NULL for null or a missing key.
 template <class Raw, class Build>
 Raw** build_list(const json& data, std::deque<Raw>& structs, std::deque<std::vector<Raw*>>& lists,
                  std::vector<Raw*>& below, Build build) {
@@ -364,7 +363,7 @@ const void* copy_values(const json& values, Memory& memory) {
   return memory.copy(list.data(), list.size() * sizeof(Value));
 }
 
-/// Numbers of 64 bits as numbers of 128, in the byte order of the machine.
+/// 64-bit numbers as 128-bit numbers in native byte order.
 const void* copy_wide_values(const json& values, Memory& memory) {
   std::vector<int64_t> words;
   for (const int64_t value : values) {
@@ -375,7 +374,7 @@ const void* copy_wide_values(const json& values, Memory& memory) {
   return memory.copy(words.data(), words.size() * sizeof(int64_t));
 }
 
-/// Views of 16 bytes: the length, and either 12 bytes or a prefix, a buffer index and an offset.
+/// 16-byte views: the length, and either 12 bytes or a prefix, a buffer index and an offset.
 const void* copy_views(const json& values, Memory& memory) {
   std::string views;
   const auto append = [&](const json& number) {
@@ -447,7 +446,7 @@ void build_array(const json& data, ArrowArray* out, const std::shared_ptr<Memory
 
 // --- Streams ---
 
-/// The stream's state; NULL, and a mistake, after its release.
+/// The stream's state. NULL and a recorded mistake after its release.
 Live* stream_of(ArrowArrayStream* stream, const char* callback) {
   const auto found = account().live.find(reinterpret_cast<uintptr_t>(stream->private_data));
   if (found != account().live.end()) return &found->second;
@@ -493,7 +492,7 @@ const char* get_last_error(ArrowArrayStream* stream) {
 
 // --- Tensors ---
 
-/// A tensor and its memory. The deleter gets its address, and the account's id.
+/// A tensor and its memory. The deleter gets its address and its id.
 template <class Managed>
 struct OwnedTensor {
   Managed managed = {};

@@ -1,4 +1,4 @@
-// The cases of the corpus through the C++ library, and faults on purpose that the account notices.
+// Runs the corpus through the C++ library, and checks that the record detects deliberate faults.
 #include "corpus.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ ArrowDeviceArray array_of(const Case& played) {
   return raw;
 }
 
-/// The rule that a schema breaks, by the reader of formats; "" for a good one.
+/// The rule that a schema violates according to the format parser; "" if it is valid.
 std::string broken_rule(const ArrowSchema& schema) {
   const Result<Format> format = parse_format(schema.format);
   if (!format) return "format.known";
@@ -150,7 +150,7 @@ TEST(Corpus, TensorsGetTheirVerdict) {
                                                       &FletchingCorpusExportLegacyTensor);
 }
 
-// --- The account notices faults ---
+// --- The record detects faults ---
 
 std::string fault_of(const Case& played, void (*spoil)(ArrowDeviceArray*)) {
   ArrowDeviceArray raw = array_of(played);

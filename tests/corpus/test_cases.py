@@ -1,4 +1,4 @@
-"""The cases have the form of case.schema.json, and name rules and errata of the spec."""
+"""The cases match case.schema.json and name existing rules and errata of the spec."""
 
 from __future__ import annotations
 

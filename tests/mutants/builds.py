@@ -1,8 +1,8 @@
-"""How each language's oracle test is built and run in a scratch tree, from its language.toml.
+"""The commands that build and run each language's oracle test in a scratch tree.
 
-The commands are the short form of what `make test` runs: bash, from the home of the language in
-the scratch tree, with FLETCHING_LIB_DIR set to the folder of the good oracle and ROOT to the
-repository.
+They come from language.toml and are a short form of those in `make test`: bash, in the language's
+home in the scratch tree, with FLETCHING_LIB_DIR set to the folder of the good oracle and ROOT to
+the repository.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from mutations import ABI
 @dataclass(frozen=True)
 class Build:
     prepare: str  # once per scratch tree
-    build: str  # after every change; it fails when the declarations do not compile
-    runs: Mapping[str, str]  # by column; FAILED when a check fails
-    failed: int  # the exit code of a test that ran and failed
-    kind: str  # of the mutants that it is tried on
-    libraries: str  # the folder with the vendors' libraries, below the good oracle's
-    folder: str  # the home of the language
+    build: str  # after every change; fails if the declarations do not compile
+    runs: Mapping[str, str]  # by column; each exits with `failed` if a check fails
+    failed: int  # exit code of a test that ran and failed
+    kind: str  # kind of mutants to try
+    libraries: str  # folder of the vendors' libraries, below the good oracle's
+    folder: str  # home of the language
     environment: Environment
 
     @property
@@ -53,13 +53,13 @@ def builds(known: Mapping[str, languages.Language]) -> tuple[Build, ...]:
 
 
 def probes(known: Mapping[str, languages.Language]) -> dict[str, Probe]:
-    """What prints the names of device types, by column."""
+    """The programs that print the names of device types, by column."""
     found = languages.columns(known)
     return {name: column.probe for name, (_, column) in found.items() if column.probe}
 
 
 def used(known: Mapping[str, languages.Language]) -> list[Path]:
-    """Files of the repository without which the tests cannot be built."""
+    """Files of the repository that the tests need in order to build."""
     each = (file for home in known.values() for mutants in home.mutants for file in mutants.uses)
     return [languages.ROOT / file for file in dict.fromkeys(each)]
 

@@ -1,7 +1,8 @@
-"""Wrong specs of the events: the meaning of sync_event, whose event, the answers of a query.
+"""Wrong specs of events: the meaning of sync_event, the runtime of an event, the query results.
 
-No text of the ABI knows these. The vendors' libraries do: real ones for OpenCL and Vulkan, those of
-tests/standin for CUDA and HIP. The events of other runtimes cannot be asked on this machine.
+The ABI texts do not contain these facts. The vendors' libraries do: real ones for OpenCL and
+Vulkan, those of tests/standin for CUDA and HIP. Events of other runtimes cannot be tested on this
+machine.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 from mutations import EVENTS, Documents, Entry, Mutant
 
-# Each runtime, and a result of its functions that is an error.
+# Each runtime, with an error result of its functions.
 _ERRORS = {
     "cuda": "CUDA_ERROR_INVALID_HANDLE",
     "hip": "hipErrorInvalidHandle",
@@ -21,7 +22,7 @@ _ERRORS = {
 
 
 def derive(good: Documents) -> list[Mutant]:
-    """Every mutant, always in the same order."""
+    """All mutants, in a fixed order."""
     makers = (_wrong_pointers, _wrong_runtimes, _wrong_queries)
     return [mutant for maker in makers for mutant in maker(good)]
 
@@ -40,7 +41,7 @@ def _wrong_runtimes(good: Documents) -> Iterator[Mutant]:
         name, own = device["name"], device["runtime"]
         for other in _ERRORS:
             if other != own:
-                # Without the names that only its own runtime has: the spec would be refused.
+                # Drops names that exist only in the device's runtime: the spec would be invalid.
                 are = device["buffers"]["are"]
                 buffers = {"are": "device_address" if are == "handle" else are, "doc": "Data."}
                 changed = {"runtime": other, "handles": {"needed": []}, "buffers": buffers}
@@ -57,7 +58,7 @@ def _wrong_queries(good: Documents) -> Iterator[Mutant]:
 
 
 def _devices(good: Documents) -> Iterator[Entry]:
-    """Those whose events one of the runtimes makes."""
+    """The devices whose events come from one of the runtimes."""
     for device in good["devices"]["devices"]:
         if device.get("runtime") in _ERRORS:
             yield device

@@ -1,8 +1,8 @@
 """Proves that the tests of the tables can fail: derives wrong specs, builds every language from
-each, and runs its test against the good oracle, or against the vendors' libraries for what is said
-of events; the test has to name the mistake.
+each, and runs its test against the good oracle, or against the vendors' libraries for facts about
+events. The test must name the mistake.
 
-Exit codes: 0 every mutant was killed or is a known equivalent, 1 not so, 2 could not run.
+Exit codes: 0 every mutant was killed or is a known equivalent, 1 not, 2 could not run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scratch import LIBRARIES, Outcome, Tree, generated  # noqa: E402
 from verdicts import Verdict  # noqa: E402
 
 RESULTS = ROOT / "build" / "mutants.json"
-# The fixed sample. `make test` takes the first eight, each another way to be wrong.
+# The fixed sample. `make test` takes the first eight, each with a different kind of mistake.
 SAMPLE = (
     "swap:ArrowDeviceArray.device_id+device_type",
     "drop:ArrowDeviceArray.sync_event",
@@ -56,7 +56,7 @@ class CannotRunError(Exception):
 
 
 class Run:
-    """The mutants of one run, and what became of them."""
+    """The mutants of one run and their results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.good = mutations.read(ROOT / "spec")
@@ -67,7 +67,7 @@ class Run:
         self.equivalents = verdicts.Equivalents(Path(__file__).with_name("equivalents.yaml"))
         self.kept = self._kept() if options.keep else []
         self.verdicts: list[Verdict] = []
-        self.control: dict[str, int] = {}  # the exit code of the good spec, by language
+        self.control: dict[str, int] = {}  # exit code of the good spec, by language
         self._texts: dict[str, dict[str, str]] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -77,7 +77,7 @@ class Run:
             wanted = [b for b in BUILDS if any(name in self.languages for name in b.runs)]
             futures = [pool.submit(self._run_build, build) for build in wanted]
             wait(futures, return_when=FIRST_EXCEPTION)
-            self._stop.set()  # a language that cannot run ends the others
+            self._stop.set()  # a language that cannot run stops the others
         for future in futures:
             future.result()
 
@@ -104,7 +104,7 @@ class Run:
                 print(f"{build.name}: {done}", flush=True)
 
     def _check_control(self, tree: Tree, languages: list[str]) -> None:
-        """The good spec has to pass, or no failure of a mutant means anything."""
+        """Requires the good spec to pass; otherwise failures of mutants prove nothing."""
         outcome = self._build(tree, "good", self.good)
         for language in languages:
             run = tree.run(language) if outcome.code == 0 else outcome
@@ -131,12 +131,12 @@ class Run:
         return report.in_order([*self.kept, *self.verdicts], self.order)
 
     def _save(self) -> None:
-        """After every verdict, so that a stopped run leaves its findings."""
+        """Writes after every verdict, so that an interrupted run keeps its results."""
         text = json.dumps([asdict(verdict) for verdict in self.results()], indent=1)
         RESULTS.write_text(text + "\n", encoding="utf-8")
 
     def _kept(self) -> list[Verdict]:
-        """Findings of an earlier run that this one does not repeat."""
+        """Results of an earlier run that this run does not repeat."""
         if not RESULTS.is_file():
             return []
         found = [Verdict(**entry) for entry in json.loads(RESULTS.read_text("utf-8"))]
@@ -151,7 +151,7 @@ class Run:
 
 
 def derive(good: Documents) -> list[Mutant]:
-    """Every mutant, always in the same order."""
+    """All mutants, in a fixed order."""
     return mutations.derive(good) + event_mutations.derive(good)
 
 

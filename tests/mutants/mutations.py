@@ -1,7 +1,7 @@
-"""Wrong specs, derived from the good one by editing its data. No mutant is hand-written.
+"""Wrong specs, derived from the good one by editing its data. No mutant is written by hand.
 
-Every mutant passes the generator's checks: where it drops or renames a thing, what names that thing
-(errata, what pointers point to) is changed with it.
+Every mutant passes the generator's checks: if it drops or renames something, references to it
+(errata, pointer targets) are updated too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from fletching_generator.reading.types import split_arguments
 
-# Every file of spec/ by its name without ending, as plain data.
+# Every file of spec/ by its stem, as plain data.
 Documents: TypeAlias = dict[str, Any]
 Entry: TypeAlias = dict[str, Any]
 
@@ -42,37 +42,37 @@ _CONTRACT = {
     "returns": "nothing",
     "failure": "nothing",
 }
-# What notices a wrong spec: the oracle (tests/oracle), or the vendors' libraries (events/).
+# The checks that detect a wrong spec: the oracle (tests/oracle), or the vendors' libraries.
 ABI = "abi"
 EVENTS = "events"
-# Numbers from here on belong to no device and are not reserved.
+# Numbers from here on are not devices and not reserved.
 _UNUSED_NUMBER = 100
 
 
 @dataclass(frozen=True)
 class Mutant:
     id: str  # "swap:ArrowDeviceArray.device_id+device_type"
-    # ("ArrowDeviceArray.device_id", ...): the oracle's line has to be about one of them.
+    # The oracle's line must be about one of these, such as "ArrowDeviceArray.device_id".
     about: tuple[str, ...]
     documents: Documents
     kind: str = ABI
 
 
 def read(spec: Path) -> Documents:
-    """The good spec."""
+    """Reads the good spec."""
     yaml = YAML(typ="safe")
     return {path.stem: yaml.load(path) for path in sorted(spec.glob("*.yaml"))}
 
 
 def write(documents: Documents, spec: Path) -> None:
-    """Writes the files of a spec; JSON is YAML too."""
+    """Writes the files of a spec as JSON, which is also YAML."""
     for name, content in documents.items():
         text = json.dumps(content, indent=1, ensure_ascii=False)
         (spec / f"{name}.yaml").write_text(text + "\n", encoding="utf-8")
 
 
 def derive(good: Documents) -> list[Mutant]:
-    """Every mutant, always in the same order."""
+    """All mutants, in a fixed order."""
     makers: tuple[Callable[[Documents], Iterator[Mutant]], ...] = (
         _swapped_fields,
         _dropped_fields,
@@ -145,7 +145,7 @@ def _wrong_widths(type_: str) -> list[str]:
 
 
 def _other_signs(good: Documents) -> Iterator[Mutant]:
-    """The first integer of each struct that has one."""
+    """The first integer field of each struct that has one."""
     for name, fields in _structs(good):
         integer = next((f for f in fields if f["type"] in _OTHER_WIDTH), None)
         if integer:
@@ -160,7 +160,7 @@ def _other_sign(type_: str) -> str:
 
 
 def _other_kinds(good: Documents) -> Iterator[Mutant]:
-    """A callback as a data pointer, and the last data pointer of each struct as a callback."""
+    """Makes callbacks data pointers, and the last data pointer of each struct a callback."""
     for name, fields in _structs(good):
         for field in fields:
             if _is_callback(field):
@@ -236,7 +236,7 @@ def _dropped_macros(good: Documents) -> Iterator[Mutant]:
 
 
 def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
-    """Another number, another name, none at all; the numbers of Arrow's devices are done above."""
+    """Another number, another name, or none. Arrow's device numbers are covered above."""
     for index, device in enumerate(good["devices"]["devices"]):
         if "unreleased" in device:
             continue
@@ -280,11 +280,11 @@ def _codes(documents: Documents) -> list[Entry]:
     return codes
 
 
-# --- What older or other texts say ---------------------------------------------------------------
+# --- Other texts of the interface -----------------------------------------------------------------
 
 
 def _older_texts(good: Documents) -> Iterator[Mutant]:
-    """The published page has one callback too many (errata.yaml, async-producer-release); the mail
+    """The published page has one callback too many (errata.yaml, async-producer-release). The mail
     that proposed the interface had the array behind a pointer, two reserved words, and the
     consumer's stream as an argument of get_next."""
 
@@ -311,7 +311,7 @@ def _older_texts(good: Documents) -> Iterator[Mutant]:
     yield _with_signature(good, "mail-stream", "ArrowDeviceArrayStream", "get_next", stream, "int")
 
 
-# --- Looking at a spec ---------------------------------------------------------------------------
+# --- Reading a spec ------------------------------------------------------------------------------
 
 
 def _interfaces(documents: Documents) -> list[str]:
@@ -335,7 +335,7 @@ def _typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
 
 
 def _used_typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
-    """Those that are the type of a field. One of the devices has to have the type of Arrow's."""
+    """Typedefs used as field types, except the device type, which must stay Arrow's."""
     used = {field["type"] for _, fields in _structs(documents) for field in fields}
     for file, typedef in _typedefs(documents):
         if typedef["name"] in used and not _is_of_devices(typedef):
@@ -364,7 +364,7 @@ def _is_callback(field: Entry) -> bool:
 
 
 def _callbacks(documents: Documents) -> Iterator[tuple[str, str, list[str], str]]:
-    """Struct, field, arguments as "name: type", result."""
+    """Yields struct, field, arguments as "name: type", and result."""
     functions = {
         function["name"]: function["type"]
         for file in _interfaces(documents)
@@ -373,7 +373,7 @@ def _callbacks(documents: Documents) -> Iterator[tuple[str, str, list[str], str]
     for name, fields in _structs(documents):
         for field in filter(_is_callback, fields):
             match = _CALLBACK.fullmatch(str(functions.get(field["type"], field["type"])))
-            assert match is not None  # the meaning check sees to it
+            assert match is not None  # guaranteed by the generator's checks
             arguments = [part.strip() for part in split_arguments(match["arguments"])]
             yield name, field["name"], arguments, match["result"]
 
@@ -396,7 +396,7 @@ def _new_field(name: str, type_: str) -> Entry:
 
 
 def _set_type(field: Entry, type_: str) -> None:
-    """Another type, and the other keys that it needs: pointers, a contract."""
+    """Sets another type and the keys that it needs: pointers, a contract."""
     field["type"] = type_
     field.pop("points_to", None)
     field.pop("enumerated_by", None)
@@ -424,7 +424,7 @@ def _pointers(arguments: str, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _points_to(type_: str) -> str:
-    """The plainest that fits."""
+    """The simplest description that fits."""
     last = "opaque" if "void" in type_ else "one"
     return " of ".join(["one"] * (type_.count("*") - 1) + [last])
 
@@ -480,7 +480,7 @@ def _with_signature(  # noqa: PLR0917 -- the same
 
 
 def _drop_dangling(documents: Documents) -> None:
-    """Removes references to something that was removed."""
+    """Removes references to a removed field."""
     fields_of = {name: [field["name"] for field in fields] for name, fields in _structs(documents)}
     for erratum in documents["errata"]["errata"]:
         struct, _, field = erratum["about"].partition(".")

@@ -1,10 +1,10 @@
-"""Proves that a made-up device reaches every language from a dlpack.h alone.
+"""Proves that a new device reaches every language from a dlpack.h alone.
 
-Two devices, one with a value and one without, and a data-type code are added to the pinned copy of
-DLPack's header, as if they were in its next release. In a scratch copy of the repository, each
-language first prints their numbers as unknown; then `fletching sync` and `fletching generate` run,
-and it has to print their names and pass its tests.
-Exit codes: 0 all did, 1 one did not, 2 could not run.
+Adds two devices, one with a value and one without, and a data-type code to the pinned copy of
+DLPack's header, as if in its next release. In a scratch copy of the repository, each language first
+prints their numbers as unknown. After `fletching sync` and `fletching generate`, it must print
+their names and pass its tests.
+Exit codes: 0 all languages did, 1 one did not, 2 could not run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROBES = probes(HOMES)
 SCRATCH = ROOT / "build" / "new_device"
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 _DEVICES, _CODES = "} DLDeviceType;", "} DLDataTypeCode;"
-# The headers and libraries of the tests.
+# Headers and libraries that the tests need.
 _BUILT = (
     *used(HOMES),
     ROOT / "build" / "bin" / "fletching-extract",
@@ -44,18 +44,18 @@ Names = Mapping[str, str]  # {"device:39": "nextchip", "code:19": "nextcode"}
 
 
 class StepError(Exception):
-    """A required command failed; the message has the end of its output."""
+    """A required command failed; the message contains the end of its output."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     language: str
-    problem: str  # empty when there is none
+    problem: str  # empty if there is none
     seconds: float
 
 
 def new_names(spec: Spec) -> Names:
-    """Made-up: the device after the last one, one farther away, and a code."""
+    """The new names: the device after the last one, a device farther away, and a code."""
     device = max(device.value for device in (*spec.devices, *spec.unreleased_devices))
     code = max(code.value for code in spec.data_type_codes.known)
     return {
@@ -66,7 +66,7 @@ def new_names(spec: Spec) -> Names:
 
 
 def header_with(text: str, names: Names) -> str:
-    """DLPack's header of the next release: one of the new devices has no value, but follows."""
+    """DLPack's header of the next release. One new device has no value and follows the other."""
     values = [key.partition(":")[2] for key in names]
     first, second, code = (f"kDL{name.title()}" for name in names.values())
     text = _with_enumerators(text, _DEVICES, f"  {first} = {values[0]},\n  {second},\n")
@@ -87,7 +87,7 @@ def _unknown(names: Names) -> Names:
 
 
 def difference(printed: str, names: Names) -> str:
-    """How a probe's output differs from the names, as text."""
+    """The difference between a probe's output and the names, as text."""
     lines = printed.splitlines()
     if len(lines) != len(names):
         return f"the probe printed {len(lines)} lines instead of {len(names)}:\n{printed}"
@@ -100,7 +100,7 @@ def difference(printed: str, names: Names) -> str:
 
 
 def check_build(build: Build, names: Names) -> Iterator[Verdict]:
-    """The languages of one build, in a separate scratch tree; they share the time evenly."""
+    """Tries the languages of one build in a scratch tree. They share the time evenly."""
     start = time.monotonic()
     tree = Tree(build, SCRATCH)
     unknown = _unknown(names)
@@ -185,7 +185,7 @@ def _verdicts(wanted: list[str], names: Names) -> Iterator[Verdict]:
 
 
 def report(verdicts: list[Verdict], names: Names) -> int:
-    """One line for each language; the exit code."""
+    """Prints one line per language and returns the exit code."""
     unknown = _unknown(names)
     good = ", ".join(f"{unknown[key]}, then {name}" for key, name in names.items())
     for verdict in sorted(verdicts, key=lambda v: LANGUAGES.index(v.language)):

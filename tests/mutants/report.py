@@ -1,4 +1,4 @@
-"""The results as a table, in the terminal and in docs/measured/mutants.md."""
+"""Writes the results as a table, to the terminal and to docs/measured/mutants.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VERSIONS = (
 
 
 def in_order(results: Sequence[Verdict], mutants: Sequence[str]) -> list[Verdict]:
-    """In the order of these mutants, then by language."""
+    """Sorts by the order of these mutants, then by language."""
     place = {name: number for number, name in enumerate(mutants)}
     return sorted(results, key=lambda v: (place[v.mutant], LANGUAGES.index(v.language)))
 
@@ -65,7 +65,7 @@ def _summary(results: Sequence[Verdict]) -> list[list[str]]:
 def write_docs(
     root: Path, results: Sequence[Verdict], derived: Sequence[Mutant], minutes: float | None
 ) -> None:
-    """The output of a run, with date and versions."""
+    """The report of a run, with date and versions."""
     tried = len({v.mutant for v in results})
     kinds = [build.kind for build in BUILDS for _ in build.runs]
     cells = sum(kinds.count(mutant.kind) for mutant in derived)

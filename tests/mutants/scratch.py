@@ -1,5 +1,5 @@
-"""A copy of the repository for each build, in which specs may be wrong. Kept between runs, so that
-only what a mutant changes is built anew."""
+"""A copy of the repository for each build, for wrong specs. It is kept between runs, so that only
+files changed by a mutant are rebuilt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mutations import Documents
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / "build" / "mutants"
 LIBRARIES = ROOT / "build" / "lib"
-# Not needed to build a test, and large.
+# Large folders that the tests do not need.
 _LEFT_OUT = ("docs/",)
 # A call through a wrong signature may never return.
 _SECONDS = 300
@@ -28,7 +28,7 @@ _SECONDS = 300
 
 @dataclass(frozen=True)
 class Outcome:
-    code: int  # as in bash; 124 when it did not end
+    code: int  # as in bash; 124 after a timeout
     output: str
 
 
@@ -67,7 +67,7 @@ class Tree:
         return self.bash(self._build.runs[language])
 
     def bash(self, command: str, folder: str | None = None) -> Outcome:
-        """In the home of the language, or in this folder of the tree."""
+        """Runs a command in the home of the language, or in this folder of the tree."""
         environment = {
             **os.environ,
             **self._build.environment,
@@ -96,7 +96,7 @@ class Tree:
 
 
 def generated(documents: Documents) -> dict[str, str]:
-    """Every generated file of a spec, by path. Raises SpecError when the spec is refused."""
+    """Every generated file of a spec by path. Raises SpecError if the spec is invalid."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "spec", folder / "spec")
@@ -105,7 +105,7 @@ def generated(documents: Documents) -> dict[str, str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Leaves an unchanged file alone, which would be built again."""
+    """Does not touch an unchanged file, which would be rebuilt."""
     if target.is_file() and target.read_bytes() == source.read_bytes():
         return
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The derived specs, and what counts as killed."""
+"""Tests of the derived specs and of the verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = mutations.read(ROOT / "spec")
 MUTANTS = mutants.derive(GOOD)
 BY_ID = {mutant.id: mutant for mutant in MUTANTS}
 SWAPPED = BY_ID["swap:ArrowDeviceArray.device_id+device_type"]
-# Without --every-mutant the generator reads every so many of them: reading a spec takes its time.
+# Without --every-mutant, the generator reads one of this many, because reading a spec is slow.
 SAMPLE_STEP = 8
 LINE = "ArrowDeviceArray.device_id: offset 80 upstream, 88 in the binding"
 

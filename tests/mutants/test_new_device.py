@@ -1,4 +1,4 @@
-"""What counts as a failure, and the header with made-up devices."""
+"""Tests of the header with new devices and of the failures that count."""
 
 from __future__ import annotations
 

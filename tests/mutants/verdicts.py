@@ -1,4 +1,4 @@
-"""What became of a mutant in a language."""
+"""The verdict on a mutant in a language."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mutations import Mutant
 from scratch import Outcome
 
 KILLED = "killed"
-EQUIVALENT = "equivalent"  # survived, and equivalents.yaml says why
+EQUIVALENT = "equivalent"  # survived, with a reason in equivalents.yaml
 SURVIVED = "survived"
-NO_LINE = "no line"  # failed, but no line of the oracle names what is wrong
+NO_LINE = "no line"  # failed, but no oracle line names the mistake
 CRASH = "crash"
 COMPILE_ERROR = "compile-error"
 GOOD = (KILLED, EQUIVALENT)
 ALL = (KILLED, EQUIVALENT, SURVIVED, NO_LINE, CRASH, COMPILE_ERROR)
 
-# What the oracle says (tests/oracle), or events/ of an answer of the vendor's library, and none of
-# the lines that the tests of a language make.
+# A line of the oracle (tests/oracle), or of events/ about a result of the vendor's library. Other
+# lines of a language's tests do not match.
 _ORACLE_LINE = re.compile(
     r"(?P<subject>ARROW_\w+|DLPACK_\w+|(?:Arrow|DL)\w+(?:\.\w+)*|[a-z_]+\.event)(?:\[\d+\])?"
     r"(?: argument \d+(?: \(\w+\))?| result)?: "
@@ -42,11 +42,11 @@ class Verdict:
     mutant: str  # "swap:ArrowArray.length+null_count"
     language: str  # "java-ffm"
     result: str  # one of ALL
-    line: str  # the oracle's line; for an equivalent the reason; else the end of the output
+    line: str  # the oracle's line, the reason of an equivalent, or the end of the output
 
 
 class Equivalents:
-    """Mutants that no test of the ABI can kill, with the reason."""
+    """Mutants that no ABI test can kill, with the reason."""
 
     def __init__(self, path: Path) -> None:
         entries = YAML(typ="safe").load(path)["equivalents"]
@@ -63,7 +63,7 @@ class Equivalents:
         return None
 
     def unused(self) -> Iterator[str]:
-        """Entries that no survivor asked for: they may hide a defect later."""
+        """Entries without a survivor, which could hide a defect later."""
         for index, entry in enumerate(self._entries):
             if index not in self._used:
                 yield str(entry["mutants"])
@@ -89,7 +89,7 @@ def of_run(
 
 
 def oracle_line(output: str, about: Sequence[str]) -> str | None:
-    """The first line of the oracle that is about one of these."""
+    """The first line of the oracle about one of these."""
     for text in output.splitlines():
         match = _ORACLE_LINE.search(text)
         if match and match["subject"] in about:

@@ -13,12 +13,12 @@ _KEYS = {"file", "function", "kind", "before", "after"}
 
 
 class EquivalentsError(Exception):
-    """An entry is wrong; the message says which and why."""
+    """An entry is invalid; the message names it and the reason."""
 
 
 class Equivalents:
     def __init__(self, path: Path, mutants: Sequence[Mutant]) -> None:
-        """`mutants` is all there are: an entry for none of them is stale."""
+        """`mutants` are all existing mutants; an entry for none of them is stale."""
         self._reasons: dict[str, str] = {}
         known = {mutant.key for mutant in mutants}
         problems = []
@@ -42,5 +42,5 @@ class Equivalents:
         return self._reasons.get(mutant.key)
 
     def broken(self, killed: Sequence[Mutant]) -> Iterator[Mutant]:
-        """Those that a test has killed: they are not equivalent."""
+        """Listed mutants that a test has killed, so they are not equivalent."""
         return (mutant for mutant in killed if mutant.key in self._reasons)

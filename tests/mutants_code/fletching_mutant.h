@@ -1,8 +1,8 @@
-/* Tells a mutant of C or C++ whether it is the chosen one. The compiler includes this file first
- * (-include).
+/* Selects a mutant of C or C++ at run time. The compiler includes this file first (-include).
  *
- * FLETCHING_MUTANT is the number of the chosen mutant. FLETCHING_MUTANTS_SEEN names a file that
- * gets the number of each mutant that is asked for. No memory is allocated: tests let it run out.
+ * FLETCHING_MUTANT is the number of the selected mutant. FLETCHING_MUTANTS_SEEN names a file that
+ * gets the number of each mutant that is reached. This allocates no memory, because tests make
+ * allocations fail.
  */
 #ifndef FLETCHING_MUTANT_H
 #define FLETCHING_MUTANT_H
@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Weak: one for all files of a program or library. */
+/* Weak, so that all files of a program or library share them. */
 __attribute__((weak)) int fletching_mutant_chosen = -1;
 __attribute__((weak)) int fletching_mutants_file = -1;
 __attribute__((weak)) unsigned char fletching_mutants_seen[16384];
 
-/* Before the constructors of C++. */
+/* Runs before C++ constructors. */
 __attribute__((constructor(101))) static void fletching_mutants_start(void) {
   const char* number = getenv("FLETCHING_MUTANT");
   const char* path = getenv("FLETCHING_MUTANTS_SEEN");
@@ -37,7 +37,7 @@ static inline bool fletching_mutant_at_run_time(int number) {
       !__atomic_exchange_n(&fletching_mutants_seen[number], 1, __ATOMIC_RELAXED)) {
     char line[16];
     const int length = snprintf(line, sizeof line, "%d\n", number);
-    /* In one piece, by O_APPEND. */
+    /* O_APPEND makes this one atomic write. */
     const ssize_t written = write(fletching_mutants_file, line, (size_t)length);
     (void)written;
   }
@@ -45,7 +45,8 @@ static inline bool fletching_mutant_at_run_time(int number) {
 }
 
 #ifdef __cplusplus
-/* A constant expression is never mutated. C++14: CMake tries the compiler with this header, too. */
+/* Never mutates a constant expression. Must be C++14, because CMake's compiler checks include it.
+ */
 constexpr bool fletching_mutant(int number) noexcept {
   return !__builtin_is_constant_evaluated() && fletching_mutant_at_run_time(number);
 }

@@ -1,4 +1,4 @@
-"""Tells a mutant of Python whether it is the chosen one. See fletching_mutant.h."""
+"""Selects a mutant of Python at run time. See fletching_mutant.h."""
 
 from __future__ import annotations
 

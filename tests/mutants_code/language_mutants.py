@@ -1,8 +1,7 @@
-"""Runs the mutation testing tool of a language on its safe layer, prints a table, and holds it
-against the limit.
+"""Runs a language's mutation testing tool on its safe layer, prints a table, and checks the limit.
 
-The language's own command (docs/adding-a-language.md, `[mutation]`) tries the mutants; its table
-has the reasons of those that survive. Exit codes: 0 enough were killed, 1 not so, or the table is
+The language's command (docs/adding-a-language.md, `[mutation]`) tries the mutants; its table lists
+the reasons of survivors. Exit codes: 0 enough were killed, 1 too few were killed or the table is
 wrong, 2 could not run.
 """
 
@@ -35,19 +34,19 @@ TABLES = {"equivalents": EQUIVALENT, "survivors": SURVIVED}
 
 
 class CannotRunError(Exception):
-    """The message says why."""
+    """The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Mutant(results.Mutant):
-    result: str = ""  # empty: not tried
-    text: str = ""  # the test that noticed, or the reason
+    result: str = ""  # empty if not tried
+    text: str = ""  # the test that detected it, or the reason
 
 
 @dataclass(frozen=True)
 class Run:
     tool: str  # "cargo-mutants 27.1.0"
-    mutants: Sequence[Mutant]  # every one there is
+    mutants: Sequence[Mutant]  # all mutants
 
     @property
     def tried(self) -> list[Mutant]:
@@ -107,7 +106,7 @@ def read(path: Path) -> Run:
 def read_table(
     path: Path, mutants: Sequence[Mutant]
 ) -> tuple[dict[Key, tuple[str, str]], list[str]]:
-    """The reasons of the entries, and the faults of the table."""
+    """The reasons from the entries, and the errors of the table."""
     known = {mutant.key for mutant in mutants}
     reasons: dict[Key, tuple[str, str]] = {}
     wrong = []
@@ -130,7 +129,7 @@ def read_table(
 
 
 def read_note(path: Path) -> str:
-    """The other text of the page."""
+    """The additional text of the page."""
     return str((YAML(typ="safe").load(path) or {}).get("note", "")).strip()
 
 
@@ -142,7 +141,7 @@ def judged(mutant: Mutant, reasons: Mapping[Key, tuple[str, str]]) -> Mutant:
 
 
 def problems(tried: Sequence[Mutant], reasons: Mapping[Key, tuple[str, str]]) -> list[str]:
-    """Why the run fails; empty when it does not."""
+    """The reasons why the run fails; empty if it passes."""
     return list(_problems(tried, reasons))
 
 
@@ -224,7 +223,7 @@ def _listed(tried: Sequence[Mutant], result: str, title: str) -> list[list[str]]
 
 
 def _programs(tried: Sequence[Mutant]) -> list[list[str]]:
-    """How many each program of tests has killed."""
+    """The number of mutants that each test program killed."""
     counts = Counter(m.text.split(": ")[0] for m in tried if m.result == KILLED)
     return [
         ["tests", "mutants"],

@@ -1,5 +1,5 @@
-"""Mechanical changes of a source, as insertions: all of them are in one build, and the environment
-chooses one (mutant schemata)."""
+"""Mechanical changes of a source as insertions. One build contains all of them, and the environment
+selects one (mutant schemata)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Mutant:
-    """`open` goes before bytes `begin` to `end`, and `close` behind them. "@NUMBER@" in `open` is
-    the number that chooses it."""
+    """`open` is inserted before the bytes `begin` to `end`, and `close` after them. "@NUMBER@" in
+    `open` becomes the mutant's number."""
 
     file: str  # "cpp/include/fletching/owner.hpp"
     begin: int
@@ -24,11 +24,11 @@ class Mutant:
     after: str
     open: str
     close: str
-    nth: int = 1  # of those that are the same but for their place
+    nth: int = 1  # among mutants that differ only in their position
 
     @property
     def key(self) -> str:
-        """Without line numbers, so that it stays when other lines move."""
+        """Has no line numbers, so that it is stable when other lines move."""
         parts = (self.file, self.function, self.kind, self.before, self.after, str(self.nth))
         return " | ".join(parts)
 
@@ -38,7 +38,7 @@ class Mutant:
 
 
 def distinct(mutants: Iterable[Mutant]) -> list[Mutant]:
-    """In the order of the files, each once, however many translation units have read a header."""
+    """Sorts by file and removes duplicates from headers read by several translation units."""
     once = {(m.file, m.begin, m.end, m.kind, m.after): m for m in mutants}
     counts: Counter[str] = Counter()
     numbered = []
@@ -50,7 +50,7 @@ def distinct(mutants: Iterable[Mutant]) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a mutant is in the text with all of them."""
+    """The position of a mutant in the text with all mutants."""
 
     begin: int
     end: int
@@ -58,9 +58,8 @@ class Placed:
 
 
 def insert(text: bytes, chosen: Sequence[tuple[int, Mutant]]) -> tuple[bytes, list[Placed]]:
-    """The text with these mutants of one file, each with the number that chooses it. No line of it
-    moves."""
-    opened: list[tuple[Mutant, int]] = []  # with the place in the new text; the inner ones last
+    """Inserts these mutants of one file, each with its number. No line of the text moves."""
+    opened: list[tuple[Mutant, int]] = []  # with positions in the new text, innermost last
     pieces: list[bytes] = []
     placed: list[Placed] = []
     written = done = 0
@@ -82,7 +81,7 @@ def insert(text: bytes, chosen: Sequence[tuple[int, Mutant]]) -> tuple[bytes, li
         done = to
 
     def nesting(item: tuple[int, Mutant]) -> tuple[int, int, bool, int]:
-        number, mutant = item  # a statement is around the expression that it is made of
+        number, mutant = item  # a statement encloses the expression that it consists of
         return mutant.begin, -mutant.end, mutant.kind not in ("statement", "exit"), number
 
     for number, mutant in sorted(chosen, key=nesting):

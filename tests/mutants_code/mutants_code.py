@@ -1,7 +1,7 @@
 """Proves that the tests of the library and of the generator can fail: changes their code
-mechanically, in one place at a time, and looks whether a test notices.
+mechanically, one place at a time, and checks whether a test detects it.
 
-Exit codes: 0 enough were killed, 1 not so, or equivalents.yaml is wrong, 2 could not run.
+Exit codes: 0 enough were killed, 1 not, or equivalents.yaml is wrong, 2 could not run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tree import HOME, ROOT, Tree, numbered
 
 SCRATCH = ROOT / "build" / "mutants-code"
 RESULTS = SCRATCH / "results.json"
-OF_PROGRAMS = "^test_devices$"  # the test in Python of a program in C++
+OF_PROGRAMS = "^test_devices$"  # the Python test of a C++ program
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def find() -> list[Mutant]:
-    """Every mutant there is, generated files apart."""
+    """All mutants, except those in generated files."""
     finder = cpp_mutants.build_finder(SCRATCH / "finder")
     return [
         *cpp_mutants.of_library(finder, ROOT, SCRATCH),
@@ -138,7 +138,7 @@ def _verdict(mutant: Mutant, trial: trials.Trial, known: Equivalents) -> Verdict
 
 
 def _save(verdicts: Sequence[Verdict], count: int) -> None:
-    """After every verdict, so that a stopped run leaves its findings."""
+    """Writes after every verdict, so that an interrupted run keeps its results."""
     entries = [
         {"mutant": v.mutant.key, "line": v.mutant.line, "result": v.result, "text": v.text}
         for v in verdicts

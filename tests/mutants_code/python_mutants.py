@@ -1,4 +1,4 @@
-"""The mutants of Python: the same kinds, from the syntax tree, in functions only."""
+"""Finds the mutants of Python, of the same kinds, in the syntax trees of functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CALCULATIONS: dict[type[ast.operator], str] = {
     ast.LShift: ">>",
     ast.RShift: "<<",
 }
-# Without an effect of their own, or with one that no mutant can be in.
+# Nodes without an effect, or with an effect that a mutant cannot be inserted into.
 _NOT_ENTERED = (ast.JoinedStr, ast.Lambda, ast.match_case)
 
 
@@ -54,7 +54,7 @@ class _Finder:
     def __init__(self, file: str, text: bytes) -> None:
         self._file = file
         self._text = text
-        self._starts = [0]  # of each line
+        self._starts = [0]  # offset of each line
         for line in text.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self._function = ""
@@ -151,7 +151,7 @@ class _Finder:
                 yield from self._arguments(node)
 
     def _calculation(self, node: ast.BinOp) -> Iterator[Mutant]:
-        """Of numbers, as far as one can see: a text has no difference."""
+        """Only with an integer constant: other operands may be texts, which have no difference."""
         sign = _CALCULATIONS.get(type(node.op))
         sides = (node.left, node.right)
         if sign and any(isinstance(s, ast.Constant) and isinstance(s.value, int) for s in sides):
@@ -166,7 +166,7 @@ class _Finder:
             yield self._replaced(node, "constant", after)
 
     def _arguments(self, node: ast.Call) -> Iterator[Mutant]:
-        """Of two names, whose types nobody knows."""
+        """Only for two names, whose types are unknown."""
         for i, (one, two) in enumerate(zip(node.args, node.args[1:], strict=False)):
             if isinstance(one, ast.Name) and isinstance(two, ast.Name) and one.id != two.id:
                 texts = [self._source(each) for each in node.args]
@@ -183,7 +183,7 @@ class _Finder:
         )
 
     def _source(self, node: ast.stmt | ast.expr | ast.keyword) -> str:
-        """On one line, so that a copy moves no other; a comment in it ends the copy's line."""
+        """The source on one line without comments, so that a copy of it moves no lines."""
         begin, end = self._range(node)
         text = self._text[begin:end].decode()
         return ast.unparse(node) if "\n" in text else text

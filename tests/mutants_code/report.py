@@ -1,4 +1,4 @@
-"""The results, in the terminal and in docs/measured/mutants-code.md."""
+"""Writes the results to the terminal and to docs/measured/mutants-code.md."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mutant import Mutant
 from results import KILLED, NO_BUILD, SURVIVED
 from sample import STRATA, stratum_of
 
-EQUIVALENT = "equivalent"  # survived, and equivalents.yaml says why
-LIMIT = 0.95  # of those that are not equivalent
+EQUIVALENT = "equivalent"  # survived, with a reason in equivalents.yaml
+LIMIT = 0.95  # share of killed mutants among those that are not equivalent
 
 
 @dataclass(frozen=True)
 class Verdict:
     mutant: Mutant
     result: str
-    text: str  # the test that noticed; the reason; what is known of a survivor
+    text: str  # the test that detected it, the reason, or a note about a survivor
 
 
 def problems(verdicts: Sequence[Verdict]) -> list[str]:
-    """Why the run fails; empty when it does not."""
+    """The reasons why the run fails; empty if it passes."""
     counts = Counter(verdict.result for verdict in verdicts)
     tried = counts[KILLED] + counts[SURVIVED]
     found = [
@@ -116,7 +116,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """As code; a long one is cut, since the place says the rest."""
+    """Formats as code. A long text is cut, because the location identifies the place."""
     short = text if len(text) <= 160 else text[:157] + "..."
     mark = "``" if "`" in short else "`"
     return mark + short.replace("|", "\\|") + mark

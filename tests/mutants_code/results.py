@@ -1,5 +1,5 @@
-"""The results of the mutants of a language, and which of them a run tries (README.md,
-"Languages"). The `mutants.py` of each language writes them, language_mutants.py judges them."""
+"""The results of the mutants of a language, and the selection for a run (README.md, "Languages").
+The `mutants.py` of each language writes them, and language_mutants.py checks them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from typing import Protocol, TypeVar
 KILLED, SURVIVED, NO_BUILD = "killed", "survived", "does not compile"
 
 Key = tuple[str, str, int]
-Result = tuple[str, str]  # one of the above, and the test that noticed
+Result = tuple[str, str]  # one of the above, and the test that detected the mutant
 
 
 @dataclass(frozen=True)
 class Mutant:
     file: str  # "src/owner.rs"
     line: int
-    change: str  # as the tool says it: "replace + with - in layout"
-    nth: int  # of the same change in the file
+    change: str  # in the tool's words: "replace + with - in layout"
+    nth: int  # among equal changes in the file
 
     @property
     def key(self) -> Key:
-        """Without the line, so that it stays when other lines move."""
+        """Has no line number, so that it is stable when other lines move."""
         return self.file, self.change, self.nth
 
     @property
@@ -50,8 +50,8 @@ Own = TypeVar("Own", bound=Mutant)
 def sample(
     mutants: Sequence[M], counts: Mapping[int, int], comes_last: Callable[[M], bool] | None = None
 ) -> list[M]:
-    """By each seed of `counts` at most so many of each file. A hash of what a mutant is decides, so
-    that a change elsewhere leaves the sample as it was."""
+    """Takes up to `counts[seed]` mutants of each file for each seed. A hash of the mutant decides,
+    so that changes elsewhere do not affect the sample."""
     taken: set[M] = set()
     for seed, most in counts.items():
 
@@ -68,12 +68,12 @@ def sample(
 
 
 def requested(mutants: Sequence[M]) -> list[M]:
-    """Those of the files that $FILES names."""
+    """The mutants of files that match $FILES."""
     return [m for m in mutants if re.search(os.environ.get("FILES", ""), m.file)]
 
 
 def kept() -> dict[Key, Result]:
-    """The earlier results, when $KEEP is set."""
+    """The earlier results if $KEEP is set."""
     path = Path(os.environ["RESULTS"])
     if not os.environ.get("KEEP") or not path.is_file():
         return {}
@@ -84,12 +84,12 @@ def kept() -> dict[Key, Result]:
 
 
 def untried(mutants: Sequence[Own], found: Mapping[Key, Result]) -> list[Own]:
-    """What survived is tried again."""
+    """The mutants to try: survivors are tried again."""
     return [m for m in mutants if found.get(m.key, (SURVIVED, ""))[0] == SURVIVED]
 
 
 def write(tool: str, mutants: Iterable[Mutant], found: Mapping[Key, Result]) -> None:
-    """Writes every mutant to $RESULTS; what `found` lacks was not tried."""
+    """Writes every mutant to $RESULTS. Mutants missing in `found` were not tried."""
     entries = []
     for mutant in mutants:
         result, text = found.get(mutant.key, ("", ""))

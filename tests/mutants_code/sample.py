@@ -1,4 +1,4 @@
-"""Which mutants a run tries."""
+"""Selects the mutants that a run tries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SEED = 18
 @dataclass(frozen=True)
 class Stratum:
     name: str
-    files: str  # a regular expression for the whole path
+    files: str  # regular expression for the whole path
     count: int
-    may_survive: bool = True  # within the share that the limit leaves
+    may_survive: bool = True  # within the limit's share
 
 
 _HEADERS = r"cpp/include/fletching/(?:detail/)?"
-# The first that fits. What frees memory, waits or reads a foreign struct keeps no survivor.
+# The first match counts. Code that frees memory, waits or reads foreign structs allows no survivor.
 STRATA = (
     Stratum("owner", _HEADERS + r"owner\.hpp", 16, False),
     Stratum("hook", _HEADERS + r"hook\.hpp", 12, False),
@@ -40,12 +40,12 @@ def stratum_of(mutant: Mutant) -> Stratum:
 
 
 def rank(mutant: Mutant) -> str:
-    """By a hash of the mutant and the seed: a change elsewhere leaves the sample as it was."""
+    """A hash of the mutant and the seed, so that changes elsewhere do not affect the sample."""
     return hashlib.sha256(f"{SEED} {mutant.key}".encode()).hexdigest()
 
 
 def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """So many of each stratum, in the order of the strata."""
+    """The sample of each stratum, in the order of the strata."""
     ranked = sorted(mutants, key=rank)
     chosen = []
     for stratum in STRATA:
@@ -55,7 +55,7 @@ def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
 
 
 def few(mutants: Sequence[Mutant], count: int) -> list[Mutant]:
-    """Of a sample, the first of each stratum, then the second ones."""
+    """Interleaves the strata of a sample: the first of each, then the second of each."""
     columns: dict[str, int] = {}
     places: list[tuple[int, int, Mutant]] = []
     for mutant in mutants:

@@ -1,4 +1,4 @@
-"""How the results of a language's tool are judged."""
+"""Tests of the verdicts on the results of a language's tool."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_too_many_survivors_fail_with_their_reasons(tmp_path: Path) -> None:
     assert wrong(reasons, [*nineteen[1:], OTHER, BROKEN]) == [
         "killed: too few: expected at least 95%, got 18 of 19"
     ]
-    # An equivalent one does not count.
+    # Equivalent mutants do not count.
     reasons, _ = table(tmp_path, f"equivalents:\n{entry(OTHER)}")
     assert wrong(reasons, [ADD, OTHER, BROKEN]) == []
     assert wrong(reasons, [OTHER, BROKEN]) == ["no mutant was tried"]
@@ -117,7 +117,7 @@ def test_the_note_of_the_table_is_on_the_page(tmp_path: Path) -> None:
 def test_the_version_is_printed_from_the_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command may name a program by its path from there."""
+    """A command may use a program path relative to the language's home."""
     home = next(home for home in languages.load().values() if home.mutation is not None)
     toolchain = replace(home.toolchain, version="[ -e language.toml ] && echo 1.2 $ROOT")
     monkeypatch.chdir(tmp_path)

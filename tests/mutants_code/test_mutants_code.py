@@ -1,4 +1,4 @@
-"""The tool, on a tiny library and a tiny module."""
+"""Tests of the tool with a tiny library and a tiny module."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def found() -> list[Mutant]:
 
 @pytest.fixture(scope="session")
 def program(found: list[Mutant], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The check of the tiny library, with every mutant in it."""
+    """The check program of the tiny library, built with every mutant."""
     folder = tmp_path_factory.mktemp("tiny")
     text, _ = insert((TINY / "tiny.hpp").read_bytes(), list(enumerate(found)))
     (folder / "tiny.hpp").write_bytes(text)
@@ -87,7 +87,7 @@ def test_what_the_compiler_evaluates_is_left_alone(found: list[Mutant]) -> None:
 
 
 def test_all_are_in_one_build_and_one_is_chosen(found: list[Mutant], program: Path) -> None:
-    """Each is killed but those of the function that nobody tests."""
+    """Every mutant is killed, except those of the untested function."""
     tests = trials.record([_test(program)], os.environ, program.parent / "seen")
     outcomes = {m: trials.attempt(n, tests, os.environ) for n, m in enumerate(found)}
     survived = [report.line(m) for m, trial in outcomes.items() if not trial.killed_by]
@@ -176,7 +176,7 @@ def test_a_wrong_equivalence_is_an_error(
 
 
 def test_what_does_not_compile_is_named(tmp_path: Path) -> None:
-    """The innermost one at the place of the error, though it is in the middle of another."""
+    """The innermost mutant at the error's location, even inside another one."""
     text = b"int f() { return g(1) + 2; }\n"
     outer = Mutant("a.hpp", 17, 25, 1, 18, "outer", "f", "", "", "(M(@NUMBER@) ? 0 : ", ")")
     inner = Mutant("a.hpp", 19, 20, 1, 20, "inner", "f", "", "", "(M(@NUMBER@) ? nil : ", ")")

@@ -1,5 +1,5 @@
-"""A copy of the repository with every chosen mutant in it, and its build. Kept between runs, so
-that only what has changed is compiled again."""
+"""A copy of the repository with every selected mutant, and its build. It is kept between runs, so
+that only changed files are recompiled."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mutant import Mutant, Placed
 HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 PRESET = "asan"
-# The tests that include the library, those of them that run on a vendor's stand-in, and the
-# conformance suite and the corpus on the library.
+# Tests that include the library, those of them on a vendor's stand-in, and the conformance suite
+# and the corpus with the library.
 FOLDERS = ("cpp/tests", "cpp/tests/gpu", "cpp/conformance", "tests/corpus")
 _NEEDED = ("tests/standin", "tests/conformance")
-INSPECT = "fletching-inspect"  # which a test of the generator runs
+INSPECT = "fletching-inspect"  # run by a test of the generator
 _MOST_ROUNDS = 10
 _ERROR = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: ", re.MULTILINE
@@ -36,7 +36,7 @@ class Tree:
         self._placed: dict[str, list[Placed]] = {}
 
     def write(self, mutants: Mapping[int, Mutant]) -> None:
-        """Brings the copy to the state of the repository, with these mutants by their numbers."""
+        """Updates the copy to the state of the repository, with these mutants by number."""
         listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         output = subprocess.run(listed, cwd=self._root, capture_output=True, check=True).stdout
         names = [name for name in output.decode().split("\0") if (self._root / name).is_file()]
@@ -54,7 +54,7 @@ class Tree:
             self._root / "build/bin/fletching-extract",
         )
         _link(self.folder / "build" / "bin" / INSPECT, self.build / "bin" / INSPECT)
-        # What looks for the repository's root asks git.
+        # Scripts find the repository's root with git.
         subprocess.run(["git", "init", "-q", self.folder], check=True)
 
     def compile(self, mutants: dict[int, Mutant], log: Path) -> list[Mutant]:
@@ -65,7 +65,7 @@ class Tree:
             targets = [*(f"{folder}/all" for folder in (*FOLDERS, *_NEEDED)), INSPECT]
             done = subprocess.run(
                 ["ninja", "-C", str(self.build), "-j2", "-k0", *targets],
-                # The build generates files with the code without mutants.
+                # The build generates files with the generator's unmutated code.
                 env={**os.environ, "PYTHONPATH": str(self._root / "generator")},
                 capture_output=True,
                 text=True,
@@ -84,8 +84,8 @@ class Tree:
         raise CannotRunError(f"the tests did not build after {_MOST_ROUNDS} rounds; see {log}")
 
     def restore(self, folder: str) -> None:
-        """Takes the mutants out of the sources below a folder: the generator's tests read and
-        compile these, and expect the committed text."""
+        """Restores the sources below a folder: the generator's tests read and compile them, and
+        expect the committed text."""
         for name in self._placed:
             if name.startswith(folder):
                 (self.folder / name).write_bytes((self._root / name).read_bytes())
@@ -97,7 +97,7 @@ class Tree:
         asks = f"-include {self.folder / 'tests/mutants_code/fletching_mutant.h'}"
         for language in ("C", "CXX"):
             flags = preset["cacheVariables"][f"CMAKE_{language}_FLAGS"]
-            # A mutant that is never true, say, is no reason to stop.
+            # Warnings, such as about a condition that is never true, must not stop the build.
             command.append(f"-DCMAKE_{language}_FLAGS={flags} {asks} -w")
             command.append(f"-DCMAKE_{language}_FLAGS_DEBUG=-g0")
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
@@ -106,7 +106,7 @@ class Tree:
             raise CannotRunError(f"the tests could not be configured; {log} says why")
 
     def blamed(self, output: str) -> Iterator[Mutant]:
-        """The innermost mutant at the place of each error, else all of its line."""
+        """The innermost mutant at each error's location, or all of its line."""
         for error in _ERROR.finditer(output):
             path = (self.build / error["file"]).resolve()
             if not path.is_relative_to(self.folder.resolve()):
@@ -127,7 +127,7 @@ class Tree:
                 yield from (p.mutant for p in placed if p.begin < end and p.end > start)
 
     def environment(self) -> dict[str, str]:
-        """The environment of the tests, those of Python too."""
+        """The environment of the tests, including those in Python."""
         presets = json.loads((self._root / "CMakePresets.json").read_text(encoding="utf-8"))
         preset = next(p for p in presets["testPresets"] if p["name"] == PRESET)
         given = {
@@ -150,7 +150,7 @@ def _link(link: Path, target: Path) -> None:
 
 
 def _write(path: Path, text: bytes, mode: int) -> None:
-    """Leaves an unchanged file alone, which would be built again."""
+    """Does not touch an unchanged file, which would be rebuilt."""
     if path.is_file() and path.read_bytes() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

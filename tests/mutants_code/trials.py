@@ -1,4 +1,4 @@
-"""Runs the tests on mutants: which test reaches which, and which test notices."""
+"""Runs the tests on mutants, and records which tests reach and which detect each mutant."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from cpp_mutants import CannotRunError
 from tree import FOLDERS, Tree
 
-_MOST_SECONDS = 600  # of a test without a mutant
+_MOST_SECONDS = 600  # for a test without a mutant
 _SHORTEST_LIMIT = 30
-# Of GoogleTest and of pytest: the test that failed.
+# The name of the failed test in the output of GoogleTest and pytest.
 _FAILED = re.compile(r"^(?:\[  FAILED  \] (\w+[./]\S+?)(?:,| \(|$)|FAILED (\S+))", re.MULTILINE)
 _SANITIZER = re.compile(r"^SUMMARY: \w+Sanitizer: (?:\d+ byte\(s\) (leak)ed|(\S+))", re.MULTILINE)
 _LAST_BEGUN = re.compile(r"^(?:\d+: )?\[ RUN      \] (\S+)", re.MULTILINE)
@@ -30,23 +30,23 @@ class Test:
     name: str  # "owner_cpp"
     command: tuple[str, ...]
     folder: Path
-    seconds: float = 0  # without a mutant
+    seconds: float = 0  # duration without a mutant
     reached: frozenset[int] = frozenset()
 
     @property
     def limit(self) -> float:
-        """Seconds after which it is taken to hang, and used for no other verdict."""
+        """Seconds until the test counts as hung. The limit decides no other verdict."""
         return max(10 * self.seconds, _SHORTEST_LIMIT)
 
 
 @dataclass(frozen=True)
 class Trial:
-    killed_by: str  # "owner_cpp: Owner.MovesOnce"; empty when no test noticed
-    tests: int  # that reached it
+    killed_by: str  # "owner_cpp: Owner.MovesOnce"; empty if no test detected it
+    tests: int  # number of tests that reached it
 
 
 def of_cpp(tree: Tree, names: str = "") -> list[Test]:
-    """Those of ctest that run a program; `names` is a regular expression."""
+    """The ctest tests that run a program. `names` is a regular expression."""
     tests = []
     for folder in FOLDERS:
         build = str(tree.build / folder)
@@ -57,7 +57,7 @@ def of_cpp(tree: Tree, names: str = "") -> list[Test]:
         ).stdout
         for entry in json.loads(listed)["tests"]:
             name = entry["name"]
-            # Others call a compiler, which does not know the mutants.
+            # Others call a compiler, which does not contain the mutants.
             if re.search(names, name) and entry["command"][0].startswith(str(tree.build)):
                 chosen = ("-R", f"^{name}$", "--output-on-failure", "--no-tests=error")
                 tests.append(Test(name, ("ctest", "--test-dir", build, *chosen), tree.build))
@@ -66,7 +66,7 @@ def of_cpp(tree: Tree, names: str = "") -> list[Test]:
 
 def of_python(tree: Tree, names: str = "") -> list[Test]:
     folder = tree.folder / "generator"
-    # A driver that Vulkan's loader unloads leaves memory behind that no suppression can name.
+    # A driver that the Vulkan loader unloads leaks memory that no suppression can name.
     pytest = ("env", "VK_ICD_FILENAMES=none", str(tree.folder / ".venv" / "bin" / "pytest"))
     return [
         Test(
@@ -78,7 +78,7 @@ def of_python(tree: Tree, names: str = "") -> list[Test]:
 
 
 def record(tests: Sequence[Test], environment: Mapping[str, str], scratch: Path) -> list[Test]:
-    """Each once, without a mutant; it has to pass. The quickest are the first of the result."""
+    """Runs each test once without a mutant; it must pass. The result is sorted by duration."""
     scratch.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
         done = pool.map(lambda test: _record(test, environment, scratch / test.name), tests)
@@ -100,7 +100,7 @@ def _record(test: Test, environment: Mapping[str, str], seen: Path) -> Test:
 
 
 def attempt(number: int, tests: Sequence[Test], environment: Mapping[str, str]) -> Trial:
-    """One mutant against every test that reaches it, until one fails."""
+    """Runs a mutant against every test that reaches it, until one fails."""
     reaching = [test for test in tests if number in test.reached]
     for test in reaching:
         code, output = _run(test, {**environment, "FLETCHING_MUTANT": str(number)}, test.limit)
@@ -112,8 +112,8 @@ def attempt(number: int, tests: Sequence[Test], environment: Mapping[str, str]) 
 
 
 def _run(test: Test, environment: Mapping[str, str], seconds: float) -> tuple[int | None, str]:
-    """The exit code, or None when it was ended; of it and all that it has started."""
-    # In a separate folder for temporary files: two runs of pytest remove each other's.
+    """The exit code, or None if the test and its child processes were killed."""
+    # Uses a separate temporary folder, because two runs of pytest delete each other's.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         process = subprocess.Popen(
             test.command,
@@ -134,7 +134,7 @@ def _run(test: Test, environment: Mapping[str, str], seconds: float) -> tuple[in
 
 
 def _sign(output: str) -> str:
-    """The test that failed, and the report of a sanitizer."""
+    """The failed test or the sanitizer's report."""
     if found := _FAILED.search(output):
         return found[1] or found[2]
     if found := _SANITIZER.search(output):

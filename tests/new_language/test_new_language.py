@@ -1,5 +1,5 @@
-"""A language from its two folders alone: in a copy of the repository, where nothing else is edited,
-it is generated and built, and has its column, its mutants and its line in every table."""
+"""Adds a language to a copy of the repository with only its two folders. It must be generated,
+built, and appear in the columns, the mutants and every table without other edits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOMES = (f"bindings/{NAME}", f"generator/fletching_generator/languages/{NAME}")
 
 @pytest.fixture(scope="module")
 def compiler() -> Path:
-    """The folder of the pinned compiler, installed when requirements.txt has changed."""
+    """The folder of the pinned compiler, reinstalled when requirements.txt changes."""
     requirements = HERE / "requirements.txt"
     packages, stamp = KEPT / "packages", KEPT / "stamp"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
@@ -46,7 +46,7 @@ def compiler() -> Path:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The copy with the two folders at their places, generated; at the end nothing else differs."""
+    """The copy with the two folders in place and generated. In the end nothing else may differ."""
     root = tmp_path_factory.mktemp("tree")
     scratch_tree.make(root)
     shutil.rmtree(root / "tests" / "new_language")
@@ -66,14 +66,14 @@ def run(tree: Path, compiler: Path) -> Runner:
 
 
 class Runner:
-    """Runs a tool of the copy, with the compiler where the shell looks for it."""
+    """Runs a tool of the copy, with the compiler on the PATH."""
 
     def __init__(self, tree: Path, compiler: Path) -> None:
         path = {"PATH": f"{compiler}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(KEPT / "cache")}
         self.tree, self._environment = tree, {**os.environ, **path}
 
     def __call__(self, *arguments: str) -> str:
-        """Its output after a good end."""
+        """The output of a successful run."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.tree,
@@ -117,7 +117,7 @@ def test_its_suite_passes(run: Runner) -> None:
 
 
 def test_its_column_is_right(run: Runner) -> None:
-    """Every cell of structs, cases and peers; the devices wait for a safe layer."""
+    """Every cell of structs, cases and peers. Devices need a safe layer, so they are not due."""
     print(run("tests/roundtrip/roundtrip.py", "--language", NAME))
     cells = json.loads((run.tree / "build" / "roundtrip.json").read_text("utf-8"))["cells"]
     due = [cell for cell in cells if _is_due(cell)]

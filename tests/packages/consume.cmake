@@ -1,4 +1,4 @@
-# One outside project: configured, built and run. -DWAY=... says how it gets at Fletching.
+# Configures, builds and runs one external project. -DWAY=... selects how it finds Fletching.
 set(build "${FOLDER}/${WAY}")
 set(prefix "${FOLDER}/prefix")
 file(REMOVE_RECURSE "${build}")
@@ -12,7 +12,7 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Runs the built programs. Those with the library print its version.
+# Runs the built programs. Programs with the library print its version.
 function(run_programs)
   foreach(program headers_c headers_cpp)
     run("${build}/${program}")
@@ -72,7 +72,7 @@ else()
     "-DCMAKE_C_FLAGS=${C_FLAGS}" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
   run(${CMAKE_COMMAND} --build "${build}")
   set(more_programs)
-  # A project in C alone may use the package too.
+  # A C-only project can use the package too.
   if(WAY STREQUAL "find_package")
     run(${CMAKE_COMMAND} -S "${CONSUMER}/only-c" -B "${build}/only-c" -G "${GENERATOR}"
       "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${C_FLAGS}")

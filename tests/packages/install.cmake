@@ -1,4 +1,4 @@
-# Installs the build to a temporary prefix, moves the prefix, and looks at what is there.
+# Installs the build to a temporary prefix, moves the prefix, and checks its contents.
 set(first "${FOLDER}/installed-first")
 set(prefix "${FOLDER}/prefix")
 file(REMOVE_RECURSE "${first}" "${prefix}")
@@ -6,7 +6,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install "${BUILD}" --prefix "${first}
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME "${first}" "${prefix}")
 
-# All headers of the tree and no other file.
+# The installed headers must be exactly those of the tree.
 foreach(root "${SOURCE}/cpp/include" "${prefix}/include")
   file(GLOB_RECURSE headers LIST_DIRECTORIES false RELATIVE "${root}" "${root}/*")
   list(SORT headers)
@@ -17,7 +17,7 @@ foreach(root "${SOURCE}/cpp/include" "${prefix}/include")
   endif()
 endforeach()
 
-# No text names a folder of this build, and there is something of each kind.
+# No text may contain a folder of this build, and each kind of file must exist.
 file(GLOB_RECURSE texts "${prefix}/*.cmake" "${prefix}/*.pc")
 list(LENGTH texts count)
 if(count LESS 6)
@@ -33,7 +33,7 @@ foreach(text IN LISTS texts)
   endforeach()
 endforeach()
 
-# The program runs from where it was moved to.
+# The program must run from its new location.
 execute_process(COMMAND "${prefix}/bin/fletching-inspect" devices
   OUTPUT_VARIABLE devices COMMAND_ERROR_IS_FATAL ANY)
 if(NOT devices MATCHES "^cpu +real")

@@ -1,4 +1,4 @@
-"""What `fletching check-header` has to find in each published header: plain data for the tests.
+"""The expected findings of `fletching check-header` for each published header, as test data.
 
 Found by running it, and confirmed by reading the header. Every other difference is a failure.
 """
@@ -14,11 +14,11 @@ AGREES, REMARKS = "agrees", "agrees, with remarks"
 @dataclass(frozen=True)
 class Header:
     file: str  # "pyarrow-13.0.0/abi.h": below build/published/; or a name in test_published.PLACES
-    interfaces: Mapping[str, str]  # what is said of each that is declared; the others are not
-    lags: tuple[str, ...] = ()  # the macros that it does not have
+    interfaces: Mapping[str, str]  # the answer for each declared interface; others are undeclared
+    lags: tuple[str, ...] = ()  # macros that it lacks
     exit_code: int = 0
-    includes: tuple[str, ...] = ()  # folders with what it includes
-    dlpack: str = ""  # "1.3": the version of DLPack; the spec may have a later one
+    includes: tuple[str, ...] = ()  # include folders that it needs
+    dlpack: str = ""  # version of DLPack, such as "1.3"; the spec may have a later one
     notes: tuple[tuple[str, str], ...] = ()  # subject and text of other findings
 
 

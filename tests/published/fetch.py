@@ -1,7 +1,7 @@
 """Fetches the headers of packages.py from their registries into build/published/.
 
-What is there stays; what a run that was stopped has left behind is made anew.
-Exit codes: 0 all are there, 2 one could not be fetched.
+Complete folders stay; remains of an interrupted run are replaced.
+Exit codes: 0 all headers exist, 2 one could not be fetched.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PUBLISHED = ROOT / "build" / "published"
 _BACKEND = Path(__file__).parent / "backend"
 _STAMP = "fetched"
 
-# One platform, whatever this machine is, so that one hash is enough: a header is the same in all.
+# One platform on every machine, so that one hash is enough: the headers are the same on all.
 _WHEEL = ("--only-binary", ":all:", "--platform", "win_amd64", "--python-version", "3.11")
 _SDIST = ("--no-binary", ":all:", "--no-build-isolation")
 
 
 class FetchError(Exception):
-    """The message says which package, what went wrong, and how to fix it."""
+    """The message names the package, the problem and the fix."""
 
 
 def fetch(package: Package, target: Path = PUBLISHED) -> Path:
@@ -42,7 +42,7 @@ def fetch(package: Package, target: Path = PUBLISHED) -> Path:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return folder
     target.mkdir(parents=True, exist_ok=True)
-    # Seen under its name only when it is whole.
+    # Renamed into place only when it is complete.
     with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as name:
         scratch = Path(name)
         download = _from_go if package.kind == "module" else _from_pip
@@ -80,7 +80,7 @@ def _from_go(package: Package, scratch: Path) -> Path:
 def _run(
     package: Package, command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> str:
-    """The output of the command. Raises FetchError with the end of it when it fails."""
+    """The output of the command. Raises FetchError with the end of the output if it fails."""
     what = f"{package.name} {package.version}"
     try:
         done = subprocess.run(
@@ -103,7 +103,7 @@ def _run(
 
 
 def _unpack(package: Package, archive: Path, target: Path) -> None:
-    """The headers alone, with their folders below the one that holds them."""
+    """Extracts only the headers, with their paths relative to the package's header folder."""
     found = 0
     for name, content in _members(archive):
         inner = name.removeprefix(package.headers)

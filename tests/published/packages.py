@@ -1,4 +1,4 @@
-"""The packages whose headers are held against the spec: plain data for fetch.py."""
+"""The packages whose headers are compared with the spec, as data for fetch.py."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class Package:
     name: str  # "pyarrow", or the path of a Go module
     version: str  # "13.0.0"
     kind: str  # "wheel", "sdist", "module"
-    hash: str  # of the whole package, as pip or Go spells it
-    headers: str  # the folder inside of the package that holds them
+    hash: str  # hash of the whole package, in the format of pip or Go
+    headers: str  # the header folder inside the package
 
     @property
     def folder(self) -> str:
-        """`pyarrow-13.0.0`: below build/published/."""
+        """The folder below build/published/, such as `pyarrow-13.0.0`."""
         name = self.name.removeprefix("github.com/apache/").partition("/")[0]
         return f"{name}-{self.version}"
 

@@ -1,4 +1,4 @@
-"""Fetching: once, whole or not at all, and with words for what goes wrong."""
+"""Tests that fetching happens once, is complete or has no effect, and explains its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import fetch as module
 from fetch import FetchError, fetch
 from packages import PACKAGES, Package
 
-# The small ones; what is fetched twice comes from the tools' own caches.
+# The smallest packages. Repeated fetches come from the tools' caches.
 SDIST = next(package for package in PACKAGES if package.kind == "sdist")
 GO = next(package for package in PACKAGES if package.kind == "module")
 

@@ -1,4 +1,4 @@
-"""`fletching check-header` on headers that others ship, in C and C++ on every target."""
+"""Runs `fletching check-header` on published headers, in C and C++ for every target."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from fletching_generator.spec.load import load_declarations
 from fletching_generator.spec.model import Declarations
 from packages import PACKAGES
 
-# Headers that are installed or ours and need no fetch, by the first part of the name.
+# Headers that are installed or in the tree and need no fetch, by the first part of the name.
 PLACES = {
     "pyarrow": Path(pyarrow.get_include()) / "arrow" / "c",
     "tvm_ffi": Path(tvm_ffi.libinfo.find_dlpack_include_path()) / "dlpack",
     "fletching": ROOT / "cpp" / "include" / "fletching",
 }
-# nanoarrow's build writes this file; without it, its headers cannot be read.
+# nanoarrow's build generates this file, which its headers include.
 _NANOARROW_CONFIG = """\
 #define NANOARROW_VERSION "0.9.0"
 #define NANOARROW_VERSION_INT 900
@@ -42,17 +42,17 @@ _NANOARROW_CONFIG = """\
 
 @dataclass(frozen=True)
 class Found:
-    """The command's answer about a header."""
+    """The command's report on a header."""
 
     exit_code: int
-    text: str  # the report for a person
-    facts: dict[str, Any]  # the report for a program
-    seconds: float  # of one run of the command
+    text: str  # the report as text
+    facts: dict[str, Any]  # the report as JSON
+    seconds: float  # duration of one run
 
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folder of each first part of a name in the table; fetches what is not there yet."""
+    """The folder for each first part of a name in the table. Fetches missing packages."""
     config = tmp_path_factory.mktemp("nanoarrow_config")
     (config / "nanoarrow").mkdir()
     written = config / "nanoarrow" / "nanoarrow_config.h"
@@ -68,13 +68,13 @@ def spec() -> Declarations:
 
 @pytest.fixture(scope="session")
 def results() -> dict[str, Found]:
-    """Finished runs by id, so that each is run once."""
+    """Results by id, so that each command runs once."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def times(results: dict[str, Found], request: pytest.FixtureRequest) -> Iterator[None]:
-    """Prints how long each header took: information, no check."""
+    """Prints the time for each header, without a check."""
     yield
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
@@ -109,7 +109,7 @@ def _check(header: Header, places: dict[str, Path], capsys: pytest.CaptureFixtur
 
 
 def as_expected(header: Header, spec: Declarations) -> Header:
-    """With the spec's entries of later versions of DLPack than the header."""
+    """Adds the spec's entries from DLPack versions later than the header's to its lags."""
     if not header.dlpack:
         return header
     known, own = spec_version(spec), parse_version(header.dlpack)
@@ -124,7 +124,7 @@ def as_expected(header: Header, spec: Declarations) -> Header:
 
 
 def differences(header: Header, found: Found) -> list[str]:
-    """The differences between a header and the table, a line each."""
+    """The differences between a header and the table, one per line."""
     runs = [{"language": lang, "target": t} for lang in ("c", "c++") for t in TARGETS]
     said = dict(
         line.strip().split(": ", 1)
@@ -151,7 +151,7 @@ def test_a_published_header(header_id: str, found: Found, spec: Declarations) ->
 
 @pytest.mark.parametrize("header_id", HEADERS)
 def test_every_entry_of_the_table_counts(header_id: str, found: Found, spec: Declarations) -> None:
-    """A table that says anything else is contradicted by the same result."""
+    """The same result must contradict any altered table."""
     header = as_expected(HEADERS[header_id], spec)
     name = next(iter(header.interfaces), "c-data")
     swapped = {AGREES: REMARKS, REMARKS: AGREES}

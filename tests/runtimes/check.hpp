@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the generated *_functions.cpp say to the compiler after the vendor's header. Every assertion
-// begins its text with the name of what it is about, which is what the tests look for.
+// The assertions of the generated *_functions.cpp, which include the vendor's header first. Every
+// assertion text begins with the name that it is about, which the tests search for.
 
 #ifndef FLETCHING_TESTS_RUNTIMES_CHECK_HPP
 #define FLETCHING_TESTS_RUNTIMES_CHECK_HPP
@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <utility>
 
-// The header makes some names macros for the true ones, so the table's symbol is taken down as text
-// before anything is expanded, and the name after that.
+// Headers define some names as macros for the real ones. The table's symbol is converted to text
+// before macro expansion, and the name after it.
 #ifdef FLETCHING_PER_THREAD
 #define FLETCHING_FUNCTION(name, symbol, per_thread, ...) \
   FLETCHING_SYMBOL(name, #per_thread, per_thread, __VA_ARGS__)
@@ -23,7 +23,7 @@
 #endif
 #define FLETCHING_TEXT(name) #name
 
-// Of the two types that have 64 bits where this runs, vendors use the one and the table the other.
+// Of the two 64-bit integer types on this platform, vendors use one and the table the other.
 template <typename Type>
 struct Argument {
   using type = std::conditional_t<std::is_same_v<Type, unsigned long long*>, std::uint64_t*, Type>;
@@ -74,8 +74,8 @@ constexpr bool takes(std::index_sequence<Index...> /*fields*/) {
 #define FLETCHING_STRUCT(type) \
   static_assert(std::is_class_v<type>, #type ": no struct in the header")
 
-// The table's own copy of a struct is `table::type`. Its size does not show how many fields there
-// are, because of the padding; what a braced list takes does.
+// The table's copy of a struct is `table::type`. Because of padding, the size does not give the
+// number of fields; the number of elements that a braced list accepts does.
 #define FLETCHING_FIELDS(type, count)                                                         \
   static_assert(sizeof(type) == sizeof(table::type), #type ": size differs from the header"); \
   static_assert(takes<type>(std::make_index_sequence<count>()) &&                             \

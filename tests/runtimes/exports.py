@@ -1,5 +1,5 @@
-"""Holds a library against the table of its runtime: it has every function, but for those named as
-left out. `exports.py RUNTIME LIBRARY [SYMBOL...]`; exit codes: 0 it does, 1 it does not."""
+"""Compares a library with the table of its runtime: it must have every function except SYMBOL...
+`exports.py RUNTIME LIBRARY [SYMBOL...]`. Exit codes: 0 it does, 1 it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanical changes of a runtime's table: each of them has to be noticed, by name."""
+"""Mechanical changes of a runtime's table. Each must be detected by name."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _OTHER_WIDTH = {
 
 @dataclass(frozen=True)
 class Change:
-    """The whole table with many entries changed in one way; every entry is judged on its own."""
+    """The whole table with one kind of change in many entries, each checked separately."""
 
-    name: str  # "drop-argument:0": its kind, and which part of the entries
+    name: str  # "drop-argument:0": the kind, and which part of the entries
     runtime: Runtime
-    expected: frozenset[str]  # what a complaint has to be about, and nothing else may be
-    per_thread: bool  # whether it shows only where the per-thread functions are selected
+    expected: frozenset[str]  # the names that the complaints must be about, and no others
+    per_thread: bool  # whether only the selection of per-thread functions exposes it
 
 
-# The changed entry and the name to look for, or None where the change does not apply.
+# The changed entry and the name to look for, or None if the change does not apply.
 ChangedFunction = tuple[Function, str] | None
 
 
 def changes(runtime: Runtime) -> Iterator[Change]:
-    """Every change of every entry. Each batch changes every second entry that it applies to, so
-    that a complaint about an unchanged one would show."""
+    """Every change of every entry. A batch changes every second entry that the change applies to,
+    so that a complaint about an unchanged entry is detected."""
     yield from _function_changes(runtime)
     yield from _constant_changes(runtime)
     yield from _type_changes(runtime)
@@ -120,7 +120,7 @@ def _replaced(function: Function, at: int, type_: Type) -> ChangedFunction:
 
 
 def _width(function: Function, at: int) -> ChangedFunction:
-    """Another width for an integer, or for the target of a pointer to an integer."""
+    """Another width for an integer or for the target of an integer pointer."""
     if at >= len(function.type.arguments):
         return None
     type_ = function.type.arguments[at].type
@@ -135,7 +135,7 @@ def _width(function: Function, at: int) -> ChangedFunction:
 
 
 def _integer(type_: Type) -> str | None:
-    """The C integer behind a type that is one."""
+    """The C integer type behind a type, if it is an integer."""
     if isinstance(type_, VendorType):
         return type_.scalar.name if type_.kind in ("integer", "enum") else None
     if isinstance(type_, Typedef):
@@ -144,7 +144,7 @@ def _integer(type_: Type) -> str | None:
 
 
 def _pointer(function: Function, at: int) -> ChangedFunction:
-    """One pointer level more."""
+    """Adds a pointer level."""
     if at >= len(function.type.arguments):
         return None
     return _replaced(function, at, Pointer(function.type.arguments[at].type, const=False))
@@ -160,7 +160,7 @@ def _swap(function: Function, at: int) -> ChangedFunction:
 
 def _same_in_c(one: Type, other: Type) -> bool:
     """Whether the two are the same to the compiler: VkFlags is uint32_t, and size_t is uint64_t
-    where it is unsigned long."""
+    if that is unsigned long."""
     if isinstance(one, Pointer) and isinstance(other, Pointer):
         return one.const == other.const and _same_in_c(one.to, other.to)
     return one == other or (_in_c(one) is not None and _in_c(one) == _in_c(other))

@@ -1,6 +1,6 @@
-"""Holds every runtime of the spec against the vendor's header and library, and prints what agrees.
+"""Compares every runtime of the spec with the vendor's header and library, and prints the results.
 
-Exit codes: 0 all agrees, 1 something does not, 2 could not run.
+Exit codes: 0 all agree, 1 one differs, 2 could not run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of the runtimes agrees with headers and libraries, and changes of it are noticed."""
+"""The table of the runtimes agrees with headers and libraries, and changes of it are detected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def complaints(runtime: Runtime, per_thread: bool = False) -> list[str]:
 
 
 def complaints_about_changes(change: mutations.Change) -> list[str]:
-    """Of the files that the change makes different."""
+    """The complaints about the files that the change affects."""
     changed = vendors.texts(replace(SPEC, runtimes=(change.runtime,)))
     files = {name: text for name, text in changed.items() if text != GOOD[name]}
     return vendors.complaints(change.runtime, files, change.per_thread)
@@ -82,7 +82,7 @@ def test_windows_convention(name: str) -> None:
 CHANGES = {f"{name}-{c.name}": c for name in WITH_HEADER for c in mutations.changes(RUNTIMES[name])}
 
 
-# `make test` takes these of every runtime; --every-change, which `make test-all` passes, takes all.
+# `make test` takes these of every runtime. --every-change, which `make test-all` passes, takes all.
 SAMPLE = (
     *("rename-symbol", "without-version", "per-thread", "drop-argument-0", "width-1", "pointer-0"),
     *("swap-0", "other-result", "constant-value", "type-kind", "type-width", "swap:", "drop:"),
@@ -102,7 +102,7 @@ def test_change_is_named(change: str) -> None:
 
 
 def test_every_entry_is_changed() -> None:
-    """No entry of the table escapes: each is expected by name in some change."""
+    """Every entry of the table must be expected by name in some change."""
     for name in WITH_HEADER:
         runtime = RUNTIMES[name]
         named = {n for key, c in CHANGES.items() if key.startswith(f"{name}-") for n in c.expected}

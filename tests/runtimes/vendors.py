@@ -1,4 +1,4 @@
-"""Holds one runtime of the spec against the vendor's header, and against the installed library."""
+"""Compares one runtime of the spec with the vendor's header and with the installed library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fletching_generator.vendors import vendor_checks
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 
-# The libraries that are installed for the tests; of the others the reason why they are not.
+# The libraries installed for the tests; for others, the reason why they are not installed.
 INSTALLED = {
     "hip": "libamdhip64.so.5",
     "opencl": "libOpenCL.so.1",
@@ -35,8 +35,8 @@ NO_HEADER = {
 
 _PACKAGES = "run tools/setup, which installs the headers"
 _FLAGS = {".cpp": ["g++", "-std=c++20", "-fmax-errors=0"], ".c": ["gcc", "-std=c11"]}
-# A 32-bit target, where a handle64 is not a pointer. No C library for it is installed; what the
-# headers take from these files of one is size_t.
+# A 32-bit target, where a handle64 is not a pointer. No C library for it is installed; the headers
+# need only size_t from these files.
 _CLANG_32 = ["clang-19", "--target=i686-linux-gnu", "-ffreestanding", "-idirafter", "/usr/include"]
 _STAND_INS = ("stdlib.h", "string.h")
 
@@ -45,7 +45,7 @@ _UNKNOWN = re.compile(r"'(?P<subject>\w+)'[^']*(?:was not declared|undeclared)|i
 
 
 def lacked(runtime: Runtime) -> set[str]:
-    """The symbols that the installed library need not have."""
+    """The symbols that the installed library may lack."""
     newer = {function.symbol for function in runtime.functions if function.newer}
     return LACKED.get(runtime.name, set()) | newer
 
@@ -55,7 +55,7 @@ class CannotRunError(Exception):
 
 
 def include_folders() -> list[Path]:
-    """Where the headers of the pinned wheels are; those of Debian are where compilers look."""
+    """The folders of headers in the pinned wheels. Compilers find Debian's headers themselves."""
     override = os.environ.get("FLETCHING_CUDA_INCLUDE")
     if override:
         return [Path(override)]
@@ -69,7 +69,7 @@ def texts(spec: Spec) -> dict[str, str]:
 
 
 def complaints(runtime: Runtime, files: dict[str, str], per_thread: bool = False) -> list[str]:
-    """The compiler's output for these checks of the runtime."""
+    """The compiler's complaints about these checks of the runtime."""
     assert runtime.header is not None
     define = list(runtime.header.define)
     if per_thread:
@@ -113,7 +113,7 @@ def subjects(lines: list[str]) -> set[str]:
     found = set()
     for line in lines:
         match = _ASSERTION.search(line) or _UNKNOWN.search(line)
-        if match:  # what follows from another error names nothing
+        if match:  # follow-up errors name no subject
             found.add(next(filter(None, match.groups())))
     return found
 

@@ -1,5 +1,5 @@
-# CMAKE_PROJECT_TOP_LEVEL_INCLUDES of a cross build: GoogleTest is compiled for the target, from the sources of
-# Debian's package `googletest`, in place of the host's library that find_package would find.
+# CMAKE_PROJECT_TOP_LEVEL_INCLUDES of a cross build: compiles GoogleTest for the target from the sources in Debian's
+# package `googletest`, because find_package would find the host's library.
 include(FetchContent)
 set(INSTALL_GTEST OFF)
 set(BUILD_GMOCK OFF)

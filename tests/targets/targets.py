@@ -1,7 +1,7 @@
-"""Runs the layouts and the tests on other machines, and prints a table: a row per target.
+"""Runs the layouts and the tests on other machines, and prints a table with a row per target.
 
-`make targets` installs what this needs and calls it. A cell is a list of commands; its output goes
-to build/logs, and of a cell that fails the end is shown. The others go on after a failure.
+`make targets` installs the dependencies and calls it. A cell is a list of commands whose output
+goes to build/logs; the end of the output of a failed cell is printed, and other cells continue.
 Exit codes: 0 every cell is ok, 1 not, 2 could not run.
 """
 
@@ -39,12 +39,12 @@ SHOWN_LINES = 25
 @dataclass(frozen=True)
 class Target:
     name: str  # "armhf"
-    triple: str  # "arm-linux-gnueabihf": of Debian's cross compiler, and of its folder in /usr
+    triple: str  # "arm-linux-gnueabihf": Debian's cross compiler, and its folder in /usr
     processor: str  # "arm": for CMake
-    layout: str  # "32bit-align8": the class that the generator has to choose
+    layout: str  # "32bit-align8": the layout class that the generator must choose
     big_endian: bool
-    emulator: str  # "qemu-arm"; empty where the host's processor runs the programs
-    loader: str  # "ld-linux.so.2": where no emulator finds it
+    emulator: str  # "qemu-arm"; empty if the host's processor runs the programs
+    loader: str  # "ld-linux.so.2": if no emulator finds it
 
     @property
     def root(self) -> Path:
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def runner(self) -> list[str]:
-        """The command before a program that is linked to the target's C library."""
+        """The command prefix for a program that is linked to the target's C library."""
         if self.emulator:
             return [self.emulator, "-L", str(self.root)]
         return [str(self.root / "lib" / self.loader), "--library-path", str(self.root / "lib")]
@@ -99,7 +99,7 @@ TARGETS = (
 
 
 class CannotRunError(Exception):
-    """A cell could not be started; the text says why."""
+    """A cell could not be started; the text gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Command:
 @dataclass(frozen=True)
 class Column:
     name: str  # "oracle"
-    about: str  # a sentence for the reader of the table
+    about: str  # a sentence for readers of the table
     commands: Callable[[Target], list[Command]]
-    needs: Callable[[Target], list[str | Path]]  # commands and files
+    needs: Callable[[Target], list[str | Path]]  # required commands and files
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Cell:
     target: str
     column: str
     status: str  # "ok", "FAILED" or "absent"
-    reason: str  # empty when ok
+    reason: str  # empty if ok
     seconds: float
 
 
@@ -131,7 +131,7 @@ class Cell:
 
 
 def _layout(target: Target) -> list[Command]:
-    """The generator's numbers as assertions, against upstream's header and against ours."""
+    """The generator's numbers as assertions against upstream's and Fletching's headers."""
     command = [".venv/bin/fletching", "layout", "--target", target.layout, "--json"]
     computed = json.loads(_output(command))[target.layout]
     order = "BIG" if target.big_endian else "LITTLE"
@@ -173,7 +173,7 @@ def _assertion(expression: str, value: int) -> str:
 
 
 def _c(target: Target) -> list[Command]:
-    """Our headers with their assertions, alone and behind upstream's."""
+    """Fletching's headers with their assertions, alone and after upstream's."""
     ours = "#include <fletching/abi.h>\n#include <fletching/dlpack.h>\n"
     upstream = "#include <arrow/c/abi.h>\n#include <dlpack/dlpack.h>\n"
     return [
@@ -190,7 +190,7 @@ def _compile_c(target: Target, standard: str) -> list[str | Path]:
 
 
 def _oracle(target: Target) -> list[Command]:
-    """CMake's build for the target, which the columns of the languages use as well."""
+    """CMake's build for the target, which the languages' columns use too."""
     folder = BUILD / target.name
     settings = {
         "CMAKE_BUILD_TYPE": "Debug",
@@ -220,7 +220,7 @@ def _oracle(target: Target) -> list[Command]:
 
 
 def _columns(language: Language) -> Iterator[Column]:
-    """What language.toml has under [[targets]]; the oracle's column has configured the build."""
+    """The columns in [[targets]] of language.toml. The oracle's column configures the build."""
     for each in language.targets:
 
         def environment(target: Target, each: languages.Target = each) -> dict[str, str]:
@@ -333,7 +333,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _check_generator() -> Cell:
-    """The layouts against Clang's for every triple, without running anything there."""
+    """Compares the layouts with Clang's for every triple, without running programs there."""
     commands = [
         Command(["tools/build", "extract"]),
         Command(["../.venv/bin/pytest", "-q", "tests/test_targets.py"], ROOT / "generator"),
@@ -412,7 +412,7 @@ def _output(
 
 
 def _table(cells: list[Cell]) -> list[str]:
-    """Markdown, aligned, so that it reads well in a terminal too."""
+    """A Markdown table, aligned so that it is readable in a terminal."""
     found = {(cell.target, cell.column): cell.status for cell in cells}
     rows = [["target", "layout class", *(column.name for column in COLUMNS)]]
     for target in TARGETS:
@@ -428,7 +428,7 @@ def _table(cells: list[Cell]) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    """First lines of what each tool says of itself; a tool that is not there is left out."""
+    """The version line of each tool that is installed."""
     asked = {
         "GCC": [f"{TARGETS[0].triple}-gcc", "--version"],
         "Clang": ["clang-19", "--version"],

@@ -8,14 +8,14 @@
 namespace fletching::mutate {
 namespace {
 
-// Types, and code that the compiler evaluates: both have no choice at run time.
+// Types and code evaluated by the compiler cannot select a mutant at run time.
 bool is_constant_place(const clang::Stmt* node) {
   return llvm::isa<clang::RequiresExpr, clang::ConceptSpecializationExpr, clang::TypeTraitExpr,
                    clang::UnaryExprOrTypeTraitExpr, clang::CXXNoexceptExpr, clang::CXXTypeidExpr,
                    clang::UserDefinedLiteral, clang::OffsetOfExpr>(node);
 }
 
-// "Owner::take_child": without namespaces, one of which has the version in its name.
+// Returns a name such as "Owner::take_child", without namespaces, one of which has the version.
 std::string name_of(const clang::FunctionDecl* function) {
   const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
   const std::string name = function->getNameAsString();
@@ -211,7 +211,7 @@ class Finder : public clang::RecursiveASTVisitor<Finder> {
     if (!variable->isLocalVarDecl() && !variable->isInitCapture()) return true;
     if (variable->isConstexpr() || !variable->hasInit()) return true;
     const clang::Expr* init = variable->getInit();
-    // A constant that an array's length may be made of.
+    // A constant that may be used as an array length.
     if (variable->mightBeUsableInConstantExpressions(out_.context) && !init->isValueDependent() &&
         init->isCXX11ConstantExpr(out_.context)) {
       return true;
@@ -229,7 +229,7 @@ class Finder : public clang::RecursiveASTVisitor<Finder> {
     return above_.size() < 2 ? nullptr : above_[above_.size() - 2];
   }
 
-  /// In a branch without another one, so that the code behind it runs instead.
+  /// Whether the statement is in a branch without an else, so that the code after it runs instead.
   [[nodiscard]] bool can_be_left_out() const {
     for (auto above = above_.rbegin() + 1; above < above_.rend(); ++above) {
       if (llvm::isa<clang::CompoundStmt>(*above)) continue;
@@ -242,7 +242,7 @@ class Finder : public clang::RecursiveASTVisitor<Finder> {
   Output out_;
   clang::QualType returned_;
   bool is_deduced_ = false;
-  std::vector<clang::Stmt*> above_;  // the last is the one that is visited
+  std::vector<clang::Stmt*> above_;  // the visited node and its parents, outermost first
 };
 
 }  // namespace

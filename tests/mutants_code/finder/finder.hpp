@@ -1,4 +1,4 @@
-// Walks down the functions of a translation unit, templates as they are written.
+// Visits the functions of a translation unit, and templates as written.
 #ifndef FLETCHING_MUTANTS_CODE_FINDER_HPP
 #define FLETCHING_MUTANTS_CODE_FINDER_HPP
 
@@ -10,7 +10,7 @@
 
 namespace fletching::mutate {
 
-/// The mutants of every file in `folder` that the translation unit has read.
+/// The mutants of every file in `folder` that the translation unit includes.
 std::vector<Mutant> find_mutants(clang::ASTContext& context, const std::string& folder);
 
 }  // namespace fletching::mutate

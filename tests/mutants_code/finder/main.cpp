@@ -1,5 +1,5 @@
-// fletching-mutate FOLDER FILE [CLANG_FLAG...]: the mutants of what FILE reads from FOLDER, as
-// JSON.
+// fletching-mutate FOLDER FILE [CLANG_FLAG...]: prints the mutants in FILE and in the files of
+// FOLDER that it includes, as JSON.
 #include <memory>
 #include <string>
 #include <vector>

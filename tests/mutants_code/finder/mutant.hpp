@@ -1,4 +1,4 @@
-// One mechanical change of a source, as two insertions.
+// A mechanical change of a source as two insertions.
 #ifndef FLETCHING_MUTANTS_CODE_MUTANT_HPP
 #define FLETCHING_MUTANTS_CODE_MUTANT_HPP
 
@@ -8,8 +8,9 @@
 
 namespace fletching::mutate {
 
-/// `open` goes before the range and `close` behind it, and the text between stays: so mutants nest,
-/// and all of a file are in one build. "@NUMBER@" in `open` is the mutant's number.
+/// `open` is inserted before the range and `close` after it. The text between is unchanged, so that
+/// mutants can nest and one build has all mutants of a file. "@NUMBER@" in `open` becomes the
+/// mutant's number.
 struct Mutant {
   Range range;
   std::string kind;  ///< "relation"

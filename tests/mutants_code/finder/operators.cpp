@@ -30,7 +30,7 @@ struct HasLambda : clang::RecursiveASTVisitor<HasLambda> {
   }
 };
 
-// Each lambda expression has a distinct type, so that a copy of one fits nowhere.
+// Each lambda expression has a distinct type, so a copy of it would not compile in its place.
 bool can_be_copied(const clang::Expr* node) {
   HasLambda visitor;
   visitor.TraverseStmt(const_cast<clang::Expr*>(node));
@@ -52,7 +52,7 @@ void replace(Output& out, const clang::Expr* node, std::string kind, const std::
       "(" + chosen(out) + " ? (" + after + ") : (", "))");
 }
 
-// A bool needs no copy: it is inverted by a comparison with the choice.
+// Inverts a bool without a copy, by comparing it with the selection.
 void invert(Output& out, const clang::Expr* node, std::string kind, std::string after) {
   add(out, out.source.range(node->getSourceRange()), std::move(kind), std::move(after),
       "(" + chosen(out) + " != " + cast_to(out, "bool") + "(", "))");
@@ -107,13 +107,13 @@ bool is_number(const clang::Expr* node) {
   return !node->isTypeDependent() && type->isArithmeticType();
 }
 
-// A pointer and a number, in this order, also subtract.
+// A pointer and a number, in this order, can also be subtracted.
 bool can_calculate(const clang::Expr* left, const clang::Expr* right) {
   const bool is_place = !left->isTypeDependent() && left->getType()->isPointerType();
   return is_number(right) && (is_number(left) || is_place);
 }
 
-// Adds the cast that a brace would miss around a value that is not constant.
+// Adds the cast that braces need around a value that is not constant.
 std::string cast_around(const Output& out, const clang::Stmt* parent) {
   const auto* cast = llvm::dyn_cast_or_null<clang::ImplicitCastExpr>(parent);
   if (cast == nullptr || cast->getCastKind() != clang::CK_IntegralCast) return {};
@@ -152,7 +152,8 @@ bool is_same_type(const clang::Expr* left, const clang::Expr* right) {
   return plain(left) == plain(right);
 }
 
-// Of which the order of the arguments says nothing; add and multiply are ours, with an overflow.
+// Whether the order of the arguments does not matter. add and multiply are Fletching's functions
+// with overflow checks.
 bool is_symmetric(const clang::FunctionDecl* function) {
   const std::string name = function->getNameAsString();
   return name == "min" || name == "max" || name == "swap" || name == "add" || name == "multiply";
@@ -249,7 +250,7 @@ void mutate_return(Output& out, const clang::ReturnStmt* node, clang::QualType r
   const clang::Expr* spelled = bare(value);
   if (llvm::isa<clang::IntegerLiteral, clang::CXXBoolLiteralExpr>(spelled)) return;
   const clang::QualType type = value->isTypeDependent() ? returned : value->getType();
-  if (type->isBooleanType() || returned->isBooleanType()) {  // in C a relation is an int
+  if (type->isBooleanType() || returned->isBooleanType()) {  // in C, comparisons have type int
     const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(spelled);
     const auto* unary = llvm::dyn_cast<clang::UnaryOperator>(spelled);
     if ((binary != nullptr && binary->isEqualityOp()) || unary != nullptr) return;

@@ -1,4 +1,4 @@
-// What each kind of node can be changed to.
+// The possible changes for each kind of node.
 #ifndef FLETCHING_MUTANTS_CODE_OPERATORS_HPP
 #define FLETCHING_MUTANTS_CODE_OPERATORS_HPP
 
@@ -13,11 +13,11 @@
 
 namespace fletching::mutate {
 
-/// What every operator adds to.
+/// The state and the output of all operators.
 struct Output {
   clang::ASTContext& context;
   Source source;
-  std::string function;  ///< the one that is walked
+  std::string function;  ///< the visited function
   std::vector<Mutant> mutants;
 };
 
@@ -29,9 +29,9 @@ void mutate_integer(Output& out, const clang::IntegerLiteral* literal, const cla
 void mutate_bool(Output& out, const clang::CXXBoolLiteralExpr* literal);
 void mutate_call(Output& out, const clang::CallExpr* call);
 void mutate_return(Output& out, const clang::ReturnStmt* node, clang::QualType returned);
-/// A statement that can be missing.
+/// Removes a statement.
 void mutate_statement(Output& out, const clang::Stmt* node);
-/// A return, break or continue after which there is more to do.
+/// Removes a return, break or continue with code after it.
 void mutate_early_exit(Output& out, const clang::Stmt* node);
 
 }  // namespace fletching::mutate

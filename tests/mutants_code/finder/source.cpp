@@ -32,7 +32,7 @@ std::string Source::text(const Range& range) const {
   const auto file = sources_.getFileManager().getOptionalFileRef(range.file);
   const llvm::StringRef all = sources_.getBufferData(sources_.translateFile(*file));
   const llvm::StringRef part = all.slice(range.begin, range.end);
-  const std::string copy = part.str();  // the lexer needs a text that ends with NUL
+  const std::string copy = part.str();  // the lexer needs NUL-terminated text
   clang::Lexer lexer(clang::SourceLocation(), options_, copy.data(), copy.data(),
                      copy.data() + copy.size());
   std::string text;

@@ -1,4 +1,4 @@
-// Where an expression or a statement is in its file, and its text.
+// The location and text of an expression or a statement.
 #ifndef FLETCHING_MUTANTS_CODE_SOURCE_HPP
 #define FLETCHING_MUTANTS_CODE_SOURCE_HPP
 
@@ -10,7 +10,7 @@
 
 namespace fletching::mutate {
 
-/// Offsets in the bytes of one file.
+/// Byte offsets in one file.
 struct Range {
   std::string file;
   unsigned begin = 0;
@@ -19,7 +19,7 @@ struct Range {
   unsigned column = 0;
 };
 
-/// Empty for code that only a macro has written, and for other folders.
+/// Results are empty for code that comes only from a macro, and for other folders.
 class Source {
  public:
   Source(const clang::ASTContext& context, std::string folder)
@@ -28,10 +28,10 @@ class Source {
         folder_(std::move(folder)) {}
 
   [[nodiscard]] std::optional<Range> range(clang::SourceRange tokens) const;
-  /// With the semicolon behind it.
+  /// Includes the semicolon.
   [[nodiscard]] std::optional<Range> statement(clang::SourceRange tokens) const;
 
-  /// On one line and without comments, so that a copy of it moves no line.
+  /// The text on one line and without comments, so that a copy of it does not move lines.
   [[nodiscard]] std::string text(const Range& range) const;
 
  private:

@@ -11,13 +11,13 @@
 
 namespace tiny {
 
-constexpr int kSize = 1 + 2;  // a constant: not mutated
+constexpr int kSize = 1 + 2;  // a constant, which is not mutated
 static_assert(kSize < 4);
 
 enum class Color { kRed = 1 };
 
 struct Point {
-  int x = 0;  // may be 1 in a mutant
+  int x = 0;  // 1 in a mutant
   int y{};
 };
 
@@ -76,7 +76,7 @@ inline int in_macro(int given) {
   return kept;
 }
 
-/// Nobody tests it.
+/// No test calls this function.
 inline int untested(int value) { return value + 1; }
 
 }  // namespace tiny

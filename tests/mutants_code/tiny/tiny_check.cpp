@@ -1,4 +1,4 @@
-// Fails when a function of tiny.hpp is wrong, but for one.
+// Fails if a function of tiny.hpp is wrong, except the untested one.
 #include <cstdio>
 
 #include "tiny.hpp"

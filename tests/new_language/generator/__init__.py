@@ -11,7 +11,7 @@ from fletching_generator.spec.model import Spec
 _SCALARS = {"int": "c_int", "char": "u8", "void": "anyopaque"} | {
     f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
 }
-# Words that a C name may be and a Zig name may not, unless it is written as @"name".
+# Words that can be C names, but Zig names only if written as @"name".
 _KEYWORDS = """
     addrspace align allowzero and anyframe anytype asm callconv catch comptime defer errdefer error
     export fn inline linksection noalias noinline nosuspend opaque or orelse packed pub resume
@@ -23,7 +23,7 @@ def outputs(spec: Spec) -> list[Output]:
     devices = next(typedef for typedef in spec.typedefs if typedef.from_devices)
     context = {
         "spec": spec,
-        # Arrow's device types have the numbers of DLPack's.
+        # Arrow's device types have DLPack's numbers.
         "enumerators": {t.type.name: t.enumerators or devices.enumerators for t in spec.typedefs},
         "layouts": {struct.name: struct_layouts(spec, struct) for struct in spec.structs},
     }

@@ -1,4 +1,4 @@
-// The headers alone, from C.
+// Uses only the headers, in C.
 #include "fletching/abi.h"
 
 int main(void) {

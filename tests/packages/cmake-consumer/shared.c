@@ -1,4 +1,4 @@
-// libfletching, from C.
+// Uses libfletching in C.
 #include <stdio.h>
 
 #include "fletching/c_api.h"

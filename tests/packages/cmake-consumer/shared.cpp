@@ -1,4 +1,4 @@
-// libfletching and the C++ headers in one program.
+// Uses libfletching and the C++ headers in one program.
 #include <iostream>
 
 #include "fletching/c_api.h"

@@ -1,5 +1,5 @@
-// The producer: record batches over objects of its own, handed to import.cpp one by one and as
-// streams.
+// The producer: record batches over the application's objects, passed to import.cpp one by one and
+// as streams.
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -25,11 +25,11 @@ struct Alive {
   ~Alive() { --tables_alive; }
 };
 
-// The owner of every buffer of a batch. Its texts are shorter than what std::string keeps inside
-// itself.
+// The owner of every buffer of a batch. Its texts are long enough only for the small-string buffer
+// of std::string.
 struct Table {
   std::vector<std::int32_t> ids;
-  std::uint8_t ids_valid;  // a bitmap of up to eight values
+  std::uint8_t ids_valid;  // bitmap of up to eight values
   std::vector<double> prices;
   std::vector<std::int32_t> name_offsets;
   std::string names;
@@ -60,7 +60,7 @@ Result<DeviceArray> batch_of(const Schema& schema, Table table) {
   return builder->finish_cpu();
 }
 
-// A stream of two batches, made of a range.
+// A stream of two batches, made from a range.
 DeviceArrayStream stream_of_range() {
   Schema schema = table_schema("g");
   std::vector<Result<DeviceArray>> batches;
@@ -69,8 +69,7 @@ DeviceArrayStream stream_of_range() {
               "make_device_stream");
 }
 
-// A stream of one batch, made of a callable. Its schema promises a list where the batch has a
-// price.
+// A stream of one batch, made from a callable. Its schema says list where the batch has a price.
 DeviceArrayStream stream_of_misfit() {
   auto next = [done = false]() mutable -> std::optional<Result<DeviceArray>> {
     if (std::exchange(done, true)) return std::nullopt;

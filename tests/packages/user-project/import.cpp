@@ -1,4 +1,4 @@
-// The consumer, which knows only the C structs of the producer.
+// The consumer, which knows the producer only through its C structs.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +28,9 @@ std::string_view text_at(const DeviceArray& column, std::size_t row) {
   return {bytes + offsets[row], bytes + offsets[row + 1]};
 }
 
-// Of a batch whose ids begin with `first`.
+// Checks a batch whose ids begin with `first`.
 void check_columns(DeviceArray batch, std::int32_t first) {
-  need(SyncEvent(batch).synchronize(), "synchronize");  // NULL: nothing to wait for
+  need(SyncEvent(batch).synchronize(), "synchronize");  // returns at once if sync_event is NULL
   const DeviceArray ids = need(batch.take_child(0), "take_child(0)");
   const DeviceArray prices = need(batch.take_child(1), "take_child(1)");
   const DeviceArray names = need(batch.take_child(2), "take_child(2)");
@@ -48,7 +48,7 @@ void check_columns(DeviceArray batch, std::int32_t first) {
          "names are those that were sent");
 }
 
-// The column as a tensor, and the tensor as a column: the same memory.
+// Converts the column to a tensor and back, which must share the memory.
 void check_tensor(const Schema& schema, DeviceArray column) {
   const void* const memory = column->array.buffers[1];
   DlpackTensor tensor = need(to_dlpack(*schema, column), "to_dlpack");
@@ -80,7 +80,7 @@ extern "C" void import_batch(ArrowSchema* raw_schema, ArrowDeviceArray* raw_batc
   DeviceArray prices = need(batch.take_child(1), "take_child(1)");
   expect(!need(check_array(*schema, *batch), "check_array").empty(),
          "a column that was moved out is a finding");
-  batch.release();  // the column lives on
+  batch.release();  // the column stays valid
   check_tensor(need(schema.take_child(1), "take_child of the schema"), std::move(prices));
 }
 

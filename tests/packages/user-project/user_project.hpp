@@ -1,4 +1,4 @@
-// What export.cpp and import.cpp share: four functions of C structs, and how a check fails.
+// Shared by export.cpp and import.cpp: C functions that pass structs, and error handling.
 #ifndef USER_PROJECT_HPP
 #define USER_PROJECT_HPP
 
@@ -9,13 +9,14 @@
 #include "fletching/abi.h"
 #include "fletching/result.hpp"
 
-// import.cpp. Each takes what its arguments hold, and ends the program when a check fails.
+// Defined in import.cpp. Each takes ownership of its structs, and ends the program on a failed
+// check.
 extern "C" void import_batch(ArrowSchema* schema, ArrowDeviceArray* batch);
 extern "C" void import_stream(ArrowDeviceArrayStream* stream);
 extern "C" void import_misfit(ArrowDeviceArrayStream* stream);
 extern "C" void import_async(ArrowDeviceArrayStream* stream);
 
-// No exceptions: one of the variants is built without them.
+// Does not throw, because one variant is built without exceptions.
 [[noreturn]] inline void fail(const char* what, const char* why) {
   std::fprintf(stderr, "user_project: %s: %s\n", what, why);
   std::exit(1);

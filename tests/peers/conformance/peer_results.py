@@ -2,9 +2,9 @@
 
     peer_results.py [--write] NAME VERSION ARGUMENTS...
 
-ARGUMENTS are those of fletching_conformance. --write keeps the results instead, with the notes of
+ARGUMENTS are those of fletching_conformance. --write stores the results instead, keeps the notes of
 cases that are still wrong, and writes docs/measured/conformance-peers.md from all files.
-Exit codes: 0 as kept, 1 something has changed.
+Exit codes: 0 as stored, 1 a result has changed.
 """
 
 from __future__ import annotations

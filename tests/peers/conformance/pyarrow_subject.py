@@ -1,4 +1,4 @@
-"""pyarrow as a subject of the conformance suite, played by `fletching_conformance --host`."""
+"""pyarrow as a subject of the conformance suite, run by `fletching_conformance --host`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fletching import abi
 from subjects import CPU, Subject, Tensor, hand_out
 
 PROMISES = 1 | 2 | 4 | 8 | 16  # checks schemas, formats, arrays and data; rebuilds arrays
-RESULTS = 3  # the file descriptor of fletching_conformance
+RESULTS = 3  # file descriptor for results to fletching_conformance
 NO_SUBJECT = 3
 
-# What pyarrow says of a struct that is good, but of a kind that it does not have. For a format
-# without a class it raises a KeyError with the number of the type.
+# pyarrow's messages for a valid struct of a kind that it does not support. For a format without a
+# class it raises a KeyError with the number of the type.
 MISSING = ("is not registered", "with one lane", "unsupported DLPack type")
 
 
@@ -42,7 +42,7 @@ def address(struct: Any) -> int:
 
 
 def imported(field: pa.Field, array: Any) -> pa.Array:
-    """The array, on the CPU read to its last value."""
+    """Imports the array. Reads a CPU array to its last value."""
     on_cpu = array.contents.device_type == CPU
     taken = pa.Array._import_from_c_device(address(array), field.type)
     taken.validate(full=on_cpu)
@@ -50,7 +50,7 @@ def imported(field: pa.Field, array: Any) -> pa.Array:
 
 
 class Pyarrow:
-    """No legacy tensor: pyarrow asks for a version and takes every capsule for such a one."""
+    """Has no legacy tensors: pyarrow requests a version and treats every capsule as versioned."""
 
     def schema(self, given: Any, out: Any) -> None:
         pa.Field._import_from_c(address(given))._export_to_c(address(out))
@@ -59,16 +59,16 @@ class Pyarrow:
     def array(self, schema: Any, array: Any, out_schema: Any, out: Any) -> None:
         field = pa.Field._import_from_c(address(schema))
         imported(field, array)._export_to_c_device(address(out))
-        field._export_to_c(address(out_schema))  # which has the name and the metadata
+        field._export_to_c(address(out_schema))  # includes the name and the metadata
 
     def child(self, schema: Any, array: Any, index: int, out: Any) -> None:
-        if index < 0:  # in Python a field from the end
+        if index < 0:  # in Python, an index from the end
             raise IndexError(f"child: expected an index from 0, got {index}")
         parent = imported(pa.Field._import_from_c(address(schema)), array)
         parent.field(index)._export_to_c_device(address(out))
 
     def stream(self, given: Any, out: Any) -> None:
-        """Through a ChunkedArray: a RecordBatchReader takes structs alone."""
+        """Uses a ChunkedArray, because a RecordBatchReader accepts only structs."""
         chunked = pa.chunked_array(GivenStructs("stream", given.contents))
         chunked.validate(full=True)
         hand_out(chunked.__arrow_c_stream__(), out)
@@ -83,7 +83,7 @@ class Pyarrow:
 
 
 def main(index: int, group: str, case: str, skipped: int) -> int:
-    """The child of fletching_conformance (tests/conformance/child.hpp)."""
+    """The child process of fletching_conformance (tests/conformance/child.hpp)."""
     if index > 0:
         return NO_SUBJECT
     subject = Subject("pyarrow", Pyarrow(), PROMISES)
@@ -109,4 +109,4 @@ def main(index: int, group: str, case: str, skipped: int) -> int:
 
 if __name__ == "__main__":
     code = main(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))
-    os._exit(code)  # so that what the end of the interpreter does is no result
+    os._exit(code)  # skips the interpreter's shutdown, so that it cannot affect the result

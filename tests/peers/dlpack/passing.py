@@ -1,4 +1,4 @@
-"""The subjects of the conformance suite in this process, and tensors that pass through one."""
+"""Loads subjects of the conformance suite, and passes tensors through them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from peer import VERSIONED_BYTES, PeerError, address_of, capsule_of, taken
 
 ROOT = Path(__file__).resolve().parents[3]
-CODE_AT = 20  # in a DLTensor: behind data, device and ndim
+CODE_AT = 20  # offset in a DLTensor, after data, device and ndim
 sys.path += [str(ROOT / folder) for folder in ("tools", "tests/roundtrip")]
 
 import languages  # noqa: E402
@@ -18,7 +18,7 @@ import transits  # noqa: E402
 
 
 class Subject(ctypes.Structure):
-    """The beginning of FletchingSubject."""
+    """The leading fields of FletchingSubject."""
 
     _fields_ = (
         ("size", ctypes.c_size_t),
@@ -37,18 +37,18 @@ FUNCTION = ctypes.CFUNCTYPE(
 
 
 def columns() -> list[str]:
-    """Those of the round trip that have a subject."""
+    """The columns of the round trip that have a subject."""
     found = languages.columns(languages.load())
     return [name for name, (_, column) in found.items() if column.subject]
 
 
 def load(column: str) -> Subject:
-    """The subject of a column, in this process: there may be one Go runtime and one JVM in each."""
+    """Loads a column's subject into this process, which can have only one Go runtime and JVM."""
     return Subject.from_address(transits.subject_of(column))
 
 
 class Retyped:
-    """A tensor of NumPy with the number of another data-type code."""
+    """A NumPy tensor with its data-type code replaced."""
 
     def __init__(self, values: Any, code: int) -> None:
         self._values = values

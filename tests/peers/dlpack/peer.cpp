@@ -1,5 +1,5 @@
-// The conversions of fletching/dlpack.hpp as C functions, for the tests that hand tensors to other
-// libraries. Each returns 0, or an errno value with the text in `message`.
+// The conversions of fletching/dlpack.hpp as C functions, for tests that exchange tensors with
+// other libraries. Each returns 0, or an errno value with the text in `message`.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +44,7 @@ int import_as(Tensor tensor, const fletching::DlpackImportOptions& options, Arro
 
 extern "C" {
 
-/// Consumes both structs and returns a tensor: the older struct when `legacy`, otherwise the
-/// versioned one.
+/// Consumes both structs and returns a tensor: legacy if `legacy` is set, otherwise versioned.
 int PeerToDlpack(ArrowSchema* schema, ArrowDeviceArray* array, int legacy, int read_only,
                  int as_storage, void** out, char* message) {
   const fletching::DlpackExportOptions options{.read_only = read_only != 0,
@@ -58,7 +57,7 @@ int PeerToDlpack(ArrowSchema* schema, ArrowDeviceArray* array, int legacy, int r
   return give(fletching::to_dlpack(*owned.get(), moved, options), out, message);
 }
 
-/// Takes the tensor and fills both structs. `flags` has 1 for read-only and 2 for a copy.
+/// Consumes the tensor and fills both structs. `flags` is 1 for read-only plus 2 for a copy.
 int PeerFromDlpack(void* tensor, int legacy, int lists, int copy, int as_storage,
                    ArrowSchema* schema, ArrowDeviceArray* array, int* flags, char* message) {
   const fletching::DlpackImportOptions options{

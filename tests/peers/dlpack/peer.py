@@ -1,4 +1,4 @@
-"""The conversions of `peer.cpp`, and the capsules in which Python libraries pass tensors."""
+"""Python bindings of `peer.cpp`, and the capsules in which Python libraries pass tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 LIBRARY = Path(__file__).resolve().parents[3] / "build" / "lib" / "libfletching_dlpack_peer.so"
 
-# Capsules keep the pointer to their name, so the names must not go away.
+# Capsules keep the pointer to their name, so the names must stay alive.
 NAMES = {False: b"dltensor_versioned", True: b"dltensor"}
 USED = {False: b"used_dltensor_versioned", True: b"used_dltensor"}
 
@@ -41,7 +41,7 @@ _API.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class PeerError(Exception):
-    """The library's refusal, in its words."""
+    """An error of the library, with its text."""
 
 
 def _check(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
@@ -50,7 +50,7 @@ def _check(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
 
 
 def tensor_of(array: Any, *, legacy: bool, read_only: bool, as_storage: bool) -> Any:
-    """A capsule with our tensor, which shares the array's memory."""
+    """A capsule with Fletching's tensor, which shares the array's memory."""
     schema = ctypes.create_string_buffer(SCHEMA_BYTES)
     device_array = ctypes.create_string_buffer(DEVICE_ARRAY_BYTES)
     array._export_to_c_device(ctypes.addressof(device_array), ctypes.addressof(schema))
@@ -65,13 +65,13 @@ def tensor_of(array: Any, *, legacy: bool, read_only: bool, as_storage: bool) ->
 
 
 class Exported:
-    """An Arrow array that other libraries see as our tensor."""
+    """An Arrow array that other libraries see as Fletching's tensor."""
 
     def __init__(self, array: Any, *, read_only: bool = True, as_storage: bool = False) -> None:
         self.array = array
         self.read_only = read_only
         self.as_storage = as_storage
-        self.names: list[bytes] = []  # of the capsules that were returned, at the time
+        self.names: list[bytes] = []  # capsule names at the time of their return
         self.capsules: list[Any] = []
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
@@ -88,17 +88,17 @@ class Exported:
 
     @property
     def consumed(self) -> bool:
-        """Whether every capsule was returned and consumed."""
+        """Whether a capsule was returned, and every one was consumed."""
         names = [_API.PyCapsule_GetName(capsule) for capsule in self.capsules]
         return bool(names) and all(name in USED.values() for name in names)
 
 
 class Pointer(ctypes.Structure):
-    """The address of the first element of a DLTensor."""
+    """The fields of a DLTensor that give the address of its first element."""
 
     _fields_ = (
         ("data", ctypes.c_uint64),
-        ("between", ctypes.c_uint8 * 32),  # device to strides
+        ("between", ctypes.c_uint8 * 32),  # the fields from device to strides
         ("byte_offset", ctypes.c_uint64),
     )
     data: int
@@ -110,7 +110,7 @@ VERSIONED_BYTES = 32
 
 
 def pointer_of(capsule: Any) -> tuple[int, int]:
-    """The data pointer and the byte_offset of a capsule that is not consumed."""
+    """The data pointer and the byte_offset of an unconsumed capsule."""
     name = _API.PyCapsule_GetName(capsule)
     tensor = _API.PyCapsule_GetPointer(capsule, name)
     found = Pointer.from_address(tensor + (VERSIONED_BYTES if name == NAMES[False] else 0))
@@ -118,19 +118,19 @@ def pointer_of(capsule: Any) -> tuple[int, int]:
 
 
 def capsule_of(tensor: int, *, legacy: bool) -> Any:
-    """A capsule around a tensor, which its consumer deletes."""
+    """A capsule around a tensor. Its consumer deletes the tensor."""
     return _API.PyCapsule_New(tensor, NAMES[legacy], None)
 
 
 def address_of(capsule: Any) -> tuple[int, bool]:
-    """The tensor of a capsule, and whether it is one from before DLPack 1.0."""
+    """The tensor of a capsule, and whether it is legacy, from before DLPack 1.0."""
     legacy = _API.PyCapsule_GetName(capsule) == NAMES[True]
     tensor: int = _API.PyCapsule_GetPointer(capsule, NAMES[legacy])
     return tensor, legacy
 
 
 def taken(capsule: Any) -> tuple[int, bool]:
-    """The same, and the capsule is consumed."""
+    """Like address_of, and marks the capsule as consumed."""
     tensor, legacy = address_of(capsule)
     _API.PyCapsule_SetName(capsule, USED[legacy])
     return tensor, legacy
@@ -139,7 +139,7 @@ def taken(capsule: Any) -> tuple[int, bool]:
 def imported(
     capsule: Any, *, lists: bool = False, copy: bool = False, as_storage: bool = False
 ) -> tuple[Any, bool, bool]:
-    """The tensor of a capsule as an Arrow array; whether it is read-only, and whether a copy."""
+    """A capsule's tensor as an Arrow array, whether it is read-only, and whether it is a copy."""
     tensor, legacy = taken(capsule)
     schema = ctypes.create_string_buffer(SCHEMA_BYTES)
     device_array = ctypes.create_string_buffer(DEVICE_ARRAY_BYTES)

@@ -1,4 +1,4 @@
-"""Our tensors read by other libraries, and theirs read by us."""
+"""Tensors of Fletching read by other libraries, and the reverse."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def numbers(dtype: str, count: int = 24) -> Any:
 
 
 def tensors(dtype: str = "int32") -> Any:
-    """Two tensors of 3 x 4, seen as 4 x 3."""
+    """Two tensors of 3 x 4, transposed to 4 x 3."""
     cells = numbers(dtype).reshape(2, 3, 4).transpose(0, 2, 1)
     return pa.FixedShapeTensorArray.from_numpy_ndarray(cells)
 
 
 def address(array: Any) -> int:
-    """Where the values of an Arrow array begin, offset and all."""
+    """The address of the first value of an Arrow array, including its offset."""
     while isinstance(array, pa.ExtensionArray | pa.FixedSizeListArray):
         array = array.storage if isinstance(array, pa.ExtensionArray) else array.flatten()
     start: int = array.buffers()[1].address + array.offset * array.type.bit_width // 8
     return start
 
 
-# --- Ours, read by NumPy --------------------------------------------------------------------------
+# --- Tensors of Fletching, read by NumPy ----------------------------------------------------------
 
 
 class OldExported(Exported):
-    """Knows no keywords, as before DLPack 1.0."""
+    """Accepts no keywords, as before DLPack 1.0."""
 
     def __dlpack__(self) -> Any:  # type: ignore[override]
         return super().__dlpack__()
@@ -123,7 +123,7 @@ def test_what_is_no_tensor_is_refused(array: Any, words: str) -> None:
     assert pa.total_allocated_bytes() == before
 
 
-# --- Ours, read by pyarrow and apache-tvm-ffi -----------------------------------------------------
+# --- Tensors of Fletching, read by pyarrow and apache-tvm-ffi -------------------------------------
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -160,7 +160,7 @@ def test_pyarrow_reads_permuted_tensors() -> None:
     assert read.equals(array.to_tensor())
 
 
-# --- Theirs, read by us ---------------------------------------------------------------------------
+# --- Tensors of other libraries -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -175,9 +175,9 @@ def test_numbers_of_numpy(dtype: str, version: tuple[int, int] | None) -> None:
 
 
 def as_published(array: Any) -> Any:
-    """A tensor array as the text has it: dimension i is dimension permutation[i] in memory.
+    """A tensor array as documented: dimension i is dimension permutation[i] in memory.
 
-    pyarrow 26 reads it so only when the permutation is its own inverse.
+    pyarrow 26 reads it this way only if the permutation is its own inverse.
     """
     memory = array.storage.flatten().to_numpy().reshape(len(array), *array.type.shape)
     order = array.type.permutation or range(len(array.type.shape))
@@ -270,8 +270,7 @@ def test_the_memory_of_numpy_is_given_back() -> None:
     assert sys.getrefcount(view) == held - 1
 
 
-# --- Where the pointers point to (erratum dlpack-data-alignment)
-# --------------------------------------
+# --- Alignment of the data pointers (erratum dlpack-data-alignment) -------------------------------
 
 
 @pytest.mark.parametrize("offset", range(4))

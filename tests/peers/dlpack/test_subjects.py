@@ -1,4 +1,4 @@
-"""Tensors of NumPy and tvm-ffi, through each language and back, each in its own process."""
+"""Passes tensors of NumPy and tvm-ffi through each language and back, in separate processes."""
 
 from __future__ import annotations
 

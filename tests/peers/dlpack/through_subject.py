@@ -1,4 +1,4 @@
-"""Tensors of NumPy and tvm-ffi, through the subject of FLETCHING_COLUMN and back, in one process.
+"""Passes tensors of NumPy and tvm-ffi through the subject of FLETCHING_COLUMN and back.
 
 test_subjects.py runs this file for each column.
 """
@@ -44,7 +44,7 @@ def test_permuted(subject: Subject, order: tuple[int, ...]) -> None:
 
 
 class Old(Through):
-    """Knows no keywords, as before DLPack 1.0."""
+    """Accepts no keywords, as before DLPack 1.0."""
 
     def __dlpack__(self) -> Any:  # type: ignore[override]
         return super().__dlpack__()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schemas, arrays and device arrays between libarrow and the owners.
+// Exchanges schemas, arrays and device arrays between libarrow and the owners.
 #include <arrow/c/bridge.h>
 #include <gtest/gtest.h>
 
@@ -56,11 +56,11 @@ TEST(Libarrow, device_array_of_the_fake_device_travels_both_ways) {
   EXPECT_EQ(event.waits, 0);
   const auto read = value_of(back->CopyTo(arrow::default_cpu_memory_manager()));
   EXPECT_TRUE(read->Equals(*cpu));
-  EXPECT_GT(event.waits, 0);  // libarrow asks the event that it was handed
+  EXPECT_GT(event.waits, 0);  // libarrow uses the event that it received
 }
 
-// Without our code: an array of a number that libarrow has no device for is returned with
-// words, and is released.
+// Tests libarrow alone: it returns an array of an unknown device type with an error message, and
+// the array is released.
 TEST(Libarrow, array_of_an_unknown_device_is_refused) {
   const auto batch = int32_batch({1});
   DeviceArray ours;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Async streams: ours to libarrow's consumer, libarrow's producer to ours.
+// Async streams: Fletching to libarrow's consumer, and libarrow's producer to Fletching.
 
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
@@ -26,7 +26,7 @@
 namespace fletching::peers {
 namespace {
 
-constexpr double kPatience = 60;  // seconds; afterwards a future counts as hung
+constexpr double kPatience = 60;  // seconds until a future counts as hung
 
 using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
@@ -56,13 +56,13 @@ T wait_for(const arrow::Future<T>& future) {
   return value_of(future.result());
 }
 
-/// Reports when libarrow's handler was released.
+/// Reports when libarrow's handler is released.
 struct ReleaseWatch final : AsyncSource {
   void on_release() noexcept override { released.set_value(); }
   std::promise<void> released;
 };
 
-/// Our producer in front of libarrow's consumer.
+/// Fletching's producer with libarrow's consumer.
 class ToLibarrow : public ::testing::Test {
  protected:
   ~ToLibarrow() override {
@@ -115,9 +115,9 @@ TEST_F(ToLibarrow, an_error_after_a_batch) {
       << next.status().ToString();
 }
 
-/// libarrow's producer in front of our consumer. It gets a thread of its own, because it makes the
-/// handler calls on the thread that begins the export, as long as batches are there, and waits on
-/// that thread for demand.
+/// libarrow's producer with Fletching's consumer. It runs on a separate thread, because libarrow
+/// makes the handler calls on the thread that starts the export while there are batches, and waits
+/// for demand on that thread.
 class Sender {
  public:
   using Generator = arrow::AsyncGenerator<std::shared_ptr<arrow::RecordBatch>>;
@@ -164,7 +164,7 @@ TEST(FromLibarrow, an_error_after_a_batch) {
   });
   StreamReader<ArrowDeviceArrayStream> stream(std::move(reader).open().value());
   std::optional<Result<DeviceArray>> batch = stream.next();
-  // The error overtakes tasks that are not extracted, so the batch may be dropped.
+  // The error overtakes unextracted tasks, so the batch may be dropped.
   if (batch && batch->ok()) batch = stream.next();
   ASSERT_TRUE(batch.has_value());
   ASSERT_FALSE(batch->ok());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device that libarrow does not know, registered in it: ARROW_DEVICE_EXT_DEV, with memory that
-// the CPU cannot read and an event of its own.
+// A fake device for libarrow, registered as ARROW_DEVICE_EXT_DEV, with memory that the CPU cannot
+// read and its own kind of event.
 #ifndef FLETCHING_PEERS_LIBARROW_FAKE_DEVICE_HPP
 #define FLETCHING_PEERS_LIBARROW_FAKE_DEVICE_HPP
 
@@ -19,13 +19,12 @@
 
 namespace fletching::peers {
 
-/// What sync_event of the fake device points to.
+/// The event that sync_event points to on the fake device.
 struct FakeEvent {
   std::atomic<int> waits{0};
 };
 
-/// An address of the device. It is not an address of the host: a read on the host is stopped by
-/// the processor.
+/// Makes an address of the fake device, which is not a valid host address, so host reads fault.
 inline std::uint64_t device_address(const void* host) {
   return reinterpret_cast<std::uintptr_t>(host) | (std::uint64_t{1} << 62);
 }
@@ -90,14 +89,14 @@ class FakeMemoryManager : public arrow::MemoryManager {
   }
 
  protected:
-  /// To the device, from the CPU.
+  /// Copies to the device from the CPU.
   arrow::Result<std::shared_ptr<arrow::Buffer>> CopyBufferFrom(
       const std::shared_ptr<arrow::Buffer>& buffer,
       const std::shared_ptr<arrow::MemoryManager>& from) override {
     if (!from->is_cpu()) return nullptr;
     return std::make_shared<FakeBuffer>(buffer, shared_from_this());
   }
-  /// From the device, to the CPU: after the event, if there is one.
+  /// Copies from the device to the CPU, after the event if there is one.
   arrow::Result<std::shared_ptr<arrow::Buffer>> CopyBufferTo(
       const std::shared_ptr<arrow::Buffer>& buffer,
       const std::shared_ptr<arrow::MemoryManager>& to) override {
@@ -110,7 +109,7 @@ class FakeMemoryManager : public arrow::MemoryManager {
   }
 
  private:
-  /// The bytes of a buffer of the CPU under an address of the device.
+  /// The bytes of a CPU buffer at a device address.
   class FakeBuffer : public arrow::Buffer {
    public:
     FakeBuffer(std::shared_ptr<arrow::Buffer> bytes, std::shared_ptr<arrow::MemoryManager> manager)
@@ -131,7 +130,7 @@ inline std::shared_ptr<arrow::MemoryManager> fake_memory_manager(std::int64_t de
   return std::make_shared<FakeDevice>(device_id)->default_memory_manager();
 }
 
-/// Once in a process: makes libarrow map ARROW_DEVICE_EXT_DEV to fake devices.
+/// Makes libarrow map ARROW_DEVICE_EXT_DEV to fake devices, once per process.
 inline arrow::Status register_fake_device() {
   static const arrow::Status status = arrow::RegisterDeviceMapper(
       arrow::DeviceAllocationType::kEXT_DEV,

@@ -38,7 +38,7 @@ DeviceArray our_batch(const arrow::RecordBatch& batch, FakeEvent* event = nullpt
   return array;
 }
 
-/// A reader of libarrow that fails after its batches.
+/// A libarrow reader that fails after its batches.
 class FailingReader : public arrow::RecordBatchReader {
  public:
   explicit FailingReader(Batches batches) : batches_(std::move(batches)) {}
@@ -113,7 +113,7 @@ TEST(LibarrowStream, of_the_fake_device_is_read_in_strict_mode) {
   EXPECT_EQ(first_value(kept[1]), 3);
 }
 
-// libarrow's own check lets a reader promise one device and return another; ours reports it.
+// libarrow lets a reader promise one device and return another. Fletching reports it.
 TEST(LibarrowStream, of_another_device_than_it_says_is_refused) {
   DeviceArrayStream stream;
   const auto reader = value_of(arrow::RecordBatchReader::Make({int32_batch({1})}, kSchema));
@@ -123,7 +123,7 @@ TEST(LibarrowStream, of_another_device_than_it_says_is_refused) {
   EXPECT_EQ(ours.next()->error().code(), EINVAL);
 }
 
-// Why a consumer zeroes the slot, and why reserved != 0 is only a warning.
+// The reason why a consumer zeroes the slot, and why reserved != 0 is only a warning.
 TEST(LibarrowStream, leaves_reserved_as_it_finds_it) {
   DeviceArray array;
   array.out()->reserved[0] = 7;
@@ -180,7 +180,7 @@ TEST(LibarrowStream, of_the_fake_device_passes_through_ours_and_back) {
   EXPECT_EQ(event.waits, 2);
 }
 
-// --- The adapters, with libarrow at both ends ---
+// --- The adapters with libarrow on both sides ---
 
 TEST(LibarrowStream, becomes_a_device_stream_and_back) {
   const Batches batches{int32_batch({1, 2}), int32_batch({3})};

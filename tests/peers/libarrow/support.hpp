@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of libarrow for the peer tests, on the CPU and on the fake device.
+// libarrow arrays for the peer tests, on the CPU and on the fake device.
 #ifndef FLETCHING_PEERS_LIBARROW_SUPPORT_HPP
 #define FLETCHING_PEERS_LIBARROW_SUPPORT_HPP
 
@@ -16,7 +16,7 @@
 
 namespace fletching::peers {
 
-/// The value of a Result of libarrow. Throws on an error, which fails the test with its text.
+/// The value of a libarrow Result. Throws on an error, which fails the test with its text.
 template <class T>
 T value_of(arrow::Result<T> result) {
   EXPECT_TRUE(result.ok()) << result.status().ToString();
@@ -29,7 +29,7 @@ inline std::shared_ptr<arrow::Array> int32_array(const std::vector<std::int32_t>
   return value_of(builder.Finish());
 }
 
-/// A batch with the one column "values".
+/// A batch with a single column "values".
 inline std::shared_ptr<arrow::RecordBatch> int32_batch(const std::vector<std::int32_t>& values) {
   const auto array = int32_array(values);
   return arrow::RecordBatch::Make(arrow::schema({arrow::field("values", arrow::int32())}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schemas, arrays and device arrays between nanoarrow and the owners.
+// Exchanges schemas, arrays and device arrays between nanoarrow and the owners.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams and device streams between nanoarrow and the library.
+// Exchanges streams and device streams between nanoarrow and the library.
 #include "fletching/stream.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace fletching::peers {
 namespace {
 
-/// Every batch that nanoarrow reads from a stream of ours, which has to end.
+/// The batches that nanoarrow reads from one of Fletching's streams, which must end.
 std::vector<Values> read_all(ArrayStream& stream) {
   std::vector<Values> batches;
   ArrowError error{};
@@ -86,7 +86,8 @@ TEST(NanoarrowStream, hears_of_our_errors) {
   EXPECT_STREQ(error.message, "our disk is full");
 }
 
-// nanoarrow wraps a stream of ours, hands it slots that are not zeroed, and is read by ours again.
+// nanoarrow wraps a Fletching stream, passes it slots that are not zeroed, and Fletching reads the
+// result.
 TEST(NanoarrowStream, in_the_middle_of_ours) {
   std::vector<Array> arrays;
   arrays.push_back(int32_array({1, 2}));

@@ -35,7 +35,7 @@ inline Array int32_array(const Values& values) {
   return array;
 }
 
-/// What nanoarrow reads in an array, after it has validated it in full.
+/// The values that nanoarrow reads from an array after a full validation.
 inline Values read_int32(const ArrowArray* array) {
   ArrowArrayView view;
   ArrowArrayViewInitFromType(&view, NANOARROW_TYPE_INT32);
@@ -51,7 +51,7 @@ inline Values read_int32(const ArrowArray* array) {
   return values;
 }
 
-/// A device of nanoarrow's that is not the CPU; it lives as long as the program.
+/// A nanoarrow device that is not the CPU; valid for the lifetime of the program.
 inline ArrowDevice* fake_device(ArrowDeviceType type, std::int64_t id) {
   static std::vector<ArrowDevice> devices(8);
   ArrowDevice& device = devices.at(static_cast<std::size_t>(id));
@@ -61,7 +61,7 @@ inline ArrowDevice* fake_device(ArrowDeviceType type, std::int64_t id) {
   return &device;
 }
 
-/// A stream of nanoarrow of these batches.
+/// A nanoarrow stream of these batches.
 inline ArrowArrayStream* basic_stream(ArrayStream& stream, const std::vector<Values>& batches) {
   Schema schema = int32_schema();
   EXPECT_EQ(ArrowBasicArrayStreamInit(stream.out(), schema.get(),

@@ -1,7 +1,7 @@
-"""Stands in for the build backend of a source package.
+"""Replaces the build backend of a source package.
 
-pip asks the backend for name and version before it keeps a download. This one repeats what the
-package's own PKG-INFO says, so that nothing is built and no build tool is needed.
+pip queries the backend for name and version before it keeps a download. This backend returns the
+values from the package's PKG-INFO, so that pip builds nothing and needs no build tool.
 """
 
 from __future__ import annotations
