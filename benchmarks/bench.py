@@ -1,10 +1,10 @@
-"""Runs the benchmarks of one language, prints one table, and holds it against the limits.
+"""Runs the benchmarks of one language, prints a table, and compares it with the limits.
 
-`make bench-LANGUAGE` calls `bench.py LANGUAGE`. Instructions and allocations are counted by
-valgrind's callgrind, twice with different numbers of rounds: the difference is what the rounds
-cost, whatever the machine does beside it. Nanoseconds are the median of many runs, the programs
-taking turns: what a busy machine adds falls on all of them. --only instructions leaves those rows
-out. Writes build/bench-<language>.json; --write-docs writes docs/measured/bench-<language>.md too.
+`make bench-LANGUAGE` calls `bench.py LANGUAGE`. valgrind's callgrind counts instructions and
+allocations twice with different numbers of rounds; the difference is the cost of the rounds,
+whatever else the machine does. Nanoseconds are the median of many runs with the programs
+interleaved, so that a busy machine slows all of them. --only instructions omits those rows.
+Writes build/bench-<language>.json; --write-docs also writes docs/measured/bench-<language>.md.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
 
@@ -45,11 +45,11 @@ class Cell:
     case: str
     measure: str
     who: str
-    value: float  # of one round
-    allocations: float | None  # of one round; None where not counted
+    value: float  # per round
+    allocations: float | None  # per round; None if not counted
     locks: float | None
-    ratio: float | None  # ours / this one; None for ours
-    limit: float | None  # what the ratio may be at most; of ours: the value
+    ratio: float | None  # Fletching's value / this one; None for Fletching
+    limit: float | None  # maximum of the ratio; for Fletching, of the value
     ok: bool
 
 
@@ -110,7 +110,7 @@ def _without(row: Row, left_out: list[str]) -> Row:
 
 
 def _build(home: languages.Language) -> None:
-    """Raises CalledProcessError; the output is in build/logs."""
+    """Raises CalledProcessError. The output goes to build/logs."""
     assert home.bench is not None
     logs = ROOT / "build" / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -197,7 +197,7 @@ def _callgrind(
 
 
 def _parse_callgrind(text: str) -> Count:
-    """The total, and the calls of allocators: `cfn=(12) malloc` names what `calls=3` counts."""
+    """The total, and the allocator calls: `cfn=(12) malloc` names the function of `calls=3`."""
     total = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
     if total is None:
         raise ValueError("callgrind's output has no total; is this valgrind 3.19 or later?")
@@ -221,7 +221,7 @@ def _nanoseconds(bin_folder: Path, row: Row, environment: dict[str, str]) -> dic
 def _printed(
     bin_folder: Path, program: tuple[str, ...], environment: dict[str, str]
 ) -> dict[str, float]:
-    """The line of JSON that a program prints."""
+    """The JSON line that a program prints."""
     command = [str(bin_folder / program[0]), *program[1:]]
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if run.returncode != 0:

@@ -3,10 +3,10 @@
     tools/build [--gpu FOLDER]
     tools/build [--roundtrip] [--with-needed] [--mutants] [LANGUAGE... | extract]
 
-All by default, side by side. --roundtrip: of each language what the round trip runs, and no
-fletching-extract. --with-needed: also the homes that a named one needs. --mutants: those whose
-build the mutants use. --gpu: what travels to a GPU machine, into FOLDER. Goes on after a failure
-and says at the end what did not build.
+Builds all by default, in parallel. --roundtrip: only the parts that the round trip runs, without
+fletching-extract. --with-needed: also the homes that a named one needs. --mutants: the homes whose
+build the mutants use. --gpu: the files for a GPU machine, into FOLDER. Continues after a failure,
+and lists the failed builds at the end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from progress import Progress, showing
 
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 40
-# The reader of C headers is the generator's, not a language's.
+# The reader of C headers belongs to the generator, not to a language.
 EXTRACT = "extract"
 _EXTRACT = r"""
 cmake -S generator/extract -B build/extract -DCMAKE_BUILD_TYPE=Release \
@@ -34,7 +34,7 @@ cmake -S generator/extract -B build/extract -DCMAKE_BUILD_TYPE=Release \
   -DFLETCHING_UPSTREAM_INCLUDE="$PWD/.venv/upstream" &&
   cmake --build build/extract -j"$(nproc)"
 """
-# "[30/90]" of ninja, "[2/6]" of Maven, "Building [=> ] 12/80: name" of cargo.
+# Progress output: "[30/90]" of ninja, "[2/6]" of Maven, "Building [=> ] 12/80: name" of cargo.
 _DONE = re.compile(rb"[\[ ](\d+)/(\d+)[\]:]")
 
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def chosen(known: Mapping[str, Language], options: argparse.Namespace) -> list[str]:
-    """In the order of the languages."""
+    """The homes to build, in the order of the languages."""
     names = set(options.name)
     if not names and not options.mutants:
         names = {*known} if options.roundtrip else {*known, EXTRACT}
@@ -84,8 +84,8 @@ def needed(name: str, known: Mapping[str, Language]) -> list[str]:
 def build_all(
     progress: Progress, names: list[str], known: Mapping[str, Language], roundtrip: bool
 ) -> dict[str, bool]:
-    """Whether each was built. `names`: in the order of the languages, so that one comes behind
-    those that it waits for."""
+    """Whether each was built. `names` must be in the order of the languages, so that each follows
+    the ones it waits for."""
     builds: dict[str, Future[bool]] = {}
     with ThreadPoolExecutor(max(len(names), 1)) as pool:
         for name in names:
@@ -113,7 +113,7 @@ def build(
 
 
 def build_gpu(progress: Progress, language: Language, folder: Path) -> bool:
-    """What travels to a GPU machine, if anything does; the toolchain may be missing."""
+    """Builds the language's files for a GPU machine, if any. The toolchain may be missing."""
     if language.gpu is None:
         return True
     if not succeeds(language, language.toolchain.check):
@@ -127,7 +127,7 @@ def build_gpu(progress: Progress, language: Language, folder: Path) -> bool:
 def _succeeds(
     progress: Progress, name: str, command: str, folder: str, variables: Mapping[str, str]
 ) -> bool:
-    """Runs one build and prints a line about it, with the end of its output if it failed."""
+    """Runs a build and prints a line about it, with the end of its output if it failed."""
     log = LOGS / f"build-{name}.log"
     start = time.monotonic()
     with log.open("wb") as file, progress.task(name, lambda: steps_done(log)):
@@ -153,7 +153,7 @@ def _succeeds(
 
 
 def steps_done(log: Path) -> tuple[int, int] | None:
-    """The last step and the number of steps that a build tool printed."""
+    """The current step and the number of steps in a build tool's output."""
     if not log.exists():
         return None
     with log.open("rb") as file:

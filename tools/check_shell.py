@@ -1,6 +1,6 @@
-"""Checks every shell script, and every command in a language.toml, with ShellCheck.
+"""Checks every shell script and every command in a language.toml with ShellCheck.
 
-Also that an executable begins with `#!`, and that a file that does is executable.
+Also checks that every executable begins with `#!` and the reverse.
 Exit codes: 0 all are right, 1 one is not, 2 could not run.
 """
 
@@ -20,12 +20,12 @@ import tomllib
 ROOT = Path(__file__).resolve().parents[1]
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")
 SHELL = re.compile(rb"#!.*\b(?:ba)?sh\b")
-# Keys of a language.toml whose value bash runs.
+# Keys of a language.toml with a value that bash runs.
 COMMANDS = {
     *("build", "cases", "check", "command", "corpus", "devices", "format", "host", "needs"),
     *("oracle", "prepare", "roundtrip", "run", "setup", "tests", "version"),
 }
-# A command has no file to cite; the variables that the tools set are unknown to ShellCheck.
+# A command has no file name to report. ShellCheck does not know the variables that the tools set.
 OF_COMMANDS = ("--shell=bash", "--exclude=SC2154")
 
 
@@ -55,7 +55,7 @@ def check_mode(path: Path, mode: str) -> Iterator[str]:
 
 
 def check_table(table: Path) -> list[str]:
-    """The commands of one language.toml, each with its key."""
+    """The problems in the commands of one language.toml, by key."""
     found = []
     for key, command in commands(tomllib.loads(table.read_text(encoding="utf-8"))):
         with tempfile.NamedTemporaryFile("w", suffix=".sh", encoding="utf-8") as file:

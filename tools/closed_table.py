@@ -1,4 +1,4 @@
-"""Dataclasses out of the tables of a TOML file: no unknown key, none missing, each of its type."""
+"""Makes dataclasses from TOML tables: no unknown or missing keys, and values of the right types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TableError(ValueError):
 def struct(
     kind: type, table: object, where: str, at: str, more: Mapping[str, str] | None = None
 ) -> Any:
-    """The dataclass `kind` of a table of the file; no other keys than its fields."""
+    """Makes the dataclass `kind` from a table. The table may have only the fields as keys."""
     if not isinstance(table, dict):
         raise TableError(f"{where}: {at}: expected a table, got {table!r}")
     known = {f.name: f for f in fields(kind) if f.name not in (more or {})}

@@ -1,13 +1,13 @@
 """Runs or checks every code block of every hand-written page.
 
-    code_blocks.py             shell, data and excerpts; a block that nothing would run is an error
+    code_blocks.py             shell, data and excerpts; a block that nobody runs is an error
     code_blocks.py LANGUAGE    the blocks of one language, as [blocks] of its language.toml says
 
-A fence names its language, and may say more:
+A fence names its language and can have more words:
 
-    LANGUAGE FILE    lines of that file of the repository, as they are there
+    LANGUAGE FILE    an exact excerpt of that file of the repository
     sh run           is run at the root of the repository
-    text output      what the block before it prints
+    text output      the output of the preceding block
     text             no code
 
 Exit codes: 0 every block is right, 1 one is wrong, 2 could not run.
@@ -33,25 +33,25 @@ import shell_lines
 from languages import ROOT, Language, LanguageError
 
 _FENCE = re.compile(r"^( *)```(.*)\n((?:.*\n)*?)\1```$", re.MULTILINE)
-_MOST_COLUMNS = 100  # what the site shows without scrolling
-# Generated pages, templates of pages, and the home of a language that is not one of this tree.
+_MOST_COLUMNS = 100  # width that the site shows without scrolling
+# Generated pages, page templates, and the home of a language that is not part of this tree.
 _NO_PAGES = re.compile(r"^docs/(reference|measured)/|/templates/|^tests/new_language/")
 _PARSERS: Mapping[str, Callable[[str], object]] = {
     "yaml": yaml.safe_load,
     "toml": tomllib.loads,
     "xml": xml.etree.ElementTree.fromstring,
 }
-_TESTED = {"jinja": "generator/tests/test_guides.py"}  # renders it
+_TESTED = {"jinja": "generator/tests/test_guides.py"}  # rendered by that test
 
 
 @dataclass(frozen=True)
 class Block:
     page: str  # "docs/tutorial.md"
-    line: int  # of its first line of code
+    line: int  # line of its first code
     fence: str  # "cpp"
     more: str  # the rest of the info string
     text: str
-    output: str | None = None  # of the block `text output` behind it
+    output: str | None = None  # contents of the `text output` block after it
 
     @property
     def place(self) -> str:
@@ -72,7 +72,7 @@ def blocks_of(page: str, text: str) -> list[Block]:
 
 
 def all_blocks(root: Path = ROOT) -> Iterator[Block]:
-    """Those of the pages that git tracks, or would."""
+    """The blocks of all pages that git tracks or would track."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     for page in listed.splitlines():
@@ -81,7 +81,7 @@ def all_blocks(root: Path = ROOT) -> Iterator[Block]:
 
 
 def problems(block: Block, known: Mapping[str, Language], root: Path = ROOT) -> Iterator[str]:
-    """The faults of a block that show without running it."""
+    """The problems of a block that can be found without running it."""
     for number, line in enumerate(block.text.splitlines(), start=block.line):
         if len(line) > _MOST_COLUMNS:
             length = f"expected at most {_MOST_COLUMNS} characters, got {len(line)}"
@@ -126,7 +126,7 @@ def _run(block: Block, root: Path) -> Iterator[str]:
 
 
 def write(blocks: list[Block], folder: Path) -> None:
-    """A file for each block, named after its place, and a file with its expected output."""
+    """Writes a file for each block, named after its place, and one with its expected output."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for block in blocks:

@@ -1,10 +1,10 @@
-"""Finds mentions of single languages outside of their homes: `footprints.py` prints them.
+"""Prints mentions of single languages outside of their homes.
 
-A language is found by what its own language.toml says: its name, its title and its columns in
-quotes, the path of its home, its commands, and its manifests. Not searched: the homes, the
-generator, the spec, and prose (Markdown, docs/, comments). C++ and Python forbid no commands and no
-manifests elsewhere, because the oracle, the producer and the stand-ins are written in the one and
-the tools in the other; their names count.
+The mentions come from the language's language.toml: its name, its title and its columns in quotes,
+the path of its home, its commands, and its manifests. The search excludes the homes, the generator,
+the spec, and prose (Markdown, docs/, comments). C++ and Python have no forbidden commands and
+manifests, because the oracle, the producer and the stand-ins are written in C++ and the tools in
+Python; their names count.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ HOMES = ("bindings/", "cpp/", "generator/", "tests/new_language/bindings/")
 PROSE = ("docs/", "spec/", "LICENSE", "NOTICE")
 # At most five, each with its reason.
 ALLOWED = {
-    # pyarrow and nanoarrow reach the structs through the Python package.
+    # pyarrow and nanoarrow access the structs through the Python package.
     "tests/roundtrip/programs.py": "where the peers find that package",
     "pyproject.toml": "where mypy and pytest find it",
-    # arrow-go's headers are published as a module: its own client downloads them.
+    # arrow-go's headers are published as a module, which the Go client downloads.
     "tests/published/fetch.py": "that client",
     "tests/published/test_fetch.py": "its test",
     "tools/tests/test_languages.py": "the lines that the test of this check plants",
@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"^\s*(#(?!include)|//|\*|/\*)")
 
 
 def files(root: Path) -> list[str]:
-    """Tracked and untracked files, without the ignored ones."""
+    """Tracked and untracked files, except ignored ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     return [
@@ -48,7 +48,7 @@ def files(root: Path) -> list[str]:
 
 
 def patterns(known: Mapping[str, Language]) -> re.Pattern[str]:
-    """The mentions that are not allowed in a line."""
+    """The forbidden mentions in a line."""
     names = {
         name
         for each in known.values()
@@ -68,7 +68,7 @@ def patterns(known: Mapping[str, Language]) -> re.Pattern[str]:
 
 
 def footprints(root: Path, known: Mapping[str, Language]) -> Iterator[str]:
-    """One line for each: file, line and text."""
+    """One line per mention: file, line and text."""
     manifests = {name: each for each in known.values() for name in each.manifests}
     pattern = patterns(known)
     for name in files(root):

@@ -1,11 +1,11 @@
-"""The homes of the languages for Makefile and bash.
+"""Information about the homes of the languages for Makefile and bash.
 
     homes.py names                 the homes, in the order of their builds
     homes.py packages              Debian packages that the homes need: PACKAGE:PROOF
-    homes.py missing               one line for each toolchain that is not here
-    homes.py format                runs the formatters of the toolchains that are here
-    homes.py setup-targets         installs what `make targets` needs of them
-    homes.py lacks [LANGUAGE...]   what each language does not have yet, and why
+    homes.py missing               one line for each missing toolchain
+    homes.py format                runs the formatters of the installed toolchains
+    homes.py setup-targets         installs the languages' dependencies of `make targets`
+    homes.py lacks [LANGUAGE...]   the parts that each language lacks, and why
 
 Exit code 2: a language.toml is wrong.
 """

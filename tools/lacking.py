@@ -8,7 +8,7 @@ from languages import FILE, Language
 
 
 def parts(language: Language) -> dict[str, bool]:
-    """Parts that the tests ask of a language: whether it has them; columns by "java-ffm: cases"."""
+    """Whether the language has each part that the tests need. Columns are "java-ffm: cases"."""
     abi = {name for mutants in language.mutants if mutants.kind == "abi" for name in mutants.runs}
     found = {
         "format": bool(language.format),

@@ -1,4 +1,4 @@
-"""The languages as the tools know them, from cpp/language.toml and bindings/*/language.toml.
+"""The languages, as described in cpp/language.toml and bindings/*/language.toml.
 
 Commands run in bash from the home folder, with ROOT set to the repository that has .venv and build.
 docs/adding-a-language.md describes every key.
@@ -28,18 +28,18 @@ LanguageError = TableError  # a language.toml is wrong; the text names file and 
 
 @dataclass(frozen=True)
 class Toolchain:
-    check: str  # succeeds when the toolchain is there
+    check: str  # succeeds if the toolchain exists
     hint: str  # "install Rust 1.85 or later"
     version: str  # prints the version on its first line
-    packages: tuple[str, ...] = ()  # of Debian, "maven:mvn": the command or file that proves it
+    packages: tuple[str, ...] = ()  # Debian packages, "maven:mvn": a command or file as proof
 
 
 @dataclass(frozen=True)
 class Build:
     command: str  # for the tests; libraries go to build/lib
-    roundtrip: str = ""  # the part of it that the round trip runs; empty: all
-    after: tuple[str, ...] = ()  # the homes that have to be built before this one
-    loads: tuple[str, ...] = ()  # the homes whose libraries its programs load
+    roundtrip: str = ""  # the part of it that the round trip needs; empty: all
+    after: tuple[str, ...] = ()  # homes that must be built before this one
+    loads: tuple[str, ...] = ()  # homes whose libraries its programs load
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class Step:
     title: str
     command: str
     environment: Environment = field(default_factory=dict)
-    needed: bool = False  # without it the rest of the suite makes no sense
-    only_all: bool = False  # too long for `make test`
-    beside: bool = False  # may run at the same time as the step before it
-    ctest: str = ""  # the build folder whose ctest it runs, from the root
+    needed: bool = False  # the rest of the suite is pointless without it
+    only_all: bool = False  # too slow for `make test`
+    beside: bool = False  # may run in parallel with the step before it
+    ctest: str = ""  # build folder of its ctest, relative to the root
 
 
 @dataclass(frozen=True)
 class Probe:
     """Prints a name for each of its arguments, "device:19" or "code:18"."""
 
-    build: str  # in a scratch tree, after the build of the mutants
-    run: str  # the arguments follow
-    tests: str  # the language's own tests of its device types and codes
+    build: str  # runs in a scratch tree, after the build of the mutants
+    run: str  # gets the arguments appended
+    tests: str  # the language's tests of its device types and codes
 
 
 @dataclass(frozen=True)
@@ -72,34 +72,34 @@ class Column:
     oracle: str = ""  # reports the cells of the structs
     cases: str = ""  # the round trip with the reference producer
     subject: str = ""  # "native", or a Python file of the home; empty: no peers
-    devices: str = ""  # every backend; once set, each of its cells has to be there
-    corpus: str = ""  # the groups of the suite in $CORPUS; once set, each of its cells is due
-    device_directions: tuple[str, ...] = ()  # those of the command; empty: all
-    host: str = ""  # `devices` on a GPU machine, where the suite is not a program that loads it
-    needs: str = ""  # succeeds when all is there; empty: the check of the toolchain
-    hint: str = ""  # what to do when it is not
+    devices: str = ""  # every backend; if set, all its cells must arrive
+    corpus: str = ""  # the groups of the suite in $CORPUS; if set, all its cells must arrive
+    device_directions: tuple[str, ...] = ()  # directions of the command; empty: all
+    host: str = ""  # `devices` on a GPU machine, if the suite is not a program that loads it
+    needs: str = ""  # succeeds if everything is installed; empty: the check of the toolchain
+    hint: str = ""  # the message if it fails
     probe: Probe | None = None
 
 
 @dataclass(frozen=True)
 class Mutants:
-    """How a test that has to notice wrong specs is built and run in a scratch tree."""
+    """Builds and runs a test that must detect wrong specs in a scratch tree."""
 
     prepare: str  # once per scratch tree
-    build: str  # after every change; it fails when the declarations do not compile
-    runs: Mapping[str, str]  # by column; `failed` when a check fails
-    failed: int = 1  # the exit code of a test that ran and failed
-    kind: str = "abi"  # of the mutants that it is tried on: "abi" or "events"
-    libraries: str = ""  # the folder with the vendors' libraries, below build/lib
-    uses: tuple[str, ...] = ()  # files of the repository that the home's own build makes
+    build: str  # after every change; fails if the declarations do not compile
+    runs: Mapping[str, str]  # by column; each exits with `failed` if a check fails
+    failed: int = 1  # exit code of a test that ran and failed
+    kind: str = "abi"  # kind of mutants to try: "abi" or "events"
+    libraries: str = ""  # folder of the vendors' libraries, below build/lib
+    uses: tuple[str, ...] = ()  # files of the repository that the home's build makes
 
 
 @dataclass(frozen=True)
 class Target:
-    """A column of `make targets`: what runs on another machine."""
+    """A column of `make targets`, which runs on another machine."""
 
     title: str
-    about: str  # a sentence for the reader of the table
+    about: str  # a sentence for readers of the table
     command: str
     needs: str = "true"  # prints what is missing
     environment: Mapping[str, Environment] = field(default_factory=dict)  # by machine
@@ -107,59 +107,59 @@ class Target:
 
 @dataclass(frozen=True)
 class Gpu:
-    """What travels to a GPU machine that has no toolchain of the language."""
+    """The files for a GPU machine without the language's toolchain."""
 
-    build: str  # into the folder $OUT
-    files: tuple[str, ...]  # what it makes there
+    build: str  # writes to the folder $OUT
+    files: tuple[str, ...]  # the files that it writes
 
 
 @dataclass(frozen=True)
 class Bench:
-    prepare: str  # installs what `make bench-<language>` needs
+    prepare: str  # installs the dependencies of `make bench-<language>`
     build: str
     rows: str  # a Python file of the home with ROWS
-    step: str  # the arguments with which `make test` runs it
-    only_all: bool = False  # a step of `make test-all` alone
+    step: str  # arguments for the run in `make test`
+    only_all: bool = False  # a step only of `make test-all`
 
 
 @dataclass(frozen=True)
 class Mutation:
     """Mutation testing of the safe layer: tests/mutants_code/language_mutants.py."""
 
-    command: str  # tries the mutants and writes what became of each to the file $RESULTS
-    table: str  # "tests/mutants.yaml": those that survive, each with the reason
+    command: str  # tries the mutants and writes their results to the file $RESULTS
+    table: str  # "tests/mutants.yaml": the survivors with their reasons
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which tests are those of the rules in spec/rules/: rule_tables.py."""
+    """The tests of the rules in spec/rules/: rule_tables.py."""
 
-    table: str  # "tests/rules.yaml": the rules without a test, by the reason
-    files: tuple[str, ...]  # "tests/**/*_test.cpp": where the tests are
-    test: str  # a regular expression: its group is the name of a rule, as a test spells it
-    # ("tensors",): the groups of tests/conformance that its subject lacks. None: it has no subject.
+    table: str  # "tests/rules.yaml": the rules without a test, by reason
+    files: tuple[str, ...]  # "tests/**/*_test.cpp": files with tests
+    test: str  # regular expression; its group is the name of a rule as spelled in a test
+    # Groups of tests/conformance that its subject lacks, such as "tensors". None: no subject.
     not_played: tuple[str, ...] | None = None
-    core: str | None = None  # the home of the language that the reason `core` leaves a rule to
+    core: str | None = None  # home of the language that tests the rules with the reason `core`
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The code blocks of pages that are in this language: code_blocks.py."""
+    """The code blocks of pages in this language: code_blocks.py."""
 
-    fences: tuple[str, ...]  # "python": what their fences say
-    run: str  # runs each file in $BLOCKS; NAME.output next to one has what it prints
+    fences: tuple[str, ...]  # "python": language names on their fences
+    run: str  # runs each file in $BLOCKS; NAME.output beside it has the expected output
 
 
 @dataclass(frozen=True)
 class Language:
     title: str  # "Rust"
-    commands: tuple[str, ...]  # that no file outside of the home may call
-    manifests: tuple[str, ...]  # file names that no folder outside of the home may have
+    commands: tuple[str, ...]  # commands that no file outside of the home may call
+    manifests: tuple[str, ...]  # file names that may not exist outside of the home
     toolchain: Toolchain
     build: Build
     format: str = ""  # the formatters, which write
-    environment: Environment = field(default_factory=dict)  # of every command
-    setup: str = ""  # installs what `make targets` needs of the language
+    environment: Environment = field(default_factory=dict)  # for every command
+    setup: str = ""  # installs the language's dependencies of `make targets`
     suite: tuple[Step, ...] = ()
     columns: tuple[Column, ...] = ()
     mutants: tuple[Mutants, ...] = ()
@@ -169,14 +169,14 @@ class Language:
     mutation: Mutation | None = None
     rules: Rules | None = None
     blocks: Blocks | None = None
-    lacks: Mapping[str, str] = field(default_factory=dict)  # what it does not have, and why
+    lacks: Mapping[str, str] = field(default_factory=dict)  # missing parts with their reasons
     # Not in the file:
     name: str = ""
     folder: str = ""  # "bindings/rust"
 
 
 def load(root: Path = ROOT) -> dict[str, Language]:
-    """Every language by the name of its folder, each behind those whose build it needs."""
+    """Every language by its folder name, each after those whose build it needs."""
     paths = [root / "cpp" / FILE, *sorted(root.glob(f"bindings/*/{FILE}"))]
     found = {path.parent.name: read(path, root) for path in paths if path.is_file()}
     _check_together(found)
@@ -187,7 +187,7 @@ def load(root: Path = ROOT) -> dict[str, Language]:
 
 
 def read(path: Path, root: Path = ROOT) -> Language:
-    """One file. Raises LanguageError."""
+    """Reads one file. Raises LanguageError."""
     where = path.relative_to(root).as_posix()
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -199,7 +199,7 @@ def read(path: Path, root: Path = ROOT) -> Language:
 
 
 def _check_together(found: Mapping[str, Language]) -> None:
-    """What one file says of another, or of itself at two places."""
+    """Checks relations between files, and between parts of one file."""
     owners: dict[str, str] = {}
     for language in found.values():
         where = f"{language.folder}/{FILE}"
@@ -240,12 +240,12 @@ def _put_behind(
 
 
 def environment(language: Language, root: Path = ROOT) -> dict[str, str]:
-    """What every command of the language gets; `root`: the repository that has .venv and build/."""
+    """The environment of the language's commands. `root`: the repository with .venv and build/."""
     return {"ROOT": str(root), **language.environment}
 
 
 def succeeds(language: Language, command: str, root: Path = ROOT) -> bool:
-    """Whether a check of the language passes; it prints nothing then."""
+    """Whether a check of the language passes. It prints nothing."""
     found = subprocess.run(
         ["bash", "-c", command],
         cwd=root / language.folder,
@@ -257,7 +257,7 @@ def succeeds(language: Language, command: str, root: Path = ROOT) -> bool:
 
 
 def run(language: Language, command: str) -> None:
-    """Raises CalledProcessError when the command fails."""
+    """Runs a command. Raises CalledProcessError if it fails."""
     variables = {**os.environ, **environment(language)}
     folder = ROOT / language.folder
     subprocess.run(["bash", "-c", command], cwd=folder, env=variables, check=True)

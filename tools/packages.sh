@@ -1,4 +1,4 @@
-# What tools/setup and tools/setup-targets share; sourced by both, in the root of the repository.
+# Functions for tools/setup and tools/setup-targets, which source this file in the root of the repository.
 
 fail() {
   printf 'setup: %s\n' "$*" >&2
@@ -12,7 +12,7 @@ present() {
   esac
 }
 
-# install_packages PACKAGE:PROOF...: the proof that a package is there is a command, or a file.
+# install_packages PACKAGE:PROOF...: the proof of an installed package is a command or a file.
 install_packages() {
   local missing=() entry
   for entry in "$@"; do
@@ -27,7 +27,7 @@ install_packages() {
       fail "missing: ${missing[*]}. Run as root or with sudo: apt-get install ${missing[*]}"
     sudo=(sudo -n)
   fi
-  # What apt reports to descriptor 1 is in the log, and in the lines of attempt.
+  # apt's reports on descriptor 1 go to the log, and to the lines of attempt.
   attempt build/logs/apt.log "installing ${missing[*]}" apt_install ||
     fail "apt-get could not install ${missing[*]}; is there a network? The whole log is build/logs/apt.log"
 }
@@ -38,21 +38,21 @@ apt_install() {
       -o APT::Status-Fd=1 "${missing[@]}"
 }
 
-# install_locked VENV LOCK: makes the virtual environment where it is missing, and installs what the lock has. By uv,
-# which pip installs: its hash is in tools/requirements.lock.
+# install_locked VENV LOCK: creates the virtual environment if it is missing, and installs the locked packages with uv.
+# pip installs uv, whose hash is in tools/requirements.lock.
 install_locked() {
   local venv=$1 lock=$2 index
   [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || return
   "$venv/bin/pip" install --disable-pip-version-check --require-hashes \
     -r <(sed -n '/^uv==/,/# via/p' tools/requirements.lock) || return
-  # The index that pip is configured to use.
+  # Use the package index that pip is configured for.
   index=${PIP_INDEX_URL:-$("$venv/bin/pip" config get global.index-url 2>/dev/null)}
   [ -z "$index" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$index}
   "$venv/bin/uv" pip install --python "$venv/bin/python" --require-hashes -r "$lock"
 }
 
-# attempt LOG TITLE COMMAND...: runs the command with its output in LOG. Prints a line at the start and at the end, every
-# 10 seconds one with the last line of the log, and the end of the log after a failure.
+# attempt LOG TITLE COMMAND...: runs the command with its output in LOG. Prints a line at the start and at the end, the
+# last line of the log every 10 seconds, and the end of the log after a failure.
 attempt() {
   local log=$1 title=$2 began=$SECONDS code=0 ticker
   shift 2
@@ -72,8 +72,8 @@ attempt() {
   return $code
 }
 
-# The last line of a log, or the last that apt reports, at most 100 characters of it:
-# "dlstatus:3:12.5000:Retrieving file 3 of 40 (20s remaining)" is "12 %: Retrieving ...".
+# The last line of a log, or apt's last report, up to 100 characters:
+# "dlstatus:3:12.5000:Retrieving file 3 of 40 (20s remaining)" becomes "12 %: Retrieving ...".
 readable() {
   { grep -aE '^(dl|pm)status:' "$1" || cat "$1"; } | tail -n 1 |
     sed -E 's/^(dl|pm)status:.*:([0-9]+)[.][0-9]*:/\2 %: /; s/^(.{100}).*/\1/'

@@ -1,5 +1,5 @@
-"""Shows what runs: bars on a terminal; elsewhere a line at the start and end of each task, and one
-about all that run every few seconds."""
+"""Shows running tasks: bars on a terminal; otherwise a line at the start and end of each task, and
+one about all running tasks every few seconds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Measure = Callable[[], tuple[int, int] | None]
 
 
 def console() -> Console:
-    """Standard output. If it is not a terminal, wide enough for a table."""
+    """Standard output. If it is not a terminal, it is wide enough for a table."""
     return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 class Progress:
-    """The object of `showing`: tasks may start and end in any thread."""
+    """The progress from `showing`. Tasks may start and end on any thread."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
@@ -48,7 +48,7 @@ class Progress:
 
     @contextmanager
     def task(self, name: str, measure: Measure = lambda: None) -> Iterator[None]:
-        """The body is the task; it says with `line` how it ended."""
+        """The body is the task, which reports its end with `line`."""
         bar = self._shown.add_task(name, total=None)
         if self._plain:
             self.line(f"{self._subject}: {name} ...")
@@ -91,7 +91,7 @@ class Progress:
 
 
 def state(task: bars.Task) -> str:
-    """ "cpp 30 of 90, about 40 s left"."""
+    """Such as "cpp 30 of 90, about 40 s left"."""
     if task.total is None:
         return f"{task.description} {task.elapsed or 0:.0f} s"
     seconds = task.time_remaining
@@ -101,7 +101,7 @@ def state(task: bars.Task) -> str:
 
 @contextmanager
 def showing(subject: str) -> Iterator[Progress]:
-    """`subject`: "build", at the start of each line."""
+    """`subject`: text such as "build", at the start of each line."""
     progress = Progress(subject)
     with progress.ticking():
         yield progress

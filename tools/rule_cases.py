@@ -2,13 +2,13 @@
 
     rule_cases.py
 
-A rule has a case that breaks it and another that barely keeps it. They are, in this order:
+A rule has a case that violates it and a similar valid one. They are, in this order:
 - a case of tests/corpus: `-bad` and `-good`, `misspelling.` and `spelling.`;
 - a subject of tests/conformance/breaks with the fault, and the case that finds it, which passes
   without the fault;
 - a call in the tables of the layer's tests, each with the nearest valid one;
-- a language's own test of its name, which plays both.
-A rule that has none says why in `no_case` of the spec.
+- a language's test of that name, which plays both.
+For a rule without cases, `no_case` of the spec gives the reason.
 Exit codes: 0 no case is missing, 1 one is.
 """
 
@@ -26,16 +26,16 @@ from languages import ROOT, load
 from rule_tables import BREAKS, find_tests, letters
 
 CORPUS = "tests/corpus"
-# Each entry breaks a rule, and has the nearest valid call.
+# Each entry violates a rule, and has the nearest valid call.
 PAIRS = ("async_rules_test", "stream_rules_test")
-# Each change breaks a rule of the same valid members.
+# Each change violates a rule for the same valid members.
 CHANGES = "members_test"
 
-Cases = Mapping[str, tuple[str, str]]  # by the letters of the rule: the breaking and the valid one
+Cases = Mapping[str, tuple[str, str]]  # by the rule's letters: the violating and the valid case
 
 _TEST = re.compile(r"^TEST\((\w+), (\w+)\) (\{.*\}\n|\{\n[\s\S]*?^\}\n)", re.MULTILINE)
 _CASE = re.compile(r'"([a-z0-9-]+\.[a-z0-9.-]+)"')
-_PLAIN_CASE = re.compile(r'"([a-z0-9_]+)"')  # of the catalogue
+_PLAIN_CASE = re.compile(r'"([a-z0-9_]+)"')  # a case of the catalogue
 _HELPER = re.compile(r"\{ (\w+)\(\); \}")
 _FINDING = re.compile(r'"([a-z-]+\.[a-z0-9-]+) (?:error|warning)')
 _OF_STREAM = re.compile(r'\{"((?:-result)?\.[a-z0-9-]+)"')
@@ -99,7 +99,7 @@ def sources(root: Path) -> Sequence[Cases]:
 
 
 def rows(rules: Sequence[Rule], found: Sequence[Cases]) -> Iterator[tuple[Rule, str, str]]:
-    """Each rule with its two cases, which are empty if it has none."""
+    """Each rule with its two cases, or with empty texts."""
     for rule in rules:
         if rule.check in {"validator", "test"}:
             own = [cases[letters(rule.id)] for cases in found if letters(rule.id) in cases]

@@ -1,13 +1,13 @@
-"""Every rule of spec/rules/ has a test in a language that has `[rules]`, or a reason in its table.
+"""Every rule of spec/rules/ has a test in each language with `[rules]`, or a reason in its table.
 
     elsewhere:
       why: it is about Python's objects
       rules: [capsule.*, cai.entries]
 
-A test is that of `async-request.positive` when its name has the same letters and digits:
+A test belongs to `async-request.positive` if its name has the same letters and digits:
 `async_request_positive`, `AsyncRequestPositive`. A test in tests/conformance/breaks counts for each
 language whose subject plays its group. A rule that the spec calls not checkable needs neither.
-For the reason `core`, the language that `core` names has the test.
+For the reason `core`, the language named by `core` has the test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ruamel.yaml.error import YAMLError
 from fletching_generator.rules.rulebook import Rule
 from languages import FILE, ROOT, Language, LanguageError, read
 
-# The reasons, and the rules that they can be given for, by `check` of the spec.
+# The reasons, with the values of `check` in the spec that they are allowed for.
 REASONS = {
     "compiler": {"compile"},
     "core": {"test", "static", "validator"},
@@ -37,12 +37,12 @@ REASONS = {
 
 Tests = Mapping[str, str]  # {"async_request_positive": "cpp/tests/async_consumer_test.cpp"}
 
-BREAKS = "tests/conformance/breaks"  # a subject breaks the rule, and a group of the suite finds it
+BREAKS = "tests/conformance/breaks"  # subjects that violate a rule, which the suite must find
 _BREAK = re.compile(r"^TEST\((\w+), (\w+)\)", re.MULTILINE)
 
 
 def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> Iterator[str]:
-    """One line for each. Raises LanguageError for an unreadable file."""
+    """One line per problem. Raises LanguageError for an unreadable file."""
     if language.rules is None:
         return
     table = f"{language.folder}/{language.rules.table}"
@@ -80,7 +80,7 @@ def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> It
 def without_core_test(
     table: str, core: str | None, left: Sequence[str], root: Path
 ) -> Iterator[str]:
-    """The rules left to the core that no test there is named after."""
+    """The rules with the reason `core` that have no test of that name in the core."""
     tested = set(map(letters, find_tests(read(root / core / FILE, root), root))) if core else set()
     for rule_id in left:
         if letters(rule_id) not in tested:

@@ -1,4 +1,4 @@
-"""A copy of the repository that a test may change, with the builds of the original."""
+"""A copy of the repository for tests that modify it, with the builds of the original."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from languages import ROOT
 
-# Of build/: the files that a run in the copy writes.
+# Files in build/ that a run in the copy writes.
 _WRITTEN = (
     *("logs", "mutants", "mutants.json", "new_device", "new_language"),
     *("roundtrip.html", "roundtrip.json"),
@@ -15,14 +15,14 @@ _WRITTEN = (
 
 
 def make(root: Path) -> None:
-    """Copies tracked and untracked files, not the ignored ones; links .venv and what build/ has."""
+    """Copies tracked and untracked files, except ignored ones. Links .venv and the files of build/."""
     listed = "git ls-files --cached --others --exclude-standard -z"
     copy = f"{listed} | tar --null --ignore-failed-read -cT - | tar -xC '{root}'"
     subprocess.run(["git", "init", "-q", root], check=True)
     subprocess.run(["bash", "-c", copy], cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     (root / ".venv").symlink_to((ROOT / ".venv").resolve())
     _link(ROOT / "build", root / "build")
-    (root / "build" / "lib").unlink()  # the copy adds libraries of its own
+    (root / "build" / "lib").unlink()  # replaced by a folder, because the copy adds libraries
     _link(ROOT / "build" / "lib", root / "build" / "lib")
 
 

@@ -1,4 +1,4 @@
-"""Whether the commands of a shell block are there: programs, scripts, targets, presets, options."""
+"""Checks that the commands of a shell block exist: programs, scripts, targets, presets, options."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from languages import Language
 
 _SKIPPED = {"do", "then", "else", "!", "sudo", "time", "$"}  # words that may precede a command
 _BUILTINS = {"for", "done", "export", "wait", "cd", "."}
-_ELSEWHERE = {"nvidia-smi", "nvcc"}  # on a GPU machine
+_ELSEWHERE = {"nvidia-smi", "nvcc"}  # programs of a GPU machine
 
 
 def problems(text: str, place: str, known: Mapping[str, Language], root: Path) -> Iterator[str]:
-    """One line for each command that could not work as it is written."""
+    """One line per command that cannot work as written."""
     page = root / place.partition(":")[0]
     folders = [root, page.parent]
     for words in _commands(text):
@@ -36,7 +36,7 @@ def problems(text: str, place: str, known: Mapping[str, Language], root: Path) -
 
 
 def _commands(text: str) -> Iterator[list[str]]:
-    """The simple commands, without assignments before them, redirections and comments."""
+    """The simple commands, without leading assignments, redirections and comments."""
     lines = text.replace("\\\n", " ").replace("\n", "\n;\n")  # a comment ends at the line's end
     lexer = shlex.shlex(lines, posix=True, punctuation_chars=";&|()<>")
     lexer.whitespace_split = True
@@ -64,7 +64,7 @@ def _problem(
     if re.fullmatch(r"python3?", Path(command).name) and rest and rest[0].endswith(".py"):
         command, rest = rest[0], rest[1:]
     if command.startswith("/") or re.search(r"(^|/)(\.venv|build)/", command):
-        return ""  # made by a command before
+        return ""  # created by an earlier command
     if "/" in command:
         return _script(command, rest, folders, root)
     programs = {each.split()[0] for language in known.values() for each in language.commands}
@@ -81,7 +81,7 @@ def _script(command: str, words: list[str], folders: list[Path], root: Path) -> 
 
 
 def _options(script: Path, root: Path) -> set[str]:
-    """Those that its text has, or the text of the scripts that it names."""
+    """The options in the script's text, or in the text of the scripts that it names."""
     text = script.read_text(encoding="utf-8")
     named = [root / name for name in re.findall(r"[\w/]+\.py", text)]
     texts = [text, *(path.read_text(encoding="utf-8") for path in named if path.is_file())]
@@ -110,7 +110,7 @@ def _missing(what: str, asked: list[str], known: set[str]) -> str:
 
 
 def _parsed(words: list[str]) -> str:
-    """The answer of the parser of `fletching`, which runs no command."""
+    """The error of `fletching`'s argument parser, which runs no command."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

@@ -1,7 +1,7 @@
-"""What ctest and pytest have skipped, and why: one line for each test program and reason.
+"""Lists the skipped tests of ctest and pytest: one line for each test program and reason.
 
-`make test` prints it after each step; `python tools/skipped.py build/cmake` prints what the last
-ctest of that build folder has skipped. A program that ran other cases counts as passed for ctest.
+`make test` prints the list after each step; `python tools/skipped.py build/cmake` prints it for the
+last ctest of that build folder. A program that also ran other cases counts as passed for ctest.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 MAX_REASON = 200  # characters
 
 _TEST = re.compile(r"^\d+/\d+ Testing: (\S+)$", re.MULTILINE)
-# What GoogleTest prints of a case, and of all cases together.
+# GoogleTest's output for a case, and for all cases together.
 _CASE = re.compile(
     r": Skipped\n(?P<why>(?:(?!\[ ).*\n)*?)\[  SKIPPED \] \S+ \(\d+ ms\)$", re.MULTILINE
 )
 _TOTAL = re.compile(r"^\[  SKIPPED \] (\d+) tests?[,.]", re.MULTILINE)
-_OWN = re.compile(r"^skipped\b[^:\n]*: (?P<why>.+)$", re.MULTILINE)  # a program of ours in C
+_OWN = re.compile(r"^skipped\b[^:\n]*: (?P<why>.+)$", re.MULTILINE)  # a C program of the tests
 _PYTEST = re.compile(r"^SKIPPED \[\d+\] .+$", re.MULTILINE)
 
 
 def in_ctest(log: str) -> Iterator[str]:
-    r"""Of the text of Testing/Temporary/LastTest.log.
+    r"""Reads the text of Testing/Temporary/LastTest.log.
 
     >>> case = "a.cpp:1: Skipped\nno driver\n\n[  SKIPPED ] A.b (0 ms)\n"
     >>> total = "[  PASSED  ] 1 test.\n[  SKIPPED ] 2 tests, listed below:\n"
@@ -53,7 +53,7 @@ def in_ctest(log: str) -> Iterator[str]:
 
 
 def in_pytest(output: str) -> Iterator[str]:
-    r"""Of what `pytest -rs` prints.
+    r"""Reads the output of `pytest -rs`.
 
     >>> list(in_pytest("..s\nSKIPPED [1] tests/test_a.py:3: no driver\n1 skipped"))
     ['SKIPPED [1] tests/test_a.py:3: no driver']

@@ -1,7 +1,7 @@
-"""Runs the test suites: every step of every suite, on after a failure, one verdict line per suite.
+"""Runs every step of the test suites, even after a failure, and prints one verdict per suite.
 
-`make test` and `make test-all` call this. Each step's output is in build/logs; of a step that
-fails the end is shown, and of every step which tests were skipped and why.
+`make test` and `make test-all` call this. Each step's output is in build/logs. Prints the end of
+the output of a failed step, and the skipped tests of every step with their reasons.
 Exit codes: 0 all passed, 1 something failed, 2 could not run.
 """
 
@@ -25,14 +25,14 @@ from suites import SUITES, Step
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 60
-SHOWN_AGAIN = 15  # repeated above the verdicts, for readers who have only the end of the output
-AT_ONCE = 2  # steps that run beside each other
+SHOWN_AGAIN = 15  # lines repeated above the verdicts, for readers who see only the end
+AT_ONCE = 2  # steps that run in parallel
 
 
 @dataclass(frozen=True)
 class Verdict:
     suite: str
-    failed: dict[str, Path]  # the logs of the steps that failed, by title
+    failed: dict[str, Path]  # logs of failed steps, by title
     steps: int
     minutes: float
 
@@ -41,7 +41,7 @@ class Verdict:
 class Outcome:
     passed: bool
     seconds: float
-    began_at: float  # by the clock of the file system
+    began_at: float  # in the file system's time
     log: Path
 
 
@@ -116,8 +116,8 @@ def _run_suite(name: str, steps: list[Step], options: argparse.Namespace) -> Ver
 def _start(
     pool: Executor, name: str, steps: list[Step], number: int, verbose: bool
 ) -> Iterator[Future[Outcome]]:
-    """The step of this number, and those behind it that may run beside it. With all output
-    printed, one at a time."""
+    """Starts the step of this number and the following ones that may run beside it. With
+    `verbose`, starts only one."""
     for place, step in enumerate(steps[number:], number):
         if place > number and (verbose or not step.beside):
             return
@@ -152,7 +152,7 @@ def _succeeds(step: Step, log: Path, verbose: bool) -> bool:
 
 
 def _skipped(step: Step, log: Path, began_at: float) -> list[str]:
-    """Of this run: a step that did not reach its ctest has skipped nothing."""
+    """The skipped tests of this run. If the step did not reach its ctest, those are not counted."""
     lines = list(in_pytest(log.read_text(encoding="utf-8", errors="replace")))
     last = ROOT / step.ctest / "Testing" / "Temporary" / "LastTest.log"
     if step.ctest and last.exists() and last.stat().st_mtime >= began_at:

@@ -1,4 +1,4 @@
-"""The suites of the tests: plain data for suite.py. Commands run in bash."""
+"""The test suites, as data for suite.py. Commands run in bash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from languages import Language, load
 
 @dataclass(frozen=True)
 class Step(languages.Step):
-    folder: str = "."  # where it runs
+    folder: str = "."  # working directory
 
 
 def _pytest(folder: str, tests: str = "", beside: bool = False) -> Step:
@@ -18,7 +18,7 @@ def _pytest(folder: str, tests: str = "", beside: bool = False) -> Step:
     return Step(f"pytest in {folder}", command, folder=folder, beside=beside)
 
 
-# Each alone: modules in two of them have the same name. Those of a language are in its suite.
+# Checked separately, because some folders have modules of the same name. Languages check their own.
 TYPED = (
     *("benchmarks", "docs/site", "generator/extract", "generator/fletching_generator"),
     *(
@@ -44,7 +44,7 @@ LANGUAGES = load()
 
 
 def _of(language: Language) -> tuple[Step, ...]:
-    """What language.toml has under [[suite]], in the home of the language."""
+    """The steps in [[suite]] of language.toml, which run in the home of the language."""
     variables = languages.environment(language)
     home = language.folder
     steps = tuple(
@@ -67,7 +67,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         _pytest("generator", "-n 2 tests"),
         _pytest("tests/corpus"),
-        # Each file alone: those of one share what they have fetched.
+        # Distributes whole files, because the tests of a file share their downloads.
         _pytest("tests/published", "-n 2 --dist loadfile"),
         Step(
             "tests of fletching-extract",

@@ -1,9 +1,9 @@
-"""Checks a built site: no dead link or anchor, no file that a browser would fetch from elsewhere,
-no code that runs over the edge of its page.
+"""Checks a built site for dead links and anchors, for files that a browser would fetch from other
+hosts, and for code that is wider than its page.
 
     python docs/site/check_site.py build/site
 
-Exit codes: 0 fine, 1 found something wrong, 2 could not run.
+Exit codes: 0 no problem, 1 found a problem, 2 could not run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Attributes whose address a browser fetches by itself.
+# Attributes with an address that a browser fetches by itself.
 FETCHED = {"src", "srcset", "poster", "data"}
 IN_CSS = re.compile(r"""(?:@import\s+(?:url\(\s*)?|url\(\s*)["']?([^"')\s;]+)""")
 WRAPS = re.compile(r"(?:^|[},\s])pre\s*\{[^}]*white-space:\s*pre-wrap")
@@ -24,12 +24,12 @@ HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 
 @dataclass
 class Page(HTMLParser):
-    """The anchors of a page, and the addresses in it."""
+    """The anchors of a page and the addresses in it."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)  # followed by a reader
     fetched: list[str] = field(default_factory=list)  # fetched by the browser
-    nested: list[str] = field(default_factory=list)  # links with an anchor inside, which ends them
+    nested: list[str] = field(default_factory=list)  # links that contain an anchor, which ends them
     has_code: bool = False
     open_link: str | None = None
 
@@ -87,7 +87,7 @@ def read_pages(root: Path) -> dict[Path, Page]:
 
 
 def check(root: Path, pages: dict[Path, Page]) -> list[str]:
-    """One line for each thing that is wrong."""
+    """One line per problem."""
     found = []
     for path, page in pages.items():
         wrong = [(link, _wrong_link(path, link, pages)) for link in page.links]
@@ -104,7 +104,7 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
 
 
 def _wrong_link(path: Path, link: str, pages: dict[Path, Page]) -> str:
-    """The fault of a link that a reader follows, or an empty text."""
+    """The problem of a link that a reader can follow, or an empty text."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         good = parts.scheme == "https" and HOST.fullmatch(parts.netloc)
@@ -134,7 +134,7 @@ def _wraps_code(path: Path, page: Page) -> bool:
 
 
 def _wrong_file(root: Path, path: Path) -> list[str]:
-    """The addresses that a style sheet or a picture fetches."""
+    """The problems of addresses that a style sheet or a picture fetches."""
     text = path.read_text(encoding="utf-8")
     wrong = [(address, _wrong_fetch(path, address)) for address in IN_CSS.findall(text)]
     return [f"{path.relative_to(root)}: {address}: {why}" for address, why in wrong if why]

@@ -1,7 +1,7 @@
-"""The site that `make docs` builds from the repository's Markdown, with Sphinx, MyST and Furo.
+"""The site that `make docs` builds from the repository's Markdown with Sphinx, MyST and Furo.
 
-The pages stay plain Markdown for a reader on GitHub: the sidebar's tree is here, and links to
-files that are no pages lead to the repository.
+The pages stay plain Markdown for GitHub readers: this file has the sidebar's tree, and links to
+files that are not pages go to the repository.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
-# The sidebar: below which page, under which heading, which pages. A pattern adds what is not named.
+# The sidebar: parent page, heading, child pages. A pattern adds pages that are not named.
 SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
         "Start": ["docs/tutorial"],
@@ -69,7 +69,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
         "Measured": ["docs/measured/*"],
         "Contributors": ["CONTRIBUTING"],
     },
-    # One step down: not in the sidebar of a user, who does not open CONTRIBUTING.
+    # A level down, so that users, who do not open CONTRIBUTING, do not see them.
     "CONTRIBUTING": {
         "Guides": ["docs/adding-a-device", "docs/adding-a-language"],
         "Tests and tools": ["cpp/*/README", "generator/*/README", "tests/**/README"],
@@ -82,7 +82,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
 
 
 def add_sidebar(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Appends to a page the trees of pages below it, which only the sidebar shows."""
+    """Appends the trees of child pages to a page. Only the sidebar shows them."""
     there = sorted(app.env.found_docs - {docname})
     for caption, patterns in SIDEBAR.get(docname, {}).items():
         found = dict.fromkeys(page for pattern in patterns for page in patfilter(there, pattern))
@@ -108,9 +108,9 @@ def _graphviz(match: re.Match[str]) -> str:
 
 
 class PlainLinks(SphinxTransform):
-    """Turns links that MyST cannot resolve into plain ones; check_site.py checks these.
+    """Turns links that MyST cannot resolve into plain links, which check_site.py checks.
 
-    Files and folders that are no pages are in the repository; anchors may be written as HTML.
+    Files and folders that are not pages are in the repository; anchors may be written in HTML.
     """
 
     default_priority = 1
@@ -123,7 +123,7 @@ class PlainLinks(SphinxTransform):
                     link.replace_self(nodes.reference("", "", *link.children, refuri=address))
         for link in self.document.findall(nodes.reference):
             if self.html_anchor(self.env.docname, link.get("refuri", "").removeprefix("#")):
-                link["id_link"] = False  # MyST looks no further
+                link["id_link"] = False  # stops MyST's search
 
     def address(self, link: nodes.Element) -> str | None:
         here, target = self.env.docname, link["reftarget"]
@@ -139,12 +139,12 @@ class PlainLinks(SphinxTransform):
 
 @cache
 def html_anchors(file: str) -> set[str]:
-    """The anchors of a page that are written as `<a id="..."></a>`."""
+    """The anchors that a page defines as `<a id="..."></a>`."""
     return set(re.findall(r'<a id="([^"]+)"></a>', Path(file).read_text(encoding="utf-8")))
 
 
 def repository_address(docname: str, target: str) -> str | None:
-    """The path of this file or folder in the repository, or None."""
+    """The repository path of this file or folder, or None."""
     file, fragment = urldefrag(target)
     path = posixpath.normpath(posixpath.join(posixpath.dirname(docname), file))
     if not file or path.startswith("..") or not (ROOT / path).exists():

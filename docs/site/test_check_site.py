@@ -1,4 +1,4 @@
-"""check_site.py finds the faults of a site, and accepts a good one."""
+"""Tests that check_site.py finds each problem of a site and accepts a correct one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles fletching/abi.h and fletching/dlpack.h under every standard and beside other headers.
+"""Compiles fletching/abi.h and fletching/dlpack.h under every standard and with other headers.
 
 A case is a few include lines. Valid cases compile, with all warnings as errors, and declare the
 same as upstream. After a wrong copy of an interface, the header must stop the compilation with its

@@ -69,7 +69,7 @@ class Case {
       wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
     }
   }
-  /// Excuses rules with this suffix, which the peer and whoever passes its struct on violate.
+  /// Excuses rules with this suffix, because the peer violates them.
   void excuse(std::string_view rules) noexcept { excused_ = rules; }
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
     return !excused_.empty() && rule.ends_with(excused_);

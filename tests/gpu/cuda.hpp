@@ -75,7 +75,7 @@ class Current {
   Current& operator=(const Current&) = delete;
 };
 
-/// The current context, for comparisons; NULL if there is none.
+/// The current context, for comparisons, or NULL.
 inline const void* current_context() {
   cuda::CUcontext context = nullptr;
   require_call("cuCtxGetCurrent", cu().cu_ctx_get_current(&context));

@@ -50,7 +50,7 @@ def of_library(finder: Path, root: Path, scratch: Path) -> list[Mutant]:
 def of_unit(
     finder: Path, root: Path, folder: Path, file: Path, flags: list[str]
 ) -> Iterator[Mutant]:
-    """The mutants in files of `folder` that one translation unit reads, generated files excluded."""
+    """The mutants in the files of `folder` that one translation unit reads, if not generated."""
     done = subprocess.run(
         [finder, f"{folder}/", file, *flags], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Cells: the reports of the programs of the round trip, one JSON object per line (README.md)."""
+"""Cells: the reports of the round-trip programs, one JSON object per line (README.md)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 NOT_SUPPORTED = "not-supported"
 STATUSES = ("real", "stand-in", "absent", NOT_SUPPORTED)
-# The order in which the matrix shows them.
+# In the order of the matrix.
 STRUCT_DIRECTIONS = ("layout", "c_writes", "c_verifies", "c_calls", "c_is_called")
 CASE_DIRECTIONS = ("array", "stream", "stream_failure")
 PEER_DIRECTIONS = ("array", "import")
-# Those that only device cells have.
+# Directions that only device cells have.
 DEVICE_DIRECTIONS = ("async", "async_control", "async_failure", "async_failure_control", "chain")
-# The groups of the conformance suite that play the corpus and the hostile peer.
+# Groups of the conformance suite that play the corpus and the hostile peer.
 CORPUS_DIRECTIONS = (
     *("schemas", "arrays", "children", "array-consumers"),
     *("streams", "device-streams", "stream-consumers"),
@@ -28,7 +28,7 @@ CONSTANTS = "constants"  # the macros, reported like a struct with the direction
 
 
 class CellError(ValueError):
-    """A line that is not a cell; the text says why."""
+    """A line that is not a cell; the text gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Key:
 
     @property
     def is_device(self) -> bool:
-        """Whether it is one of devices.py."""
+        """Whether it is a device cell (devices.py)."""
         return bool(self.case) and (self.backend != "cpu" or self.direction in DEVICE_DIRECTIONS)
 
     @property
     def is_corpus(self) -> bool:
-        """Whether it is one of corpus.py."""
+        """Whether it is a corpus cell (corpus.py)."""
         return self.direction in CORPUS_DIRECTIONS
 
 
@@ -83,12 +83,12 @@ class Cell:
     key: Key
     status: str  # one of STATUSES
     reason: str  # why it is absent or not supported, or the failure; empty otherwise
-    asserted: int  # how many comparisons were made
-    releases: int  # how many structs were released by callbacks of the language itself
+    asserted: int  # number of comparisons
+    releases: int  # number of structs released by the language's callbacks
     ok: bool
 
     def as_json(self) -> dict[str, Any]:
-        """The object of the README: without the subjects that it is not about."""
+        """The JSON object described in the README, without empty optional keys."""
         optional = ("struct", "case", "peer")
         subject = {k: v for k, v in asdict(self.key).items() if v or k not in optional}
         rest = {k: v for k, v in asdict(self).items() if k != "key"}
@@ -109,7 +109,7 @@ _SUBJECTS = (("struct",), ("case",), ("case", "peer"))
 
 
 def parse_cell(line: str) -> Cell:
-    """One line of a cells file; raises CellError."""
+    """Parses one line of a cells file. Raises CellError."""
     try:
         found = json.loads(line)
     except ValueError as error:
@@ -148,7 +148,7 @@ class Checks:
     problems: list[str] = field(default_factory=list)
 
     def expect(self, right: bool, problem: str | Callable[[], str]) -> bool:
-        """Counts one comparison; `problem` describes a difference."""
+        """Counts a comparison. `problem` describes the difference."""
         self.asserted += 1
         if not right:
             self.problems.append(problem if isinstance(problem, str) else problem())
@@ -160,9 +160,9 @@ class Checks:
 
 @contextmanager
 def reporting(key: Key, limit: str = "") -> Iterator[Checks]:
-    """Runs the body's checks and reports their cell, also when the body raises.
+    """Runs the body's checks and reports their cell, even if the body raises.
 
-    `limit`: why there is nothing real to report; the checks were about that.
+    `limit`: why the cell is not supported; the checks were about that reason.
     """
     checks = Checks()
     try:
@@ -177,7 +177,7 @@ def reporting(key: Key, limit: str = "") -> Iterator[Checks]:
 
 
 def append(cell: Cell) -> None:
-    """Adds the cell to the file $FLETCHING_CELLS, when that is set."""
+    """Appends the cell to the file in $FLETCHING_CELLS, if that is set."""
     path = os.environ.get("FLETCHING_CELLS")
     if path:
         with Path(path).open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The groups of the conformance suite that play the corpus and the hostile peer, case by case."""
+"""The cases in the groups of the conformance suite that play the corpus and the hostile peer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Options(ctypes.Structure):
 
 @cache
 def corpus_cases() -> list[tuple[str, str]]:
-    """Each group with its cases. Raises OSError when the suite is not there."""
+    """Each group with its cases. Raises OSError if the suite is missing."""
     play = declare(load("libfletching_conformance.so"), "FletchingConformanceRun", c_int)
     play.argtypes = [POINTER(_Subject), POINTER(_Options), c_void_p, c_void_p]
     found: list[tuple[str, str]] = []

@@ -1,8 +1,7 @@
-"""The device dimension: which cells there are on each backend, and on what the programs run.
+"""The device cells of each backend, and the libraries that their programs run on.
 
-A language has device cells as soon as its language.toml has a command for them, and those of
-a direction as soon as the command has that; until then they are absent, with NOT_YET as the reason,
-and no failure.
+A language has device cells if its language.toml has a command for them, in the directions of that
+command. Others are absent with the reason NOT_YET, and are not failures.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from libraries import library_path
 
 NOT_YET = "this language has no such device cells yet"
 
-# One of each layout, as cpp/producer/device_cases.hpp has them.
+# One case of each layout, as in cpp/producer/device_cases.hpp.
 CASES = (
     *("int32", "utf8", "utf8_view", "list"),
     *("struct", "dictionary", "dense_union", "record_batch"),
 )
 
-# The variable that names the vendors whose GPU is in this machine: "cuda", "rocm" or "cuda,rocm".
+# The variable with the vendors of this machine's GPUs: "cuda", "rocm" or "cuda,rocm".
 REAL_GPU = "FLETCHING_REAL_GPU"
 VENDORS = {
     "cuda": ("cuda", "cuda_host", "cuda_managed"),
@@ -30,7 +29,7 @@ VENDORS = {
 
 
 def device_cells(language: str, backends: Iterable[str]) -> Iterator[Key]:
-    """In the order of the matrix: cpu, with the fewest directions, is last."""
+    """Yields in the order of the matrix: cpu, with the fewest directions, is last."""
     for backend in sorted(backends, key=lambda name: name == "cpu"):
         for case in CASES:
             for direction in directions(backend):
@@ -38,16 +37,16 @@ def device_cells(language: str, backends: Iterable[str]) -> Iterator[Key]:
 
 
 def directions(backend: str) -> tuple[str, ...]:
-    if backend == "cpu":  # no queues: nothing to see too early, and the cases have the rest
+    if backend == "cpu":  # without queues no read can be too early; the case cells cover the rest
         return ("async", "async_failure", "chain")
     gated = ("array", "stream", "stream_failure", "async", "async_failure")
     return (*(name for each in gated for name in (each, f"{each}_control")), "chain")
 
 
 def environment() -> dict[str, str]:
-    """For the programs of the device cells: the stand-ins are preferred, unless a GPU is real.
+    """The environment of device programs, which prefers the stand-ins unless a GPU is real.
 
-    Raises ValueError for a variable that names no vendor.
+    Raises ValueError if the variable names an unknown vendor.
     """
     if real_vendors():
         return {}
@@ -57,7 +56,7 @@ def environment() -> dict[str, str]:
 
 
 def real_vendors() -> set[str]:
-    """The vendor in the variable; raises ValueError for another text."""
+    """The vendors in the variable. Raises ValueError for any other text."""
     named = {part.strip() for part in os.environ.get(REAL_GPU, "").split(",")} - {""}
     if unknown := sorted(named - VENDORS.keys()):
         raise ValueError(f"{REAL_GPU} names {', '.join(unknown)}; known are {', '.join(VENDORS)}")
@@ -65,7 +64,7 @@ def real_vendors() -> set[str]:
 
 
 def excused(keys: Iterable[Key]) -> set[Key]:
-    """The cells that may be absent: a machine with one vendor's GPU need not have another's."""
+    """The cells that may be absent: a machine with one vendor's GPU may lack another's."""
     named = real_vendors()
     if not named:
         return set()

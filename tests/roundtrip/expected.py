@@ -1,5 +1,4 @@
-"""The cells that have to arrive: the oracle, the producer, the suite, and the list of the peers
-say which."""
+"""The cells that must arrive, from the oracle, the producer, the suite and the peers' limits."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from limits import LIMITS
 
 
 def expected_cells(language: str) -> list[Key]:
-    """In the order of the matrix. Raises OSError when a library is not there."""
+    """The cells in the order of the matrix. Raises OSError if a library is missing."""
     return [
         *(struct_key(language, s, d) for s in _struct_names() for d in STRUCT_DIRECTIONS),
         struct_key(language, CONSTANTS, "layout"),
@@ -40,7 +39,7 @@ def expected_cells(language: str) -> list[Key]:
 
 
 def limited_cells(language: str) -> set[Key]:
-    """The cells in which a peer says that it cannot."""
+    """The cells that a peer does not support."""
     return {
         peer_key(language, peer, case, direction)
         for peer, directions in LIMITS.items()
@@ -58,7 +57,7 @@ def _case_names() -> list[str]:
 
 
 def backend_names() -> list[str]:
-    """Those of the reference producer. Raises OSError when it is not there."""
+    """The backends of the reference producer. Raises OSError if it is missing."""
     return _names("libfletching_producer.so", "FletchingProducerBackend")
 
 

@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def library_path(name: str) -> Path:
-    """The file of `name`: in the folder $FLETCHING_LIB_DIR, or else in build/lib."""
+    """The path of `name` in the folder $FLETCHING_LIB_DIR, or by default in build/lib."""
     folder = os.environ.get("FLETCHING_LIB_DIR")
     return Path(folder) / name if folder else ROOT / "build" / "lib" / name
 
 
 def load(name: str) -> ctypes.CDLL:
-    """The loaded library; an OSError that says what to do when it is not there."""
+    """Loads the library. Raises OSError with a hint if it is missing."""
     path = library_path(name)
     try:
         return ctypes.CDLL(str(path))

@@ -1,4 +1,4 @@
-"""The limits of the peers, by peer, direction and case, and their error texts."""
+"""The peers' limits by peer, direction and case, with their error texts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 Limits = Mapping[str, Mapping[str, str]]  # by direction and case
 
-# Its C++ library has these types, and for their numbers pyarrow has no class.
+# Arrow C++ has these types, but pyarrow has no class for their numbers.
 _PYARROW = {"interval_months": "KeyError: 21", "interval_day_time": "KeyError: 22"}
 
-# nanoarrow exports a copy of its struct. The copy of a view array is written past its end: there
-# it has room for three buffers at most.
+# nanoarrow exports a copy of its struct, which has room for at most three buffers. The copy of a
+# view array is written past its end.
 CRASH = "ended by a signal"
 HOLD_VIEWS = (
     *("utf8_view", "binary_view", "utf8_view_slice", "utf8_view_inline"),
     *("zero_length_every_layout", "zero_length_null_buffers"),
 )
-# It requires a validity buffer before it counts the nulls.
+# nanoarrow requires a validity buffer before it counts the nulls.
 _NO_VALIDITY = "Expected int32 array buffer 0 to have size >= 1 bytes but found buffer with 0 bytes"
 
 LIMITS: Mapping[str, Limits] = {

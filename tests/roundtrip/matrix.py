@@ -1,7 +1,7 @@
-"""The verdicts as a table: a row per struct, case, backend or group of the suite, a column per
+"""The verdicts as a table: a row per struct, case, backend or group of the suite, and a column per
 language.
 
-A letter of a backend or of a group stands for all its cases: for the worst of them.
+The letter of a backend or a group is the worst of its cases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def matrix(languages: Sequence[str], verdicts: Sequence[Verdict]) -> Iterator[Te
 
 
 def _device_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """One line per backend: its device, or why it did not run."""
+    """One line per backend with its device, or the reason why it did not run."""
     cells = [v.cell for v in verdicts if v.cell.key.is_device and v.letter != "_"]
     for backend in dict.fromkeys(cell.key.backend for cell in cells):
         own = [cell for cell in cells if cell.key.backend == backend]

@@ -1,4 +1,4 @@
-"""nanoarrow as a peer. Its arrays are compared by giving them to pyarrow, where both can."""
+"""nanoarrow as a peer. Its arrays are compared by pyarrow if both support the type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ array = nanoarrow.c_array([{value!r}], nanoarrow.{kind}())
 array.__arrow_c_array__()
 """
 
-# Types that it imports and exports, but cannot build.
+# Types that nanoarrow imports and exports, but cannot build.
 UNBUILDABLE: Mapping[str, str] = {
     "decimal32": "Unsupported Arrow type_id for format conversion: 42",
     "decimal64": "Unsupported Arrow type_id for format conversion: 43",
@@ -35,8 +35,8 @@ UNBUILDABLE: Mapping[str, str] = {
     "large_list_view": "ArrowArrayView buffer 2 has size_bytes < 0",
 }
 
-# What pyarrow has no class for: the buffers, and the values that nanoarrow makes of them.
-_VALID = b"\x0b"  # not the third
+# Types without a class in pyarrow: the buffers, and nanoarrow's values.
+_VALID = b"\x0b"  # the third value is null
 _INTERVALS: Mapping[str, tuple[Any, list[bytes], list[Any]]] = {
     "interval_months": (
         na.interval_months(),
@@ -60,7 +60,7 @@ class NanoarrowPeer:
     limits = LIMITS["nanoarrow"]
 
     def make(self, case: str) -> Any:
-        """An array of nanoarrow's own, where it can build one; else pyarrow's, taken over."""
+        """An array built by nanoarrow if it can, otherwise imported from pyarrow."""
         if case in HOLD_VIEWS:
             return _give_out_alone(case)
         if case in _INTERVALS:
@@ -108,7 +108,7 @@ def _nodes(array: Any) -> Iterator[Any]:
 
 
 def can_build(array: Any) -> bool:
-    """It has no way to set a dictionary."""
+    """nanoarrow cannot set a dictionary."""
     return all(
         node.dictionary is None and node.view().storage_type not in UNBUILDABLE
         for node in _nodes(array)
@@ -116,7 +116,7 @@ def can_build(array: Any) -> bool:
 
 
 def build(array: Any) -> Any:
-    """The same array again, in memory and under release callbacks of nanoarrow's own."""
+    """A copy of the array in nanoarrow's memory, with nanoarrow's release callbacks."""
     return na.c_array_from_buffers(
         array.schema,
         array.length,
@@ -128,7 +128,7 @@ def build(array: Any) -> Any:
 
 
 def viewed(array: Any) -> list[bytes | None]:
-    """The values of a view array, from its buffers; of any array that has none."""
+    """The values of a view array, read from its buffers; [] for an empty array."""
     if array.length == 0:
         return []
     validity, views, *data, _ = (bytes(memoryview(buffer)) for buffer in array.view().buffers)
@@ -142,13 +142,13 @@ def viewed(array: Any) -> list[bytes | None]:
 
 
 def _give_out_alone(case: str) -> Any:
-    """In a separate process."""
+    """Runs the crashing export in a separate process."""
     is_text = case.startswith("utf8")
     value = "longer than twelve bytes" if is_text else b"longer than twelve bytes"
     program = _GIVE_OUT.format(value=value, kind="string_view" if is_text else "binary_view")
     ended = subprocess.run(
         [sys.executable, "-c", program],
-        # What is taken for a buffer there is no address that could be right by chance.
+        # Fills memory, so that garbage read as a buffer address cannot be valid by chance.
         env={**os.environ, "MALLOC_PERTURB_": "165"},
         capture_output=True,
         check=False,

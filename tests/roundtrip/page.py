@@ -1,4 +1,4 @@
-"""The matrix as one page that needs no server and no network: build/roundtrip.html."""
+"""The matrix as a page without a server or network access: build/roundtrip.html."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provenance import Provenance
 from summary import Group, failures, groups, headline, place
 from verdicts import ABSENT, LEGEND, PASSED, UNSUPPORTED, Verdict
 
-# The choices of the filter, and their letters.
+# The choices of the filter with their letters.
 STATES = {
     "wrong": "".join(letter for letter in LEGEND if letter not in PASSED + ABSENT + UNSUPPORTED),
     "right": ".",
@@ -59,7 +59,7 @@ def _summary(
 
 
 def _data(languages: Sequence[str], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """The data for the script of the page: a cell is a list in the order of its `Cell`."""
+    """The data for the page's script. A cell is a list in the field order of `Cell`."""
     reasons: dict[str, int] = {}
     found: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:

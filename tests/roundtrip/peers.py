@@ -2,10 +2,10 @@
 
     peers.py LANGUAGE
 
-Their own arrays pass through the language and are returned equal; the reference producer's cases
-pass through the language to them and are compared. What a peer does not support fails with the
-text in its list of limits.
-One language per process: there may be one Go runtime and one JVM in each. Exit codes: 0 all cells
+The peers' arrays pass through the language and must return equal. The reference producer's cases
+pass through the language to the peers and are compared. An unsupported case must fail with the text
+in the peer's limits.
+One language per process, which can have only one Go runtime and one JVM. Exit codes: 0 all cells
 passed, 1 something failed, 2 a library could not be loaded.
 """
 
@@ -36,7 +36,7 @@ class Peer(Protocol):
     def exports(self) -> Mapping[str, Export]: ...
     @property
     def limits(self) -> Limits:
-        """Its limits by direction and case, and its error texts."""
+        """The limits by direction and case, with their error texts."""
 
     def make(self, case: str) -> Any: ...
     def take(self, case: str, schema: int, array: int) -> Any: ...
@@ -50,7 +50,7 @@ PEERS: tuple[Peer, ...] = (PyarrowPeer(), NanoarrowPeer())
 def through(
     transit: Transit, schema: int, array: int, checks: Checks
 ) -> tuple[ArrowSchema, ArrowDeviceArray] | None:
-    """Sends both through the language; None when it refused them."""
+    """Sends both structs through the language. Returns None if it refused them."""
     sent = list(buffers_of(ArrowArray.from_address(array)))
     reserved = list(ArrowDeviceArray.from_address(array).reserved)
     out_schema, out_array = ArrowSchema(), ArrowDeviceArray()
@@ -63,7 +63,7 @@ def through(
     checks.equal(out_array.device_type, 1, "device_type")
     checks.equal(out_array.device_id, -1, "device_id")
     left = list(out_array.reserved)
-    # Not every peer zeroes it (erratum reserved-not-zeroed), and a move hands it on.
+    # Not every peer zeroes it (erratum reserved-not-zeroed), and a move passes it on.
     checks.expect(left in ([0, 0, 0], reserved), f"reserved: expected zeros, got {left}")
     checks.equal(list(buffers_of(out_array.array)), sent, "where the buffers are")
     return out_schema, out_array
@@ -87,11 +87,11 @@ def take_and_compare(
         del value
     finally:
         gc.collect()
-        release_both(*addresses)  # what the peer did not move away
+        release_both(*addresses)  # whatever the peer did not move out
 
 
 def pass_array(peer: Peer, transit: Transit, case: str, checks: Checks) -> None:
-    """The peer's array, through the language and back; once for each way out of the peer."""
+    """Passes the peer's array through the language and back, once for each export of the peer."""
     for export in peer.exports.values():
         source = peer.make(case)
         schema, array, owner = export(source)
@@ -102,7 +102,7 @@ def pass_array(peer: Peer, transit: Transit, case: str, checks: Checks) -> None:
 
 
 def pass_import(peer: Peer, transit: Transit, case: str, checks: Checks) -> None:
-    """The reference producer's case, through the language to the peer."""
+    """Passes the reference producer's case through the language to the peer."""
     producer = Producer()
     producer.reset_counters()
     schema, array = ArrowSchema(), ArrowDeviceArray()
@@ -126,7 +126,7 @@ assert tuple(DIRECTIONS) == PEER_DIRECTIONS
 
 
 def run(language: str, transit: Transit, peer: Peer, case: str, direction: str) -> list[str]:
-    """One cell; afterwards no struct may be alive on either side."""
+    """Runs one cell. Afterwards no struct may be alive on either side."""
     gc.collect()
     bytes_before = pa.total_allocated_bytes()
     given_before, released_before = transit.given, transit.released
@@ -146,7 +146,7 @@ def run(language: str, transit: Transit, peer: Peer, case: str, direction: str) 
 
 
 def meet_limit(peer: Peer, transit: Transit, case: str, direction: str, checks: Checks) -> None:
-    """The peer reports its limits in its words."""
+    """Checks that the peer reports its limit with the expected text."""
     limit = peer.limits[direction][case]
     try:
         DIRECTIONS[direction](peer, transit, case, checks)
@@ -166,7 +166,7 @@ def main() -> int:
         print(f"peers: {language}: {error}", file=sys.stderr)
         return 2
     problems: list[str] = []
-    gc.freeze()  # what is there already need not be looked at before and after each cell
+    gc.freeze()  # existing objects need no collection before and after each cell
     for peer in PEERS:
         for case in cases:
             for direction in DIRECTIONS:

@@ -1,8 +1,7 @@
-"""The programs of the round trip, column by column, from the language.toml of each home.
+"""The programs of the round trip by column, from the language.toml of each home.
 
-Commands run in bash, from the folder named, with FLETCHING_LIB_DIR, FLETCHING_CELLS,
-FLETCHING_CHAIN, FLETCHING_COLUMN and CORPUS set. The native libraries are there already
-(`make build`).
+Commands run in bash in their folder, with FLETCHING_LIB_DIR, FLETCHING_CELLS, FLETCHING_CHAIN,
+FLETCHING_COLUMN and CORPUS set. The native libraries are already built (`make build`).
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ sys.path.append(str(ROOT / "tools"))
 
 import languages
 
-# Groups without cells, whose results are those of the program.
+# Groups without cells, whose results belong to the program.
 PAIRS = ("random-tensors",)
-# The peers are libraries of Python, and reach their structs through the package of this repository.
+# The peers are Python libraries and access their structs with the package of this repository.
 _PEERS = {"PYTHONPATH": "bindings/python/src:tools"}
 
 
@@ -33,16 +32,16 @@ class Command:
 
 @dataclass(frozen=True)
 class Language:
-    needs: str  # a command that succeeds when the toolchain is there; it prints nothing then
-    hint: str  # what to say when it does not succeed
+    needs: str  # a command that succeeds, without output, if the toolchain exists
+    hint: str  # the message if it fails
     abi: Command | None  # the ABI tests against the oracle
     cases: Command | None  # the round trip with the reference producer
     peers: Command | None  # the round trip with pyarrow and nanoarrow
-    devices: Command | None = None  # every backend; once set, each of its cells has to be there
-    device_directions: Sequence[str] | None = None  # those of the command; None: all that there are
-    corpus: Command | None = None  # the groups that play the corpus; once set, all of them
-    not_played: Sequence[str] = ()  # those of which no case is supported
-    folder: str = "."  # where `needs` runs
+    devices: Command | None = None  # every backend; if set, all its cells must arrive
+    device_directions: Sequence[str] | None = None  # directions of the command; None: all
+    corpus: Command | None = None  # the groups that play the corpus; if set, all of them
+    not_played: Sequence[str] = ()  # groups without a supported case
+    folder: str = "."  # working directory of `needs`
 
     def has(self, key: Key) -> bool:
         """Whether there is a program for the cell."""
@@ -54,7 +53,7 @@ class Language:
         return self.devices is not None and (directions is None or key.direction in directions)
 
     def steps(self) -> dict[str, Command]:
-        """The commands that there are, in the order in which they run."""
+        """The existing commands in the order in which they run."""
         named = {
             "abi": self.abi,
             "cases": self.cases,
@@ -66,7 +65,7 @@ class Language:
 
 
 def chain(known: Mapping[str, languages.Language]) -> list[str]:
-    """The columns that a host can send an array through inside its own process."""
+    """The columns that a host can pass an array through inside its process."""
     columns = languages.columns(known)
     return [
         name
@@ -76,7 +75,7 @@ def chain(known: Mapping[str, languages.Language]) -> list[str]:
 
 
 def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
-    """By column."""
+    """The programs by column."""
     shared = {
         "FLETCHING_CHAIN": " ".join(chain(known)),
         "CORPUS": " ".join(f"--group {group}" for group in (*CORPUS_DIRECTIONS, *PAIRS)),

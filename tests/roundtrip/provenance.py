@@ -1,4 +1,4 @@
-"""When, on what commit and on what machine a report was made."""
+"""The date, commit and machine of a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _date() -> str:
 
 
 def _commit() -> str:
-    """ "unknown" outside of a clone."""
+    """The commit, or "unknown" outside of a clone."""
     described = subprocess.run(
         ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"],
         cwd=ROOT,
@@ -49,7 +49,7 @@ def _machine() -> str:
 
 
 def _processor(path: Path) -> str:
-    """The name of the first processor, if the system tells it."""
+    """The name of the first processor, if the system provides it."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "")

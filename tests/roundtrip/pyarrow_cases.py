@@ -1,7 +1,7 @@
-"""The cases of the reference producer as pyarrow makes them, by name.
+"""The cases of the reference producer as pyarrow arrays, by name.
 
-Hand-written from the intended contents of the cases, not from the output of the producer. pyarrow
-sends them through each language, and they are what an imported case is compared with.
+Written by hand from the intended contents of the cases, not from the producer's output. pyarrow
+sends them through each language, and imported cases are compared with them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-# A fresh pyarrow.Array or pyarrow.RecordBatch.
+# Makes a pyarrow.Array or pyarrow.RecordBatch.
 Make = Callable[[], Any]
 
-# The cases whose types pyarrow has no class for, and their format strings.
+# Cases with types that have no class in pyarrow, and their format strings.
 FORMATS_WITHOUT_CLASS: Mapping[str, bytes] = {
     "interval_months": b"tiM",
     "interval_day_time": b"tiD",
@@ -156,7 +156,7 @@ def _lists() -> dict[str, Make]:
     viewed: tuple[Any, ...] = ([None, 5], None, [1, 2, 3, None], [], [1])
     list_ = _values(pa.list_(pa.int32()), [1, 2], [], None, [3], [None, 5])
     views = _values(pa.list_view(pa.int32()), *viewed)
-    # By their children, because a null list of fixed size has elements too.
+    # Built from their children, because a null fixed-size list has elements too.
     fixed = _fixed_size_lists([1, 2, None, 4, 5, 6, 7, 8])
     return {
         "list": _values(pa.list_(pa.int32()), *rows),

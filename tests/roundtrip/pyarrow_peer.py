@@ -31,14 +31,14 @@ class PyarrowPeer:
     def take(self, case: str, schema: int, array: int) -> Any:
         """Moves the structs in."""
         if case in FORMATS_WITHOUT_CLASS:
-            # Without the array itself: pyarrow would release it with its exception set, and no
-            # callback that is written in Python can run then.
+            # Without the array: pyarrow would release it with its exception set, and then no
+            # callback written in Python can run.
             return pa.nulls(0, pa.DataType._import_from_c(schema))
         is_batch = case in CASES and isinstance(CASES[case](), pa.RecordBatch)
         return (pa.RecordBatch if is_batch else pa.Array)._import_from_c_device(array, schema)
 
     def buffers(self, value: Any) -> list[int]:
-        """The addresses of all buffers that hold something and that anybody can see."""
+        """The addresses of all non-empty buffers that pyarrow exposes."""
         if len(value) == 0:
             return []
         columns = value.columns if isinstance(value, pa.RecordBatch) else [value]
@@ -52,7 +52,7 @@ class PyarrowPeer:
 
 
 def compare(value: Any, expected: Any, checks: Checks) -> None:
-    """Equal by pyarrow's own rules, metadata included."""
+    """Compares by pyarrow's rules, including metadata."""
     try:
         value.validate(full=True)
         checks.asserted += 1
@@ -72,7 +72,7 @@ def compare(value: Any, expected: Any, checks: Checks) -> None:
 
 
 def _type_of(text: bytes) -> Any:
-    """The pyarrow type of a format string; pyarrow has no other way to these."""
+    """The pyarrow type of a format string. pyarrow cannot construct these types otherwise."""
 
     def release(schema: Any) -> None:
         schema.contents.release = type(schema.contents.release)()

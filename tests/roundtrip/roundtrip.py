@@ -1,10 +1,10 @@
-"""Data through every language and back: runs the programs, prints a summary, keeps the cells.
+"""Passes data through every language and back: runs the programs and reports their cells.
 
     roundtrip.py [--language L ...] [--list] [--matrix] [--output FILE]
 
-Writes build/roundtrip.json, with all cells (README.md), and build/roundtrip.html, a page that
-shows them; each is replaced at once at the end. What the programs print goes to
-build/logs/roundtrip-LANGUAGE-STEP.log.
+Prints a summary. Writes all cells to build/roundtrip.json (README.md), and a page that shows them
+to build/roundtrip.html; each file is replaced atomically at the end. The output of the programs
+goes to build/logs/roundtrip-LANGUAGE-STEP.log.
 Exit codes: 0 all is right, 1 a cell or a program failed, 2 it could not run.
 """
 
@@ -37,7 +37,7 @@ from verdicts import Verdict, absent, judge
 
 LOGS = ROOT / "build" / "logs"
 OUTPUT = ROOT / "build" / "roundtrip.json"
-# Only a program that hangs gets near it.
+# Only a hanging program reaches this limit.
 LIMIT_SECONDS = 900
 SHOWN_LINES = 15
 
@@ -48,7 +48,7 @@ class Run:
 
     cells: list[Cell] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    ended: str = "the program ended well"  # why a cell may be missing
+    ended: str = "the program ended well"  # explains missing cells
 
 
 def main(
@@ -110,7 +110,7 @@ def _parse(
 def run_all(
     progress: Progress, languages: Mapping[str, Language], expected: Mapping[str, Sequence[Key]]
 ) -> Iterator[tuple[list[Verdict], list[str]]]:
-    """In the order of the languages. Homes run side by side; columns of one home share a build."""
+    """In the order of the languages. Homes run in parallel; columns of one home share a build."""
     homes = groupby(languages.items(), lambda column: column[1].folder)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(
@@ -123,7 +123,7 @@ def run_all(
 def run_language(
     progress: Progress, name: str, language: Language, expected: Sequence[Key]
 ) -> tuple[list[Verdict], list[str]]:
-    """Runs the commands of a language; its verdicts, and other failures."""
+    """Runs the commands of a language. Returns its verdicts and other failures."""
     due = [key for key in expected if language.has(key)]
     not_due = [absent(key, NOT_YET, "_") for key in expected if key not in set(due)]
     missing = _what_is_missing(language)
@@ -159,7 +159,7 @@ def run_language(
 
 
 def _what_is_missing(language: Language) -> str:
-    """Empty when everything is there that the language needs."""
+    """Describes the missing toolchain; empty if the language can run."""
     probe = subprocess.run(
         ["bash", "-c", language.needs],
         cwd=ROOT / language.folder,
@@ -191,13 +191,13 @@ def cells_path(language: str, step: str) -> Path:
 
 
 def arrived(language: str, step: str) -> int:
-    """How many cells there are so far."""
+    """The number of cells so far."""
     path = cells_path(language, step)
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _execute(command: Command, log: Path, cells: Path) -> str:
-    """Runs the command; how it ended when that was not well, else empty."""
+    """Runs the command. Returns how it failed, or an empty text."""
     reporting = {
         "FLETCHING_LIB_DIR": str(library_path("").absolute()),
         "FLETCHING_CELLS": str(cells),
@@ -234,7 +234,7 @@ def _how_it_ended(code: int) -> str:
 
 
 def read_cells(language: str, path: Path) -> Run:
-    """The cells that a program wrote; lines that are none become problems."""
+    """The cells that a program wrote. Other lines become problems."""
     result = Run()
     text = path.read_bytes().decode("utf-8", "backslashreplace") if path.exists() else ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -278,7 +278,7 @@ def report(
     problems: Sequence[str],
     options: argparse.Namespace,
 ) -> int:
-    """Prints the summary and what failed, at most MOST_LINES; the exit code."""
+    """Prints the summary and at most MOST_LINES failures. Returns the exit code."""
     out = console()
     if options.matrix:
         out.print(*matrix(languages, verdicts), sep="\n", soft_wrap=True)

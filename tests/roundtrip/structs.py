@@ -8,13 +8,12 @@ from typing import Any
 
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
 
-# How a peer exports an array: the addresses of the schema and of the device array, and what they
-# belong to.
+# Exports an array of a peer: the addresses of the schema and of the device array, and their owner.
 Export = Callable[[Any], tuple[int, int, Any]]
 
 
 def export_to_structs(source: Any) -> tuple[int, int, Any]:
-    """pyarrow fills our structs."""
+    """Lets pyarrow export to newly allocated structs."""
     schema, array = ArrowSchema(), ArrowDeviceArray()
     addresses = (ctypes.addressof(schema), ctypes.addressof(array))
     source._export_to_c_device(addresses[1], addresses[0])
@@ -22,7 +21,7 @@ def export_to_structs(source: Any) -> tuple[int, int, Any]:
 
 
 def export_to_device_capsules(source: Any) -> tuple[int, int, Any]:
-    """Anybody's __arrow_c_device_array__."""
+    """Exports with __arrow_c_device_array__."""
     capsules = source.__arrow_c_device_array__()
     schema = _pointer(capsules[0], b"arrow_schema")
     array = _pointer(capsules[1], b"arrow_device_array")
@@ -30,7 +29,7 @@ def export_to_device_capsules(source: Any) -> tuple[int, int, Any]:
 
 
 def export_to_capsules(source: Any) -> tuple[int, int, Any]:
-    """Anybody's __arrow_c_array__, moved into a device array on the CPU."""
+    """Exports with __arrow_c_array__, and moves the result into a device array on the CPU."""
     capsules = source.__arrow_c_array__()
     schema = _pointer(capsules[0], b"arrow_schema")
     array = ArrowArray.from_address(_pointer(capsules[1], b"arrow_array"))
@@ -47,7 +46,7 @@ def _pointer(capsule: Any, name: bytes) -> int:
 
 
 class Capsules:
-    """Structs at two addresses as an object that others import; they have to outlive it."""
+    """Structs at two addresses as an object for import. The structs must outlive it."""
 
     def __init__(self, schema: int, array: int) -> None:
         self._schema, self._array = schema, array

@@ -20,7 +20,7 @@ class Group:
 
     name: str
     right: int
-    due: int  # without the next two
+    due: int  # excludes the next two
     not_due: int  # may be absent
     unsupported: int
     standin: int
@@ -39,7 +39,7 @@ class Group:
 
 
 def place(key: Key) -> tuple[str, str, str]:
-    """Group, row and direction of a cell in the matrix."""
+    """The group, row and direction of a cell in the matrix."""
     if key.is_device:
         return "devices", key.backend, key.direction
     if key.is_corpus:
@@ -67,7 +67,7 @@ def table(languages: Sequence[str], verdicts: Sequence[Verdict]) -> Table:
 
 
 def headline(verdicts: Sequence[Verdict]) -> str:
-    """The cells of the corpus apart from the others."""
+    """Counts the corpus cells separately."""
     corpus = [verdict for verdict in verdicts if verdict.cell.key.is_corpus]
     others = [verdict for verdict in verdicts if not verdict.cell.key.is_corpus]
     limits = f", {_count(others, '-')} limits of peers" if _count(others, "-") else ""
@@ -93,7 +93,7 @@ def _count(verdicts: Sequence[Verdict], letters: str) -> int:
 
 
 def failures(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """One line per cell that did not pass, those of one language and one reason together."""
+    """One line per failed cell, grouped by language and reason."""
     reasons: dict[tuple[str, str], list[Key]] = {}
     for verdict in verdicts:
         if verdict.failed:

@@ -1,4 +1,4 @@
-"""The cells of the corpus in the runner, and the date, commit and machine of the report."""
+"""Tests of the corpus cells in the runner, and of the report's date, commit and machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The device cells: who has to have them, on what they run, and how the matrix shows them."""
+"""Tests of the device cells: who must have them, their libraries, and their part of the matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEVICES = [
 
 @pytest.fixture
 def with_devices(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """The runner, with the cells of two devices expected as well."""
+    """The runner, which also expects the cells of two devices."""
     monkeypatch.delenv(devices.REAL_GPU, raising=False)
     monkeypatch.setattr(
         roundtrip,
@@ -37,7 +37,7 @@ def with_devices(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Runner:
 
 
 def written(**changes: str) -> str:
-    """The lines of every device cell, cuda's on a stand-in; `changes` by backend."""
+    """The lines of every device cell, with cuda on a stand-in; `changes` by backend."""
     statuses = {"opencl": "real", "cuda": "stand-in"} | changes
     return lines(*(line(key, status=statuses[key.backend]) for key in DEVICES))
 
@@ -146,7 +146,7 @@ def test_failures_are_seen_on_each_backend() -> None:
 def test_a_language_with_one_direction(with_devices: Runner) -> None:
     partial = replace(fake(**GOOD, on_devices=written()), device_directions=("array",))
     result = with_devices(partial)
-    assert result.code == 1  # the cells of the other direction, which are unexpected
+    assert result.code == 1  # because of the unexpected cells of the other direction
     assert "array_control and 3 more: unexpected cell" in result.out
     arrays = (key for key in DEVICES if key.direction == "array")
     result = with_devices(replace(partial, devices=_writes(*map(line, arrays))))

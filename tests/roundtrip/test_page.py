@@ -1,4 +1,4 @@
-"""The page build/roundtrip.html, as text and in a browser."""
+"""Tests of the page build/roundtrip.html, as text and in a browser."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from verdicts import LEGEND, Verdict
 
 LANGUAGES = ("bow", "quiver")
 MADE = Provenance("2026-01-02T03:04:05Z", "0f5e-dirty", "Linux, x86_64, a <fast> processor")
-# A text that would end the element that the data is in, and one that would be markup.
+# Contains text that would end the element of the data, and text that would be markup.
 NASTY = "expected 1, got </script><script>document.title='taken'</script><b>&amp;"
 
 
 def verdicts() -> list[Verdict]:
-    """Of both languages a struct, a case and a device cell; the second one has failures."""
+    """A struct, a case and a device cell of both languages; the second one has failures."""
     good = Cell(struct_key("bow", "ArrowSchema", "layout"), "real", "", 9, 0, ok=True)
     found = []
     for language in LANGUAGES:
@@ -90,7 +90,7 @@ class _Text(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.text: dict[str, str] = {}  # by the id of the nearest element that has one
+        self.text: dict[str, str] = {}  # by the id of the nearest element with an id
         self._open: list[tuple[str, str, bool]] = [("", "", False)]
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -116,7 +116,7 @@ Browse = Callable[..., dict[str, str]]
 
 @pytest.fixture
 def browse(page: Path) -> Browse:
-    """Opens the page with a fragment and runs a script in it; the shown text by element id."""
+    """Opens the page with a fragment and runs a script. Returns the visible text by element id."""
     names = ("chromium", "chromium-headless-shell", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:

@@ -1,4 +1,4 @@
-"""The checks of peers.py find each fault: each test breaks one thing of a good transit."""
+"""Checks that peers.py detects each fault: each test breaks one thing in a correct transit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from subject import load as load_subject
 from transits import Transit
 
 PYARROW, NANOARROW = peers.PEERS
-# The round trip of Python does the rest.
+# The Python round trip covers the other cases.
 SAMPLE = (
     *("int32", "nulls_uncounted_without_validity", "utf8_view", "struct", "list_view"),
     *("dictionary", "interval_months", "zero_length_every_layout", "record_batch"),
@@ -36,7 +36,7 @@ CELLS = [(peer, d, case) for peer in peers.PEERS for d in peers.DIRECTIONS for c
 
 
 class Wrapped(Transit):
-    """The way through Python; `after` changes the result."""
+    """The Python subject; `after` changes its result."""
 
     def __init__(self) -> None:
         super().__init__(load_subject(""))
@@ -53,7 +53,7 @@ class Wrapped(Transit):
 
 @pytest.fixture(autouse=True, scope="module")
 def frozen() -> Iterator[None]:
-    """What pytest holds need not be looked at by each collection of garbage."""
+    """Excludes pytest's objects from each garbage collection."""
     gc.collect()
     gc.freeze()
     yield

@@ -1,4 +1,4 @@
-"""The runner, with fake programs instead of the languages'."""
+"""Tests of the runner with fake programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPECTED = [
 
 
 def line(key: Key, **changes: Any) -> str:
-    """A good cell as a program writes it, with some of its values changed."""
+    """A valid cell as a program writes it, with some values changed."""
     subject = {k: v for k, v in vars(key).items() if v}
     good = {"status": "real", "reason": "", "asserted": 3, "releases": 1, "ok": True}
     return json.dumps(subject | good | changes)
@@ -59,7 +59,7 @@ Runner = Callable[..., Result]
 def runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Runner:
-    """Runs the runner over fake languages."""
+    """Runs the runner with fake languages."""
     monkeypatch.setattr(roundtrip, "LOGS", tmp_path / "logs")
     monkeypatch.setattr(
         roundtrip, "expected_cells", lambda name: [replace(key, language=name) for key in EXPECTED]
@@ -88,7 +88,7 @@ def fake(
     ending: str = "",
     needs: str = "true",
 ) -> Language:
-    """A language whose programs write these lines; the cases' program then does `ending`."""
+    """A language whose programs write these lines; the program for cases then runs `ending`."""
 
     def program(text: str, then: str = "") -> Command:
         return Command(f'printf %s {shlex.quote(text)} >> "$FLETCHING_CELLS"; {then or "true"}')

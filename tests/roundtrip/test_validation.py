@@ -1,4 +1,4 @@
-"""The validation layer at level DATA has no finding in the arrays of pyarrow and nanoarrow."""
+"""The validation layer at level DATA must have no finding in arrays of pyarrow and nanoarrow."""
 
 from __future__ import annotations
 

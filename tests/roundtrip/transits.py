@@ -1,5 +1,5 @@
-"""The way through each language: the first of its subjects of the conformance suite
-(tests/conformance), from Python."""
+"""Calls each language from Python through the first of its subjects of the conformance suite
+(tests/conformance)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Array = CFUNCTYPE(c_int, *(c_void_p,) * 5, ctypes.POINTER(Message))
 
 
 class _Subject(ctypes.Structure):
-    """The beginning of struct FletchingSubject."""
+    """The leading fields of struct FletchingSubject."""
 
     _fields_ = (
         *(("size", ctypes.c_size_t), ("name", c_char_p), ("context", c_void_p)),
@@ -28,10 +28,10 @@ class _Subject(ctypes.Structure):
 
 
 class Transit:
-    """Counts the structs that the language was given, and how many of them it has released."""
+    """Counts the structs that the language got and released."""
 
     def __init__(self, subject: int) -> None:
-        """`subject`: the address of a table that is never freed."""
+        """`subject`: address of a table that is never freed."""
         self._subject: Any = _Subject.from_address(subject)
         self._lock = threading.Lock()
         self.given = 0
@@ -54,7 +54,7 @@ class Transit:
 
 
 class _Given:
-    """Keeps the former members of a given struct, and counts its release."""
+    """Keeps the original members of a struct, and counts its release."""
 
     def __init__(self, transit: Transit, struct: abi.ArrowSchema | abi.ArrowArray) -> None:
         self._transit = transit
@@ -67,10 +67,10 @@ class _Given:
 
 
 def subject_of(column: str) -> int:
-    """The address of a column's subject: of the library of subjects, or the result of the function
-    `load(column)` of the Python file in language.toml returns.
+    """The address of a column's subject, from its library of subjects or from the function
+    `load(column)` of the Python file in language.toml.
 
-    Raises OSError when something is not there.
+    Raises OSError if something is missing.
     """
     home, found = languages.columns(languages.load())[column]
     if found.subject == languages.NATIVE:
@@ -84,5 +84,5 @@ def subject_of(column: str) -> int:
 
 
 def load_transit(column: str) -> Transit:
-    """The way through a column. Raises OSError as subject_of does."""
+    """The transit of a column. Raises OSError like subject_of."""
     return Transit(subject_of(column))

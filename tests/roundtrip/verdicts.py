@@ -1,4 +1,4 @@
-"""Holds the cells that arrived against those that had to arrive."""
+"""Compares the cells that arrived with the expected ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cells import NOT_SUPPORTED, Cell, Key
 
-# One letter per verdict, and its meaning.
+# One letter per verdict, with its meaning.
 LEGEND = {
     ".": "right",
     "s": "right, on a stand-in",
@@ -25,14 +25,14 @@ LEGEND = {
     "U": "unexpected",
 }
 PASSED = ".s-"
-ABSENT = "n_"  # no failure, and not right either
-UNSUPPORTED = "x"  # likewise
+ABSENT = "n_"  # neither failed nor passed
+UNSUPPORTED = "x"  # neither failed nor passed
 WORST_FIRST = "FDU0RMA_nx-s."
 
 
 @dataclass(frozen=True)
 class Verdict:
-    cell: Cell  # as in the report: ok only when the verdict says so
+    cell: Cell  # as in the report: ok only if the verdict is right
     letter: str  # a key of LEGEND
 
     @property
@@ -51,10 +51,10 @@ def judge(
     limits: Collection[Key] = (),
     excused: Collection[Key] = (),
 ) -> list[Verdict]:
-    """One verdict per cell, the expected ones first and in their order.
+    """One verdict per cell: the expected ones in their order, then the others.
 
-    `limits`: the cells that are absent because a peer cannot do more. `excused`: those that may be
-    absent or not supported, with a reason.
+    `limits`: cells that are absent because of a peer's limits. `excused`: cells that may be absent
+    or not supported, with a reason.
     """
     found: dict[Key, Cell] = {}
     times: Counter[Key] = Counter()

@@ -1,5 +1,5 @@
-"""Replaces the build backend of nanoarrow's source package, which pip asks for a name and a
-version before it hands the package out. It builds no code."""
+"""Replaces the build backend of nanoarrow's source package, which pip queries for a name and a
+version before it saves the package. It builds no code."""
 
 from __future__ import annotations
 

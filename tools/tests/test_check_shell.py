@@ -1,4 +1,4 @@
-"""What check_shell.py finds, and that it looks at every kind of command."""
+"""Tests the problems that check_shell.py finds, and that it checks every kind of command."""
 
 from __future__ import annotations
 

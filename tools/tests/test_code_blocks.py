@@ -1,4 +1,4 @@
-"""Each fault of a code block is found; a good block passes."""
+"""Tests that each problem of a code block is found and a correct block passes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_pages_are_those_that_git_lists(tmp_path: Path) -> None:
 
 
 def test_a_language_gets_its_blocks_and_their_output(tmp_path: Path) -> None:
-    """Of all pages; its command decides. The files have the names of their places."""
+    """Writes the blocks of all pages. The files are named after their places."""
     page = "```q\n1\n```\n```text output\n2\n```\n```q docs/site/index.html\n3\n```\n"
     write([b for b in blocks_of("docs/a.md", page) if not b.more], tmp_path / "blocks")
     written = {path.name: path.read_text("utf-8") for path in (tmp_path / "blocks").iterdir()}
@@ -93,7 +93,7 @@ def test_the_command_of_a_language_decides(command: str, code: int, tmp_path: Pa
 
 
 def test_the_readme_has_the_figures_that_were_measured() -> None:
-    """Each row of its table of speed is a row of docs/measured, to the figure."""
+    """Each row of the README's performance table matches docs/measured exactly."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\|.*\| (?:instructions|nanoseconds) \|$", text, re.MULTILINE)
     measured = [

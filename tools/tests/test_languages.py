@@ -1,4 +1,4 @@
-"""The keys of a language.toml, missing parts of a language, and mentions outside of its home."""
+"""Tests the keys of language.toml, missing parts of a language, and mentions outside its home."""
 
 from __future__ import annotations
 

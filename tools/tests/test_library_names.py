@@ -1,4 +1,4 @@
-"""The names by which libfletching is loaded have the version of the project."""
+"""The names by which libfletching is loaded must contain the version of the project."""
 
 from __future__ import annotations
 

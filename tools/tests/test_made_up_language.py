@@ -1,5 +1,5 @@
-"""A made-up language, as two files in a scratch copy of the repository: it is in every
-table, and fails where it has nothing, without another edit."""
+"""Adds a fake language as two files to a scratch copy of the repository. It must appear in every
+table, and fail where it has no implementation, without other edits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STUB = '#!/bin/bash\necho "stub: $*"\n'
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tracked files, the made-up language, and the builds, which only this test reads."""
+    """The tracked files, the fake language, and the builds, which this test only reads."""
     root = tmp_path_factory.mktemp("tree")
     scratch_tree.make(root)
     home = root / "bindings" / "quiver"

@@ -1,4 +1,4 @@
-"""The lines that are printed during a run, and the order of the builds of the languages."""
+"""Tests the lines printed during a run, and the build order of the languages."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def build(*known: Language, roundtrip: bool = False) -> dict[str, bool]:
 
 
 def test_builds_run_side_by_side(folder: Path) -> None:
-    """Each opens one end of a pipe, which waits for the other end."""
+    """Each build opens one end of a pipe and waits for the other end."""
     os.mkfifo(folder / "pipe")
     both = build(language("bow", "echo >pipe"), language("quiver", "read <pipe"))
     assert both == {"bow": True, "quiver": True}

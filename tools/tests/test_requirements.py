@@ -1,4 +1,4 @@
-"""Each requirements.lock fits the requirements.in of its folder, and has a hash for each file."""
+"""Each requirements.lock must match the requirements.in of its folder and hash every file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def requirements(folder: Path) -> set[tuple[str, str]]:
 
 
 def problems(folder: Path) -> list[str]:
-    """What `tools/lock` would change, as far as that can be seen without a network."""
+    """The changes that `tools/lock` would make, as far as they can be found without a network."""
     text = (folder / "requirements.lock").read_text("utf-8")
     entries = re.findall(r"^(\S+)==(\S+)(.*(?:\n    .*)*)", text, re.MULTILINE)
     named = {(p, v) for p, v, rest in entries if "-r requirements.in" in rest}

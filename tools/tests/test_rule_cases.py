@@ -1,4 +1,4 @@
-"""Every rule has a breaking case and a valid one, or a reason."""
+"""Every rule has a violating case and a valid one, or a reason."""
 
 from __future__ import annotations
 

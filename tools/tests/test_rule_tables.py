@@ -1,4 +1,4 @@
-"""The rules of the spec in the tests of each language, and in those of a made-up one."""
+"""Compares the rules of the spec with the tests of each language and of a fake one."""
 
 from __future__ import annotations
 

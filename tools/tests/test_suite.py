@@ -1,4 +1,4 @@
-"""How the steps of a suite are run and reported."""
+"""Tests how suite.py runs and reports the steps of a suite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def steps() -> list[Step]:
-    """The first one ends when the second one reads: one that runs alone gives up and fails."""
+    """The first step ends when the second one reads. A step that runs alone times out and fails."""
     return [
         Step("writes", "timeout 60 bash -c 'echo text >pipe'"),
         Step("reads", "timeout 60 bash -c 'cat <pipe'", beside=True),

@@ -51,7 +51,7 @@ class Engine {
   bool primary_active(int device);
   std::shared_ptr<Context> retain_primary(int device, bool counted = true);
   void release_primary(int device);
-  // Ends the primary context whatever its references; they stay.
+  // Ends the primary context regardless of its references, which stay counted.
   void reset_primary(int device);
   void lose_device(int device, int error);
   void restore_device(int device);
