@@ -15,7 +15,7 @@ _WRITTEN = (
 
 
 def make(root: Path) -> None:
-    """Copies tracked and untracked files, except ignored ones. Links .venv and the files of build/."""
+    """Copies tracked and untracked files, except ignored ones, and links .venv and build/."""
     listed = "git ls-files --cached --others --exclude-standard -z"
     copy = f"{listed} | tar --null --ignore-failed-read -cT - | tar -xC '{root}'"
     subprocess.run(["git", "init", "-q", root], check=True)

@@ -69,7 +69,8 @@ class Case {
       wrong(std::string(what) + ": expected 0, got " + std::to_string(code) + ": " + message.text);
     }
   }
-  /// Excuses rules with this suffix, because the peer violates them.
+  /// Excuses rules with this suffix. The peer violates them, and so does code that passes its
+  /// struct on.
   void excuse(std::string_view rules) noexcept { excused_ = rules; }
   [[nodiscard]] bool excuses(std::string_view rule) const noexcept {
     return !excused_.empty() && rule.ends_with(excused_);
