@@ -91,7 +91,7 @@ void read_cases(std::istream& file, std::vector<Case>& cases) {
   }
 }
 
-/// Throws on a missing file: without cases every test would pass.
+/// Ends the process if a file cannot be read: without cases every test would pass.
 std::vector<Case> read_files() {
   std::vector<Case> cases;
   for (const char* path : {FLETCHING_CORPUS_CASES}) {
@@ -315,7 +315,7 @@ std::string encode_metadata(const json& pairs) {
   return block;
 }
 
-/// The list described by a key: NULL for null or a missing key.
+/// Builds the children. Returns NULL for null or a missing list.
 template <class Raw, class Build>
 Raw** build_list(const json& data, std::deque<Raw>& structs, std::deque<std::vector<Raw*>>& lists,
                  std::vector<Raw*>& below, Build build) {

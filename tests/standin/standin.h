@@ -41,8 +41,8 @@ void FletchingStandinResetFaults(void);
 int64_t FletchingStandinCalls(const char* function);
 
 // Returns when no stream can proceed: each is done, waits at a shut gate, or waits for such a
-// stream. A test calls this before it checks that a stream is blocked, so that a stream that should
-// have been blocked has had time to finish.
+// stream. Call this before checking that a stream is blocked: a stream that wrongly does not wait
+// is then done.
 void FletchingStandinSettle(void);
 
 // Returns the number of live objects, and fills `counts` unless it is NULL. Each reference to a

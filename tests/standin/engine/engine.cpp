@@ -167,7 +167,7 @@ void Engine::lose_device(int device, int error) {
 
 void Engine::restore_device(int device) {
   check_device(device);
-  std::shared_ptr<Context> ended;  // keeps a broken primary context without references
+  std::shared_ptr<Context> ended;  // the broken primary context, if it has no references
   {
     const std::lock_guard lock(mutex_);
     Device& entry = devices_[static_cast<std::size_t>(device)];

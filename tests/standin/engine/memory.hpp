@@ -21,7 +21,7 @@ enum class MemoryKind {
   kDevice,
   kHost,  // pinned
   kManaged,
-  kSignal,  // the word a HIP stream waits for; readable on the host, and freed by hipFree
+  kSignal,  // the word a HIP stream waits for; accessible to the host, and freed by hipFree
 };
 
 struct FreeBytes {
