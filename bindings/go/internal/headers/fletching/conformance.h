@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance suite: hands good and broken structs of the Arrow C interfaces and of DLPack to a
-// library, and judges the structs and errors that it returns. C99 and C++.
+// The conformance suite: passes valid and invalid structs of the Arrow C interfaces and of DLPack
+// to a library, and checks the structs and errors that it returns. C99 and C++.
 //
-// The library under test is a subject: a table of functions. Each takes structs in, and hands out
-// the same data as the library exports it. A function that the library does not have is NULL.
+// The library under test is a subject: a table of functions. Each function imports structs and
+// returns the same data as the library exports it. Missing functions are NULL.
 //
-// Threads: one run at a time in a process. The suite calls a subject from one thread; the structs
-// that a subject hands out are called from others too, as the interfaces allow.
+// Threads: one run at a time in a process. The suite calls a subject from one thread. It calls the
+// structs that a subject exports from other threads too, as the interfaces allow.
 #ifndef FLETCHING_CONFORMANCE_H
 #define FLETCHING_CONFORMANCE_H
 
@@ -32,75 +32,74 @@ struct FletchingWaiter; /* fletching/waiter.h */
 
 /* --- The subject --- */
 
-/** The subject looks at the structs of a schema when it takes one in, and refuses a wrong one. */
+/** The subject checks the structs of a schema on import, and refuses invalid ones. */
 #define FLETCHING_SUBJECT_CHECKS_SCHEMAS 1u
-/** The subject reads formats, and refuses an unknown one. */
+/** The subject reads formats, and refuses unknown ones. */
 #define FLETCHING_SUBJECT_CHECKS_FORMATS 2u
-/** The subject compares an array's struct with the schema, and refuses a mismatch. */
+/** The subject compares an array's struct with the schema, and refuses mismatches. */
 #define FLETCHING_SUBJECT_CHECKS_ARRAYS 4u
-/** The subject reads the buffers of an array on the CPU, and refuses wrong content. */
+/** The subject reads the buffers of a CPU array, and refuses invalid content. */
 #define FLETCHING_SUBJECT_CHECKS_DATA 8u
-/* Not a promise: the subject converts arrays to those of a library. It may count nulls, leave out
- * a bitmap without nulls, place empty buffers, those at odd addresses and the sizes of variadic
- * buffers elsewhere, leave out ",128" of a decimal, sort metadata, lose the flags of a dictionary's
- * own schema, read a stream to its end before it hands it out, and report a producer's error with
- * another errno value. */
+/* Not a promise: the subject converts arrays to those of another library. It may count nulls, omit
+ * a bitmap without nulls, relocate empty buffers, buffers at odd addresses and the sizes of
+ * variadic buffers, omit ",128" of a decimal, sort metadata, lose the flags of a dictionary's own
+ * schema, read a stream to its end before it exports it, and change the errno value of a producer's
+ * error. */
 #define FLETCHING_SUBJECT_REBUILDS 16u
 
-/** Hands the handler to a producer, which releases it. Returns 0, or an errno value: then no
- * producer has it. */
+/** Passes the handler to a producer, which releases it. Returns 0, or an errno value if no producer
+ * has it. */
 typedef int (*FletchingSubjectConnect)(void* context,
                                        struct ArrowAsyncDeviceStreamHandler* handler);
 
-/* The two sides of the async stream, for the traces (tests/traces/README.md). The subject fills a
- * table; the suite has set its size and zeroed the rest. The functions are called from several
- * threads, and from inside the calls that the stream makes. A function that the library does not
- * have is NULL, and the traces that need it are not supported. */
+/* The two sides of the async stream, for the traces (tests/traces/README.md). The suite sets the
+ * size of a table and zeroes the rest; the subject fills it. The functions are called from several
+ * threads, and from inside calls that the stream makes. Missing functions are NULL, and the traces
+ * that need them are not supported. */
 
-/** A producer. The suite is its source and its consumer, and decides when it makes its calls. */
+/** An async producer. The suite is its source and its consumer, and decides when it makes calls. */
 struct FletchingSubjectProducer {
   size_t size; /* sizeof(struct FletchingSubjectProducer) */
   void* self;  /* passed to every function */
-  /** Moves the schema in. The producer may refuse it, here and in the next two. */
+  /** Takes ownership of the schema. This and the next two may refuse their struct. */
   void (*schema)(void* self, struct ArrowSchema* schema);
-  /** Moves a batch in. */
+  /** Takes ownership of a batch. */
   void (*batch)(void* self, struct ArrowDeviceArray* batch);
-  /** Moves in a batch whose extraction into an array fails with the errno value. May be NULL. */
+  /** Takes ownership of a batch whose extraction fails with the errno value. May be NULL. */
   void (*failing_batch)(void* self, struct ArrowDeviceArray* batch, int code);
   void (*end)(void* self);
   void (*fail)(void* self, int code);
-  /** Runs the job of the producer that has waited longest: at most one call of the handler, on any
-   * thread. Returns 1; 0 when no job is left, or one is running. The producer makes no other
-   * call. */
+  /** Runs the producer's oldest job, with at most one handler call, on any thread. Returns 1, or 0
+   * if no job is left or one is running. The producer makes no other calls. */
   int (*run)(void* self);
-  /** The number of the state in docs/reference/async.md; -1: not known at the moment. May be
+  /** The number of the state in docs/reference/async.md; -1 if it is unknown at the moment. May be
    * NULL. */
   int32_t (*state)(void* self);
-  /** Frees the producer, which makes no call afterwards. */
+  /** Frees the producer, which makes no calls afterwards. */
   void (*release)(void* self);
 };
 
 /** Reports a notification of a consumer's application to the suite, inside the handler call:
- * "schema", "task", "end", or "error" with its code, which is 0 otherwise. */
+ * "schema", "task", "end", or "error" with its code. The code is 0 otherwise. */
 typedef void (*FletchingSubjectNotify)(void* context, const char* what, int code);
 
-/** A consumer. The suite is its application and its producer. */
+/** An async consumer. The suite is its application and its producer. */
 struct FletchingSubjectConsumer {
   size_t size; /* sizeof(struct FletchingSubjectConsumer) */
   void* self;  /* passed to every function */
-  /** The suite releases it, once. */
+  /** The suite releases it once. */
   struct ArrowAsyncDeviceStreamHandler* handler;
   void (*request)(void* self, int64_t n);
   /** Extracts the oldest queued task and releases its batch. Returns 0 or an errno value. */
   int (*take)(void* self);
-  /** Discards the oldest queued task. Returns an errno value when none is queued. May be NULL. */
+  /** Discards the oldest queued task. Returns an errno value if none is queued. May be NULL. */
   int (*drop)(void* self);
   void (*cancel)(void* self);
   /** Makes the application refuse the next schema or task with the errno value. May be NULL. */
   void (*refuse_next)(void* self, int code);
   /** The number of the state in docs/reference/async.md. May be NULL. */
   int32_t (*state)(void* self);
-  /** Frees the consumer, after its handler is released. */
+  /** Frees the consumer after its handler is released. */
   void (*release)(void* self);
 };
 
@@ -108,9 +107,9 @@ struct FletchingSubjectConsumer {
  * zero.
  *
  * Every function returns 0, or a positive errno value with a text in `message`: ENOTSUP or ENOSYS
- * for a struct that is good, but of a kind that the library does not have. Structs are moved in. On
- * an error the subject has released a struct or left it whole; the suite releases the rest. `out`
- * structs are zeroed before the call, filled on success, and then the suite's. */
+ * for a valid struct of a kind that the library does not support. Input structs are moved in. On an
+ * error the subject must have released a struct or left it whole; the suite releases the rest.
+ * `out` structs are zeroed before the call and filled on success; then the suite owns them. */
 struct FletchingSubject {
   size_t size;       /* sizeof(struct FletchingSubject) */
   const char* name;  /* in the results */
@@ -122,7 +121,7 @@ struct FletchingSubject {
   int (*array)(void* context, struct ArrowSchema* schema, struct ArrowDeviceArray* array,
                struct ArrowSchema* out_schema, struct ArrowDeviceArray* out,
                struct FletchingMessage* message);
-  /** Hands out one child alone. It lives on when all else is released. */
+  /** Exports one child alone. It must stay valid when everything else is released. */
   int (*child)(void* context, struct ArrowSchema* schema, struct ArrowDeviceArray* array,
                int64_t index, struct ArrowDeviceArray* out, struct FletchingMessage* message);
   int (*stream)(void* context, struct ArrowArrayStream* stream, struct ArrowArrayStream* out,
@@ -134,47 +133,47 @@ struct FletchingSubject {
   int (*legacy_tensor)(void* context, DLManagedTensor* tensor, DLManagedTensor** out,
                        struct FletchingMessage* message);
   /** Makes an async consumer, calls `connect` once with its handler, waits for the schema, and
-   * hands out what arrives as a stream. A release of the stream before its end cancels. */
+   * exports the batches as a stream. Releasing the stream before its end cancels. */
   int (*receive)(void* context, FletchingSubjectConnect connect, void* connect_context,
                  struct ArrowDeviceArrayStream* out, struct FletchingMessage* message);
   /** Starts an async producer that sends the stream to the handler, and returns. On an error the
-   * handler is the suite's. */
+   * suite keeps the handler. */
   int (*send)(void* context, struct ArrowDeviceArrayStream* stream,
               struct ArrowAsyncDeviceStreamHandler* handler, struct FletchingMessage* message);
 
-  /* Of arrays with an event, on any device. The array stays the suite's: a subject that has to own
-   * it moves it in and back. `stream` is a handle on the array's device: CUstream, hipStream_t,
-   * cl_command_queue. */
+  /* Functions for arrays with an event, on any device. The suite keeps the array: a subject that
+   * must own it moves it in and back. `stream` is a handle on the array's device: CUstream,
+   * hipStream_t, cl_command_queue. */
 
   /** Waits for the event on the calling thread. */
   int (*synchronize)(void* context, struct ArrowDeviceArray* array,
                      struct FletchingMessage* message);
-  /** Writes 1 to *ready if the event has happened, else 0. Does not wait. */
+  /** Writes 1 to *ready if the event has happened, and 0 otherwise. Does not wait. */
   int (*is_ready)(void* context, struct ArrowDeviceArray* array, int32_t* ready,
                   struct FletchingMessage* message);
-  /** Lets the stream wait for the event, and returns at once. */
+  /** Makes later work on the stream wait for the event. Does not block. */
   int (*wait_on)(void* context, struct ArrowDeviceArray* array, void* stream,
                  struct FletchingMessage* message);
-  /** Gives the array an event that happens after the work on the stream so far. */
+  /** Gives the array an event that happens after all earlier work on the stream. */
   int (*export_with_event)(void* context, struct ArrowDeviceArray* array, void* stream,
                            struct FletchingMessage* message);
-  /** Moves the array in, and releases it after the work on the stream so far. */
+  /** Takes ownership of the array, and releases it after all earlier work on the stream. */
   int (*release_after)(void* context, struct ArrowDeviceArray* array, void* stream,
                        struct FletchingMessage* message);
 
-  /* Of devices whose waits need more than a stream. */
+  /* Functions for devices whose waits need more than a stream. */
 
-  /** What later waits for Vulkan's events use: the VkDevice of the producer, its VkQueue, to which
-   * the suite submits, the VkPipelineStageFlags with which events are set, and vkGetDeviceProcAddr.
-   * The `stream` of a wait is a VkCommandBuffer. */
+  /** Sets the objects for later waits on Vulkan events: the producer's VkDevice, its VkQueue, to
+   * which the suite submits, the VkPipelineStageFlags with which events are set, and
+   * vkGetDeviceProcAddr. The `stream` of a wait is a VkCommandBuffer. */
   int (*use_vulkan)(void* context, void* device, void* queue, uint32_t set_stages,
                     void* get_device_proc_addr, struct FletchingMessage* message);
-  /** Makes the waiter that of the device type, for the process. It is static; a later one replaces
-   * it. */
+  /** Registers the waiter of a device type for the process. The waiter is static; a later one
+   * replaces it. */
   int (*register_waiter)(void* context, ArrowDeviceType device_type,
                          const struct FletchingWaiter* waiter, struct FletchingMessage* message);
 
-  /* Of async streams, whose two sides the suite plays. */
+  /* Functions for async streams. The suite plays the other side. */
 
   /** Makes an async producer of CPU batches for the handler. */
   int (*producer)(void* context, struct ArrowAsyncDeviceStreamHandler* handler,
@@ -190,7 +189,7 @@ typedef const struct FletchingSubject* (*FletchingConformanceSubjectFunction)(in
 
 /* --- The run --- */
 
-/** The result of one case. Every text is valid during the report only. */
+/** The result of one case. The texts are valid only during the report. */
 struct FletchingConformanceResult {
   const char* group; /* "streams" */
   const char* name;  /* of the case: "stream.next-fails" */
@@ -204,10 +203,10 @@ struct FletchingConformanceResult {
 typedef void (*FletchingConformanceReport)(void* context,
                                            const struct FletchingConformanceResult* result);
 
-/** Called before each case. Returns 0 to play it; else it is skipped, without a result. */
+/** Called before each case. Returns 0 to play it; otherwise it is skipped without a result. */
 typedef int (*FletchingConformanceBegin)(void* context, const char* group, const char* name);
 
-/** Selects cases, and receives the results. Zero the struct before you fill it, so that members of
+/** Selects cases and receives the results. Zero the struct before you fill it, so that members of
  * later versions are zero. */
 struct FletchingConformanceOptions {
   size_t size;                       /* sizeof(struct FletchingConformanceOptions) */
@@ -218,13 +217,13 @@ struct FletchingConformanceOptions {
   FletchingConformanceBegin begin;   /* may be NULL */
 };
 
-/** The name of a group, from 0; NULL past the last. */
+/** The name of the group at an index from 0; NULL past the last. */
 FLETCHING_CONFORMANCE_EXPORT const char* FletchingConformanceGroup(int32_t index);
 
 /** Plays the cases on the subject, one after the other. `wrong` may be NULL.
  *
- * Returns 0 when it could run, with the number of wrong results in `wrong`. EINVAL for NULL, an
- * unknown size, a group or case that does not exist; ENOMEM. */
+ * Returns 0 if the run completed, with the number of wrong results in `wrong`. EINVAL for NULL, an
+ * unknown size, or a group or case that does not exist; ENOMEM. */
 FLETCHING_CONFORMANCE_EXPORT int FletchingConformanceRun(
     const struct FletchingSubject* subject, const struct FletchingConformanceOptions* options,
     int64_t* wrong, struct FletchingMessage* message);
