@@ -6,6 +6,7 @@ import gc
 from typing import Any
 
 import jax
+import pyarrow
 import pytest
 
 from capsules import Produced
@@ -35,6 +36,8 @@ def test_an_array_of_jax(dtype: str) -> None:
         array.to_numpy(writable=True)
 
 
-def test_what_arrow_has_no_type_for() -> None:
-    with pytest.raises(TypeError, match="no Arrow type for bfloat"):
-        from_dlpack(jax.numpy.zeros(2, "bfloat16"))
+def test_bfloat16_goes_through_arrow_opaque() -> None:
+    array = from_dlpack(jax.numpy.arange(3, dtype="bfloat16"))
+    assert pyarrow.array(array).type.type_name == "bfloat16"
+    back = jax.dlpack.from_dlpack(array)
+    assert (back.dtype, back.tolist()) == ("bfloat16", [0, 1, 2])
