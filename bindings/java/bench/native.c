@@ -9,7 +9,7 @@ static void __attribute__((constructor)) set_up(void) {
   leaf_buffers[1] = numbers;
 }
 
-/* An array of so many integers of 64 bits, which owns nothing. No value is read. */
+/* Fills an int64 array of the given length that owns nothing. No value is read. */
 void bench_leaf(struct ArrowDeviceArray* out, int64_t length) {
   peer_produce(out);
   out->array.length = length;
@@ -19,7 +19,7 @@ void bench_leaf(struct ArrowDeviceArray* out, int64_t length) {
   out->device_type = ARROW_DEVICE_CPU;
 }
 
-/* The array to DLPack and back, by hand. */
+/* Converts the array to DLPack and back without a library. */
 void bench_tensor(struct ArrowDeviceArray* array) {
   struct ArrowSchema schema;
   struct ArrowDeviceArray back;

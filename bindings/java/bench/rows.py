@@ -1,7 +1,7 @@
-"""What the safe layer of Java is measured against: one entry per row of the table.
+"""The comparisons for the safe layer of Java: one entry per row of the table.
 
-Each run of a program is a fork of JMH: warm-up, then the processor's time for a call, the garbage
-collector's included. The bytes of the heap are those of compiled code.
+Each run of a program is a JMH fork: warm-up, then the CPU time per call, including the garbage
+collector's. The heap bytes are those of compiled code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GIVE = "one leaf of Java: build, move, release in C"
 _TENSOR = "one leaf of C: to DLPack and back, close"
 _HANDOFF = "handoff of 1,000 columns"
 
-# About a tenth of a second each: the clock of the processor's time has steps of 10 ms.
+# About a tenth of a second each, because the CPU clock has a resolution of 10 ms.
 _ROUNDS = {
     "ffm take": 4_000_000,
     "jna take": 1_000_000,
@@ -42,7 +42,7 @@ def _program(who: str, case: str, *length: str) -> tuple[str, ...]:
 
 
 def _case(engine: str, case: str, name: str, limits: tuple[Limit, ...]) -> Row:
-    """Fletching, and the programs that it is compared with."""
+    """Returns the row of Fletching and the programs that it is compared with."""
     ours = {"ffm": _FFM, "jna": _JNA}[engine]
     programs = {ours: _program(engine, name)}
     if f"pair {name}" in _ROUNDS and engine == "ffm":
@@ -53,7 +53,7 @@ def _case(engine: str, case: str, name: str, limits: tuple[Limit, ...]) -> Row:
 
 
 def _flat(name: str, case: str) -> Row:
-    """The cost does not depend on the number of values."""
+    """Returns a row which shows that the cost does not depend on the number of values."""
     short = "the same with 64 rows"
     programs = {
         f"{_FFM}, 2^40 rows": _program("ffm", name, str(1 << 40)),
@@ -74,7 +74,7 @@ ROWS = (
     _case("ffm", _HANDOFF, "handoff", (Limit(_ARROW, 0.1),)),
     _case("ffm", _TENSOR, "tensor", (Limit(_BY_HAND, 50),)),
     _flat("take", _TAKE),
-    # The owner alone.
+    # Only the owner.
     _bytes("ffm", _TAKE, "take", 24),
     _bytes("jna", _TAKE, "take", 200),
     _bytes("ffm", _GIVE, "give", 480),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sends batches to the handler of a consumer, which requests two and then one after each.
+// Sends batches to a consumer's handler. The consumer requests two batches, then one after each.
 // Prints: a batch of 3
 
 import io.github.fletching.*;
@@ -31,7 +31,7 @@ final class Async {
     try (var stream = new AsyncDeviceStream();
         Schema schema = new SchemaBuilder("i").build()) {
       stream.subscribe(new Printer(new Flow.Subscription[1]));
-      long handler = stream.handlerAddress(); // any library could be on the other side of it
+      long handler = stream.handlerAddress(); // the other side can be any library
       var pool = java.util.concurrent.ForkJoinPool.commonPool();
       var sent = AsyncDeviceStreams.send(schema, DeviceType.CPU, devices, pool, handler);
       sent.toCompletableFuture().join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shares the columns of one array between several users. The last of them releases it.
+// Shares the columns of one array between several users. The last user releases the array.
 // Prints: 3 prices, then released
 
 import io.github.fletching.Array;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Exports rows of float32 as a tensor, and imports the tensor of another library as an array.
+// Exports rows of float32 as a tensor, and imports another library's tensor as an array.
 // Prints: an array of 2: +w:3 on cpu, read-only: true
 
 import io.github.fletching.ArrayBuilder;
@@ -15,7 +15,7 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 final class Dlpack {
-  /** Returns the address of a DLManagedTensorVersioned, whose deleter the receiver calls. */
+  /** Returns the address of a DLManagedTensorVersioned; the receiver must call its deleter. */
   static long produce() {
     ByteBuffer values = ByteBuffer.allocateDirect(24).order(ByteOrder.nativeOrder());
     ArrayBuilder floats = new ArrayBuilder(6).buffers(null, values);

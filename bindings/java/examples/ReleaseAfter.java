@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Imports an array that is still being written to, and makes your stream wait for it. The host
-// does not wait before it needs the result.
+// Imports an array that is still being written, and makes your stream wait for it. The host waits
+// only when it needs the result.
 // Prints: 1000 values, the last is 7
 
 import com.sun.jna.Memory;
@@ -13,9 +13,9 @@ final class ReleaseAfter {
   static void copyToHost(DeviceArray array, Memory to, DeviceStream stream) {
     array.waitOn(stream);
     long values = array.buffers()[1];
-    Driver.check( // in place of your kernels
+    Driver.check( // your kernels go here
         Driver.C.cuMemcpyDtoHAsync_v2(to, values, to.size(), stream.handle()));
-    array.releaseAfter(stream); // a close would free the memory under the copy
+    array.releaseAfter(stream); // close would free memory that the copy still reads
   }
 
   public static void main(String[] arguments) {

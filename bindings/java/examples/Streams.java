@@ -27,7 +27,7 @@ final class Streams {
   }
 
   public static void main(String[] arguments) {
-    // Any library could be on the other side of the address.
+    // Any library can be on the other side of the address.
     try (DeviceArrayStream source = produce();
         DeviceArrayStream stream = DeviceArrayStream.wrap(source.address())) {
       for (DeviceArray batch : stream) {

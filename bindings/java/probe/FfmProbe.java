@@ -7,7 +7,7 @@ import io.github.fletching.ffm.abi.DLDataType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Prints how Java names device types and data-type codes, each read from a struct of FFM. */
+/** Prints Java's names for device types and data-type codes, each read from an FFM struct. */
 final class FfmProbe {
   private FfmProbe() {}
 

@@ -6,7 +6,7 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.jna.abi.ArrowDeviceArray;
 import io.github.fletching.jna.abi.DLDataType;
 
-/** Prints how Java names device types and data-type codes, each read from a struct of JNA. */
+/** Prints Java's names for device types and data-type codes, each read from a JNA struct. */
 final class JnaProbe {
   private JnaProbe() {}
 

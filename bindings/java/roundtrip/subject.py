@@ -19,8 +19,8 @@ PROGRAM = "io.github.fletching.roundtrip.Program"
 
 @dataclass(frozen=True)
 class Engine:
-    name: str  # for the system property that chooses
-    jdk: str  # the least version
+    name: str  # value of the system property that selects the engine
+    jdk: str  # the minimum version
     options: tuple[str, ...] = ()
 
 
@@ -31,8 +31,7 @@ ENGINES = {
 
 
 def load(column: str) -> int:
-    """The address of the subject in a new JVM. Raises OSError when the JDK or the classes are not
-    there."""
+    """Returns the address of the subject in a new JVM, or raises OSError."""
     engine = ENGINES[column]
     home = subprocess.run(
         [str(HOME / "find-jdk"), engine.jdk], stdout=subprocess.PIPE, text=True, check=False
@@ -49,5 +48,5 @@ def load(column: str) -> int:
     jpype.startJVM(str(jvm), crash, chosen, *engine.options, classpath=classpath.split(os.pathsep))
     try:
         return int(jpype.JClass(PROGRAM).subject())
-    except Exception as error:  # jpype's own, or a Java exception
+    except Exception as error:  # jpype's own exception, or a Java exception
         raise OSError(f"{CLASSPATH}: no subject in {PROGRAM} ({error})") from error

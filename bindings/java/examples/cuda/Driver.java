@@ -10,11 +10,11 @@ import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.abi.DeviceType;
 
-/** What a CUDA program has already: a context, streams, memory and copies, from libcuda. */
+/** The parts of libcuda that a CUDA program already uses: contexts, streams, memory and copies. */
 public interface Driver extends Library {
   Driver C = Native.load("cuda", Driver.class);
 
-  // The functions of cuda.h that are called here.
+  // The cuda.h functions that the examples call.
 
   int cuInit(int flags);
 
@@ -42,21 +42,21 @@ public interface Driver extends Library {
     check(C.cuCtxSetCurrent(context.getValue()));
   }
 
-  /** A stream that does not wait for the default one. */
+  /** Returns a new stream that does not synchronize with the default stream. */
   static DeviceStream newStream() {
     LongByReference stream = new LongByReference();
     check(C.cuStreamCreate(stream, 1));
     return DeviceStream.of(DeviceType.CUDA, stream.getValue());
   }
 
-  /** The address of memory of the current device. */
+  /** Allocates memory on the current device and returns its address. */
   static long allocate(long size) {
     LongByReference address = new LongByReference();
     check(C.cuMemAlloc_v2(address, size));
     return address.getValue();
   }
 
-  /** Refuses a CUresult other than success. */
+  /** Throws unless the CUresult is success. */
   static void check(int result) {
     if (result != 0) {
       throw new IllegalStateException("CUresult " + result);

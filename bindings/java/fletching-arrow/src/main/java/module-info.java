@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** To and from the vectors of arrow-java. */
+/** Conversions to and from arrow-java's vectors. */
 module io.github.fletching.arrow {
   requires transitive io.github.fletching;
   requires transitive org.apache.arrow.c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The structs of the Arrow C interfaces through java.lang.foreign. */
+/** The structs of the Arrow C interfaces for java.lang.foreign. */
 module io.github.fletching.ffm {
   requires transitive io.github.fletching.abi;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The structs of the Arrow C interfaces through JNA. */
+/** The structs of the Arrow C interfaces for JNA. */
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"}) // or its jna-jpms
 module io.github.fletching.jna {
   requires transitive com.sun.jna;

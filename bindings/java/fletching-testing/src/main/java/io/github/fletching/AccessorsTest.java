@@ -25,7 +25,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What owners, views and streams say of themselves, and what they refuse. */
+/** Accessors of owners, views and streams, and the errors they report. */
 class AccessorsTest {
   @Test
   void anArrayHasItsNumbers() {
@@ -33,7 +33,7 @@ class AccessorsTest {
       assertEquals(List.of(3L, 2L, 1L), List.of(array.length(), array.offset(), array.nullCount()));
       assertEquals(2, array.buffers().length);
       assertEquals(4096, array.buffers()[1]);
-      // A list of so many buffers is implausible.
+      // A count this large is implausible.
       for (long count : new long[] {-1, Kind.MOST_STRUCTS + 1L}) {
         Native.C.putLong(array.address() + Fields.ARRAY_N_BUFFERS, count);
         assertEquals(0, array.buffers().length);
@@ -48,7 +48,7 @@ class AccessorsTest {
     }
   }
 
-  /** Exactly at a limit nothing is refused. */
+  /** A value equal to the limit is accepted. */
   @Test
   void limitsAreExact() {
     assertNull(Tree.excess(255, 1 << 22));
@@ -80,7 +80,7 @@ class AccessorsTest {
     }
   }
 
-  /** A consumer that has kept the function calls it again. */
+  /** A consumer that kept the function pointer calls it again. */
   @Test
   void aSecondReleaseByCDoesNothing() {
     long struct = Native.C.allocate(Kind.ARRAY.size);
@@ -98,7 +98,7 @@ class AccessorsTest {
     Native.C.free(struct);
   }
 
-  /** Like a release that C calls while hooks run; what was not released is released at the end. */
+  /** Simulates a C release during shutdown hooks; the test releases the array at its end. */
   @Test
   void aReleaseByCDuringShutdownIsCounted() throws ReflectiveOperationException {
     Field shutdown = Exported.class.getDeclaredField("shutdown");
@@ -117,7 +117,7 @@ class AccessorsTest {
     try {
       assertTrue(Exported.isShutdown());
       for (int i = 0; i < 3; i++) {
-        Native.C.run(release, struct); // is released already at the second time
+        Native.C.run(release, struct); // the second call finds the struct released
         assertTrue(Kind.ARRAY.isReleased(struct));
         assertEquals(before + 1 + i / 2, Owner.lateReleases());
         if (i == 1) {
@@ -221,7 +221,7 @@ class AccessorsTest {
             .getMessage());
   }
 
-  /** Not later, on another thread. */
+  /** The setter throws at once, not later on another thread. */
   @Test
   void nullIsRefusedWhereItIsSet() {
     DeviceStream stream = DeviceStream.of(DeviceType.CUDA, 1);

@@ -109,7 +109,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
     peer.task(1, rowsOf(1), 0, Metadata.EMPTY.with("key", "value").encode());
     assertEquals("value", stream.batchMetadata().text("key").orElse("none"));
     assertEquals(List.of("task value"), seen);
-    // Malformed metadata is refused.
+    // Malformed metadata is rejected.
     assertEquals(22, peer.task(2, rowsOf(2), 0, new byte[] {-1, -1, -1, -1}));
     assertFailed(22, "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1");
   }
@@ -134,7 +134,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
     }
   }
 
-  /** Passes the arrays of batches on, and notes their metadata. */
+  /** Forwards the arrays of the batches and records their metadata. */
   private static final class Batches implements Flow.Subscriber<AsyncBatch> {
     private final AsyncRows rows;
     private final List<String> seen;
@@ -226,7 +226,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
       assertEquals(expected.get(i), peer.calls());
       assertRows(1, 2, 3);
     }
-    // A batch beyond the request waits, and arrives after the end.
+    // A batch that exceeds the request waits, and arrives after the end.
     create(new AsyncDeviceStream(2), 1);
     peer.schema();
     peer.task(1);
@@ -244,7 +244,7 @@ class AsyncApplicationTest extends AsyncConsumerTest {
     peer.task(1, rowsOf(1), 71);
     assertFailed(71, "extract_data: failed without a message");
     peer.task(2, live.batch(2), 0);
-    peer.fail(71, null); // which the subscriber does not get
+    peer.fail(71, null); // the subscriber does not get this error
     assertEquals("request 3, extract 1, drop 2", peer.calls());
     assertRows(-71);
   }

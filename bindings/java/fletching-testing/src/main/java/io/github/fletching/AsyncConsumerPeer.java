@@ -10,12 +10,12 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 
-/** A consumer that records the calls, and calls the producer where the test does. */
+/** Consumer that records the calls it gets, and calls the producer where the test does. */
 final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoCloseable {
   final long handler = AsyncForeign.handler(this);
   final List<Long> tasks = new ArrayList<>();
   final List<Metadata> metadata = new ArrayList<>();
-  long ofLastTask; // the address of its metadata
+  long ofLastTask; // metadata address of the last task
   final LinkedBlockingQueue<Runnable> jobs = new LinkedBlockingQueue<>();
   Consumer<String> inside = call -> {};
   String refuses = "";
@@ -27,7 +27,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     jobs.add(job);
   }
 
-  /** Runs the jobs that are due. */
+  /** Runs the pending jobs. */
   AsyncConsumerPeer run() {
     for (Runnable job = jobs.poll(); job != null; job = jobs.poll()) {
       job.run();
@@ -70,7 +70,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     }
     ofLastTask = block;
     int result = called("task");
-    metadata.add(Metadata.at(block)); // still there after the data was extracted
+    metadata.add(Metadata.at(block)); // still valid after the extraction
     if (result != 0) {
       oldest();
     }
@@ -105,7 +105,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     }
   }
 
-  /** Extracts the oldest task; returns its rows, or the negative code. */
+  /** Extracts the oldest task; returns its row count, or the negative error code. */
   long extract() {
     return extract(oldest());
   }

@@ -13,7 +13,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A stream and its producer, which makes its calls one by one. A test releases every batch. */
+/**
+ * A stream and a producer peer that makes its calls one by one. Each test must release every batch.
+ */
 @Timeout(120)
 @ExtendWith(NothingLeft.class)
 abstract class AsyncConsumerTest {
@@ -97,7 +99,7 @@ abstract class AsyncConsumerTest {
     }
   }
 
-  /** A consumer without a subscriber, which has received {@code tasks}. */
+  /** Creates a consumer without a subscriber that has received {@code tasks} tasks. */
   AsyncHandler queued(int tasks) {
     finish();
     released = false;
@@ -118,7 +120,7 @@ abstract class AsyncConsumerTest {
     }
   }
 
-  /** Drops the oldest batch; false when none has arrived. */
+  /** Drops the oldest batch; returns false if none has arrived. */
   static boolean skip(AsyncHandler core) {
     return core.peer.locked(
         () -> {

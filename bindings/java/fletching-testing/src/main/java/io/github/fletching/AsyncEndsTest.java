@@ -17,7 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** How a stream of a consumer ends, and what a producer may not do before and after. */
+/** How a consumer's stream ends, and the calls a producer must not make before and after that. */
 class AsyncEndsTest extends AsyncConsumerTest {
   private static final String OUT_OF_ORDER =
       "on_next_task: out of order: expected a call after on_schema and before the end";
@@ -130,7 +130,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
     int before = Handles.count();
     for (boolean closesFirst : new boolean[] {true, false}) {
       AsyncDeviceStream stream = new AsyncDeviceStream();
-      stream.releaseHandler(); // there is none
+      stream.releaseHandler(); // no handler exists yet
       stream.handlerAddress();
       if (closesFirst) {
         stream.close();
@@ -210,12 +210,12 @@ class AsyncEndsTest extends AsyncConsumerTest {
 
   @Test
   void aSecondCloseDoesNothing() {
-    new AsyncDeviceStream().close(); // of a stream without a handler
+    new AsyncDeviceStream().close(); // a stream without a handler
     open(1);
     long handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
     stream.close();
     stream.close();
-    Handles.find(AsyncHandler.class, handle); // until its release
+    Handles.find(AsyncHandler.class, handle); // found until it is released
     assertEquals("request 1, cancel", peer.calls());
   }
 
@@ -232,7 +232,7 @@ class AsyncEndsTest extends AsyncConsumerTest {
     assertEquals(0, live.get());
   }
 
-  /** The shapes of a schema and of an array, as bits: one child, another one, a dictionary. */
+  /** Shapes of a schema and an array, one bit each: a child, a second child, a dictionary. */
   private static Schema schema(int shape) {
     SchemaBuilder schema = new SchemaBuilder("+s");
     for (int bit = 1; bit <= 2; bit++) {

@@ -28,7 +28,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Publishers and executors that fail, and no memory. */
+/** Failing publishers and executors, and failing allocations. */
 class AsyncExecutorsTest extends AsyncProducerTest {
   @Test
   void anInterruptOfAMakerIsKept() {
@@ -95,7 +95,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
     assertResult(5, text);
   }
 
-  /** As ThreadPoolExecutor.DiscardPolicy and shutdownNow do. */
+  /** ThreadPoolExecutor.DiscardPolicy and shutdownNow drop jobs like this. */
   @Test
   @Timeout(60)
   void executorThatDropsJobFailsTheStream() {
@@ -193,7 +193,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
     makePeer();
     metadata = Metadata.EMPTY.with("key", "value");
     int[] live = new int[2];
-    for (int i = 0; i < 2; i++) { // the block stays from the first send
+    for (int i = 0; i < 2; i++) { // the block is kept from the first send
       Counting.refuseStubs(true);
       assertThrows(
           OutOfMemoryError.class,
@@ -223,7 +223,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
     assertFalse(schema.isReleased());
     schema.close();
     assertEquals(before, Handles.count());
-    send(); // the handler was not used
+    send(); // the handler is still unused
     peer.run();
   }
 
@@ -237,7 +237,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
     peer.cancel();
     peer.run();
     assertTrue(items.isClosed);
-    sending.onNext(AsyncBatch.of(live.batch(2))); // too late
+    sending.onNext(AsyncBatch.of(live.batch(2))); // after the end
     assertEquals(0, live.get());
   }
 

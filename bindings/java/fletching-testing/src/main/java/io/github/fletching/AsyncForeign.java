@@ -7,25 +7,25 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 
-/** The other side of an async stream, played by a test: structs whose callbacks are objects. */
+/** The foreign side of an async stream in tests: C structs whose callbacks are Java objects. */
 final class AsyncForeign {
-  private static final long NULL_TYPE = Native.newText("n"); // for every schema, never freed
+  private static final long NULL_TYPE = Native.newText("n"); // shared by all schemas, never freed
 
   private AsyncForeign() {}
 
-  /** An ArrowAsyncProducer. */
+  /** The callbacks of an ArrowAsyncProducer. */
   interface Producer {
     void request(long n);
 
     void cancel();
   }
 
-  /** An ArrowAsyncTask. */
+  /** The callbacks of an ArrowAsyncTask. */
   interface Task {
     int extractData(long self, long out);
   }
 
-  /** An ArrowAsyncDeviceStreamHandler. */
+  /** The callbacks of an ArrowAsyncDeviceStreamHandler. */
   interface Handler {
     int onSchema(long schema);
 
@@ -36,7 +36,7 @@ final class AsyncForeign {
     void release();
   }
 
-  /** Is called for the release of a schema or an array. */
+  /** The release callback of a schema or an array. */
   interface Release {
     void released();
   }
@@ -93,7 +93,7 @@ final class AsyncForeign {
     return Handles.find(Handler.class, C.getAddress(self + Fields.HANDLER_PRIVATE_DATA));
   }
 
-  /** Returns a struct, which {@link #freeProducer} frees. */
+  /** Returns a struct that {@link #freeProducer} frees. */
   static long producer(Producer callbacks) {
     long struct = AsyncAbi.takeBlock();
     C.putInt(struct + Fields.PRODUCER_DEVICE_TYPE, DeviceType.CPU.value());
@@ -126,15 +126,15 @@ final class AsyncForeign {
     AsyncAbi.putBlock(struct);
   }
 
-  // --- The calls of a producer
+  // --- Calls that a producer makes
 
   static int callOnSchema(long handler, long schema) {
     return (int) C.call("iaa", C.getAddress(handler + Fields.HANDLER_ON_SCHEMA), handler, schema);
   }
 
   /**
-   * Calls on_next_task with a task, whose struct and metadata are overwritten after the call. The
-   * handle of one that was refused is removed.
+   * Calls on_next_task with a task whose struct and metadata are overwritten after the call.
+   * Removes the handle of a rejected task.
    */
   static int callOnNextTask(long handler, Task callbacks, byte[] metadata) {
     long struct = AsyncAbi.takeBlock();
@@ -155,7 +155,7 @@ final class AsyncForeign {
     return code;
   }
 
-  /** Forgets the object of a task, in the last call of it. */
+  /** Removes the object of a task, in the last call to that task. */
   static void forgetTask(long self) {
     Handles.remove(C.getAddress(self + Fields.TASK_PRIVATE_DATA));
   }
@@ -175,7 +175,7 @@ final class AsyncForeign {
     C.run(C.getAddress(handler + Fields.HANDLER_RELEASE), handler);
   }
 
-  // --- The calls of a consumer
+  // --- Calls that a consumer makes
 
   static void callRequest(long producer, long n) {
     C.call("val", C.getAddress(producer + Fields.PRODUCER_REQUEST), producer, n);
@@ -185,7 +185,7 @@ final class AsyncForeign {
     C.call("va", C.getAddress(producer + Fields.PRODUCER_CANCEL), producer);
   }
 
-  /** Copies a task, which is valid during the call only. */
+  /** Copies a task, because the struct is valid only during the call. */
   static long copyTask(long task) {
     long copy = AsyncAbi.takeBlock();
     C.putAddress(copy + Fields.TASK_EXTRACT_DATA, C.getAddress(task + Fields.TASK_EXTRACT_DATA));

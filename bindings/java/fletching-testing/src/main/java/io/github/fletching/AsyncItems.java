@@ -7,7 +7,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.Flow;
 
-/** Batches and errors, as an iterator, or as a publisher that never completes. */
+/** Batches and errors as an iterator, or as a publisher that never completes. */
 final class AsyncItems
     implements Iterator<AsyncBatch>, Flow.Publisher<AsyncBatch>, Flow.Subscription, AutoCloseable {
   private final ArrayDeque<Object> items;

@@ -10,10 +10,10 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** A consumer on the engine that counts, for whose tasks and batches there is no memory. */
+/** A consumer on the counting engine, with failing allocations for tasks and batches. */
 public final class AsyncNoMemory {
   private static final int BLOCK = 64;
-  private static final long SLAB = 64L * Kind.DEVICE_ARRAY.size; // which is a multiple of 16
+  private static final long SLAB = 64L * Kind.DEVICE_ARRAY.size; // a multiple of 16
 
   private AsyncNoMemory() {}
 
@@ -22,12 +22,17 @@ public final class AsyncNoMemory {
     System.out.println(report());
   }
 
-  /** What the producer is called with and gets, and what the application gets. */
+  /**
+   * Returns a report of the calls the producer gets and makes, and of the application's results.
+   */
   public static String report() {
     return unheard() + "; " + untaken() + "; " + unread() + "; lost " + lost();
   }
 
-  /** What is neither freed nor to be used again, after streams that are refused and cancelled. */
+  /**
+   * Returns the number of blocks that are neither freed nor reusable after rejected and cancelled
+   * streams.
+   */
   private static int lost() {
     refuse();
     int before = inUse();
@@ -82,7 +87,9 @@ public final class AsyncNoMemory {
     consumer.close();
   }
 
-  /** The second task finds no room for its copy: it is refused, and the first is dropped. */
+  /**
+   * The allocation of the second task's copy fails: the task is rejected and the first is dropped.
+   */
   private static String unheard() {
     AsyncHandler core = new AsyncHandler();
     core.request(2);
@@ -96,14 +103,14 @@ public final class AsyncNoMemory {
         AsyncAbi::takeBlock,
         AsyncAbi::putBlock,
         blocks -> {
-          AsyncAbi.putBlock(blocks.remove(0)); // the peer's own struct
+          AsyncAbi.putBlock(blocks.remove(0)); // the peer's struct
           code[0] = peer.task(2, batch, 0);
         });
     String outcome = core.outcome().getMessage();
     return end(peer, core) + ", code " + code[0] + ", " + batch + ", " + outcome;
   }
 
-  /** A batch finds no room when it is to be passed on: its subscriber gets the error. */
+  /** The allocation for a batch that is passed on fails: its subscriber gets the error. */
   private static String untaken() {
     AsyncDeviceStream stream = new AsyncDeviceStream();
     AsyncProducerPeer peer = new AsyncProducerPeer(stream);
@@ -117,7 +124,9 @@ public final class AsyncNoMemory {
     return peer.calls() + ", " + rows.error.getMessage();
   }
 
-  /** The batches that the release would extract find no room: they are dropped. */
+  /**
+   * The allocations for the batches that the release would extract fail: the batches are dropped.
+   */
   private static String unread() {
     AsyncHandler core = new AsyncHandler();
     core.request(2);
@@ -138,7 +147,7 @@ public final class AsyncNoMemory {
     return peer.calls();
   }
 
-  /** Runs the body while all memory of this size is in use. */
+  /** Runs the body while all memory blocks of this size are in use. */
   private static <T> void without(
       long size, Supplier<T> take, Consumer<T> giveBack, Consumer<List<T>> body) {
     List<T> taken = new ArrayList<>();
@@ -147,7 +156,7 @@ public final class AsyncNoMemory {
       while (true) {
         taken.add(take.get());
       }
-    } catch (FletchingException e) { // there is no further one
+    } catch (FletchingException e) { // no free block is left
       body.accept(taken);
     }
     Counting.refuse(-1);

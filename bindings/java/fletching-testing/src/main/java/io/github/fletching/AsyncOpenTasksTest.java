@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.junit.jupiter.api.Test;
 
-/** The tasks that a producer of ours has sent and whose data was not extracted yet. */
+/** Open tasks: sent by our producer, with data that is not extracted yet. */
 class AsyncOpenTasksTest extends AsyncProducerTest {
   @Test
   void aTaskThatIsExtractedAndRefusedCountsOnce() {
@@ -23,7 +23,7 @@ class AsyncOpenTasksTest extends AsyncProducerTest {
           }
         };
     peer.request(1);
-    assertEquals("task", peer.run().calls()); // the first one is open: no release
+    assertEquals("task", peer.run().calls()); // the first task is open: no release
     AsyncForeign.callExtract(first, 0);
     assertEquals("release", peer.run().calls());
     assertEquals(0, live.get());

@@ -8,12 +8,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A producer that makes its calls one by one, and records the consumer's calls. */
+/** Producer that makes its calls one by one and records the consumer's calls. */
 final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   final AsyncDeviceStream stream;
   final long handler;
   final long object = AsyncForeign.producer(this);
-  final AtomicReference<Runnable> inside = new AtomicReference<>(); // of the next call
+  final AtomicReference<Runnable> inside = new AtomicReference<>(); // runs inside the next call
   private final List<String> calls = new ArrayList<>();
 
   AsyncProducerPeer(AsyncDeviceStream stream) {
@@ -38,7 +38,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     calls.add(call);
   }
 
-  /** Returns the calls since the last use. */
+  /** Returns the calls since the previous {@code calls()}. */
   synchronized String calls() {
     String all = String.join(", ", calls);
     calls.clear();
@@ -59,7 +59,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     return schema(AsyncRows.schema());
   }
 
-  /** Sends a schema, whose struct is released after the call. */
+  /** Sends a schema and releases its struct after the call. */
   int schema(Schema schema) {
     Slot raw = Slot.take(Kind.SCHEMA);
     schema.moveTo(raw.address);
@@ -72,7 +72,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     return code;
   }
 
-  /** Sends a task with {@code rows} rows, and with that number. */
+  /** Sends a task with {@code rows} rows, which is also the task's number. */
   int task(int rows) {
     return task(rows, AsyncRows.rowsOf(rows), 0);
   }
@@ -94,7 +94,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   private int extract(int number, DeviceArray batch, int code, long self, long out) {
     AsyncForeign.forgetTask(self);
     called((out == 0 ? "drop " : "extract ") + number);
-    if (out != 0 && code != 0) { // written although it fails: the consumer must not read it
+    if (out != 0 && code != 0) { // set although the call fails: the consumer must not read it
       C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);
     } else if (out != 0 && !batch.isReleased()) {
       batch.moveTo(out);

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A stream that is sent to a peer, which records the calls. A test releases every batch. */
+/** A stream that is sent to a peer, which records the calls. Each test must release every batch. */
 @Timeout(120)
 @ExtendWith(NothingLeft.class)
 abstract class AsyncProducerTest {
@@ -40,7 +40,7 @@ abstract class AsyncProducerTest {
     assertEquals(0, live.get());
   }
 
-  /** Ends a stream that is not over. */
+  /** Ends a stream that is still open. */
   void finish() {
     if (sending != null && !sending.done.isDone()) {
       peer.inside = call -> {};
@@ -62,12 +62,12 @@ abstract class AsyncProducerTest {
     sending.open(schema);
   }
 
-  /** Sends items and then the end. */
+  /** Sends the items and then the end. */
   void send(Object... all) {
     send(AsyncRows.schema(), all);
   }
 
-  /** Sends items and then the end, and makes the calls that need no request. */
+  /** Sends the items and then the end, and makes the calls that need no request. */
   void start(Object... all) {
     peer.calls();
     send(all);
@@ -75,7 +75,7 @@ abstract class AsyncProducerTest {
     peer.calls();
   }
 
-  /** The same without an end. */
+  /** Does the same without the end. */
   void startEndless(Object... all) {
     finish();
     items = new AsyncItems(Arrays.asList(all));
@@ -97,7 +97,7 @@ abstract class AsyncProducerTest {
         });
   }
 
-  /** Runs a whole stream, of which the peer extracts nothing. */
+  /** Runs a whole stream without extracting any task. */
   void assertSent(String expected, Object... all) {
     peer.calls();
     send(all);

@@ -14,7 +14,7 @@ import java.util.concurrent.Flow;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** The stream as a publisher. */
+/** The stream as a {@code Flow.Publisher}. */
 class AsyncPublisherTest extends AsyncConsumerTest {
   @Test
   void aLateSubscriberReceivesEverything() {
@@ -58,14 +58,14 @@ class AsyncPublisherTest extends AsyncConsumerTest {
     stream.subscribe(second);
     assertEquals("subscribe: second subscriber: expected one", second.error.getMessage());
     assertEquals(IllegalStateException.class, second.error.getClass());
-    second.subscription.request(5); // which it has, as rule 1.9 says
+    second.subscription.request(5); // rule 1.9: a rejected subscriber gets a subscription
     second.subscription.cancel();
     assertEquals("request 1", peer.calls());
     assertThrows(NullPointerException.class, () -> stream.subscribe(null));
     peer.task(1);
     peer.end();
     assertRows(1, 0);
-    // Also after the end.
+    // The same holds after the end.
     AsyncRows third = new AsyncRows(1, 0);
     stream.subscribe(third);
     assertEquals(List.of(-1000L), third.rows());
@@ -131,7 +131,7 @@ class AsyncPublisherTest extends AsyncConsumerTest {
     } finally {
       log.close();
     }
-    while (!peer.calls().equals("cancel")) { // it follows the count
+    while (!peer.calls().equals("cancel")) { // called after the leak is counted
       Thread.onSpinWait();
     }
     assertEquals(before + 1, Owner.leaks());
@@ -158,13 +158,13 @@ class AsyncPublisherTest extends AsyncConsumerTest {
     assertRows(1, 0);
     assertEquals(before, Owner.leaks());
     long handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
-    while (handle != 0) { // until the cleaner frees it
+    while (handle != 0) { // the cleaner sets it to 0
       handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
       System.gc();
     }
   }
 
-  /** Subscribes to three batches that are there. */
+  /** Subscribes to three batches that have arrived. */
   private void subscribe(Consumer<Flow.Subscription> onNext) {
     finish();
     released = false;

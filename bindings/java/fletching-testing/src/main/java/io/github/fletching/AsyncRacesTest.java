@@ -18,14 +18,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Races of subscriptions, requests, extractions, cancels, ends and releases. On a busy machine 300
- * runs take minutes without hanging.
+ * Races of subscriptions, requests, extractions, cancels, ends and releases. On a busy machine, 300
+ * runs take minutes without a deadlock.
  */
 @Timeout(600)
 class AsyncRacesTest extends AsyncConsumerTest {
   private static final int RUNS = 300;
 
-  /** Runs on a thread; join the result. */
+  /** Runs the body on a thread; the caller joins the result. */
   private static CompletableFuture<Void> start(Runnable body) {
     return CompletableFuture.runAsync(body, job -> new Thread(job).start());
   }
@@ -38,7 +38,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
     }
   }
 
-  /** A stream that has a schema and tasks, and no subscriber. */
+  /** Opens a stream that has a schema and queued tasks but no subscriber. */
   private void openQueued(int tasks) {
     finish();
     released = false;
@@ -134,7 +134,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
     core.close();
   }
 
-  /** Calls release while a call of the consumer runs on another thread. */
+  /** Calls release while a call to the consumer runs on another thread. */
   private void releaseDuring(String call, Consumer<AsyncHandler> action) {
     AsyncHandler core = queued(1);
     LinkedBlockingQueue<String> inside = new LinkedBlockingQueue<>();
@@ -152,8 +152,8 @@ class AsyncRacesTest extends AsyncConsumerTest {
     while (core.state != AsyncConsumer.State.RELEASING) {
       Thread.onSpinWait();
     }
-    peer.release(); // a second one does not wait
-    // It cannot be seen that the first one waits, only that it has not returned.
+    peer.release(); // a second release does not wait
+    // The wait itself is not observable, only that release has not returned.
     boolean returned = releasing.isDone();
     mayGoOn.countDown();
     releasing.join();
@@ -197,7 +197,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
     core.close();
   }
 
-  /** A producer that breaks the rules calls release from inside of a call to it. */
+  /** A producer that breaks the protocol calls release from inside a call to it. */
   @Test
   void releaseMayBeCalledInsideACall() {
     List<Consumer<AsyncHandler>> actions =
@@ -227,7 +227,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
     }
   }
 
-  /** A request during an extraction, which releases. */
+  /** Calls release from a request that is made during an extraction. */
   @Test
   void releaseMayBeCalledInsideTwoCalls() {
     AsyncHandler core = queued(1);
@@ -302,7 +302,7 @@ class AsyncRacesTest extends AsyncConsumerTest {
     }
   }
 
-  /** A subscriber that cancels while a batch is extracted gets no batch after it. */
+  /** A subscriber that cancels while a batch is extracted must not get that batch. */
   @Test
   void aCancelDuringTheExtractionClosesTheBatch() {
     openQueued(1);

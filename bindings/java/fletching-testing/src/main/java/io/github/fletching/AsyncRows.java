@@ -10,11 +10,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * A subscriber that records the rows of each batch, and then 0 or the negative code of an error.
- */
+/** Subscriber that records the row count of each batch, then 0 or the negative error code. */
 public class AsyncRows implements Flow.Subscriber<DeviceArray> {
-  /** Counts the batches that are not released. */
+  /** Counts the unreleased batches. */
   static final class Live extends AtomicInteger implements AutoCloseable {
     private static final long serialVersionUID = 1;
 
@@ -48,7 +46,7 @@ public class AsyncRows implements Flow.Subscriber<DeviceArray> {
   volatile Flow.Subscription subscription;
   volatile Throwable error;
 
-  /** Requests {@code first} batches, and {@code more} after each. */
+  /** Requests {@code first} batches, then {@code more} after each batch. */
   public AsyncRows(long first, long more) {
     this.first = first;
     this.more = more;
@@ -92,12 +90,12 @@ public class AsyncRows implements Flow.Subscriber<DeviceArray> {
     return new ArrayList<>(rows);
   }
 
-  /** The error that ended the stream, or null. */
+  /** Returns the error that ended the stream, or null. */
   public final Throwable error() {
     return error;
   }
 
-  /** Returns the records when the stream has ended. */
+  /** Waits for the end of the stream and returns the records. */
   public final List<Long> await() {
     try {
       if (!over.await(60, TimeUnit.SECONDS)) {

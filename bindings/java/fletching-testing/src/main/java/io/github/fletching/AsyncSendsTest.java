@@ -21,9 +21,9 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What a sender calls of its publisher or iterator, and when. */
+/** The calls a sender makes to its publisher or iterator, and their order. */
 class AsyncSendsTest extends AsyncProducerTest {
-  /** A publisher's side of a subscription, which may throw. */
+  /** The publisher's side of a subscription. Its methods can throw. */
   private static final class Recorded implements Flow.Subscription {
     final List<String> calls = new ArrayList<>();
     private final String throwing;
@@ -83,7 +83,7 @@ class AsyncSendsTest extends AsyncProducerTest {
     assertEquals(0, live.get());
   }
 
-  /** The caller may close what it had, as a try does. */
+  /** The caller may close its schema after the call, for example with try-with-resources. */
   @Test
   void theSchemaIsMovedInBeforeItIsSent() {
     create();
@@ -129,7 +129,7 @@ class AsyncSendsTest extends AsyncProducerTest {
     String text = "java.lang.IllegalStateException: no request";
     assertEquals("error 5 " + text + ", release", peer.run().calls());
     assertResult(5, text);
-    assertEquals(List.of("request 1"), upstream.calls); // it has failed: there is nothing to cancel
+    assertEquals(List.of("request 1"), upstream.calls); // a failed publisher is not cancelled
     upstream = new Recorded("cancel");
     open();
     sending.onSubscribe(upstream);
@@ -150,7 +150,7 @@ class AsyncSendsTest extends AsyncProducerTest {
     assertEquals(1, upstream.calls.size());
   }
 
-  /** It was thrown elsewhere: only what this thread throws has cleared its interrupt. */
+  /** The interrupt flag is restored only for an InterruptedException that this thread threw. */
   @Test
   void anInterruptThatThePublisherReportsIsNotOneOfItsThread() {
     open();
@@ -225,7 +225,7 @@ class AsyncSendsTest extends AsyncProducerTest {
   void ruleAsyncNextMetadataEncoding() {
     Metadata pairs = Metadata.EMPTY.with("a", "").with("", "b\0c").with("a", "again");
     startEndless(AsyncBatch.of(rowsOf(1)).with(pairs), rowsOf(2));
-    peer.inside = call -> assertEquals(1, peer.extract()); // the metadata is read after it
+    peer.inside = call -> assertEquals(1, peer.extract()); // the metadata is read after this
     peer.request(1);
     peer.run();
     peer.inside = call -> {};
@@ -288,7 +288,7 @@ class AsyncSendsTest extends AsyncProducerTest {
         });
     start(lost(disk()));
     peer.request(1);
-    assertEquals(0, peer.run().drop()); // a dropped batch is not made
+    assertEquals(0, peer.run().drop()); // a dropped batch is never created
     assertEquals("task, end, release", peer.run().calls());
   }
 

@@ -23,19 +23,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Many streams on several threads, each of which ends in one of several ways at a random time.
- * FLETCHING_ASYNC_STREAMS is the number.
+ * Many streams on several threads, each ending in one of several ways at a random time.
+ * FLETCHING_ASYNC_STREAMS sets the number of streams.
  */
 @Timeout(600)
 class AsyncStormTest {
   private static final int THREADS = 4;
 
-  /** How a producer ends, and the code that the consumer gets. */
+  /** How a producer ends, with the error code that the consumer gets. */
   private enum Ending {
     REGULARLY(0),
     WITH_ERROR(71),
     THROWING(5),
-    UNMADE(12); // one batch cannot be made
+    UNMADE(12); // creating one batch fails
 
     final int code;
 
@@ -54,7 +54,7 @@ class AsyncStormTest {
   private final Live live = new Live();
   private final ExecutorService pool = Executors.newFixedThreadPool(THREADS);
 
-  /** One stream. */
+  /** The parameters of one stream. */
   private final class Plan {
     final Random random;
     final int count;
@@ -146,7 +146,7 @@ class AsyncStormTest {
     }
   }
 
-  /** A subscriber that leaves as the plan says. */
+  /** Subscriber that leaves as the plan says. */
   private static final class Rows extends AsyncRows {
     private final Plan plan;
     private final AsyncDeviceStream stream;
@@ -172,7 +172,7 @@ class AsyncStormTest {
     }
   }
 
-  /** Publishes on the thread that requests, with an end. */
+  /** Publishes on the requesting thread and ends the stream. */
   private static final class Published implements Flow.Subscription {
     private final AsyncItems items;
     private Flow.Subscriber<? super AsyncBatch> subscriber;

@@ -23,16 +23,16 @@ import org.testng.ITestResult;
 import org.testng.TestListenerAdapter;
 import org.testng.TestNG;
 
-/** The TCK of Reactive Streams, with a stream as the publisher and a sender as the subscriber. */
+/** The Reactive Streams TCK, with a stream as the publisher and a sender as the subscriber. */
 @Timeout(300)
 class AsyncTckTest {
-  // The TCK does not end these: finish() does.
+  // The TCK does not end these streams: finish() does.
   private static final Queue<AsyncDeviceStream> STREAMS = new ConcurrentLinkedQueue<>();
   private static final Queue<AsyncSending<?>> SENDINGS = new ConcurrentLinkedQueue<>();
   private static final Queue<AsyncConsumerPeer> PEERS = new ConcurrentLinkedQueue<>();
   private static final Queue<CompletableFuture<Void>> SENT = new ConcurrentLinkedQueue<>();
 
-  /** It waits at most 3 s for what has to happen, and 50 ms for what must not. */
+  /** Waits up to 3 s for expected signals, and 50 ms for signals that must not arrive. */
   private static TestEnvironment environment() {
     return new TestEnvironment(3000, 50, 50);
   }
@@ -43,7 +43,7 @@ class AsyncTckTest {
     return stream;
   }
 
-  /** Closes each batch, which the TCK does not. */
+  /** Closes each batch, because the TCK does not. */
   private static final class Closing implements Flow.Subscriber<DeviceArray> {
     private final Flow.Subscriber<? super Long> subscriber;
 
@@ -74,7 +74,7 @@ class AsyncTckTest {
     }
   }
 
-  /** A stream that requests what its subscriber requests; its producer reads an iterator. */
+  /** Stream that forwards its subscriber's requests; its producer reads an iterator. */
   public static class Publisher extends FlowPublisherVerification<Long> {
     private final int window;
 
@@ -110,14 +110,14 @@ class AsyncTckTest {
     }
   }
 
-  /** A stream that requests before its subscriber does. */
+  /** Stream that requests before its subscriber does. */
   public static class WindowPublisher extends Publisher {
     public WindowPublisher() {
       super(4);
     }
   }
 
-  /** A sender, with a consumer that requests where the TCK does. */
+  /** Sender with a consumer that requests where the TCK does. */
   public static class Sender extends FlowSubscriberBlackboxVerification<AsyncBatch> {
     public Sender() {
       super(environment());
@@ -168,7 +168,7 @@ class AsyncTckTest {
   }
 
   /**
-   * Runs a class of the TCK. It skips tests of several subscribers, and tests that have to see the
+   * Runs a TCK class. The TCK skips tests with several subscribers, and tests that need the
    * subscription of a sender.
    */
   private static void verify(Class<?> type, int passed, int skipped) {

@@ -12,10 +12,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 
-/** An array that is released when the answer is true. */
+/** An array that is released when its event query returns true. */
 final class Deferred {
   final AtomicInteger asked = new AtomicInteger();
-  final List<Thread> releases = new CopyOnWriteArrayList<>(); // the threads
+  final List<Thread> releases = new CopyOnWriteArrayList<>(); // the releasing threads
   volatile Thread asking;
 
   Deferred(BooleanSupplier answer) {
@@ -31,7 +31,7 @@ final class Deferred {
     defer(vendor, array);
   }
 
-  /** Hands the array to the thread, whose event is recorded already. */
+  /** Passes the array to the reaper thread; its event is already recorded. */
   static void defer(Vendor vendor, DeviceArray array) {
     Slot slot = array.takeSlot("release_after");
     Reaper.add("release_after", new Reaper.Deferred(vendor, new Recorded(vendor), null, slot));
@@ -57,7 +57,7 @@ final class Deferred {
     }
   }
 
-  /** Adds arrays in one go: the thread sees all of them at once. */
+  /** Adds several arrays at once: the reaper thread sees all of them together. */
   static void together(Runnable additions) {
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);

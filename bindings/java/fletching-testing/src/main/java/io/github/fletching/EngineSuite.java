@@ -25,7 +25,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Calls, memory and libraries of the engine, and the texts that come from C. */
+/** Calls, memory, libraries and C strings of the engine. */
 public abstract class EngineSuite {
   private final long[] given = new long[4];
 
@@ -72,7 +72,7 @@ public abstract class EngineSuite {
     }
   }
 
-  /** In place of the memory at address 0, whose reading would end the process. */
+  /** Reading address 0 would crash the process. */
   @Test
   void callbackRefusesNull() {
     try (ArrayStream stream = ArrayStream.of(new SchemaBuilder("n").build(), emptyIterator());
@@ -94,7 +94,7 @@ public abstract class EngineSuite {
               handler);
       callbacks.forEach(
           (callback, struct) -> {
-            int code = (int) C.call("iaaaa", callback.in(struct), 0, 0, 0, 0); // more than it takes
+            int code = (int) C.call("iaaaa", callback.in(struct), 0, 0, 0, 0); // excess arguments
             boolean isVoid = callback.title().endsWith("release");
             assertTrue(isVoid || code == FletchingException.EINVAL, callback.title());
           });
@@ -117,7 +117,7 @@ public abstract class EngineSuite {
     assertEquals(0, C.getLong(memory));
     C.putLong(memory, 0x1122334455667788L);
     assertEquals(0x55667788, C.getInt(memory));
-    C.putInt(memory + 1, -2); // at any alignment
+    C.putInt(memory + 1, -2); // unaligned access
     assertEquals(-2, C.getInt(memory + 1));
     C.putAddress(memory + 8, memory);
     assertEquals(memory, C.getAddress(memory + 8));
@@ -139,7 +139,7 @@ public abstract class EngineSuite {
     long used = C.allocate(64);
     C.write(used, ones);
     C.free(used);
-    long memory = C.allocate(64); // which is the same, for most allocators
+    long memory = C.allocate(64); // most allocators return the same block
     C.read(memory, ones);
     assertArrayEquals(new byte[64], ones);
     C.free(memory);
@@ -149,7 +149,7 @@ public abstract class EngineSuite {
     assertEquals(0, C.allocate(Long.MAX_VALUE));
   }
 
-  /** A block of this size is mapped alone. Another thread may map the same addresses again. */
+  /** A block of this size is mapped separately. Another thread may map the same addresses again. */
   @Test
   void memoryThatIsFreedIsUnmapped() throws IOException {
     boolean isMapped = true;
@@ -197,7 +197,7 @@ public abstract class EngineSuite {
 
   @Test
   void aSymbolIsOfItsLibrary() {
-    long standard = C.load("libc.so.6"); // by its name
+    long standard = C.load("libc.so.6"); // by name
     assertEquals(C.symbol(0, "malloc"), C.symbol(standard, "malloc"));
     long oracle = C.load(libraryOf("oracle"));
     long hostile = C.load(libraryOf("hostile"));
@@ -232,7 +232,7 @@ public abstract class EngineSuite {
     assertLacks(missing::require);
     Library other = library(libraryOf("oracle"));
     Symbol alone = other.symbol("fletching_has_no_such_symbol", "l");
-    other.load(); // only an operation that calls it fails
+    other.load(); // only operations that call the function fail
     assertLacks(alone::call);
   }
 
@@ -259,7 +259,7 @@ public abstract class EngineSuite {
     return found;
   }
 
-  /** A text of C as an error shows it. */
+  /** C text as an error message shows it. */
   @Test
   void aTextIsPrintedAndCut() {
     assertEquals("", Native.printable(0));

@@ -6,14 +6,14 @@ import io.github.fletching.abi.DeviceType;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 
-/** In a copy of the library, the thread that asks for events finds no memory, once. */
+/** In a copy of the library, one allocation fails on the thread that queries events. */
 final class NoMemory {
-  private static volatile Thread asking; // which found none
+  private static volatile Thread asking; // the thread whose allocation failed
   private static volatile boolean closed;
 
   private NoMemory() {}
 
-  /** What becomes of an array: of one that there is no room for, and of the next one. */
+  /** Reports what happens to an array whose allocation fails, and to the next array. */
   static String report() throws ReflectiveOperationException {
     String refused = "";
     Field instance = Reaper.class.getDeclaredField("INSTANCE");
@@ -38,7 +38,7 @@ final class NoMemory {
     return refused + (closed ? ", released" : ", the thread has ended");
   }
 
-  /** Has no memory for the copy that is taken of it first. */
+  /** List whose first add and first copy throw OutOfMemoryError. */
   private static final class Refusing extends ArrayList<Object> {
     private static final long serialVersionUID = 1;
 

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The two sides of the async stream, on which the conformance suite plays the traces. */
+/** Both sides of the async stream, on which the conformance suite replays the traces. */
 public final class PlayedStreams {
   private static final int ENOENT = 2;
   private static final int ECANCELED = 125;
@@ -21,18 +21,18 @@ public final class PlayedStreams {
 
   private PlayedStreams() {}
 
-  /** Makes a producer of CPU batches for the handler. */
+  /** Creates a producer of CPU batches for the handler. */
   public static void produce(long handler, Pointer out) {
     new Producer(handler).fill(new Conformance.Producer(out));
   }
 
-  /** Makes a consumer, which passes on what its application is told. */
+  /** Creates a consumer that reports its application's events to {@code notify}. */
   public static void consume(Pointer notify, Pointer context, Pointer out) {
     new Consumer(Function.getFunction(notify), context).fill(new Conformance.Consumer(out));
   }
 
   private static final class Producer {
-    private final List<Runnable> jobs = new ArrayList<>(); // a dropped one would fail the stream
+    private final List<Runnable> jobs = new ArrayList<>(); // a dropped job would fail the stream
     private final List<DeviceArray> failing = new ArrayList<>();
     private final AsyncSending<AsyncBatch> sending;
     private boolean isRunning;
@@ -142,7 +142,7 @@ public final class PlayedStreams {
     }
 
     private void cancel() {
-      knowEnd(); // the application's own
+      knowEnd(); // the application's cancel
       core.cancel(new FletchingException(ECANCELED, "cancelled"));
     }
 
@@ -167,13 +167,13 @@ public final class PlayedStreams {
       }
     }
 
-    /** The next notification of the application, or null. */
+    /** Returns the application's next notification, or null. */
     private synchronized String news(
         AsyncConsumer.State state, FletchingException error, boolean hasSchema) {
       boolean hasTask = isTaskNew;
       isTaskNew = false;
       if (state == AsyncConsumer.State.BROKEN) {
-        knowsEnd = true; // take has returned the error
+        knowsEnd = true; // take returned the error
       }
       if (!knowsEnd && (error != null || state == AsyncConsumer.State.ENDED)) {
         knowsEnd = true;

@@ -19,14 +19,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Reads of a thread during the releases, moves and changes of another one. */
+/** Reads on one thread during releases, moves and changes on another. */
 @Timeout(120)
 class ReadersTest {
-  private static final int COLUMNS = 4096; // more memory than free keeps for the next owner
+  private static final int COLUMNS = 4096; // more memory than free() caches for the next owner
 
   private final AtomicInteger closed = new AtomicInteger();
 
-  /** What must wait for a read. */
+  /** A change that must wait for a concurrent read. */
   private static final class Change {
     private final String name;
     private final Consumer<Array> body;
@@ -60,7 +60,7 @@ class ReadersTest {
         .build(closed::incrementAndGet);
   }
 
-  /** Without memory for the new owner. */
+  /** The allocation of the new owner fails. */
   @Test
   void shareWithoutAnOwnerKeepsTheArray() {
     try (Array array = built()) {
@@ -107,7 +107,7 @@ class ReadersTest {
     assertEquals(1, closed.get());
   }
 
-  /** Returns when the thread waits, or when it is clear that it does not. */
+  /** Returns once the thread waits, or once it clearly does not. */
   private static void awaitWait(Thread other) {
     while (other.getState() == Thread.State.NEW || other.getState() == Thread.State.RUNNABLE) {
       Thread.yield();
@@ -160,7 +160,7 @@ class ReadersTest {
     array.close();
   }
 
-  /** Every read is of the values before the close, or throws. */
+  /** Each read returns the values from before the close, or throws. */
   @Test
   void readsDuringCloseAreRightOrThrow() throws Exception {
     ArrayBuilder table = new ArrayBuilder(7).buffers(0L);
@@ -204,7 +204,7 @@ class ReadersTest {
         () -> assertEquals(1, closed.getAndSet(0)));
   }
 
-  /** A child that another thread takes and releases is there or empty. */
+  /** While another thread takes and releases a child, a read sees the child or an empty slot. */
   @Test
   void readsDuringTakeChildAreRightOrEmpty() throws Exception {
     ArrayBuilder table = new ArrayBuilder(7);
@@ -233,7 +233,7 @@ class ReadersTest {
         });
   }
 
-  /** Views of a share are made until it is closed. */
+  /** Views of a share can be created until the share is closed. */
   @Test
   void viewsDuringCloseOfAShareAreRightOrThrow() throws Exception {
     ArrayBuilder table = new ArrayBuilder(7);

@@ -22,15 +22,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Events that cannot be asked for, and arrays that cannot be taken or released as they should. */
+/** Events whose query fails, and arrays that cannot be deferred or released normally. */
 @OnCopy
 @Timeout(120)
 class ReaperFailuresTest {
-  // --- Refusals
+  // --- Failing queries
 
   @Test
   void aRefusalIsAskedForEverMoreRarely() {
-    StringBuilder asked = new StringBuilder(); // of the one thread that asks
+    StringBuilder asked = new StringBuilder(); // queries of the reaper thread
     List<Long> refused = new CopyOnWriteArrayList<>();
     AtomicInteger refusals = new AtomicInteger();
     together(
@@ -64,7 +64,7 @@ class ReaperFailuresTest {
 
   // --- Without memory
 
-  /** Its text cannot be read for once. */
+  /** Exception whose message throws once when it is read. */
   private static final class Unreadable extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -113,7 +113,7 @@ class ReaperFailuresTest {
     Deferred array = new Deferred(() -> true);
     array.await();
     assertSame(array.asking, array.releases.get(0));
-    Deferred next = new Deferred(() -> true); // the thread goes on
+    Deferred next = new Deferred(() -> true); // the thread continues
     next.await();
   }
 

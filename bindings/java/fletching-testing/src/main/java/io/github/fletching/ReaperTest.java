@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * When the thread asks for events whose work reads arrays. No test needs it to be quick: a pause is
- * never too short, and what has to happen at some time is waited for.
+ * When the reaper thread queries events whose work reads arrays. No test depends on speed: a pause
+ * is never too short, and tests wait for expected changes.
  */
 @OnCopy
 @Timeout(120)
@@ -54,14 +54,14 @@ class ReaperTest {
     assertEquals(0, Reaper.counts().pending());
   }
 
-  /** It stays for a while, so that one array after the other needs one thread. */
+  /** The thread lingers, so that consecutive arrays share one thread. */
   @Test
   void theThreadLingers() throws InterruptedException {
     Deferred last = new Deferred(() -> true);
     last.await();
     Deferred next;
     do {
-      Thread.sleep(20); // a thread that does not stay has ended by then
+      Thread.sleep(20); // a thread that does not linger has ended by now
       Thread before = last.asking;
       next = new Deferred(() -> true);
       next.await();
@@ -87,7 +87,7 @@ class ReaperTest {
     }
   }
 
-  /** For a fiftieth of the time at most, unless a query takes very long. */
+  /** Queries take at most a fiftieth of the time, unless a single query is very slow. */
   @Test
   void aSlowQueryIsRare() {
     List<Long> ends = new CopyOnWriteArrayList<>();
@@ -109,7 +109,7 @@ class ReaperTest {
     assertEquals("pending 0, refused 0: ", Reaper.counts().toString());
   }
 
-  /** A new array is asked for at once, and the others only when they are due. */
+  /** A new array is queried at once; older ones only when they are due. */
   @Test
   void aNewArrayOvertakes() {
     CountDownLatch go = new CountDownLatch(1);
@@ -140,7 +140,7 @@ class ReaperTest {
     slow.await();
   }
 
-  /** One that is not, because of a pause that has grown, is tried again. */
+  /** The test retries after a longer gap, which means that a pause has grown. */
   private static final long SOON = 15_000_000;
 
   @Test
@@ -172,8 +172,8 @@ class ReaperTest {
   }
 
   /**
-   * One of the first pauses is short. The very first may not be: starting a thread for the release
-   * takes time, and a rest follows that.
+   * At least one of the first pauses is short. The first itself may be long: starting the release
+   * thread takes time, and a rest follows.
    */
   @Test
   void afterAReleaseTheOthersAreAskedForSoon() {
@@ -193,7 +193,7 @@ class ReaperTest {
           new Deferred(
               () -> {
                 passed.set(pending.asked.get());
-                return passed.get() > known + 14; // the pause has grown to its longest
+                return passed.get() > known + 14; // the pause has reached its maximum
               });
       next.await();
       int last = passed.get() + 4;

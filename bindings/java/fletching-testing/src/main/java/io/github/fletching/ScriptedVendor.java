@@ -4,7 +4,7 @@ package io.github.fletching;
 
 import java.util.function.BooleanSupplier;
 
-/** A runtime that answers what a test says. */
+/** Runtime whose answers are set by the test. */
 class ScriptedVendor extends Vendor {
   private final BooleanSupplier answer;
 

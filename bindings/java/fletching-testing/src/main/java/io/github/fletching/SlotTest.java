@@ -9,13 +9,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The memory of structs that are not used any more. */
+/** Reuse of the memory of released structs. */
 @OnCopy
 class SlotTest {
   @Test
   void memoryThatIsFreedIsNotCountedTwice() {
     List<Schema> many = new ArrayList<>();
-    for (int i = 0; i < 2000; i++) { // more than are kept to be used again
+    for (int i = 0; i < 2000; i++) { // more than the number kept for reuse
       many.add(new SchemaBuilder("i").build());
     }
     assertEquals(2000, Slot.countOpen());

@@ -20,11 +20,11 @@ import java.util.function.IntConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Two threads that do the same at the same time, in many rounds. */
+/** Two threads that do the same work at the same time, in many rounds. */
 @Timeout(300)
 class StressTest {
   private static final int ROUNDS = 1_000;
-  private static final int MANY = 32; // steps of a round
+  private static final int MANY = 32; // steps per round
 
   private final AtomicInteger closed = new AtomicInteger();
 
@@ -32,13 +32,13 @@ class StressTest {
     return closed::incrementAndGet;
   }
 
-  /** Meets the other thread again and again, without a lock. */
+  /** Lock-free barrier for two threads, reusable for every round. */
   private static final class Meeting {
     private final AtomicInteger arrived = new AtomicInteger();
 
     void await() {
       int mine = arrived.incrementAndGet();
-      int both = mine + (mine & 1); // the even number of this meeting
+      int both = mine + (mine & 1); // the even number of this round
       for (int spins = 0; arrived.get() < both; spins++) {
         if (spins % 100 == 99) {
           Thread.yield();
@@ -50,8 +50,8 @@ class StressTest {
   }
 
   /**
-   * Runs the body on two threads, with the numbers 0 and 1. The preparation before and the check
-   * after each round run on one of them.
+   * Runs the body on two threads, numbered 0 and 1. One of them runs the preparation before each
+   * round and the check after it.
    */
   static void race(int rounds, Runnable prepare, IntConsumer body, Runnable check)
       throws Exception {
@@ -130,10 +130,13 @@ class StressTest {
     }
   }
 
-  /** A thread that builds while another one shuts down gets an exception, not freed memory. */
+  /**
+   * A thread that builds during another thread's shutdown gets an exception and never uses freed
+   * memory.
+   */
   @Test
   void takeDuringShutdownThrows() {
-    new ArrayBuilder(1).build(counted()).close(); // whose slot is used again
+    new ArrayBuilder(1).build(counted()).close(); // its slot is reused
     Slot.close(true);
     try {
       assertThrows(IllegalStateException.class, () -> new ArrayBuilder(1).build(null));
@@ -153,13 +156,13 @@ class StressTest {
     return struct;
   }
 
-  /** As C does it. */
+  /** Releases a struct as C would. */
   private static void release(long struct) {
     C.run(C.getAddress(struct + Kind.ARRAY.release), struct);
     C.free(struct);
   }
 
-  /** A thread of C and one of Java release the children of one array, which are in one block. */
+  /** A C thread and a Java thread release the children of one array, which share a block. */
   @Test
   void blockIsFreedByTheLastChild() throws Exception {
     int columns = 16 * MANY;
@@ -191,7 +194,7 @@ class StressTest {
         () -> assertEquals(1, closed.getAndSet(0), "closes of what the block keeps"));
   }
 
-  /** Threads of C release the views of one share. */
+  /** C threads release the views of one share. */
   @Test
   void shareIsReleasedByTheLastView() throws Exception {
     List<Long> views = new ArrayList<>();
@@ -213,7 +216,7 @@ class StressTest {
         () -> assertEquals(1, closed.getAndSet(0), "closes of what the share keeps"));
   }
 
-  /** Each thread has its own arguments and its own result. */
+  /** Arguments and results are separate for each thread. */
   @Test
   void callsOfSeveralThreadsAreIndependent() throws Exception {
     long abs = C.symbol(0, "labs");
@@ -221,7 +224,7 @@ class StressTest {
         20,
         () -> {},
         number -> {
-          for (int i = 1; i <= 100_000; i++) { // long enough for a change of threads in a call
+          for (int i = 1; i <= 100_000; i++) { // long enough for a thread switch in a call
             long argument = number == 0 ? i : (long) i << 32;
             assertEquals(argument, C.call("ll", abs, -argument));
           }
@@ -229,7 +232,7 @@ class StressTest {
         () -> {});
   }
 
-  /** Threads of a consumer extract the tasks of one stream, which is released after the last. */
+  /** Consumer threads extract the tasks of one stream, which is released after the last task. */
   @Test
   void streamIsReleasedAfterTheLastTask() throws Exception {
     AsyncConsumerPeer peer = new AsyncConsumerPeer();
@@ -272,7 +275,7 @@ class StressTest {
         });
   }
 
-  /** The count of the open tasks changes with the lock of the stream. */
+  /** The stream's lock guards the count of open tasks. */
   @Test
   void taskIsClosedWithTheLock() throws Exception {
     try (AsyncConsumerPeer peer = new AsyncConsumerPeer()) {
@@ -296,7 +299,7 @@ class StressTest {
     }
   }
 
-  /** The array of a running wait is not collected, although nothing else refers to it. */
+  /** The array of a running wait is not collected, even without any other reference. */
   @Test
   void waiterKeepsTheArrayUntilItReturns() {
     int[] calls = {0};
@@ -307,7 +310,7 @@ class StressTest {
             if (warm[0]) {
               return;
             }
-            for (int i = 0; i < 2; i++) { // what was collected with the first is released
+            for (int i = 0; i < 2; i++) { // arrays collected together with the first are released
               awaitCollected();
             }
             calls[0]++;
@@ -339,7 +342,7 @@ class StressTest {
       for (Consumer<DeviceArray> wait : waits) {
         warm[0] = true;
         try (DeviceArray other = new ArrayBuilder(1).buildOn(DeviceType.EXT_DEV, 0, 1, null)) {
-          for (int i = 0; i < 100_000; i++) { // interpreted code keeps what is not used any more
+          for (int i = 0; i < 100_000; i++) { // interpreted code keeps unused references alive
             wait.accept(other);
           }
         }
@@ -357,7 +360,7 @@ class StressTest {
     }
   }
 
-  /** Returns when the cleaner has released an array that was forgotten here. */
+  /** Returns once the cleaner has released an array that this method dropped. */
   private static void awaitCollected() {
     AtomicInteger released = new AtomicInteger();
     forget(released);

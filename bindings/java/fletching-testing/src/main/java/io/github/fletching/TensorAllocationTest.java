@@ -13,7 +13,7 @@ import io.github.fletching.testing.suite.OnCopy;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** A framework is not asked for a tensor before there is room to keep it. */
+/** Memory for the result is allocated before the framework is called for a tensor. */
 @OnCopy
 class TensorAllocationTest {
   @Test

@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * The cases as a user of arrow-java writes them. It has no device array, so the other fields are
- * left out. Its vectors exist before, so only the handoff is measured.
+ * The cases as an arrow-java user writes them. arrow-java has no device array, so the other fields
+ * are omitted. Its vectors exist beforehand, so only the handoff is measured.
  */
 @State(Scope.Thread)
 public class ArrowJava {

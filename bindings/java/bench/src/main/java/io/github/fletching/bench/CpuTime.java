@@ -15,8 +15,8 @@ import org.openjdk.jmh.results.Result;
 import org.openjdk.jmh.results.ScalarResult;
 
 /**
- * Nanoseconds of the processor for one call, the garbage collector's among them: wall time depends
- * on what else the machine does.
+ * CPU nanoseconds per call, including the garbage collector's. Wall time would depend on the
+ * machine's other load.
  */
 public final class CpuTime implements InternalProfiler {
   static final String LABEL = "cpu";

@@ -13,16 +13,16 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** The cases on the safe layer; the engine is chosen by its property. */
+/** The cases on the safe layer; a system property selects the engine. */
 @State(Scope.Thread)
 public class Fletching {
   @Param("64")
   private long length;
 
   private long[] data;
-  private Schema schema; // of the leaf, which a user has at hand
+  private Schema schema; // the leaf's schema, which a user already has
 
-  /** Closed with the array, as an owner of the data is. */
+  /** The owner of the data, closed with the array. */
   private static final class Data implements AutoCloseable {
     @Override
     public void close() {}

@@ -15,8 +15,8 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 import org.openjdk.jmh.util.Statistics;
 
 /**
- * One fork of a case: WHO CASE ROUNDS [LENGTH]. It prints the values that benchmarks/rows.py reads.
- * It runs rounds and not for a time, in which a busy machine may compile too little.
+ * One fork of a case: WHO CASE ROUNDS [LENGTH]. Prints the values that benchmarks/rows.py reads.
+ * Runs a fixed number of rounds, because in a fixed time a busy machine may compile too little.
  */
 public final class Main {
   private static final Map<String, String> CLASSES =

@@ -7,7 +7,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** The floor: the cost of one call to C, which calls back or does the job itself. */
+/** The floor: the cost of one call to C that calls back or does the work itself. */
 @State(Scope.Thread)
 public class Pair {
   @Setup

@@ -18,7 +18,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.file.Path;
 
-/** The other side, in C: native.c. Its calls cost the same in every program. */
+/** The peer in C: native.c. Its calls cost the same in every program. */
 final class Peer {
   static final int COLUMNS = 1000;
   static final int ROWS = 64;
@@ -32,7 +32,7 @@ final class Peer {
   private static final MethodHandle CALL = function("bench_call", JAVA_LONG, JAVA_LONG);
   private static final long NOTHING = nothing();
 
-  /** Room for a device array. */
+  /** Memory for a device array. */
   private static final MemorySegment RAW = Arena.global().allocate(SIZE, 8);
 
   private static final MemorySegment LEAF = Arena.global().allocate(SIZE, 8);
@@ -59,7 +59,7 @@ final class Peer {
 
   static void ignore(long argument) {}
 
-  /** Makes the leaf of which {@link #leaf} returns copies. */
+  /** Creates the leaf that {@link #leaf} copies. */
   static void setUp(long length) throws Throwable {
     function("bench_leaf", JAVA_LONG, JAVA_LONG).invokeExact(LEAF.address(), length);
   }
@@ -68,13 +68,13 @@ final class Peer {
     return RAW.address();
   }
 
-  /** The address of a device array of C, which owns nothing. */
+  /** Returns the address of a C device array that owns nothing. */
   static long leaf() {
     MemorySegment.copy(LEAF, 0, RAW, 0, SIZE);
     return RAW.address();
   }
 
-  /** The addresses of the columns: one value each. */
+  /** Returns one data address per column. */
   static long[] data() throws Throwable {
     MethodHandle data =
         LINKER.downcallHandle(
@@ -83,17 +83,17 @@ final class Peer {
     return list.reinterpret(COLUMNS * JAVA_LONG.byteSize()).toArray(JAVA_LONG);
   }
 
-  /** A consumer in C: it moves the array, reads every child, and releases. */
+  /** Consumes the array in C: moves it, reads every child, and releases it. */
   static void consume(long array) throws Throwable {
     CONSUME.invokeExact(array);
   }
 
-  /** The array to DLPack and back in C, and its release. */
+  /** Converts the array to DLPack and back in C, and releases it. */
   static void passAsTensor(long array) throws Throwable {
     TENSOR.invokeExact(array);
   }
 
-  /** A call of C that calls Java, which does nothing. */
+  /** Calls a C function that calls an empty Java method. */
   static void downAndUp() throws Throwable {
     CALL.invokeExact(NOTHING, 0L);
   }

@@ -34,7 +34,7 @@ class BomTest {
         .getDocumentElement();
   }
 
-  /** A build that imports the BOM has no version of another project from it. */
+  /** Importing the BOM must not set versions of other projects. */
   @Test
   void bomManagesTheArtifactsAlone() throws Exception {
     Element bom = read("fletching-bom/pom.xml");
@@ -45,7 +45,7 @@ class BomTest {
     artifacts.sort(null);
     List<String> managed = texts(bom, "artifactId");
     managed.sort(null);
-    assertEquals(artifacts, managed); // with the BOM's own
+    assertEquals(artifacts, managed); // with the BOM itself
     String version = texts(parent, "version").get(0);
     assertEquals(List.of(version), List.copyOf(new TreeSet<>(versions(bom))));
     assertEquals(List.of("io.github.fletching"), List.copyOf(new TreeSet<>(texts(bom, "groupId"))));

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
-/** Error numbers of the running system, and of exceptions. */
+/** The errno values of the running system, and of exceptions. */
 class ErrnoTest {
   @Test
   @EnabledOnOs(OS.LINUX)

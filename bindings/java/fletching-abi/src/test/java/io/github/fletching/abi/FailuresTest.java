@@ -18,7 +18,7 @@ import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** What callbacks throw, what accessors refuse, and handles. */
+/** Exceptions in callbacks, errors of accessors, and handles. */
 class FailuresTest {
   @Test
   void aCallbackThatThrowsReturnsTheFailure() {
@@ -107,7 +107,7 @@ class FailuresTest {
     return Handles.poll(String.class, handle) != null;
   }
 
-  /** Of two threads that find the same object, one gets it. */
+  /** If two threads take the same object, exactly one gets it. */
   @Test
   void aHandleIsTakenOnce() throws InterruptedException {
     for (LongPredicate getter : List.<LongPredicate>of(FailuresTest::takes, FailuresTest::polls)) {

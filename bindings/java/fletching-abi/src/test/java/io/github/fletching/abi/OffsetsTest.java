@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The oracle only speaks for the platform that runs it; these numbers are for all three. */
+/** The oracle covers only the platform that runs it; these values cover all three. */
 class OffsetsTest {
   private static final LayoutClass[] TARGETS = {
     LayoutClass.of(8, 8), LayoutClass.of(4, 8), LayoutClass.of(4, 4)

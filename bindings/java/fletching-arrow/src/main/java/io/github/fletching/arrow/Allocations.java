@@ -19,8 +19,8 @@ import org.apache.arrow.vector.types.pojo.DictionaryEncoding;
 import org.apache.arrow.vector.types.pojo.Field;
 
 /**
- * The buffers that arrow-java allocates in one call. When an allocator reaches its limit in the
- * middle of an import or an export, arrow-java forgets some of them.
+ * Tracks the buffers that arrow-java allocates in one call. If the allocator reaches its limit
+ * during an import or export, arrow-java leaks some of them.
  */
 final class Allocations implements InvocationHandler {
   private final BufferAllocator allocator;
@@ -49,7 +49,7 @@ final class Allocations implements InvocationHandler {
     }
   }
 
-  /** Closes the open buffers after a call that failed. */
+  /** Closes the open buffers after a failed call. */
   void close() {
     for (ArrowBuf buffer : buffers) {
       if (buffer.refCnt() > 0) {
@@ -59,8 +59,9 @@ final class Allocations implements InvocationHandler {
   }
 
   /**
-   * Imports an array, or releases it. Each buffer of a vector counts as a user of the array, and
-   * arrow-java never releases the one that it adds before its allocator refuses the buffer.
+   * Imports an array, or releases it on failure. Each buffer of a vector holds a reference to the
+   * array, and arrow-java leaks the reference that it takes before the allocator rejects the
+   * buffer.
    */
   static void importIntoVector(
       BufferAllocator allocator,
@@ -73,7 +74,7 @@ final class Allocations implements InvocationHandler {
       Data.importIntoVector(made.recording, source, vector, dictionaries);
       done = true;
     } finally {
-      if (!done) { // without the users, nothing reads the array any more
+      if (!done) { // after this, nobody uses the array
         vector.clear();
         clearDictionaries(vector.getField(), dictionaries);
         made.releaseArray();
@@ -90,7 +91,7 @@ final class Allocations implements InvocationHandler {
     field.getChildren().forEach(child -> clearDictionaries(child, dictionaries));
   }
 
-  /** Releases the array that an import has moved into the first buffer, if it has. */
+  /** Releases the array if the import has moved it into the first buffer. */
   private void releaseArray() {
     ArrowBuf copy = buffers.isEmpty() ? null : buffers.get(0);
     boolean kept = copy != null && copy.refCnt() > 0;

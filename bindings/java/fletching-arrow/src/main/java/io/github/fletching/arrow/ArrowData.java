@@ -28,24 +28,24 @@ import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
 import org.apache.arrow.vector.types.pojo.Field;
 
 /**
- * What {@link Data} of arrow-java does with addresses, for owners and with the same names. The
- * provider of dictionaries may be null where no field has one.
+ * The operations of arrow-java's {@link Data} under the same names, on owners instead of addresses.
+ * The dictionary provider may be null if no field has a dictionary.
  *
- * <p><b>Ownership.</b> What is imported is closed, also when the import fails: then it is released,
- * once. Vectors release it with their last buffer, so close them, and the provider, whose vectors
- * the dictionaries are. What is exported shares its buffers: the source may be closed at once, the
- * allocator only after the consumer's release.
+ * <p><b>Ownership.</b> Imports close their sources, also when they fail; a source is then released
+ * exactly once. Vectors release an imported array with their last buffer, so close the vectors, and
+ * the provider, which owns the dictionary vectors. Exports share their buffers: close the source at
+ * any time, but the allocator only after the consumer's release.
  *
- * <p><b>Devices.</b> An array is imported when the CPU can access its memory: cpu, cuda_host,
- * cuda_managed, rocm_host. Its event is waited for first, as {@link DeviceArray#synchronize()}
- * does, so the import blocks until the producer's work is done.
+ * <p><b>Devices.</b> An array can be imported if the CPU can access its memory: cpu, cuda_host,
+ * cuda_managed, rocm_host. The import waits for its event first, as {@link
+ * DeviceArray#synchronize()} does, so it blocks until the producer's work is done.
  *
  * <p><b>Errors.</b> {@link FletchingException}: EINVAL for memory of another device, for an array
- * with an offset, which arrow-java does not support, for nulls among the rows of a batch, and for
- * what arrow-java refuses, with its exception as the cause; those of {@code synchronize}; ENOMEM
- * when its allocator is at its limit. IllegalStateException for an owner that is closed.
+ * with an offset (not supported by arrow-java), for null rows in a batch, and for input that
+ * arrow-java rejects, with its exception as the cause; the errors of {@code synchronize}; ENOMEM if
+ * the allocator reaches its limit. IllegalStateException if an owner is closed.
  *
- * <p><b>Threads.</b> As {@link Owner}; an exported struct may be released on any thread.
+ * <p><b>Threads.</b> As for {@link Owner}; an exported struct may be released on any thread.
  *
  * <p>Text: Arrow C data interface; Arrow C stream interface.
  */
@@ -57,9 +57,9 @@ public final class ArrowData {
   /**
    * Exports a field as the schema of a column.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param field the field
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the schema
    */
   public static Schema exportField(
@@ -73,11 +73,11 @@ public final class ArrowData {
   }
 
   /**
-   * Exports the schema of record batches, as a struct.
+   * Exports the schema of record batches as a struct.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param schema the schema
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the schema
    */
   public static Schema exportSchema(
@@ -93,7 +93,7 @@ public final class ArrowData {
         (recording, out) -> Data.exportSchema(recording, schema, dictionaries, out));
   }
 
-  /** A copy: arrow-java writes NULL for a name that is null. */
+  /** Exports through a copy, because arrow-java writes NULL for a null name. */
   private static Schema exported(
       String operation,
       BufferAllocator allocator,
@@ -115,9 +115,9 @@ public final class ArrowData {
   /**
    * Exports a vector.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param vector the vector
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the array
    */
   public static Array exportVector(
@@ -137,11 +137,11 @@ public final class ArrowData {
   }
 
   /**
-   * Exports a record batch, as a struct.
+   * Exports a record batch as a struct.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param root the root
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the array
    */
   public static Array exportVectorSchemaRoot(
@@ -161,7 +161,7 @@ public final class ArrowData {
         });
   }
 
-  /** Refuses columns that are shorter than the batch, behind which a consumer would read. */
+  /** Rejects columns shorter than the batch: a consumer would read past their end. */
   private static void checkRows(String operation, VectorSchemaRoot root) {
     int rows = root.getRowCount();
     for (FieldVector column : root.getFieldVectors()) {
@@ -178,10 +178,10 @@ public final class ArrowData {
   }
 
   /**
-   * Exports the batches of a reader, which is closed with the stream. The schema is read at once;
-   * when that fails, the reader is still the caller's.
+   * Exports the batches of a reader. Closing the stream closes the reader. The schema is read at
+   * once; if that fails, the caller keeps the reader.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param reader the reader
    * @return the stream
    */
@@ -192,11 +192,11 @@ public final class ArrowData {
   // --- To arrow-java
 
   /**
-   * Imports a schema of any type. Its dictionaries become empty vectors of the provider.
+   * Imports a schema of any type. Its dictionaries become empty vectors in the provider.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param schema the schema
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the field
    */
   public static Field importField(
@@ -210,11 +210,11 @@ public final class ArrowData {
   }
 
   /**
-   * Imports the schema of record batches, a struct.
+   * Imports the schema of record batches, which must be a struct.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param schema the schema
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the schema
    */
   public static org.apache.arrow.vector.types.pojo.Schema importSchema(
@@ -224,7 +224,7 @@ public final class ArrowData {
     }
   }
 
-  /** The same, which does not close the schema. */
+  /** Imports the schema without closing it. */
   static org.apache.arrow.vector.types.pojo.Schema readSchema(
       BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
     String operation = "import schema";
@@ -235,12 +235,12 @@ public final class ArrowData {
   }
 
   /**
-   * Imports an array, which is one on a device too.
+   * Imports an array or a device array.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param array the array
    * @param schema the schema
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the vector
    */
   public static FieldVector importVector(
@@ -267,12 +267,12 @@ public final class ArrowData {
   }
 
   /**
-   * Imports a record batch, a struct without nulls.
+   * Imports a record batch: a struct without null rows.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param batch the batch
    * @param schema the schema
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    * @return the root
    */
   public static VectorSchemaRoot importVectorSchemaRoot(
@@ -293,12 +293,12 @@ public final class ArrowData {
   }
 
   /**
-   * Imports a record batch into a root of its schema, and replaces what the root had.
+   * Imports a record batch into a root with the same schema, replacing the root's contents.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param batch the batch
    * @param root the root
-   * @param dictionaries the provider of dictionaries, which may be null
+   * @param dictionaries the dictionary provider, which may be null
    */
   public static void importIntoVectorSchemaRoot(
       BufferAllocator allocator,
@@ -311,7 +311,7 @@ public final class ArrowData {
     }
   }
 
-  /** The same with the root's schema as C describes it, which is not closed. */
+  /** Imports a batch; {@code schema} is the exported schema of the root and is not closed. */
   static void importBatch(
       BufferAllocator allocator,
       ArrayOwner batch,
@@ -343,11 +343,11 @@ public final class ArrowData {
   }
 
   /**
-   * Returns a reader of the stream's batches, each imported as {@link #importIntoVectorSchemaRoot}
-   * does. It owns the stream, and closes it. Its errors are IOExceptions with a FletchingException
-   * as the cause. It makes no call before it is first used.
+   * Returns a reader of the stream's batches, each imported as by {@link
+   * #importIntoVectorSchemaRoot}. The reader owns the stream and closes it. It throws IOExceptions
+   * with a FletchingException as the cause, and makes no call to the stream until it is first used.
    *
-   * @param allocator what allocates arrow-java's structs and vectors
+   * @param allocator the allocator for arrow-java's structs and vectors
    * @param stream the stream
    * @return the reader
    */

@@ -8,7 +8,7 @@ import io.github.fletching.abi.Errno;
 import java.util.function.Supplier;
 import org.apache.arrow.memory.OutOfMemoryException;
 
-/** Calls of arrow-java, whose exceptions become FletchingExceptions. */
+/** Calls arrow-java and converts its exceptions to FletchingExceptions. */
 final class Calls {
   private Calls() {}
 
@@ -33,7 +33,7 @@ final class Calls {
     return thrown instanceof UnsupportedOperationException ? Errno.ENOSYS : Errno.EINVAL;
   }
 
-  /** The same; closes what the result would own when there is none. */
+  /** Does the same, and runs {@code close} if the call fails. */
   static <T> T guarded(String operation, Runnable close, Supplier<T> body) {
     boolean done = false;
     try {
@@ -54,7 +54,7 @@ final class Calls {
     return owner;
   }
 
-  /** Adds the operation to the text of an error. */
+  /** Adds the operation's name to an error message. */
   static <T> T named(String operation, Supplier<T> body) {
     try {
       return body.get();

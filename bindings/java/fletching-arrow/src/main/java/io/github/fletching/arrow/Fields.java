@@ -19,9 +19,9 @@ import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.DictionaryEncoding;
 import org.apache.arrow.vector.types.pojo.Field;
 
-/** What arrow-java loses of a field in either direction without a word. */
+/** Checks for properties of a field that arrow-java drops silently, in either direction. */
 final class Fields {
-  private static final int MOST_LEVELS = 64; // arrow-java refuses more
+  private static final int MOST_LEVELS = 64; // the limit of arrow-java
 
   private final String operation;
   private final DictionaryProvider dictionaries; // may be null
@@ -33,7 +33,7 @@ final class Fields {
 
   // --- Paths
 
-  /** The names of the fields down to a child, or its index where it has no name. */
+  /** Returns the field names on the path to a child, with the index for a child without a name. */
   static String path(String parent, int index, String name) {
     String own = name == null || name.isEmpty() ? "[" + index + "]" : name;
     return parent.isEmpty() ? own : parent + "." + own;
@@ -53,7 +53,7 @@ final class Fields {
 
   // --- Import
 
-  /** Returns a copy of a schema that arrow-java can import as it is. */
+  /** Returns a copy of a schema after checking that arrow-java can import it unchanged. */
   static Schema importable(String operation, Schema schema, DictionaryProvider dictionaries) {
     Calls.live(operation, schema);
     return Calls.named(
@@ -114,7 +114,7 @@ final class Fields {
 
   // --- Export
 
-  /** Refuses fields that arrow-java exports in part. */
+  /** Rejects fields that arrow-java exports only in part. */
   static void checkExport(String operation, List<Field> fields, DictionaryProvider dictionaries) {
     new Fields(operation, dictionaries).check(fields, "", 0);
   }
@@ -152,7 +152,7 @@ final class Fields {
     checkUnicode(operation, title(path) + ": " + what, text);
   }
 
-  /** Lengths are counted in metadata, so a NUL is text there. */
+  /** Metadata strings have lengths, so they may contain NUL. */
   static void checkMetadata(String operation, String where, Map<String, String> metadata) {
     metadata.forEach(
         (key, value) -> {

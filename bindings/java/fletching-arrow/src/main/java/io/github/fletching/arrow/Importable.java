@@ -22,10 +22,10 @@ import org.apache.arrow.vector.BaseLargeVariableWidthVector;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.FieldVector;
 
-/** What arrow-java assumes about an array, and reads wrong where it does not hold. */
+/** Checks the assumptions that arrow-java makes about an array without checking them itself. */
 final class Importable {
-  private static final int MOST_LEVELS = 64; // arrow-java refuses more
-  private static final ByteBuffer ZERO = ByteBuffer.allocateDirect(Long.BYTES); // an offset
+  private static final int MOST_LEVELS = 64; // the limit of arrow-java
+  private static final ByteBuffer ZERO = ByteBuffer.allocateDirect(Long.BYTES); // one offset
   private static final long ZERO_ADDRESS = MemoryUtil.getByteBufferAddress(ZERO);
 
   private static final Map<String, Integer> OFFSET_WIDTHS =
@@ -37,11 +37,14 @@ final class Importable {
     this.operation = operation;
   }
 
-  /** Waits for the event of an array; returns what arrow-java can import, which owns the array. */
+  /**
+   * Waits for the array's event; returns an array that arrow-java can import and that owns the
+   * source.
+   */
   static ArrayOwner of(String operation, ArrayOwner source, Schema schema) {
     Calls.live(operation, source);
     Calls.live(operation, schema);
-    ArrayOwner array = // out of reach of a close in another thread
+    ArrayOwner array = // so that another thread cannot close it
         source instanceof DeviceArray
             ? DeviceArray.filledBy(source::moveTo)
             : Array.filledBy(source::moveTo);
@@ -101,7 +104,7 @@ final class Importable {
     int children = array.childCount();
     boolean empty = array.length() == 0 || (array.buffers().length == 0 && children == 0);
     if (array.offset() != 0 && !empty) {
-      // Up to 19.0 at least arrow-java reads the values before the first one.
+      // Versions up to at least 19.0 of arrow-java read the values before the offset.
       throw unsupported(path, "offset", "0", array.offset(), "copy the slice");
     }
     if (array.length() > Integer.MAX_VALUE) {
@@ -120,7 +123,7 @@ final class Importable {
     }
   }
 
-  /** Checks the numbers from which arrow-java takes the sizes of buffers. */
+  /** Checks the values from which arrow-java computes buffer sizes. */
   private void checkContents(ArrayView array, String format, String path) {
     int width = OFFSET_WIDTHS.getOrDefault(format, 0);
     if (width > 0) {
@@ -165,8 +168,7 @@ final class Importable {
   }
 
   /**
-   * Refuses texts that do not begin at offset 0, of which arrow-java before 18.3 reads too few
-   * bytes.
+   * Rejects text vectors whose first offset is not 0: arrow-java before 18.3 reads too few bytes.
    */
   static void checkTexts(String operation, List<FieldVector> vectors) {
     for (FieldVector vector : vectors) {
@@ -204,8 +206,8 @@ final class Importable {
   }
 
   /**
-   * Returns the array with a null_count of 0 instead of -1 where there is no validity bitmap, and
-   * with one zero offset for each empty array: arrow-java reads both.
+   * Returns the array with a null_count of 0 instead of -1 if it has no validity bitmap, and with
+   * one zero offset if it is empty: arrow-java reads both.
    */
   static ArrayOwner plain(ArrayOwner array) {
     if (isPlain(array.view(), 0)) {
@@ -222,7 +224,7 @@ final class Importable {
   }
 
   private static boolean isPlain(ArrayView array, int level) {
-    if (level > MOST_LEVELS) { // which is refused later
+    if (level > MOST_LEVELS) { // rejected later
       return true;
     }
     boolean plain = isCounted(array) && !hasEmptyBuffer(array);
@@ -244,7 +246,7 @@ final class Importable {
     long[] buffers = array.buffers();
     boolean empty = hasEmptyBuffer(array);
     if (empty) {
-      buffers[1] = ZERO_ADDRESS; // which is enough for a buffer of every type
+      buffers[1] = ZERO_ADDRESS; // enough for any type's buffer
     }
     ArrayBuilder result =
         new ArrayBuilder(array.length())

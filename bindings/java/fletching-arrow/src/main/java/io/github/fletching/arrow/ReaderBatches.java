@@ -13,7 +13,7 @@ import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ArrowReader;
 
-/** The batches of arrow-java's reader, for a stream of Fletching. */
+/** The batches of an arrow-java reader, as the source of a Fletching stream. */
 final class ReaderBatches implements Iterator<Array>, AutoCloseable {
   private final BufferAllocator allocator;
   private final ArrowReader reader;
@@ -48,7 +48,7 @@ final class ReaderBatches implements Iterator<Array>, AutoCloseable {
     return read(reader::getVectorSchemaRoot);
   }
 
-  /** Loads the batch: the stream calls it once for each. */
+  /** Loads the batch: the stream calls this once per batch. */
   @Override
   public boolean hasNext() {
     return read(reader::loadNextBatch);

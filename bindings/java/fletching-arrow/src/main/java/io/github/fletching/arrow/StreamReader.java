@@ -17,10 +17,10 @@ import org.apache.arrow.vector.dictionary.Dictionary;
 import org.apache.arrow.vector.ipc.ArrowReader;
 import org.apache.arrow.vector.types.pojo.Schema;
 
-/** arrow-java's reader over a stream of Fletching. */
+/** An arrow-java reader over a Fletching stream. */
 final class StreamReader extends ArrowReader {
   private final BatchStream<? extends ArrayOwner> stream;
-  private io.github.fletching.Schema source; // null until it is read
+  private io.github.fletching.Schema source; // null until the schema is read
   private final CDataDictionaryProvider provider = new CDataDictionaryProvider();
 
   StreamReader(BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
@@ -40,12 +40,12 @@ final class StreamReader extends ArrowReader {
   private Schema readSchema(io.github.fletching.Schema next) {
     try {
       Schema schema = ArrowData.readSchema(allocator, next, provider);
-      // The reader makes the same vectors, and would throw what arrow-java throws.
+      // The reader creates the same vectors later, and would throw arrow-java's exception.
       Calls.guarded("import schema", () -> VectorSchemaRoot.create(schema, allocator)).close();
       source = next;
       return schema;
     } finally {
-      if (source != next) { // the reader asks again
+      if (source != next) { // so the reader can read it again
         next.close();
       }
     }
@@ -81,7 +81,7 @@ final class StreamReader extends ArrowReader {
     return getDictionaryIds().stream().collect(Collectors.toMap(Function.identity(), this::lookup));
   }
 
-  /** Not known: a stream has no bytes of its own. */
+  /** Returns 0: a stream does not count bytes. */
   @Override
   public long bytesRead() {
     return 0;

@@ -17,15 +17,15 @@ import org.apache.arrow.vector.complex.UnionVector;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
 
-/** Unions that arrow-java reads or exports wrong. */
+/** Checks for unions that arrow-java imports or exports incorrectly. */
 final class Unions {
-  /** The types of which a sparse union of arrow-java has one child each, with its values. */
+  /** Formats of the child types that arrow-java's sparse union supports, one child per type. */
   private static final Pattern READABLE =
       Pattern.compile("[nbcCsSiIlLefguUzZ]|v[uz]|td[Dm]|t[ts][smun]:?|ti[MDn]");
 
   private Unions() {}
 
-  /** Refuses a sparse union whose children arrow-java does not tell apart, or cannot read. */
+  /** Rejects a sparse union with children that arrow-java cannot distinguish or cannot read. */
   static void checkImport(String operation, SchemaView schema, String path) {
     Set<String> formats = new HashSet<>();
     for (int i = 0; schema.format().startsWith("+us:") && i < schema.childCount(); i++) {
@@ -46,8 +46,8 @@ final class Unions {
   }
 
   /**
-   * Refuses rows of a dense union in a batch that are behind as many values of a child as there are
-   * rows of it: arrow-java cuts the child there.
+   * Rejects a dense union in a batch if a row's offset is not below the number of rows of its
+   * child: arrow-java truncates the child to that number.
    */
   static void checkRows(String operation, ArrayView array, SchemaView schema, String path) {
     int rows = (int) array.length();
@@ -80,7 +80,7 @@ final class Unions {
     }
   }
 
-  /** Refuses vectors whose children or type ids are not those of the fields. */
+  /** Rejects vectors whose children or type IDs differ from their fields. */
   static void checkExport(
       String operation, List<FieldVector> vectors, List<Field> fields, String parent) {
     for (int i = 0; i < vectors.size() && i < fields.size(); i++) {

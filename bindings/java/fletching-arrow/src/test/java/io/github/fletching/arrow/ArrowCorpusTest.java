@@ -15,7 +15,7 @@ import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
 import org.junit.jupiter.api.Test;
 
-/** The corpus through the adapter: a refused case is refused before arrow-java reads it. */
+/** The corpus through the adapter, which rejects invalid cases before arrow-java reads them. */
 class ArrowCorpusTest {
   private interface Import {
     void run(BufferAllocator allocator, CDataDictionaryProvider dictionaries);
@@ -31,7 +31,7 @@ class ArrowCorpusTest {
     }
   }
 
-  /** Whether the error names a feature that the oldest arrow-java lacks. */
+  /** Returns whether the error names a feature that the oldest supported arrow-java lacks. */
   private static boolean isMissingInOldest(String error) {
     return System.getProperty("java.class.path").contains("arrow-vector-16.1.0")
         && error != null
@@ -43,7 +43,7 @@ class ArrowCorpusTest {
     List<String> wrong = new ArrayList<>();
     for (Case c : Corpus.cases(kind)) {
       if (c.needsData()) {
-        continue; // arrow-java does not look for these faults
+        continue; // arrow-java does not check the data
       }
       String error = errorOf(play.apply(c));
       boolean isAccepted = c.isAccepted && c.exception("arrow-java") == null;

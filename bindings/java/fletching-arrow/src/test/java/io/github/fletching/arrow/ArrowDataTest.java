@@ -46,7 +46,7 @@ class ArrowDataTest {
 
   @AfterEach
   void nothingIsLeft() {
-    allocator.close(); // which throws when something is
+    allocator.close(); // throws if memory is still allocated
   }
 
   static List<Field> types() {
@@ -79,7 +79,7 @@ class ArrowDataTest {
     }
   }
 
-  /** The path without this artifact: addresses. */
+  /** Imports by address, without this artifact. */
   @Test
   void structsOfArrowJavaAreImportedByAddress() {
     try (IntVector source = ints(4, 5);
@@ -150,7 +150,7 @@ class ArrowDataTest {
     assertEquals(source, ArrowData.importSchema(allocator, schema, null));
   }
 
-  /** A legal null count that arrow-java cannot read without a validity buffer. */
+  /** A valid null count that arrow-java cannot read without a validity buffer. */
   @Test
   void anUnknownNullCountIsImported() {
     List<String> closed = new ArrayList<>();
@@ -169,7 +169,7 @@ class ArrowDataTest {
     assertEquals(List.of("released"), closed);
   }
 
-  /** arrow-java reads no value of it wrong. */
+  /** arrow-java reads no value of an empty array, so its offset is harmless. */
   @Test
   void anOffsetOfAnEmptyArrayIsImported() {
     Array array = new ArrayBuilder(0).offset(2).buffers(0, 0).build(null);
@@ -204,7 +204,7 @@ class ArrowDataTest {
                 allocator, DeviceArrayStream.of(exportedSchema(), DeviceType.CPU, batches))));
   }
 
-  /** Reads everything and closes the reader. */
+  /** Reads all batches and closes the reader. */
   private static String sum(ArrowReader reader) throws Exception {
     List<String> values = new ArrayList<>();
     try (reader) {

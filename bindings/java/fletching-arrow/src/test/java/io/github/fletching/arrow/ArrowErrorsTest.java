@@ -40,7 +40,7 @@ import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.FieldType;
 import org.junit.jupiter.api.Test;
 
-/** Refused imports release their structs exactly once. */
+/** Rejected imports release their structs exactly once. */
 class ArrowErrorsTest extends ImportFixture {
   @Test
   void malformedArraysAreRefused() {
@@ -137,7 +137,7 @@ class ArrowErrorsTest extends ImportFixture {
     ArrowData.importVector(allocator, pinned, new SchemaBuilder("i").build(), null).close();
   }
 
-  /** An array on the CPU with an event, which a registered waiter knows. */
+  /** Returns a CPU array with an event that a registered waiter handles. */
   private DeviceArray withEvent() {
     StructOffsets struct = Offsets.ARROW_DEVICE_ARRAY;
     LayoutClass target = LayoutClass.of(8, 8);
@@ -160,7 +160,7 @@ class ArrowErrorsTest extends ImportFixture {
           @Override
           public void synchronize(SyncEvent event) {
             waited.add(data.get(0));
-            data.set(0, 8); // the work of the producer
+            data.set(0, 8); // the producer's work
             if (waited.size() == 2) {
               throw new FletchingException(ENOMEM, "lost");
             }
@@ -240,7 +240,7 @@ class ArrowErrorsTest extends ImportFixture {
     assertTrue(unknown.isReleased() && notStruct.isReleased());
   }
 
-  /** Nothing has moved yet: the import releases the array. */
+  /** The array was not moved yet, so the import releases it. */
   @Test
   void anImportAtTheLimitOfItsAllocatorFails() {
     try (BufferAllocator small = allocator.newChildAllocator("small", 0, 1)) {
@@ -351,7 +351,7 @@ class ArrowErrorsTest extends ImportFixture {
     assertEquals(open, openOwners());
   }
 
-  /** A consumer would read behind the end of the column. */
+  /** A consumer would read past the end of the column. */
   @Test
   void exportOfAColumnShorterThanTheBatchIsRefused() {
     try (IntVector column = new IntVector("x", allocator)) {

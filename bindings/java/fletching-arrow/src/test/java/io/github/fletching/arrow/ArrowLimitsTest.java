@@ -20,7 +20,7 @@ import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ArrowReader;
 import org.junit.jupiter.api.Test;
 
-/** Imports at any limit of arrow-java's allocator: the array is released, and no memory is lost. */
+/** Imports at every limit of arrow-java's allocator: the array is released and no memory leaks. */
 class ArrowLimitsTest extends ImportFixture {
   private static final int MOST = 4096;
 
@@ -28,7 +28,7 @@ class ArrowLimitsTest extends ImportFixture {
     void run(BufferAllocator small) throws Exception;
   }
 
-  /** Runs an import with each limit, up to the first that suffices. */
+  /** Runs an import with increasing limits until it succeeds. */
   private void walk(Import body) throws Exception {
     int failures = 0;
     for (int limit = 0; limit < MOST; limit++) {
@@ -59,7 +59,7 @@ class ArrowLimitsTest extends ImportFixture {
             Schema schema = type.get().build();
             try {
               ArrowData.importVector(small, source, schema, dictionaries).close();
-            } catch (FletchingException e) { // the array is released, so nothing may read it
+            } catch (FletchingException e) { // the array is released: nothing may read it
               for (long id : dictionaries.getDictionaryIds()) {
                 assertEquals(0, dictionaries.lookup(id).getVector().getValueCount());
               }
@@ -137,12 +137,12 @@ class ArrowLimitsTest extends ImportFixture {
           } catch (IOException e) {
             throw (FletchingException) e.getCause();
           } finally {
-            source.close(); // which the iterator of a list does not
+            source.close(); // a list's iterator does not close it
           }
         });
   }
 
-  /** Of the schema of a table with a dictionary, and of a column without children. */
+  /** Exports the schema of a table with a dictionary, and of a column without children. */
   @Test
   void exportLosesNoMemory() throws Exception {
     walk(
@@ -154,7 +154,7 @@ class ArrowLimitsTest extends ImportFixture {
             ArrowData.exportField(small, schema.getFields().get(1), dictionaries).close();
             ArrowData.exportVector(small, data, null).close();
           } finally {
-            releases.incrementAndGet(); // of no array
+            releases.incrementAndGet(); // no array is released here
           }
         });
   }

@@ -26,11 +26,13 @@ import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.junit.jupiter.api.Test;
 
-/** Random schemas and arrays, most of them malformed: an import ends in a vector or an error. */
+/**
+ * Random schemas and arrays, most of them malformed: an import returns a vector or throws an error.
+ */
 class HostileArraysTest extends ImportFixture {
   private static final int ROUNDS = Integer.getInteger("io.github.fletching.hostileRounds", 500);
   private static final int MEMORY = 1 << 16;
-  private static final int LIMIT = 1 << 22; // arrow-java allocates bitmaps for lengths of any size
+  private static final int LIMIT = 1 << 22; // arrow-java allocates bitmaps of any length
 
   private static final List<String> LEAVES =
       List.of(
@@ -78,7 +80,7 @@ class HostileArraysTest extends ImportFixture {
     return all.get(random.nextInt(all.size()));
   }
 
-  /** A type and an array of it; each may differ from the other by a mutation. */
+  /** A type and an array of it; a mutation may make the two differ. */
   private final class Pair {
     final SchemaBuilder type;
     final ArrayBuilder array;
@@ -86,7 +88,7 @@ class HostileArraysTest extends ImportFixture {
     Pair(String format, long rows, int depth) {
       type = new SchemaBuilder(chance(30) ? oneOf(LEAVES) : format).name(chance(5) ? "" : "f");
       long length = chance(25) ? Math.max(rows + random.nextInt(5) - 2, 0) : rows;
-      // Not with offsets, which the import reads at the end of the promised length.
+      // Not for types with offsets: the import reads the offset at the end of the promised length.
       boolean sized = List.of("u", "U", "z", "Z", "+l", "+L", "+m").contains(format);
       length = !sized && chance(200) ? oneOf(List.of(1L << 31, 1L << 62, (1L << 31) - 1)) : length;
       array = new ArrayBuilder(length).buffers(buffers(bufferCount(format)));
@@ -170,7 +172,7 @@ class HostileArraysTest extends ImportFixture {
     return buffers;
   }
 
-  /** Overwrites a field that a release does not read. */
+  /** Overwrites a field that the release does not read. */
   private void mutate(Array array) {
     LayoutClass target = LayoutClass.of(8, 8);
     ByteBuffer struct =
@@ -215,7 +217,7 @@ class HostileArraysTest extends ImportFixture {
     } catch (FletchingException e) {
       assertTrue(List.of(EINVAL, ENOMEM, Errno.ENOSYS).contains(e.errno()), e::toString);
       outcome = e.getMessage();
-      least = e.errno() == ENOMEM ? 0 : 1; // arrow-java loses the array at the limit
+      least = e.errno() == ENOMEM ? 0 : 1; // arrow-java leaks the array at the limit
     }
     assertTrue(releases.get() <= 1 && releases.get() >= least, outcome);
     return outcome;
@@ -229,7 +231,7 @@ class HostileArraysTest extends ImportFixture {
       shared.setZero(0, MEMORY);
       for (int i = 0; i < ROUNDS; i++) {
         boolean zeros = i % 2 == 0;
-        for (int at = 0; at < 1 << 10; at += 8) { // what is not zero is read by the import alone
+        for (int at = 0; at < 1 << 10; at += 8) { // nonzero values are only imported, not read
           shared.setLong(at, zeros ? 0 : random.nextLong());
         }
         boolean batch = chance(4);

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Arrays that do not fit their schema: arrow-java reads several of them without an error. */
+/** Arrays that do not match their schema: arrow-java reads several of them without an error. */
 class ImportChecksTest extends ImportFixture {
   private static SchemaBuilder type(String format, SchemaBuilder... children) {
     SchemaBuilder type = new SchemaBuilder(format);
@@ -121,7 +121,7 @@ class ImportChecksTest extends ImportFixture {
         "field \"[0]\": " + text + "6, got 2", type("+w:3", type("i")), array(1, column()));
   }
 
-  /** arrow-java reads each as decimals of 16 bytes. */
+  /** arrow-java reads both as 16-byte decimals. */
   @ParameterizedTest
   @ValueSource(strings = {"d:4,1,32", "d:4,1,64"})
   void importOfDecimalsOf32And64BitsIsRefused(String format) {
@@ -153,7 +153,7 @@ class ImportChecksTest extends ImportFixture {
     return vector.getObject(0).setScale(0);
   }
 
-  /** Each is read by arrow-java as some other type, or ends in an exception without the field. */
+  /** arrow-java reads each as some other type, or throws without naming the field. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -299,7 +299,7 @@ class ImportChecksTest extends ImportFixture {
         new ArrayBuilder(Long.MAX_VALUE / 4).buffers(0, at));
   }
 
-  /** arrow-java takes the sizes of buffers from them. */
+  /** arrow-java computes buffer sizes from them. */
   @Test
   void importOfWrongOffsetsAndSizesIsRefused() {
     String[][] cases = {

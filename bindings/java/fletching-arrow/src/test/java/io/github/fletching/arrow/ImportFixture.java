@@ -20,9 +20,7 @@ import org.apache.arrow.vector.IntVector;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
-/**
- * Four integers for arrays to show, counted releases, and an allocator that is empty at the end.
- */
+/** Fixture with four integers, counted releases, and an allocator that must be empty at the end. */
 abstract class ImportFixture {
   static final int ENOMEM = Errno.ENOMEM;
   static final int EINVAL = Errno.EINVAL;
@@ -43,7 +41,7 @@ abstract class ImportFixture {
   @AfterEach
   void nothingIsLeft() {
     data.close();
-    allocator.close(); // which throws when something is
+    allocator.close(); // throws if memory is still allocated
   }
 
   Object counted() {

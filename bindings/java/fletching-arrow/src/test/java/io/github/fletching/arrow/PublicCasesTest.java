@@ -31,7 +31,7 @@ import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.FieldType;
 import org.junit.jupiter.api.Test;
 
-/** Faults that users of other libraries have reported in public. */
+/** Bugs that users of other libraries have reported publicly. */
 class PublicCasesTest extends ImportFixture {
   private static final Map<String, ArrowType> OFFSETS =
       Map.of(
@@ -68,7 +68,7 @@ class PublicCasesTest extends ImportFixture {
         : new ArrayBuilder(0).buffers(0, 0, 0);
   }
 
-  /** The first of the offsets, of 64 bits. */
+  /** Returns the first offset, which has 64 bits. */
   private static long offset(Array array) {
     return MemoryUtil.directBuffer(array.buffers()[1], 8).order(ByteOrder.nativeOrder()).getLong();
   }
@@ -108,7 +108,7 @@ class PublicCasesTest extends ImportFixture {
           if (allocated) {
             vector.allocateNew();
             if (vector.getOffsetBuffer().capacity() >= 8) {
-              vector.getOffsetBuffer().setLong(0, -1); // as memory that was used before
+              vector.getOffsetBuffer().setLong(0, -1); // like reused memory
             }
             vector.setValueCount(0);
           }
@@ -185,7 +185,7 @@ class PublicCasesTest extends ImportFixture {
   @Test
   void importOfTwoGibibytesOfDecimalsReadsTheLastOne() {
     int length = 1 << 27;
-    try (ArrowBuf values = allocator.buffer(16L * length)) { // of which one page is touched
+    try (ArrowBuf values = allocator.buffer(16L * length)) { // only one page is touched
       values.setLong(16L * (length - 1), 7);
       values.setLong(16L * (length - 1) + 8, 0);
       Array array = new ArrayBuilder(length).buffers(0, values.memoryAddress()).build(null);
@@ -197,7 +197,7 @@ class PublicCasesTest extends ImportFixture {
     }
   }
 
-  /** Reads no batch; throws. */
+  /** A reader whose batches throw. */
   private final class FailingReader extends ArrowReader {
     private final Exception failure;
     private boolean closed;
@@ -274,7 +274,7 @@ class PublicCasesTest extends ImportFixture {
     assertEquals("java.io.IOException", thrown.getMessage());
   }
 
-  /** What is imported from a batch whose columns are longer than it. */
+  /** Imports a batch whose columns are longer than the batch. */
   @Test
   void importOfColumnsLongerThanTheBatchHasTheRowsOfTheBatch() {
     Array batch =

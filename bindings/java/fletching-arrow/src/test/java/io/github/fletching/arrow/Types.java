@@ -18,7 +18,7 @@ import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.FieldType;
 
-/** Fields of many types, and vectors of them. */
+/** Fields of many types, and vectors with values. */
 final class Types {
   private static final int ROWS = 5;
   private static final Field ITEM = field("$data$", new ArrowType.Int(32, true));

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Unions of integers and doubles, whose values arrow-java has to tell apart. */
+/** Unions of integers and doubles, whose values arrow-java must distinguish. */
 class UnionsTest extends ImportFixture {
   private static ByteBuffer bytes(int... values) {
     ByteBuffer bytes = ByteBuffer.allocateDirect(values.length);
@@ -35,7 +35,7 @@ class UnionsTest extends ImportFixture {
     return bytes.flip();
   }
 
-  /** Two rows, the first of the integers. */
+  /** Returns a union with two rows, the first an integer. */
   private ArrayBuilder union(String format) {
     return union(format, 0);
   }
@@ -84,7 +84,7 @@ class UnionsTest extends ImportFixture {
     assertEquals(1, releases.get());
   }
 
-  /** It would be cut to the one value that the one row of the child needs. */
+  /** arrow-java would truncate the child to one value, because it has one row. */
   @Test
   void batchWithARowBehindTheOthersIsRefused() {
     Schema schema = new SchemaBuilder("+s").child(type("+ud:0,1", "i", "g")).build();
@@ -102,7 +102,7 @@ class UnionsTest extends ImportFixture {
     }
   }
 
-  /** The field of a vector has other ids, or another order. */
+  /** The vector's field has different type IDs or another order. */
   @ParameterizedTest
   @ValueSource(strings = {"+us:0,1", "+ud:127,3"})
   void exportVectorWithAnotherFieldIsRefused(String format) {

@@ -28,10 +28,10 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The engine over java.lang.foreign. An address is a JAVA_LONG in every signature. */
+/** The engine for java.lang.foreign. Addresses are JAVA_LONG in every signature. */
 @SuppressWarnings("restricted")
 final class FfmEngine implements Engine {
-  /** All memory: the offset is the address. */
+  /** All of memory: the offset is the address. */
   private static final MemorySegment MEMORY = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
   private static final Linker LINKER = Linker.nativeLinker();
@@ -165,7 +165,7 @@ final class FfmEngine implements Engine {
     }
   }
 
-  /** The function's handle with all numbers as long, and the arguments in an array. */
+  /** Returns the function's handle with all integers as long, and the arguments in an array. */
   private static MethodHandle spread(String signature) {
     MethodHandle call = LINKER.downcallHandle(descriptor(signature));
     MethodType longs = call.type().changeReturnType(long.class);
@@ -241,7 +241,7 @@ final class FfmEngine implements Engine {
     stubs.close();
   }
 
-  /** Throws it. The handle of a C function declares Throwable, but C throws nothing. */
+  /** Rethrows. The handle of a C function declares Throwable, although C cannot throw. */
   @SuppressWarnings("unchecked")
   private static <T extends Throwable> RuntimeException unexpected(Throwable thrown) throws T {
     throw (T) thrown;

@@ -5,9 +5,9 @@ package io.github.fletching.ffm;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
 
-/** For Java 11, so that an older JVM with both engines on its path uses the other one. */
+/** Compiled for Java 11, so that an older JVM with both engines on its path uses the other one. */
 public final class FfmProvider implements EngineProvider {
-  /** For {@link java.util.ServiceLoader} alone. */
+  /** Called only by {@link java.util.ServiceLoader}. */
   public FfmProvider() {}
 
   @Override

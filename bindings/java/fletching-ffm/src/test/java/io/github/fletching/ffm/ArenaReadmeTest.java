@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
-/** Runs the example of arenas in bindings/java/README.md. */
+/** Runs the arena example in bindings/java/README.md. */
 class ArenaReadmeTest {
   // The example begins
   static Array ofInts(int... values) {
@@ -48,7 +48,7 @@ class ArenaReadmeTest {
     assertFalse(data.scope().isAlive());
   }
 
-  /** An automatic arena cannot be closed: its segment is the object. */
+  /** An automatic arena cannot be closed, so its segment is the attached object. */
   @Test
   void segmentOfAnAutomaticArenaIsKept() {
     MemorySegment data = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, 5);

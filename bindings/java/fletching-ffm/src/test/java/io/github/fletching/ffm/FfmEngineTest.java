@@ -17,7 +17,7 @@ class FfmEngineTest extends EngineSuite {
   void theProviderOpensTheEngine() {
     FfmProvider provider = new FfmProvider();
     assertEquals("ffm", provider.name());
-    assertEquals(2, provider.rank()); // above JNA's
+    assertEquals(2, provider.rank()); // higher than JNA's
     assertEquals(8, provider.open().pointerSize());
   }
 

@@ -26,12 +26,12 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The reachability metadata of GraalVM has every signature of the safe and of the raw layer. */
+/** The GraalVM reachability metadata lists every signature of the safe and the raw layer. */
 class NativeImageTest {
   private static final String FILE =
       "/META-INF/native-image/io.github.fletching/fletching-ffm/reachability-metadata.json";
 
-  /** What FfmEngine calls itself: calloc, free, and every release. */
+  /** FfmEngine's internal calls: calloc, free, and every release. */
   private static final Set<String> OWN = Set.of("lll", "vl");
 
   @Test
@@ -62,14 +62,14 @@ class NativeImageTest {
   private static List<Path> classesOf(Class<?> type) throws Exception {
     URI origin = type.getResource(type.getSimpleName() + ".class").toURI();
     if (origin.getScheme().equals("jar")) {
-      FileSystems.newFileSystem(origin, Map.of()); // after the package phase; it stays open
+      FileSystems.newFileSystem(origin, Map.of()); // used after the package phase; stays open
     }
     try (Stream<Path> files = Files.list(Path.of(origin).getParent())) {
       return files.filter(file -> file.toString().endsWith(".class")).collect(Collectors.toList());
     }
   }
 
-  /** The texts in a class file that are signatures; a word of those letters does no harm. */
+  /** Returns the strings in a class file that look like signatures; a false match is harmless. */
   private static Set<String> constants(Path file) throws IOException {
     Set<String> found = new TreeSet<>();
     try (DataInputStream in = new DataInputStream(Files.newInputStream(file))) {

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One struct as a flavor of the binding declares it. Values are the bits of a field in its own
- * width, zero-extended; paths and elements are named as in the oracle.
+ * One struct as one flavor of the binding declares it. Values are the bits of a field at the
+ * field's width, zero-extended; paths and elements are named as in the oracle.
  */
 public abstract class AbiStruct {
   final String name;
@@ -22,46 +22,46 @@ public abstract class AbiStruct {
   final List<Leaf> leaves = new ArrayList<>();
   final List<CallbackField> callbacks = new ArrayList<>();
 
-  /** A struct without fields. */
+  /** Creates a struct without fields. */
   protected AbiStruct(String name, long size, long align) {
     this.name = name;
     this.size = size;
     this.align = align;
   }
 
-  /** The name in C. */
+  /** Returns the C name. */
   public final String name() {
     return name;
   }
 
-  /** The place of a field, or of a field of an embedded struct. */
+  /** The offset and size of a field, or of a field in an embedded struct. */
   public static final class Place {
     final long offset;
     final long size;
 
-    /** In bytes. */
+    /** Offset and size are in bytes. */
     public Place(long offset, long size) {
       this.offset = offset;
       this.size = size;
     }
   }
 
-  /** A way in which the flavor reads and writes a value. */
+  /** An accessor that the flavor has for a value. */
   public interface Way {
-    /** Reads the value of the struct at {@code object}. */
+    /** Reads the value from the struct at {@code object}. */
     long read(Pointer object);
 
-    /** Writes the value into the struct at {@code object}. */
+    /** Writes the value to the struct at {@code object}. */
     void write(Pointer object, long bits);
   }
 
-  /** One value of the struct, with the ways to it by name. */
+  /** One value of the struct, with its accessors by name. */
   public static final class Leaf {
     final String path;
     final int element;
     final Map<String, Way> ways;
 
-    /** The names of the ways are the same for all leaves of a struct. */
+    /** All leaves of a struct must have the same accessor names. */
     public Leaf(String path, int element, Map<String, Way> ways) {
       this.path = path;
       this.element = element;
@@ -73,21 +73,22 @@ public abstract class AbiStruct {
   public abstract static class CallbackField {
     final String name;
 
-    /** {@code name} is the field's name in C. */
+    /** Creates a callback field; {@code name} is the field's C name. */
     protected CallbackField(String name) {
       this.name = name;
     }
 
-    /** Its signature as the flavor declares it; pointers are objects. */
+    /** Returns the signature as the flavor declares it, with pointers as objects. */
     protected abstract MethodType type();
 
     /**
-     * Puts a callback of the flavor into the struct at {@code object}, which passes its arguments
-     * to {@code call}. Returns the object that has to stay reachable until C has called it.
+     * Installs a callback of the flavor in the struct at {@code object}. The callback passes its
+     * arguments to {@code call}. Returns an object that must stay reachable until C has called the
+     * callback.
      */
     protected abstract Object install(Pointer object, Recorder call);
 
-    /** Calls the function that is in the struct at {@code object}. Returns 0 for void. */
+    /** Calls the function in the struct at {@code object}. Returns 0 for void. */
     protected abstract long invoke(Pointer object, long[] arguments);
   }
 
@@ -108,7 +109,7 @@ public abstract class AbiStruct {
     callbacks.add(callback);
   }
 
-  /** What a callback of the flavor does when C calls it. */
+  /** The body of a flavor's callback when C calls it. */
   public static final class Recorder {
     private final Oracle oracle;
     private final String struct;
@@ -121,7 +122,7 @@ public abstract class AbiStruct {
       this.callback = callback;
     }
 
-    /** Reports the arguments, and returns what the callback has to return. */
+    /** Records the arguments and returns the callback's result. */
     public long record(long... seen) {
       try {
         for (int i = 0; i < seen.length; i++) {

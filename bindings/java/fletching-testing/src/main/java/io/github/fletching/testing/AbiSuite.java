@@ -25,26 +25,26 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
-/** The structs of one flavor, compared with the oracle. */
+/** Compares the structs of one flavor with the oracle. */
 public final class AbiSuite {
-  // More than any callback has, in case the flavor's has more than upstream's.
+  // More arguments than any upstream callback has, in case a flavor declares too many.
   private static final int MAX_ARGUMENTS = 16;
-  // Room for what one side writes behind the end of the other's struct.
+  // Slack for writes past the end of the other side's struct.
   private static final int SLACK = 256;
 
   private final Oracle oracle = new Oracle();
   private final String language;
   private final List<AbiStruct> structs;
-  // A flavor may know an object by its address alone.
+  // A flavor may refer to an object by its address only.
   private final List<Pointer> kept = new ArrayList<>();
 
-  /** {@code language} is the one of the cells. */
+  /** Creates the suite; {@code language} names the language in the cells. */
   public AbiSuite(String language, List<AbiStruct> structs) {
     this.language = language;
     this.structs = structs;
   }
 
-  /** Every test, to be run one after the other. */
+  /** Returns all tests, in the order in which to run them. */
   public List<Check> checks() {
     List<Check> checks = new ArrayList<>();
     checks.add(check("constants", "layout", this::constants));
@@ -62,7 +62,7 @@ public final class AbiSuite {
     return checks;
   }
 
-  /** Runs every test outside of a test framework, prints what failed, and exits with 0 or 1. */
+  /** Runs all tests without a test framework, prints the failures, and exits with 0 or 1. */
   public void main() {
     boolean passed = true;
     for (Check check : checks()) {
@@ -130,7 +130,7 @@ public final class AbiSuite {
     check.expect(oracle.checkCallbackNames(struct.name, String.join(",", callbacks)));
   }
 
-  /** The widths of arguments and result as the oracle spells them. */
+  /** Returns the widths of the arguments and the result in the oracle's notation. */
   private static String signature(MethodType type) {
     String arguments =
         type.parameterList().stream().map(AbiSuite::width).collect(Collectors.joining(","));
@@ -196,7 +196,7 @@ public final class AbiSuite {
     }
   }
 
-  /** A call on a struct whose layout differs is undefined. */
+  /** Returns false if the struct's layout differs: the call would be undefined behavior. */
   private boolean mayCall(Check check, AbiStruct struct) {
     Check layout = check(struct.name, "layout", c -> {});
     layout(layout, struct);
@@ -205,7 +205,7 @@ public final class AbiSuite {
     return problem == null;
   }
 
-  /** Zeroed memory that is large enough for both sides. */
+  /** Allocates zeroed memory that is large enough for both sides. */
   private Pointer allocate(AbiStruct struct) {
     Memory memory = new Memory(Math.max(struct.size, oracle.size(struct.name)) + SLACK);
     memory.clear();

@@ -10,18 +10,18 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** Captures what Fletching logs, in place of the console, until it is closed. */
+/** Captures Fletching's log records instead of printing them, until it is closed. */
 public final class CapturedLog extends Handler {
   private final Logger logger = Logger.getLogger("io.github.fletching");
   private final Queue<LogRecord> records = new ConcurrentLinkedQueue<>();
 
-  /** Captures from now on. */
+  /** Starts capturing. */
   public CapturedLog() {
     logger.addHandler(this);
     logger.setUseParentHandlers(false);
   }
 
-  /** Returns what was logged since the last call: {@code message: exception's message}. */
+  /** Returns the records since the last call, as {@code message: exception's message}. */
   public List<String> take() {
     List<String> lines = new ArrayList<>();
     for (LogRecord each = records.poll(); each != null; each = records.poll()) {

@@ -16,7 +16,7 @@ import java.util.Map;
 final class Cell {
   private final Map<String, Object> values = new LinkedHashMap<>();
 
-  /** A cell about a struct. */
+  /** Creates a cell for a struct. */
   Cell(String language, String struct, String direction) {
     values.put("language", language);
     values.put("backend", "none");
@@ -26,7 +26,7 @@ final class Cell {
     values.put("releases", 0);
   }
 
-  /** Appends the cell to the file that FLETCHING_CELLS names, if it names one. */
+  /** Appends the cell to the file that FLETCHING_CELLS names, if it is set. */
   void write(long asserted, String problem) {
     values.put("reason", problem == null ? "" : problem);
     values.put("asserted", asserted);

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** One test, which continues after a difference and writes a cell at its end. */
+/** One test, which continues after a mismatch and writes a cell at its end. */
 public final class Check {
   private final String name;
   private final Cell cell;
@@ -20,12 +20,12 @@ public final class Check {
     this.body = body;
   }
 
-  /** The name of the test. */
+  /** Returns the name of the test. */
   public String name() {
     return name;
   }
 
-  /** Counts one comparison; {@code problem} is null when both sides agree. */
+  /** Counts one comparison; {@code problem} is null if both sides agree. */
   void expect(String problem) {
     asserted++;
     if (problem != null) {
@@ -33,12 +33,12 @@ public final class Check {
     }
   }
 
-  /** Null when there is none so far. */
+  /** Returns the first problem, or null. */
   String firstProblem() {
     return problems.isEmpty() ? null : problems.get(0);
   }
 
-  /** Runs the test; throws with every difference, one per line. */
+  /** Runs the test; throws an error that lists every mismatch, one per line. */
   public void run() {
     try {
       body.accept(this);

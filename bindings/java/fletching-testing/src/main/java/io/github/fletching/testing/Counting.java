@@ -16,62 +16,64 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The engine {@code counting}: it counts the allocations of another engine, and notices what is
- * freed twice and what is written behind the end of an allocation. The system property
- * io.github.fletching.engine has to choose it.
+ * The engine {@code counting}: counts the allocations of another engine, and detects double frees
+ * and writes past the end of an allocation. Select it with the system property
+ * io.github.fletching.engine.
  */
 public final class Counting implements EngineProvider {
-  /** The name. */
+  /** The engine's name. */
   public static final String NAME = "counting";
 
-  private static final long GUARD = 0x5AFE_5AFE_5AFE_5AFEL; // behind each allocation
+  private static final long GUARD = 0x5AFE_5AFE_5AFE_5AFEL; // after each allocation
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
   private static volatile long refused = -1;
   private static volatile boolean refusesAll;
   private static volatile boolean refusesStubs;
-  private static volatile Engine engine; // the other one
+  private static volatile Engine engine; // the wrapped engine
 
-  /** How many allocations are live. */
+  /** Returns the number of live allocations. */
   public static int live() {
     return LIVE.size();
   }
 
-  /** How many bytes are live. */
+  /** Returns the number of live bytes. */
   public static long bytes() {
     return LIVE.values().stream().mapToLong(size -> size).sum();
   }
 
-  /** Whether the property has chosen it for this JVM. */
+  /** Returns whether the property selects this engine. */
   public static boolean isChosen() {
     return NAME.equals(System.getProperty(Engines.PROPERTY));
   }
 
   /**
-   * Lets the nth allocation from now on fail, or none for 0. Returns how many were missing until
-   * the last one that was to fail: 0 when it has failed.
+   * Makes the nth allocation from this call fail, or none for 0. Returns how many allocations the
+   * previous setting was short of its failure: 0 if that allocation has failed.
    */
   public static int failAt(int nth) {
     return FAIL_AT.getAndSet(nth);
   }
 
-  /** From now on there is no memory of exactly this size; -1 ends that. */
+  /** Makes allocations of exactly this size fail; -1 ends that. */
   public static void refuse(long size) {
     refused = size;
   }
 
-  /** Makes every allocation fail, or none. */
+  /** Makes all allocations fail, or none. */
   public static void refuseAll(boolean now) {
     refusesAll = now;
   }
 
-  /** Makes every new function for C fail, or none. */
+  /** Makes all new C function stubs fail, or none. */
   public static void refuseStubs(boolean now) {
     refusesStubs = now;
   }
 
-  /** Lists the frees of memory that was not live, and the memory that is written behind its end. */
+  /**
+   * Returns the frees of memory that was not live, and the writes past the end of an allocation.
+   */
   public static synchronized List<String> problems() {
     LIVE.forEach(Counting::checkEnd);
     return List.copyOf(PROBLEMS);
@@ -122,7 +124,7 @@ public final class Counting implements EngineProvider {
     if (refusesAll || size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
       return 0;
     }
-    long address = engine.allocate(Math.max(size, size + Long.BYTES)); // without an overflow
+    long address = engine.allocate(Math.max(size, size + Long.BYTES)); // without overflow
     if (address == 0) {
       return 0;
     }
@@ -136,7 +138,7 @@ public final class Counting implements EngineProvider {
     if (size != null) {
       checkEnd(address, size);
       engine.free(address);
-    } else if (address != 0) { // NULL is nothing to free
+    } else if (address != 0) { // free(NULL) is a no-op
       PROBLEMS.add("free: " + address + ": not live");
     }
   }

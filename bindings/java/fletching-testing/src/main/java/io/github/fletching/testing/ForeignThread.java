@@ -12,7 +12,8 @@ public final class ForeignThread {
   private ForeignThread() {}
 
   /**
-   * Calls {@code function}, of type {@code void *(*)(void *)}, on a thread that C starts and joins.
+   * Calls {@code function}, of type {@code void *(*)(void *)}, on a thread that C code starts and
+   * joins.
    */
   public static void run(long function) {
     Memory thread = new Memory(Native.LONG_SIZE);

@@ -26,7 +26,7 @@ public final class NativeLibraries {
     }
   }
 
-  /** Loads a file of that folder, before the tested code looks for it by its name. */
+  /** Loads a file from that folder, so that the tested code finds the library by name. */
   public static NativeLibrary open(String file) {
     return NativeLibrary.getInstance(
         find(file).toString(), Map.of(Library.OPTION_OPEN_FLAGS, RTLD_NOW));
@@ -40,7 +40,7 @@ public final class NativeLibraries {
     return path;
   }
 
-  /** FLETCHING_LIB_DIR, or build/lib of the repository that holds the current folder. */
+  /** Returns FLETCHING_LIB_DIR, or build/lib in the repository that contains the current folder. */
   public static Path folder() {
     String named = System.getenv("FLETCHING_LIB_DIR");
     if (named != null && !named.isEmpty()) {
@@ -49,7 +49,7 @@ public final class NativeLibraries {
     return repository().resolve("build/lib");
   }
 
-  /** The root of the repository that holds the current folder. */
+  /** Returns the root of the repository that contains the current folder. */
   public static Path repository() {
     Path here = Path.of("").toAbsolutePath();
     for (Path folder = here; folder != null; folder = folder.getParent()) {

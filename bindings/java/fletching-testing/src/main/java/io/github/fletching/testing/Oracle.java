@@ -9,10 +9,11 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 
 /**
- * How a C compiler lays out upstream's headers; tests/oracle/oracle.h defines every function.
+ * The layout of upstream's headers as a C compiler sees it; tests/oracle/oracle.h defines every
+ * function.
  *
- * <p>A check returns null when both sides agree, else the oracle's line. The oracle keeps one call
- * in flight: use it from one thread at a time.
+ * <p>A check returns null if both sides agree, otherwise the oracle's line. The oracle tracks one
+ * call at a time: use it from one thread at a time.
  */
 public final class Oracle {
   private static final int CAPACITY = 1024;
@@ -25,7 +26,7 @@ public final class Oracle {
   public static final class Size extends IntegerType {
     private static final long serialVersionUID = 1;
 
-    /** Zero. */
+    /** Creates a zero. */
     public Size() {
       this(0);
     }
@@ -35,7 +36,7 @@ public final class Oracle {
     }
   }
 
-  // The names are C's: JNA looks them up.
+  // These are C names, which JNA looks up.
   interface Functions extends Library {
     int FletchingOracleStructCount();
 
@@ -100,7 +101,7 @@ public final class Oracle {
     return names;
   }
 
-  /** -1 for a struct that upstream does not have. */
+  /** Returns -1 if upstream does not have the struct. */
   long size(String struct) {
     return functions.FletchingOracleSize(struct);
   }
@@ -150,7 +151,7 @@ public final class Oracle {
     return functions.FletchingOracleVariantCount();
   }
 
-  /** -1 for a struct that upstream does not have. */
+  /** Returns -1 if upstream does not have the struct. */
   String checkCallbackNames(String struct, String names) {
     return line(functions.FletchingOracleCheckCallbackNames(struct, names, message, capacity));
   }

@@ -17,39 +17,39 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The engine {@code pretending}: the engine that counts, on which libraries that are loaded at run
- * time, and functions of them, are missing or are written in Java. The system property
- * io.github.fletching.engine has to choose it.
+ * The engine {@code pretending}: the counting engine, with libraries that are loaded at run time,
+ * or some of their functions, missing or mocked in Java. Select it with the system property
+ * io.github.fletching.engine.
  */
 public final class Pretending implements EngineProvider {
-  /** The name. */
+  /** The engine's name. */
   public static final String NAME = "pretending";
 
   private static final int RTLD_NOLOAD = 4;
-  private static final long LIBRARY = 0x11b0; // the handle of every library that is pretended
+  private static final long LIBRARY = 0x11b0; // the handle of every mocked library
   private static final Memory NOWHERE = new Memory(64);
   private static final Function SUCCESS = (a, b, c, d, e) -> 0;
   private static final Function NONE = (a, b, c, d, e) -> 0;
 
   private static final Map<String, Function> FUNCTIONS = new ConcurrentHashMap<>();
   private static final List<String> OPENED = new ArrayList<>();
-  private static volatile Map<String, Boolean> libraries; // null for those of the system
+  private static volatile Map<String, Boolean> libraries; // null to use the system's libraries
 
   static {
     NOWHERE.setString(0, "/nowhere/library.so");
   }
 
-  private final Map<Long, String> loader = new ConcurrentHashMap<>(); // its functions
+  private final Map<Long, String> loader = new ConcurrentHashMap<>(); // function names by address
 
-  /** A function of C. Arguments that its callers do not pass are any number. */
+  /** A C function. Arguments that the caller does not pass have arbitrary values. */
   public interface Function extends Callback {
-    /** Returns the result, of which C sees as many bits as it expects. */
+    /** Returns the result, truncated to the width that C expects. */
     long call(long first, long second, long third, long fourth, long fifth);
   }
 
   /**
-   * From now on only these libraries are found, by name; and whether each is loaded already. A
-   * function of theirs that is not replaced returns 0.
+   * Restricts loading to these libraries, by name; the value says whether the library is already
+   * loaded. Their functions return 0 unless replaced.
    */
   public static void libraries(Map<String, Boolean> names) {
     libraries = Map.copyOf(names);
@@ -65,7 +65,7 @@ public final class Pretending implements EngineProvider {
     FUNCTIONS.put(name, NONE);
   }
 
-  /** What was opened until now: the name and the flags of dlopen. */
+  /** Returns the dlopen calls so far: the name and the flags. */
   public static List<String> opened() {
     return List.copyOf(OPENED);
   }
@@ -109,7 +109,7 @@ public final class Pretending implements EngineProvider {
     }
   }
 
-  /** Null for what the system does. */
+  /** Returns null to use the system's result. */
   private static Long pretended(String function, long[] arguments) {
     if (function.equals("dlopen")) {
       return open(arguments);
@@ -130,7 +130,7 @@ public final class Pretending implements EngineProvider {
     if (isLoaded != null && (isLoaded || (flags & RTLD_NOLOAD) == 0)) {
       return LIBRARY;
     }
-    arguments[0] = Pointer.nativeValue(NOWHERE); // so that the reason is the system's
+    arguments[0] = Pointer.nativeValue(NOWHERE); // so that dlerror gives the system's reason
     return null;
   }
 

@@ -22,9 +22,9 @@ import org.pitest.mutationtest.engine.MutationDetails;
 import org.pitest.plugin.Feature;
 
 /**
- * A plugin of PIT, which has no fixed sample of its own. With the system property {@code
- * mutants.list} it appends each mutant to that file, and PIT tries none; else PIT tries those whose
- * lines are in the file {@code mutants.chosen}.
+ * A PIT plugin for a fixed sample of mutants, which PIT itself lacks. With the system property
+ * {@code mutants.list} it appends each mutant to that file, and PIT runs none; otherwise PIT runs
+ * the mutants whose lines are in the file {@code mutants.chosen}.
  */
 public final class ChosenMutants implements MutationInterceptorFactory {
   @Override
@@ -58,7 +58,7 @@ public final class ChosenMutants implements MutationInterceptorFactory {
 
     @Override
     public InterceptorType type() {
-      return InterceptorType.REPORT; // after every filter
+      return InterceptorType.REPORT; // runs after every filter
     }
 
     @Override

@@ -8,7 +8,7 @@ import io.github.fletching.testing.suite.ConformanceSubject;
 
 /**
  * The library as the subject of the conformance suite in this JVM. The system property
- * io.github.fletching.engine chooses the engine, and so the column of the round trip.
+ * io.github.fletching.engine selects the engine, and with it the round trip's column.
  */
 public final class Program {
   private static final Conformance.Subject SUBJECT =
@@ -17,8 +17,8 @@ public final class Program {
   private Program() {}
 
   /**
-   * Plays the groups. The suite writes the cells (tests/roundtrip/README.md). Exit codes: 0 nothing
-   * is wrong, 1 something is.
+   * Runs the groups. The suite writes the cells (tests/roundtrip/README.md). Exits with 0 on
+   * success, 1 on failure.
    */
   public static void main(String[] groups) {
     int wrong = 0;
@@ -32,7 +32,7 @@ public final class Program {
     System.exit(wrong > 0 ? 1 : 0);
   }
 
-  /** Returns the address of the subject's table, for peers in the process of the JVM. */
+  /** Returns the address of the subject's table, for peers in the JVM's process. */
   public static long subject() {
     SUBJECT.write();
     return Pointer.nativeValue(SUBJECT.getPointer());

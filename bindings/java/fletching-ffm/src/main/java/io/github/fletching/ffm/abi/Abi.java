@@ -20,7 +20,7 @@ import java.lang.invoke.MethodType;
 import java.util.List;
 import java.util.Optional;
 
-/** What the generated structs have in common. */
+/** Helpers that the generated structs share. */
 final class Abi {
   private static final LayoutClass TARGET = target();
   private static final MethodHandle LOG =
@@ -37,7 +37,7 @@ final class Abi {
     return LayoutClass.of(8, (int) ValueLayout.JAVA_LONG.byteAlignment());
   }
 
-  /** The layout of a struct, held against the one that Arrow specifies. */
+  /** Returns the layout of a struct after comparing it with the layout that Arrow specifies. */
   static StructLayout layout(StructOffsets expected, MemoryLayout... members) {
     StructLayout layout = MemoryLayout.structLayout(members).withName(expected.name());
     check(expected.name(), "size", layout.byteSize(), expected.size(TARGET));
@@ -68,7 +68,7 @@ final class Abi {
     return layout.byteOffset(PathElement.groupElement(field));
   }
 
-  /** Gives a pointer of C's its size; never makes a segment that has one larger. */
+  /** Returns a segment with the struct's size; never enlarges a segment that already has a size. */
   static MemorySegment at(MemorySegment pointer, StructLayout layout) {
     String struct = layout.name().orElse("struct");
     if (pointer.address() == 0) {
@@ -96,7 +96,7 @@ final class Abi {
     return pointer.asSlice(0, size);
   }
 
-  /** Returns false when both are the same struct. */
+  /** Returns false if both are the same struct. */
   static boolean copy(MemorySegment from, MemorySegment to, StructLayout layout) {
     if (from.address() == to.address()) {
       return false;
@@ -134,8 +134,9 @@ final class Abi {
   }
 
   /**
-   * A function for C that lives as long as the process. What is thrown must not leave Java, which
-   * would end the process: C gets {@code failure}, or what is NULL or void when that is null.
+   * Returns a C function that lives as long as the process. An exception must not leave Java,
+   * because it would end the process: C gets {@code failure} instead, or NULL or void if that is
+   * null.
    */
   @SuppressWarnings("restricted")
   static <T> MemorySegment stub(
@@ -174,7 +175,7 @@ final class Abi {
     static final MethodHandle CALL = downcall(DESCRIPTOR);
   }
 
-  /** Throws it. The handle of a C function declares Throwable, but C throws nothing. */
+  /** Rethrows. The handle of a C function declares Throwable, although C cannot throw. */
   @SuppressWarnings("unchecked")
   static <T extends Throwable> RuntimeException unexpected(Throwable thrown) throws T {
     throw (T) thrown;

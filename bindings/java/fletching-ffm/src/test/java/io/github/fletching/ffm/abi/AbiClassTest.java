@@ -14,7 +14,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.StructLayout;
 import org.junit.jupiter.api.Test;
 
-// It names no field or callback of the spec, so that it compiles with any spec.
+// Names no field or callback of the spec, so that it compiles with any spec.
 class AbiClassTest {
   private static String layoutError(MemoryLayout... members) {
     Error error = assertThrows(Error.class, () -> Abi.layout(Offsets.ARROW_ASYNC_TASK, members));

@@ -4,7 +4,7 @@ package io.github.fletching.ffm.abi;
 
 import io.github.fletching.testing.AbiSuite;
 
-/** What AbiTest runs, as a program: tests/mutants runs it once per wrong spec. */
+/** The checks of AbiTest as a program: tests/mutants runs it once per wrong spec. */
 final class AbiMain {
   private AbiMain() {}
 

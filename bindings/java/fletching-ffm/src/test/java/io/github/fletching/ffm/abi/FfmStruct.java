@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 
-/** A struct whose values are reached through the accessors. */
+/** A struct that tests access through the generated accessors. */
 final class FfmStruct extends AbiStruct {
   private final StructLayout layout;
 
@@ -24,22 +24,22 @@ final class FfmStruct extends AbiStruct {
     this.layout = layout;
   }
 
-  /** Reads bits out of a struct. */
+  /** Reads the bits of a value. */
   interface Reader {
     long read(MemorySegment object);
   }
 
-  /** Writes bits into one. */
+  /** Writes the bits of a value. */
   interface Writer {
     void write(MemorySegment object, long bits);
   }
 
-  /** Calls what is in the struct. */
+  /** Calls the function in the struct. */
   interface Caller {
     long call(MemorySegment object, long[] arguments);
   }
 
-  /** The same for a callback without a result. */
+  /** Does the same for a callback without a result. */
   interface VoidCaller {
     void call(MemorySegment object, long[] arguments);
   }

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What the declarations do beside reading and writing fields. */
+/** Behavior of the declarations beyond reading and writing fields. */
 class RawLayerTest {
   private static final int EIO = 5;
 
@@ -43,7 +43,7 @@ class RawLayerTest {
     return arena.allocate(layout);
   }
 
-  /** As C hands it on. */
+  /** Returns the pointer as C passes it: without a size. */
   private static MemorySegment pointer(MemorySegment segment) {
     return MemorySegment.ofAddress(segment.address());
   }
@@ -94,7 +94,7 @@ class RawLayerTest {
     assertEquals(4, log.take().size());
   }
 
-  /** As C declares it. */
+  /** The signature in C. */
   interface SetError {
     void callback(MemorySegment context, MemorySegment kind, MemorySegment message);
   }
@@ -128,7 +128,7 @@ class RawLayerTest {
     MemorySegment second = memory(ArrowArray.LAYOUT);
     ArrowArray.install(first, self -> released.add("first"));
     ArrowArray.install(second, self -> released.add("second"));
-    assertEquals(ArrowArray.getRelease(first), ArrowArray.getRelease(second)); // one function
+    assertEquals(ArrowArray.getRelease(first), ArrowArray.getRelease(second)); // shared function
     MemorySegment copy = memory(ArrowArray.LAYOUT);
     ArrowArray.move(second, copy);
     assertTrue(ArrowArray.isReleased(second));
@@ -140,7 +140,7 @@ class RawLayerTest {
     assertEquals(List.of("second"), released);
     assertTrue(ArrowArray.isReleased(copy));
     assertEquals(List.of(), log.take());
-    ArrowArray.release(stale); // seen, and not followed
+    ArrowArray.release(stale); // detected, not followed
     assertEquals(1, released.size());
     assertTrue(log.take().get(0).contains("invalid handle"));
     ArrowArray.uninstall(first);
@@ -207,10 +207,10 @@ class RawLayerTest {
   void aDeleterMayFreeItsStruct() {
     MemorySegment tensor = memory(DLManagedTensor.LAYOUT);
     List<MemorySegment> deleted = new ArrayList<>();
-    DLManagedTensor.release(tensor); // without a deleter there is nothing to do
+    DLManagedTensor.release(tensor); // a no-op without a deleter
     DLManagedTensor.install(tensor, deleted::add);
     DLManagedTensor.release(tensor);
-    assertNotEquals(NULL, DLManagedTensor.getDeleter(tensor)); // nothing is written behind the call
+    assertNotEquals(NULL, DLManagedTensor.getDeleter(tensor)); // not overwritten after the call
     assertEquals(1, deleted.size());
   }
 
@@ -222,7 +222,7 @@ class RawLayerTest {
     children.set(ADDRESS, 0, child);
     ArrowArray.setChildren(array, children);
     ArrowArray.setNChildren(array, 2);
-    assertEquals(child, ArrowArray.getChild(array, 0)); // with its size
+    assertEquals(child, ArrowArray.getChild(array, 0)); // has its size
     assertMessage(
         IllegalStateException.class,
         "ArrowArray.children[1]: NULL: expected a struct",

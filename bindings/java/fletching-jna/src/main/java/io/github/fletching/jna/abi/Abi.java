@@ -15,21 +15,21 @@ import io.github.fletching.abi.engine.Handles;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** What the generated structs have in common. */
+/** Helpers that the generated structs share. */
 final class Abi {
   static final int POINTER_SIZE = Native.POINTER_SIZE;
 
   static final int TARGET_INT64_ALIGN = int64Align();
 
-  /** The class of the platform that runs this. */
+  /** The layout class of the running platform. */
   static final LayoutClass TARGET = LayoutClass.of(POINTER_SIZE, TARGET_INT64_ALIGN);
 
-  // C may call them until the process ends.
+  // Kept reachable: C may call them until the process ends.
   private static final Queue<Stub> STUBS = new ConcurrentLinkedQueue<>();
 
   private Abi() {}
 
-  /** The System V ABI of i386 alone aligns an int64_t member to 4 bytes. */
+  /** Only the System V ABI of i386 aligns an int64_t member to 4 bytes. */
   private static int int64Align() {
     return Platform.isIntel() && !Platform.is64Bit() && !Platform.isWindows() ? 4 : 8;
   }
@@ -48,7 +48,7 @@ final class Abi {
     return memory;
   }
 
-  /** Returns false when both are the same struct. */
+  /** Returns false if both are the same struct. */
   static boolean copy(Pointer from, Pointer to, int size) {
     if (from.equals(to)) {
       return false;
@@ -68,7 +68,7 @@ final class Abi {
     return struct;
   }
 
-  /** Calls a function pointer that came out of a struct, where its name is {@code name}. */
+  /** Calls a function pointer from a struct; {@code name} is its name in error messages. */
   static Object call(Class<?> result, Pointer function, String name, Object... arguments) {
     if (function == null) {
       throw new IllegalStateException(name + ": NULL: expected a function");
@@ -102,7 +102,7 @@ final class Abi {
   }
 
   private static Memory text(String text) {
-    byte[] bytes = Native.toByteArray(text, "UTF-8"); // with a NUL
+    byte[] bytes = Native.toByteArray(text, "UTF-8"); // with a NUL terminator
     Memory memory = new Memory(bytes.length);
     memory.write(0, bytes, 0, bytes.length);
     return memory;

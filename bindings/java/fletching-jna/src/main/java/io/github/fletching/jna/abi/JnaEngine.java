@@ -12,17 +12,17 @@ import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The engine over JNA. */
+/** The engine for JNA. */
 final class JnaEngine implements Engine {
-  /** All memory: the offset is the address, so that no access makes an object. */
+  /** All of memory: the offset is the address, so that no access allocates an object. */
   private static final Pointer MEMORY = new Pointer(0);
 
   private static final Class<?>[] TYPES = {void.class, int.class, long.class, Pointer.class};
   private static final NativeCall RELEASE = new NativeCall("va");
 
   static {
-    // The JVM looks a native method up at its first call, which frees the text that dlerror
-    // returned: the one that reads a text is looked up before.
+    // The JVM resolves a native method at its first call, which frees the text that dlerror
+    // returned. This resolves the method that reads the text in advance.
     long any = Native.malloc(1);
     MEMORY.getByte(any);
     Native.free(any);
@@ -88,7 +88,7 @@ final class JnaEngine implements Engine {
 
   @Override
   public void copy(long from, long to, long size) {
-    MEMORY.write(to, MEMORY.getByteArray(from, (int) size), 0, (int) size); // structs alone
+    MEMORY.write(to, MEMORY.getByteArray(from, (int) size), 0, (int) size); // only used for structs
   }
 
   @Override
@@ -161,7 +161,7 @@ final class JnaEngine implements Engine {
   }
 
   @Override
-  public void close() {} // JNA keeps every function, and the class loader of its body
+  public void close() {} // JNA keeps every function, and its body's class loader
 
   private static Class<?> type(char kind) {
     return TYPES[NativeCall.indexOf(kind)];

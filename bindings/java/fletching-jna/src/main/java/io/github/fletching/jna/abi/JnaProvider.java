@@ -5,10 +5,10 @@ package io.github.fletching.jna.abi;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
 
-/** For {@link java.util.ServiceLoader} alone. */
-@SuppressWarnings("exports") // only ServiceLoader makes one
+/** Instantiated only by {@link java.util.ServiceLoader}. */
+@SuppressWarnings("exports") // only ServiceLoader creates an instance
 public final class JnaProvider implements EngineProvider {
-  /** For {@link java.util.ServiceLoader} alone. */
+  /** Called only by {@link java.util.ServiceLoader}. */
   public JnaProvider() {}
 
   @Override

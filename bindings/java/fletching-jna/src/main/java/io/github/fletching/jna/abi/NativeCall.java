@@ -7,28 +7,28 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 
 /**
- * Calls functions of one signature by the libffi in JNA. A Function of JNA makes this description
- * again in every call, and an object of every argument, which takes five times as long.
+ * Calls functions of one signature through JNA's libffi. JNA's own Function rebuilds this
+ * description in every call and allocates an object per argument, which takes five times as long.
  */
 final class NativeCall {
   private static final int MOST_ARGUMENTS = 16;
   private static final int POINTER = Abi.POINTER_SIZE;
-  private static final int VALUES = 8; // of a Scratch, behind the result
+  private static final int VALUES = 8; // offset in a Scratch, after the result
   private static final int ADDRESSES = VALUES + MOST_ARGUMENTS * 8;
   private static final Pointer MEMORY = new Pointer(0);
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
 
   private static final String KINDS = "vila";
-  // What libffi calls an ffi_type, for each of them; the numbers are from its header.
+  // The ffi_type structs for these kinds; the values come from libffi's header.
   private static final long[] TYPES = {
     type(1, 1, 0), type(4, 4, 10), type(8, Abi.TARGET_INT64_ALIGN, 12), type(POINTER, POINTER, 14)
   };
 
   private final String signature;
-  private final Memory types; // of the arguments, as long as the description
-  private final long description; // an ffi_cif, which lives as long as the process
+  private final Memory types; // argument types; must outlive the description
+  private final long description; // an ffi_cif, never freed
 
-  /** Takes a signature of the engine. */
+  /** Creates a call for a signature of the engine. */
   NativeCall(String signature) {
     int arguments = signature.length() - 1;
     if (arguments > MOST_ARGUMENTS) {
@@ -44,7 +44,7 @@ final class NativeCall {
     description = Native.ffi_prep_cif(0, arguments, result, Pointer.nativeValue(types));
   }
 
-  /** Where a thread puts arguments and finds the result. libffi is done with it within a call. */
+  /** Per-thread memory for arguments and result. libffi uses it only during a call. */
   private static final class Scratch {
     final Memory memory = new Memory(ADDRESSES + (long) MOST_ARGUMENTS * POINTER);
     final long result = Pointer.nativeValue(memory);
@@ -58,7 +58,7 @@ final class NativeCall {
     }
   }
 
-  /** Calls a function of one address, without a result. */
+  /** Calls a function that takes one address and returns nothing. */
   void run(long function, long argument) {
     Scratch scratch = SCRATCH.get();
     putAddress(scratch.values, argument);
@@ -114,7 +114,7 @@ final class NativeCall {
     }
   }
 
-  /** The place of a type of a signature in {@code "vila"}. */
+  /** Returns the index of a signature's type in {@code "vila"}. */
   static int indexOf(char kind) {
     int index = KINDS.indexOf(kind);
     if (index < 0) {

@@ -6,21 +6,21 @@ import com.sun.jna.CallbackProxy;
 import com.sun.jna.CallbackThreadInitializer;
 import io.github.fletching.abi.engine.Failures;
 
-/** A function for C. Nothing that its body throws reaches C, where JNA would return 0. */
+/** A C function that runs Java code. Catches every exception, because JNA would return 0 to C. */
 final class Stub implements CallbackProxy {
   /**
-   * A thread that C started is attached as a daemon at its first call, and detached when it ends:
-   * to detach it after every call would cost more than the calls.
+   * Attaches a thread that C started as a daemon at its first call, and detaches it when the thread
+   * ends: detaching after every call would cost more than the calls.
    */
   static final CallbackThreadInitializer FOREIGN_THREADS =
       new CallbackThreadInitializer(true, false, "fletching-callback");
 
-  /** What runs, with the arguments of C. */
+  /** The function body, called with the arguments from C. */
   interface Body {
     Object run(Object[] arguments);
   }
 
-  /** The same without a result. */
+  /** A function body without a result. */
   interface VoidBody {
     void run(Object[] arguments);
   }

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What set_error of DLPack gets. */
+/** The arguments of DLPack's set_error. */
 class AbiReportTest {
   interface SetError extends Callback {
     void run(Pointer context, String kind, String message);

@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every struct against the oracle. */
+/** Compares every struct with the oracle. */
 class AbiTest {
   @TestFactory
   Stream<DynamicTest> everyStruct() {

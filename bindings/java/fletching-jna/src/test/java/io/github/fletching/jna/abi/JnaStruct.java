@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 
-/** A struct whose values are reached through the accessors. */
+/** A struct that tests access through the generated accessors. */
 final class JnaStruct extends AbiStruct {
   private final StructOffsets offsets;
 
@@ -21,22 +21,22 @@ final class JnaStruct extends AbiStruct {
     this.offsets = offsets;
   }
 
-  /** Reads bits out of a struct. */
+  /** Reads the bits of a value. */
   interface Reader {
     long read(Pointer object);
   }
 
-  /** Writes bits into one. */
+  /** Writes the bits of a value. */
   interface Writer {
     void write(Pointer object, long bits);
   }
 
-  /** Calls what is in the struct. */
+  /** Calls the function in the struct. */
   interface Caller {
     long call(Pointer object, long[] arguments);
   }
 
-  /** The same for a callback without a result. */
+  /** Does the same for a callback without a result. */
   interface VoidCaller {
     void call(Pointer object, long[] arguments);
   }
@@ -45,7 +45,7 @@ final class JnaStruct extends AbiStruct {
     addField(name, new Place(Abi.offsetOf(offsets, name), size));
   }
 
-  /** {@code owners} are the structs of the fields on the path. */
+  /** Adds a value; {@code owners} are the structs of the fields on its path. */
   void leaf(
       String path, int element, long size, Reader reader, Writer writer, StructOffsets... owners) {
     Way accessors =

@@ -10,7 +10,7 @@ import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import org.junit.jupiter.api.Test;
 
-/** Functions of the standard library, of each type that a signature can have. */
+/** Standard library functions that cover every type a signature can have. */
 class NativeCallTest {
   private static long function(String name) {
     return Pointer.nativeValue(NativeLibrary.getProcess().getGlobalVariableAddress(name));

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What the declarations do beside reading and writing fields. */
+/** Behavior of the declarations beyond reading and writing fields. */
 class RawLayerTest {
   private static final int EIO = 5;
 
@@ -46,7 +46,7 @@ class RawLayerTest {
     assertEquals(text, assertThrows(type, action).getMessage());
   }
 
-  /** JNA writes a Structure back after a call, a stale release callback included. */
+  /** JNA writes a Structure back after a call, including a stale release callback. */
   @Test
   void noStructIsAStructureOfJna() throws ReflectiveOperationException {
     for (AbiStruct struct : AbiStructs.all()) {
@@ -55,7 +55,7 @@ class RawLayerTest {
     }
   }
 
-  /** What JNA itself thinks of the platform. */
+  /** JNA's own view of the platform. */
   @Structure.FieldOrder({"before", "value"})
   public static final class Probe extends Structure {
     public byte before;
@@ -67,7 +67,7 @@ class RawLayerTest {
     try (Memory used = new Memory(ArrowArray.SIZE)) {
       used.setMemory(0, ArrowArray.SIZE, (byte) -1);
     }
-    try (Memory array = ArrowArray.allocate()) { // which is the same, for most allocators
+    try (Memory array = ArrowArray.allocate()) { // most allocators return the same block
       assertArrayEquals(new byte[ArrowArray.SIZE], array.getByteArray(0, ArrowArray.SIZE));
     }
   }
@@ -153,7 +153,7 @@ class RawLayerTest {
     Memory second = ArrowArray.allocate();
     ArrowArray.install(first, self -> released.add("first"));
     ArrowArray.install(second, self -> released.add("second"));
-    assertEquals(ArrowArray.getRelease(first), ArrowArray.getRelease(second)); // one function
+    assertEquals(ArrowArray.getRelease(first), ArrowArray.getRelease(second)); // shared function
     Memory copy = ArrowArray.allocate();
     ArrowArray.move(second, copy);
     assertTrue(ArrowArray.isReleased(second));
@@ -165,7 +165,7 @@ class RawLayerTest {
     assertEquals(List.of("second"), released);
     assertTrue(ArrowArray.isReleased(copy));
     assertEquals(List.of(), log.take());
-    ArrowArray.release(stale); // seen, and not followed
+    ArrowArray.release(stale); // detected, not followed
     assertEquals(1, released.size());
     assertTrue(log.take().get(0).contains("invalid handle"));
     ArrowArray.uninstall(first);
@@ -233,10 +233,10 @@ class RawLayerTest {
   void aDeleterMayFreeItsStruct() {
     Memory tensor = DLManagedTensor.allocate();
     List<Pointer> deleted = new ArrayList<>();
-    DLManagedTensor.release(tensor); // without a deleter there is nothing to do
+    DLManagedTensor.release(tensor); // a no-op without a deleter
     DLManagedTensor.install(tensor, deleted::add);
     DLManagedTensor.release(tensor);
-    assertNotNull(DLManagedTensor.getDeleter(tensor)); // nothing is written behind the call
+    assertNotNull(DLManagedTensor.getDeleter(tensor)); // not overwritten after the call
     assertEquals(1, deleted.size());
   }
 

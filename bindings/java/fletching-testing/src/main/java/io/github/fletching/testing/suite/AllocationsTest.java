@@ -9,7 +9,9 @@ import io.github.fletching.abi.engine.Engines;
 import io.github.fletching.testing.Counting;
 import org.junit.jupiter.api.Test;
 
-/** Memory of C: on the engine that counts, in a JVM of its own unless this one has it. */
+/**
+ * Native memory on the counting engine, in a separate JVM unless this JVM already uses that engine.
+ */
 class AllocationsTest {
   private static final String OPTION = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
 

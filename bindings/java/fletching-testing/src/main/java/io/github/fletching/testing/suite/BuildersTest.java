@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** What builders write, and what they refuse. */
+/** The structs that builders write, and the values they reject. */
 @ExtendWith(NothingLeft.class)
 class BuildersTest {
   private static void assertInvalid(String text, ArrayBuilder builder) {
@@ -102,7 +102,7 @@ class BuildersTest {
             .child(new SchemaBuilder("i").name("\u00fc").dictionary(new SchemaBuilder("u")));
     Raw raw = Raw.schema();
     builder.build().moveTo(raw.address());
-    assertEquals("", raw.text("name")); // not NULL, which some readers refuse
+    assertEquals("", raw.text("name")); // not NULL, because some readers reject NULL
     assertEquals("", raw.child(0).dictionary().text("name"));
     assertEquals(0, raw.get("metadata") % 8);
     assertEquals(0, raw.child(0).get("metadata"));
@@ -141,7 +141,7 @@ class BuildersTest {
     assertInvalid("schema builder: format" + nul, new SchemaBuilder("i\0"));
     assertInvalid("schema builder: format" + nul, new SchemaBuilder("\0i"));
     assertInvalid("schema builder: name" + nul, new SchemaBuilder("i").name("\0a"));
-    String surrogate = ": lone surrogate: expected Unicode text"; // Java would write a '?'
+    String surrogate = ": lone surrogate: expected Unicode text"; // Java would encode it as '?'
     assertInvalid("schema builder: format" + surrogate, new SchemaBuilder("tsu:\ud800"));
     assertInvalid("schema builder: name" + surrogate, new SchemaBuilder("i").name("a\udc00"));
   }
@@ -164,7 +164,7 @@ class BuildersTest {
     assertInvalid("array builder: too many buffers: expected at most 2147483647", table);
   }
 
-  /** Children that are listed twice at every level, as a malformed schema can have them. */
+  /** Children that are listed twice at every level, as in a malformed schema. */
   @Test
   @Timeout(60)
   void aCopyOfMoreThan4194304SchemasIsRefused() {

@@ -11,7 +11,7 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import org.junit.jupiter.api.Test;
 
-/** The errors of {@code check}, of schemas and of arrays. */
+/** The errors of {@code check} for schemas and arrays. */
 class ChecksTest {
   private static final long AT = 0x1000; // never read
 
@@ -56,7 +56,7 @@ class ChecksTest {
     }
   }
 
-  /** Changes a built array in memory, and releases it. */
+  /** Changes a field of a built array in memory, expects the error, and restores the field. */
   private static void assertRefused(String text, ArrayBuilder array, String field, long value) {
     Raw raw = Raw.array();
     array.build(null).moveTo(raw.address());
@@ -186,7 +186,7 @@ class ChecksTest {
     assertRefused(
         "top level: buffers[1]" + text + 0 + rule, type("i"), new ArrayBuilder(2).buffers(0, 0));
     assertRefused("top level: buffers[0]" + text + 1 + rule, type("i"), array(2).nullCount(1));
-    assertFits(type("i"), array(2).nullCount(-1)); // no nulls, which were not counted
+    assertFits(type("i"), array(2).nullCount(-1)); // -1: not counted, and no nulls
     assertFits(type("i"), new ArrayBuilder(0).buffers(0, 0).nullCount(-1));
     assertRefused(
         "top level: buffers[3]" + text + 0 + rule,

@@ -20,7 +20,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.junit.platform.commons.support.ReflectionSupport;
 
-/** A program in a JVM of its own. */
+/** A program in a separate JVM. */
 public final class Child {
   private static final int SECONDS = 120;
 
@@ -30,18 +30,21 @@ public final class Child {
     return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
   }
 
-  /** Runs a main class; returns what it prints. A program that does not end is killed and fails. */
+  /**
+   * Runs a main class and returns its output. A program that does not end is killed, which fails
+   * the test.
+   */
   public static String runMain(Class<?> main, String... options) {
     return run(main, List.of(options), List.of(), Map.of());
   }
 
   /**
-   * Runs a method of a suite in a process of its own, because a library stays loaded and a stand-in
-   * counts for the whole process. The loader finds the interposers first (tests/faults), which
-   * forward every call that does not fail.
+   * Runs a suite's method in a separate process, because a library stays loaded and a stand-in
+   * keeps process-wide counts. The loader finds the interposers (tests/faults) first; they forward
+   * every call that is not set to fail.
    */
   static String run(Object suite, String method) {
-    if ("here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // a mutant is only in this JVM
+    if ("here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // mutants exist only in this JVM
       call(suite.getClass(), method);
       return "";
     }
@@ -81,7 +84,7 @@ public final class Child {
     }
   }
 
-  /** Arguments: the class of a suite and the name of its method. */
+  /** Arguments: the class of a suite and the name of one of its methods. */
   public static void main(String[] arguments) throws Throwable {
     call(Class.forName(arguments[0]), arguments[1]);
   }

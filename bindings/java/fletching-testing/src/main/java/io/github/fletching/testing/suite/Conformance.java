@@ -17,7 +17,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** The conformance suite; tests/conformance/include/fletching/conformance.h defines all of it. */
+/** The conformance suite; tests/conformance/include/fletching/conformance.h declares all of it. */
 public final class Conformance {
   static final int CHECKS_SCHEMAS = 1;
   static final int CHECKS_FORMATS = 2;
@@ -27,7 +27,7 @@ public final class Conformance {
 
   private Conformance() {}
 
-  // The names are C's: JNA looks them up.
+  // These are C names, which JNA looks up.
   interface Functions extends Library {
     String FletchingConformanceGroup(int index);
 
@@ -35,19 +35,19 @@ public final class Conformance {
         Subject subject, Options options, LongByReference wrong, Pointer message);
   }
 
-  /** Takes a struct in and hands out another, or hands it to a handler or a stream. */
+  /** Imports a struct and exports another one, or passes it to a handler or a stream. */
   public interface Passage extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, long in, long out, Pointer message);
   }
 
-  /** The same of a schema and an array. */
+  /** Does the same for a schema and an array. */
   public interface Passages extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, long schema, long array, long outSchema, long out, Pointer message);
   }
 
-  /** Hands out the stream of a handler that {@code connect} hands to a producer. */
+  /** Exports the stream of a handler that {@code connect} passes to a producer. */
   public interface Receive extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, Pointer connect, Pointer connectContext, long out, Pointer message);
@@ -59,7 +59,7 @@ public final class Conformance {
     int call(Pointer context, long array, Pointer message);
   }
 
-  /** Makes later waits for Vulkan's events possible. */
+  /** Enables later waits on Vulkan events. */
   public interface Vulkan extends Callback {
     /** Returns 0 or an errno value. */
     int call(
@@ -77,49 +77,49 @@ public final class Conformance {
     int call(Pointer context, int deviceType, Pointer waiter, Pointer message);
   }
 
-  /** Makes an async producer for the handler. */
+  /** Creates an async producer for the handler. */
   public interface Produce extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, long handler, Pointer out, Pointer message);
   }
 
-  /** Makes an async consumer that reports to {@code notify}. */
+  /** Creates an async consumer that reports to {@code notify}. */
   public interface Consume extends Callback {
     /** Returns 0 or an errno value. */
     int call(Pointer context, Pointer notify, Pointer notifyContext, Pointer out, Pointer message);
   }
 
-  /** Takes a struct, or a number. */
+  /** Takes a struct or a number. */
   public interface Give extends Callback {
-    /** Is called once for each. */
+    /** Called once for each value. */
     void call(Pointer self, long what);
   }
 
-  /** Takes a batch whose extraction fails with the code. */
+  /** Takes a batch whose extraction fails with the error code. */
   public interface GiveFailing extends Callback {
-    /** Is called once for each. */
+    /** Called once for each batch. */
     void call(Pointer self, long batch, int code);
   }
 
   /** Takes an errno value. */
   public interface Code extends Callback {
-    /** Is called once for each. */
+    /** Called once for each error. */
     void call(Pointer self, int code);
   }
 
-  /** Acts. */
+  /** A callback without arguments or result. */
   public interface Act extends Callback {
-    /** Is called when it is due. */
+    /** Performs the action. */
     void call(Pointer self);
   }
 
-  /** Answers with a number. */
+  /** A query with an integer result. */
   public interface Ask extends Callback {
-    /** Returns a number. */
+    /** Returns the result. */
     int call(Pointer self);
   }
 
-  /** FletchingSubjectProducer. */
+  /** The C struct FletchingSubjectProducer. */
   @Structure.FieldOrder({
     "size",
     "self",
@@ -144,13 +144,13 @@ public final class Conformance {
     public Ask state;
     public Act release;
 
-    /** The table of the suite, which {@code write} fills. */
+    /** Wraps the suite's table, which {@code write} fills. */
     public Producer(Pointer table) {
       super(table);
     }
   }
 
-  /** FletchingSubjectConsumer. */
+  /** The C struct FletchingSubjectConsumer. */
   @Structure.FieldOrder({
     "size",
     "self",
@@ -175,13 +175,16 @@ public final class Conformance {
     public Ask state;
     public Act release;
 
-    /** The table of the suite, which {@code write} fills. */
+    /** Wraps the suite's table, which {@code write} fills. */
     public Consumer(Pointer table) {
       super(table);
     }
   }
 
-  /** FletchingSubject, as far as Java fills it in. A function that is null is not supported. */
+  /**
+   * The C struct FletchingSubject, with the members that Java fills in. A null function is not
+   * supported.
+   */
   @Structure.FieldOrder({
     "size",
     "name",
@@ -213,16 +216,16 @@ public final class Conformance {
     public int promises;
     public Passage schema;
     public Passages array;
-    public Passages child; // with an index in place of a schema to hand out
+    public Passages child; // outSchema is the child's index
     public Passage stream;
     public Passage deviceStream;
     public Passage tensor;
     public Passage legacyTensor;
     public Receive receive;
-    public Passage send; // to a handler
+    public Passage send; // out is a handler
     public Use synchronize;
-    public Passage isReady; // to an int
-    public Passage waitOn; // the others with a stream
+    public Passage isReady; // out is an int
+    public Passage waitOn; // here and below: in is a stream
     public Passage exportWithEvent;
     public Passage releaseAfter;
     public Vulkan useVulkan;
@@ -237,13 +240,13 @@ public final class Conformance {
     }
   }
 
-  /** Receives a result, which is six texts. */
+  /** Receives a result, which consists of six strings. */
   public interface Report extends Callback {
-    /** Is called after each case. */
+    /** Called after each case. */
     void call(Pointer context, Pointer result);
   }
 
-  /** FletchingConformanceOptions. */
+  /** The C struct FletchingConformanceOptions. */
   @Structure.FieldOrder({"size", "group", "caseName", "report", "context"})
   public static final class Options extends Structure {
     public long size;
@@ -262,7 +265,7 @@ public final class Conformance {
 
   /** The results of a run. */
   public static final class Results {
-    /** The wrong ones in words. */
+    /** Describes each wrong result. */
     public final List<String> wrong = new ArrayList<>();
 
     /** The number of results by verdict. */
@@ -281,14 +284,14 @@ public final class Conformance {
     }
   }
 
-  /** The names of the groups. */
+  /** Returns the names of the groups. */
   static Stream<String> groups() {
     return IntStream.iterate(0, i -> i + 1)
         .mapToObj(C::FletchingConformanceGroup)
         .takeWhile(name -> name != null);
   }
 
-  /** Plays a group on the subject; all its cases for null. */
+  /** Runs a group on the subject; a null case name runs all its cases. */
   public static Results run(Subject subject, String group, String caseName) {
     Results results = new Results();
     LongByReference wrong = new LongByReference();

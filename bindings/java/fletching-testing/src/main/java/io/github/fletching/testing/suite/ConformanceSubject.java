@@ -53,27 +53,27 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * The library as two subjects of the conformance suite: one hands out views and sends iterators,
- * the other builds schemas and arrays and sends publishers.
+ * The library as two subjects of the conformance suite: one exports views and sends iterators, the
+ * other builds schemas and arrays and sends publishers.
  */
 public final class ConformanceSubject {
   private static final int NOT_AN_ERRNO = -1;
   private static final int MESSAGE = 1024; // bytes, with the NUL
-  private static final int SECONDS = 60; // for a stream that does not end, which is a fault
+  private static final int SECONDS = 60; // timeout for a stream that never ends, which is a failure
 
-  private static final AtomicInteger ATTACHED = new AtomicInteger(); // objects that are not closed
+  private static final AtomicInteger ATTACHED = new AtomicInteger(); // objects that are still open
   private static final Queue<CompletionStage<Void>> SENT = new ConcurrentLinkedQueue<>();
 
-  private static volatile VulkanContext vulkan; // of the last useVulkan; null before
+  private static volatile VulkanContext vulkan; // set by useVulkan; null until then
 
   private ConformanceSubject() {}
 
-  /** Hands out views and sends iterators. */
+  /** Returns the subject that exports views and sends iterators. */
   public static Subject views() {
     return views("java");
   }
 
-  /** The same under another name. */
+  /** Returns the same subject with another name. */
   public static Subject views(String name) {
     Subject subject = common(name, Conformance.CHECKS_SCHEMAS | Conformance.CHECKS_FORMATS);
     subject.schema = passage(ConformanceSubject::viewSchema);
@@ -161,7 +161,7 @@ public final class ConformanceSubject {
     return subject;
   }
 
-  /** Waits until every sent stream has ended. Then every attached object must be closed. */
+  /** Waits until every sent stream has ended, then checks that every attached object is closed. */
   public static void finish() {
     for (CompletionStage<Void> next = SENT.poll(); next != null; next = SENT.poll()) {
       await(next.handle((none, error) -> null));
@@ -181,7 +181,7 @@ public final class ConformanceSubject {
     return (context, in, out, message) -> answer(message, () -> move.run(in, out));
   }
 
-  /** An exception without an errno value is a fault of the library, which the suite reports. */
+  /** An exception without an errno value is a bug in the library, which the suite reports. */
   private static int answer(Pointer message, Runnable body) {
     try {
       body.run();
@@ -190,7 +190,7 @@ public final class ConformanceSubject {
       Throwable error = thrown instanceof CompletionException ? thrown.getCause() : thrown;
       boolean hasErrno = error instanceof FletchingException;
       String text = hasErrno ? error.getMessage() : error.toString();
-      ByteBuffer room = message.getByteBuffer(0, MESSAGE - 1); // the suite has zeroed the rest
+      ByteBuffer room = message.getByteBuffer(0, MESSAGE - 1); // the rest is already zero
       StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text), room, true);
       return hasErrno ? ((FletchingException) error).errno() : NOT_AN_ERRNO;
     }
@@ -234,7 +234,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** Closes the array, which the view keeps. */
+  /** Returns a view, and closes the array that the view keeps alive. */
   private static DeviceArray view(DeviceArray array) {
     try (array;
         Shared<DeviceArray> shared = array.share()) {
@@ -258,7 +258,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** Another array over the same buffers. */
+  /** Builds another array over the same buffers. */
   private static ArrayBuilder copy(ArrayView view) {
     ArrayBuilder copy =
         new ArrayBuilder(view.length())
@@ -280,7 +280,7 @@ public final class ConformanceSubject {
     Schema.wrap(schema).close();
     try (DeviceArray parent = DeviceArray.wrap(array)) {
       parent.buffers();
-      Releases.errorOf(() -> parent.takeDictionary().close()); // most arrays have none
+      Releases.errorOf(() -> parent.takeDictionary().close()); // most arrays have no dictionary
       parent.takeChild(clamped(index)).moveTo(out);
     }
   }
@@ -304,7 +304,7 @@ public final class ConformanceSubject {
     }
   }
 
-  // --- Events, and what both have
+  // --- Events, and functions that both subjects share
 
   private static Subject common(String name, int promises) {
     Subject subject = new Subject(name, promises);
@@ -345,7 +345,7 @@ public final class ConformanceSubject {
   }
 
   private static void useVulkan(long device, long queue, int setStages, long getDeviceProcAddr) {
-    NativeLibraries.open("libfletching.so.0.1"); // the waits go through it
+    NativeLibraries.open("libfletching.so.0.1"); // the waits call it
     vulkan = VulkanContext.of(device, getDeviceProcAddr).onQueue(queue, queue, setStages);
   }
 
@@ -373,7 +373,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** A FletchingWaiter (cpp/include/fletching/waiter.h). */
+  /** A FletchingWaiter (cpp/include/fletching/waiter.h) as a Waiter. */
   private static final class ForeignWaiter implements Waiter {
     private static final int WORD = 8;
 
@@ -400,7 +400,7 @@ public final class ConformanceSubject {
       return ready.getValue() != 0;
     }
 
-    /** Calls one of the three functions, the last member is their context. */
+    /** Calls one of the three functions; the struct's last member is their context. */
     private void call(int index, SyncEvent event, Object... more) {
       try (Memory message = new Memory(MESSAGE)) {
         message.clear();
@@ -417,7 +417,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** Moves an array in for a call, and back. */
+  /** Wraps an array for one call, and moves it back afterwards. */
   private static void borrow(long array, Consumer<DeviceArray> call) {
     DeviceArray owner = DeviceArray.wrap(array);
     try {
@@ -438,7 +438,8 @@ public final class ConformanceSubject {
   }
 
   /**
-   * Passes the schema and the stream to the body, which moves both in; closes both if it throws.
+   * Passes the schema and the stream to the body, which takes ownership of both; closes both if it
+   * throws.
    */
   private static <S extends BatchStream<?>> void use(S stream, Use<S> body) {
     try (Schema schema = stream.schema()) {
@@ -449,7 +450,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** An iterator that closes its source. */
+  /** Iterator that closes its source. */
   private static final class Batches<B> implements Iterator<B>, AutoCloseable {
     private final Stream<B> source;
     private final Iterator<B> batches;
@@ -497,7 +498,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** An iterator that requests one batch at a time, and waits for it. */
+  /** Iterator that requests one batch at a time and waits for it. */
   private static final class Received
       implements Flow.Subscriber<DeviceArray>, Iterator<DeviceArray>, AutoCloseable {
     private static final Object END = new Object();
@@ -505,7 +506,7 @@ public final class ConformanceSubject {
     private final AsyncDeviceStream stream;
     private final LinkedBlockingQueue<Object> arrived = new LinkedBlockingQueue<>();
     private Flow.Subscription subscription;
-    private Object next; // a batch, an error or the end; null before it has arrived
+    private Object next; // a batch, an error or the end; null while waiting
     private boolean isClosed;
 
     Received(AsyncDeviceStream stream) {
@@ -575,7 +576,7 @@ public final class ConformanceSubject {
     }
   }
 
-  /** Publishes a stream on the thread that requests. */
+  /** Publishes a stream on the requesting thread. */
   private static final class Published implements Flow.Publisher<DeviceArray>, Flow.Subscription {
     private final DeviceArrayStream stream;
     private Flow.Subscriber<? super DeviceArray> subscriber;

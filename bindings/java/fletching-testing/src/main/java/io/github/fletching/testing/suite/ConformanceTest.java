@@ -18,11 +18,11 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The conformance suite on the library: broken structs, the corpus, the catalogue and events. */
+/** The conformance suite on the library: broken structs, the corpus, the catalog and events. */
 @Timeout(300)
 @ExtendWith(NothingLeft.class)
 class ConformanceTest {
-  // Each needs a process in which the producer finds the stand-ins of the drivers.
+  // Each group needs a process in which the producer finds the driver stand-ins.
   private static final Set<String> OF_DEVICES = Set.of("events", "devices");
 
   static Stream<String> groups() {
@@ -66,7 +66,7 @@ class ConformanceTest {
     assertEquals(Set.of("right"), onStandins("devices"));
   }
 
-  /** Returns the verdicts of both subjects, apart from devices that the machine lacks. */
+  /** Returns the verdicts of both subjects, without the devices that the machine lacks. */
   private static Set<String> onStandins(String group) {
     Gpu.cuda("standin");
     Gpu.hip("standin");

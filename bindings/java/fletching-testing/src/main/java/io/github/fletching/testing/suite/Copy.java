@@ -13,7 +13,10 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import org.junit.platform.commons.support.ReflectionSupport;
 
-/** A copy of Fletching and of its tests, which nothing has used yet; the rest is the parent's. */
+/**
+ * Class loader with an unused copy of Fletching and its tests; all other classes come from the
+ * parent.
+ */
 public final class Copy extends URLClassLoader {
   private static final String REFUSED = "io.github.fletching.testing.refused";
 
@@ -48,12 +51,14 @@ public final class Copy extends URLClassLoader {
     }
   }
 
-  /** Runs the body, for a suite on a copy, while the first object of a class finds no memory. */
+  /**
+   * Runs the body, for a suite on a copy, while loading the named class throws OutOfMemoryError.
+   */
   public static void without(String name, Runnable body) {
     System.setProperty(REFUSED, name);
     try {
       body.run();
-    } catch (OutOfMemoryError e) { // which would end the run of all tests
+    } catch (OutOfMemoryError e) { // JUnit would abort the whole test run
       throw new AssertionError(e);
     } finally {
       System.clearProperty(REFUSED);
@@ -61,8 +66,8 @@ public final class Copy extends URLClassLoader {
   }
 
   /**
-   * Runs a method of a suite on a copy with the engine {@link Pretending}: no library is loaded and
-   * no runtime is initialized before, as in a new process.
+   * Runs a suite's method on a copy with the engine {@link Pretending}: as in a new process, no
+   * library is loaded and no runtime is initialized.
    */
   static void run(Class<?> suite, String method) {
     Thread thread = Thread.currentThread();

@@ -13,7 +13,9 @@ import io.github.fletching.Schema;
 import io.github.fletching.Tensor;
 import io.github.fletching.testing.NativeLibraries;
 
-/** The conversions of libfletching (cpp/include/fletching/tensor.h), the reference for Java's. */
+/**
+ * The tensor conversions of libfletching (cpp/include/fletching/tensor.h), the reference for Java.
+ */
 final class CoreTensors {
   static final int AS_STORAGE = 1;
   static final int WRITABLE = 2;
@@ -29,7 +31,7 @@ final class CoreTensors {
 
   private CoreTensors() {}
 
-  // The names are C's: JNA looks them up.
+  // These are C names, which JNA looks up.
   interface Functions extends Library {
     int FletchingTensorExport(
         long schema, long array, Pointer stream, int options, PointerByReference out, Pointer text);
@@ -58,7 +60,7 @@ final class CoreTensors {
     }
   }
 
-  /** Moves the array into a tensor. */
+  /** Converts the array to a tensor and closes it. */
   static Tensor export(Schema schema, DeviceArray array, int options) {
     PointerByReference out = new PointerByReference();
     check(
@@ -87,7 +89,7 @@ final class CoreTensors {
     }
   }
 
-  /** Consumes the tensor. */
+  /** Imports the tensor, which is consumed. */
   static Imported importTensor(ForeignTensor tensor, int options) {
     Raw schema = Raw.schema();
     Raw array = Raw.deviceArray();

@@ -12,7 +12,7 @@ import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The cases of the corpus; tests/corpus/corpus.h defines every function. */
+/** The cases of the corpus; tests/corpus/corpus.h declares every function. */
 public final class Corpus {
   public static final int SCHEMA = 1;
   public static final int ARRAY = 2;
@@ -23,7 +23,7 @@ public final class Corpus {
 
   private Corpus() {}
 
-  // The names are C's: JNA looks them up. Addresses are a long.
+  // These are C names, which JNA looks up. Addresses are longs.
   interface Functions extends Library {
     int FletchingCorpusCount();
 
@@ -56,42 +56,42 @@ public final class Corpus {
       isAccepted = C.FletchingCorpusVerdict(index) == ACCEPT;
     }
 
-    /** Why the library answers differently from the verdict; null where it does not. */
+    /** Returns why the library's answer differs from the verdict, or null if it does not. */
     public String exception(String library) {
       return C.FletchingCorpusException(index, library);
     }
 
-    /** The rule that a refused case breaks; null if the case does not name one. */
+    /** Returns the rule that a rejected case breaks, or null if the case names no rule. */
     public String rule() {
       return C.FletchingCorpusText(index, "rule");
     }
 
-    /** Whether only code that looks for the fault in the buffers refuses the case. */
+    /** Returns whether detecting the error requires reading the buffers. */
     public boolean needsData() {
       return C.FletchingCorpusText(index, "level") != null;
     }
 
-    /** The schema. */
+    /** Returns the schema. */
     public Schema schema() {
       Raw raw = Raw.schema();
       Peer.call(name, message -> C.FletchingCorpusExportSchema(name, raw.address(), message));
       return Schema.wrap(raw.address());
     }
 
-    /** The array, on the CPU. */
+    /** Returns the array, in CPU memory. */
     public DeviceArray array() {
       Raw raw = Raw.deviceArray();
       Peer.call(name, message -> C.FletchingCorpusExportArray(name, raw.address(), message));
       return DeviceArray.wrap(raw.address());
     }
 
-    /** Fails unless each export was released once. */
+    /** Fails unless each export was released exactly once. */
     public void finish() {
       Peer.call(name, C::FletchingCorpusFinish);
     }
   }
 
-  /** The cases of a kind. */
+  /** Returns the cases of one kind. */
   public static List<Case> cases(int kind) {
     List<Case> cases = new ArrayList<>();
     for (int i = 0; i < C.FletchingCorpusCount(); i++) {

@@ -15,12 +15,12 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The rules about the declarations, where pages and headers of the interfaces differ. */
+/** The rules about the declarations where the pages and headers of the interfaces differ. */
 public abstract class DeclarationsSuite {
   private final String structs;
   private final Class<?> pointer;
 
-  /** The package of the structs of an engine, and its type of a pointer. */
+  /** Creates the suite for the package of an engine's structs and the engine's pointer type. */
   protected DeclarationsSuite(String structs, Class<?> pointer) {
     this.structs = structs;
     this.pointer = pointer;
@@ -37,7 +37,7 @@ public abstract class DeclarationsSuite {
     assertEquals(Arrays.asList(arguments), Arrays.asList(callback.getParameterTypes()));
   }
 
-  /** Five members, and no release after them. */
+  /** Five members, without a release callback. */
   @Test
   void ruleAsyncHeaderProducerFields() {
     assertEquals(
@@ -56,7 +56,7 @@ public abstract class DeclarationsSuite {
     assertCallback("ArrowAsyncProducer$Request", void.class, pointer, long.class);
   }
 
-  /** The code is a number, the texts are addresses. */
+  /** The code is an integer; both strings are addresses. */
   @Test
   void ruleAsyncHeaderOnErrorPointer() throws Exception {
     assertCallback(
@@ -78,7 +78,7 @@ public abstract class DeclarationsSuite {
     assertEquals(96, Offsets.ARROW_DEVICE_ARRAY.offset(LayoutClass.of(8, 8), "sync_event"));
   }
 
-  /** The numbers of DLDeviceType in version 1.3 of dlpack.h. */
+  /** Returns the DLDeviceType values of dlpack.h 1.3. */
   private static Map<Integer, String> ofDlpack() {
     Map<Integer, String> names = new HashMap<>();
     String[] first = {"kDLCPU", "kDLCUDA", "kDLCUDAHost", "kDLOpenCL"};

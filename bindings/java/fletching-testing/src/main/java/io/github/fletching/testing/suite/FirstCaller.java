@@ -8,13 +8,13 @@ import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** A program whose first call of the library is made with a context class loader of its own. */
+/** A program that makes the first call of the library with a separate context class loader. */
 public final class FirstCaller {
   private FirstCaller() {}
 
-  /** Prints whether the library keeps the class loader. */
+  /** Prints whether the library keeps the class loader alive. */
   public static void main(String[] arguments) {
-    new Memory(1).close(); // the thread of JNA keeps the class loader of its first caller
+    new Memory(1).close(); // JNA's thread keeps the class loader of its first caller
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     WeakReference<ClassLoader> own = new WeakReference<>(new URLClassLoader(new URL[0], before));

@@ -13,7 +13,7 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Each operation as the first one of its runtime, on the stand-ins. */
+/** Each operation as the first call to its runtime, on the stand-ins. */
 @OnCopy
 @Timeout(120)
 class FirstCallsTest {

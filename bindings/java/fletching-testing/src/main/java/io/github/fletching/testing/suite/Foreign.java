@@ -15,7 +15,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/** Structs of a producer that is not Fletching. It logs the name of each struct at its release. */
+/** Structs of a foreign producer, which logs each struct's name at its release. */
 final class Foreign {
   private static final AtomicLong HANDLES = new AtomicLong(0x5000);
   private static final Map<Long, Consumer<Raw>> RELEASES = new ConcurrentHashMap<>();
@@ -23,7 +23,7 @@ final class Foreign {
   private static final Release SCHEMA = self -> release(Raw.schemaAt(Pointer.nativeValue(self)));
 
   final List<String> log = new CopyOnWriteArrayList<>();
-  private final List<Object> kept = new ArrayList<>(); // memory of which C has only the address
+  private final List<Object> kept = new ArrayList<>(); // memory that C refers to by address only
 
   /** A release callback. */
   interface Release extends Callback {
@@ -35,7 +35,7 @@ final class Foreign {
     struct.set("release", 0);
   }
 
-  /** Sets a release callback, which runs once, before the struct is marked. */
+  /** Sets a release callback. It runs {@code onRelease} once, then marks the struct as released. */
   static Raw arm(Raw struct, boolean schema, Consumer<Raw> onRelease) {
     long handle = HANDLES.incrementAndGet();
     RELEASES.put(handle, onRelease);
@@ -43,7 +43,7 @@ final class Foreign {
     return struct.set("release", function(schema ? SCHEMA : ARRAY));
   }
 
-  /** What will not be released by its own callback. */
+  /** Removes the callback of a struct that its own callback will not release. */
   static void forget(long privateData) {
     RELEASES.remove(privateData);
   }
@@ -79,19 +79,22 @@ final class Foreign {
     return object;
   }
 
-  /** Two buffers, which are NULL; children name0, name1 and so on; a dictionary named. */
+  /**
+   * Returns an array with two NULL buffers, children named name0, name1 and so on, and optionally a
+   * dictionary.
+   */
   Raw array(String name, int children, boolean dictionary) {
     return fill(keep(Raw.array()), name, children, dictionary, null);
   }
 
-  /** The same on CUDA 3, with an event, which is logged too. */
+  /** Returns the same array on CUDA device 3, with a sync event, which is logged too. */
   Raw deviceArray(String name, int children, boolean dictionary) {
     Raw raw = keep(Raw.deviceArray());
     raw.device().set("device_id", 3).setInt("device_type", 2).set("sync_event", longs(7));
     return fill(raw, name, children, dictionary, "event");
   }
 
-  /** Logs the last text after the name, unless it is null. */
+  /** Fills an array; its release logs the name, then {@code last} unless that is null. */
   Raw fill(Raw raw, String name, int children, boolean dictionary, String last) {
     raw.set("length", 1).set("n_buffers", 2).set("buffers", longs(0, 0));
     long[] list = new long[children];
@@ -123,7 +126,7 @@ final class Foreign {
     }
   }
 
-  /** A leaf. */
+  /** Returns a schema without children. */
   Raw schema(String name) {
     Raw raw = keep(Raw.schema()).set("format", text("i")).set("name", text(name));
     return arm(raw, true, struct -> log.add(name));

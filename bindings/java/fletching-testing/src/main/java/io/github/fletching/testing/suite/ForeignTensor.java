@@ -19,18 +19,18 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A tensor whose producer is not Fletching, of version 1.3. It counts the calls of its deleter. */
+/** A DLPack 1.3 tensor of a foreign producer. Counts the calls of its deleter. */
 final class ForeignTensor {
   private static final LayoutClass TARGET = LayoutClass.of(8, 8);
   private static final Map<Long, ForeignTensor> LIVE = new ConcurrentHashMap<>();
   private static final AtomicLong LAST = new AtomicLong();
-  private static final Deleter DELETER = ForeignTensor::delete; // reachable
+  private static final Deleter DELETER = ForeignTensor::delete; // kept reachable
 
   private final boolean isLegacy;
   private final StructOffsets struct;
   private final Memory managed;
   private final Memory shape;
-  private Memory strides; // null for NULL
+  private Memory strides; // null for a NULL pointer
   private final AtomicInteger deletions = new AtomicInteger();
   private final long handle = LAST.incrementAndGet();
 
@@ -136,7 +136,7 @@ final class ForeignTensor {
     return Pointer.nativeValue(managed);
   }
 
-  /** Hands the tensor to an owner. */
+  /** Passes the tensor to an owner. */
   Tensor take() {
     return isLegacy ? Tensor.wrapLegacy(address()) : Tensor.wrap(address());
   }

@@ -5,20 +5,20 @@ package io.github.fletching.testing.suite;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.Owner;
 
-/** A program that forgets to close arrays. */
+/** A program that does not close its arrays. */
 public final class Forgotten {
   private Forgotten() {}
 
   /**
-   * Returns when the arrays were released, after the warnings. The property forgotten is their
-   * number.
+   * Returns once the arrays are released and the warnings printed. The property {@code forgotten}
+   * is the number of arrays.
    */
   public static void main(String[] arguments) {
     int count = Integer.getInteger("forgotten", 1);
     for (int i = 0; i < count; i++) {
       make();
     }
-    for (int leaks = count; leaks <= count + 1; leaks++) { // the next one after the last warning
+    for (int leaks = count; leaks <= count + 1; leaks++) { // one more array after the last warning
       while (Owner.leaks() < leaks) {
         System.gc();
       }

@@ -18,8 +18,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * CUDA and HIP under the same names, so that one test holds for both, on the stand-ins
- * (tests/standin). Every result is checked. Integers and addresses are a long.
+ * CUDA and HIP behind common names, so that one test covers both on the stand-ins (tests/standin).
+ * Every result is checked. Integers and addresses are longs.
  */
 final class Gpu {
   private static final Pattern FUNCTION = Pattern.compile("\\b(cu|hip)[A-Z]\\w*");
@@ -51,7 +51,7 @@ final class Gpu {
     ok(initialize, 0);
   }
 
-  /** The stand-in in a folder of the libraries. */
+  /** Returns the CUDA stand-in from a subfolder of the library folder. */
   static Gpu cuda(String folder) {
     return new Gpu(DeviceType.CUDA, folder + "/libcuda.so.1", "cu", "CUDA_ERROR_LAUNCH_FAILED");
   }
@@ -82,7 +82,7 @@ final class Gpu {
     assertEquals(0, (int) call(name, arguments), name);
   }
 
-  /** What a function writes to its first argument, at most 8 bytes. */
+  /** Returns the value that a function writes through its first argument, up to 8 bytes. */
   long get(String name, long... arguments) {
     return getAt(0, name, arguments);
   }
@@ -100,7 +100,7 @@ final class Gpu {
 
   // --- Devices, streams, events, memory
 
-  /** Makes the device current for the thread. */
+  /** Makes the device current on the calling thread. */
   void openDevice(int device) {
     if (isCuda) {
       ok("cuCtxPushCurrent_v2", get("cuDevicePrimaryCtxRetain", device));
@@ -118,7 +118,7 @@ final class Gpu {
     }
   }
 
-  /** The context or the device of the thread. */
+  /** Returns the thread's current context or device. */
   long current() {
     return get(isCuda ? "cuCtxGetCurrent" : "hipGetDevice");
   }
@@ -127,7 +127,10 @@ final class Gpu {
     return DeviceStream.of(type, handle);
   }
 
-  /** A stream that waits for no other, or one that the legacy default stream waits for. */
+  /**
+   * Creates a stream; the legacy default stream synchronizes with it only if {@code blocking} is
+   * set.
+   */
   long makeStream(boolean blocking) {
     return get(isCuda ? "cuStreamCreate" : "hipStreamCreateWithFlags", blocking ? 0 : 1);
   }
@@ -149,7 +152,7 @@ final class Gpu {
     return (int) call(prefix + "StreamQuery", stream) == 0;
   }
 
-  /** A new event; its memory has the handle. */
+  /** Creates an event; the returned memory contains its handle. */
   private Memory makeEvent() {
     Memory handle = new Memory(8);
     handle.setLong(0, get(isCuda ? "cuEventCreate" : "hipEventCreateWithFlags", 2));
@@ -164,7 +167,7 @@ final class Gpu {
     ok(isCuda ? "cuEventDestroy_v2" : "hipEventDestroy", event.getLong(0));
   }
 
-  /** A word that a stream can wait for. */
+  /** Allocates a word that a stream can wait on. */
   Pointer makeWord() {
     long word = isCuda ? get("cuMemHostAlloc", 4, 2) : get("hipExtMallocWithFlags", 8, 2);
     return new Pointer(word);
@@ -192,7 +195,7 @@ final class Gpu {
     ok(prefix + "StreamBeginCapture" + (isCuda ? "_v2" : ""), stream, 0);
   }
 
-  /** Ends a valid capture, and returns the graph. */
+  /** Ends a valid capture and returns the graph. */
   long endCapture(long stream) {
     return getAt(1, prefix + "StreamEndCapture", stream);
   }
@@ -221,7 +224,7 @@ final class Gpu {
 
   // --- Control
 
-  /** The numbers of live objects: struct FletchingStandinCounts. */
+  /** Returns the counts of live objects: struct FletchingStandinCounts. */
   List<Long> alive() {
     Memory counts = new Memory(80);
     call("FletchingStandinLeaks", Pointer.nativeValue(counts));
@@ -253,7 +256,7 @@ final class Gpu {
     return call("FletchingStandinStaleHandles");
   }
 
-  /** Returns when no thread releases an array. */
+  /** Waits until no thread is releasing an array. */
   void settleReleases() {
     while (call("FletchingStandinRelaxedThreads") > 0
         || DeviceArray.pendingReleases().running() > 0) {
@@ -261,7 +264,7 @@ final class Gpu {
     }
   }
 
-  /** The functions that were called. */
+  /** Returns the names of the functions that were called. */
   List<String> called() {
     long size = call("FletchingStandinReport", 0, 0) + 4096;
     Memory text = new Memory(size);
@@ -274,11 +277,11 @@ final class Gpu {
     return names;
   }
 
-  /** A device that is open, an event, a consumer's stream, and a producer's behind a gate. */
+  /** An open device with an event, a consumer stream, and a producer stream behind a gate. */
   final class Gated {
     private final List<Long> before;
     private final Pointer word;
-    final Memory event; // its memory has the handle
+    final Memory event; // contains the handle
     final long producer;
     final long consumer;
 
@@ -293,7 +296,7 @@ final class Gpu {
       consumer = makeStream();
     }
 
-    /** Makes the producer's stream wait from now on. */
+    /** Blocks later work on the producer stream until {@code open}. */
     void shut() {
       word.setInt(0, 0);
       waitFor(producer, word);
@@ -316,7 +319,7 @@ final class Gpu {
       return stream(consumer);
     }
 
-    /** Destroys everything; expects as many live objects as at the beginning. */
+    /** Destroys everything; expects the same number of live objects as at the start. */
     void end() {
       open();
       destroyStream(producer);

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Reads buffers of the host, and has structs filled by functions of C. */
+/** Reads host buffers, and lets C functions fill structs. */
 @ExtendWith(NothingLeft.class)
 class HostMemoryTest {
   private final ByteBuffer values = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
@@ -51,7 +51,7 @@ class HostMemoryTest {
       assertEquals("2 3 8", found.getInt(0) + " " + found.getInt(4) + " " + found.capacity());
       assertThrows(ReadOnlyBufferException.class, () -> found.putInt(0, 9));
       assertThrows(IndexOutOfBoundsException.class, () -> found.getInt(5));
-      values.putInt(4, 7); // which is the same memory
+      values.putInt(4, 7); // the same memory
       assertEquals(7, found.getInt(0));
       assertEquals(0, array.hostBuffer(0, 0, 0).capacity());
       assertEquals(0, array.child(0).hostBuffer(1, 16, 0).capacity());
@@ -162,7 +162,7 @@ class HostMemoryTest {
         DeviceArrayStream::filledBy);
   }
 
-  /** A function may reuse memory of a slot: the struct that it gets is empty. */
+  /** The function gets an empty struct even if the slot's memory is reused. */
   @Test
   void filledByPassesAnEmptyStruct() {
     ints().build(null).close();
@@ -177,7 +177,7 @@ class HostMemoryTest {
         .close();
   }
 
-  /** After an error the contents are unspecified: nothing is released. */
+  /** After an error the contents are unspecified, so the struct is not released. */
   @Test
   void filledByReleasesNothingAfterAnError() {
     int[] releases = new int[1];

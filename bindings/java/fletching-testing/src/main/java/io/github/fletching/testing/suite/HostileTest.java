@@ -15,7 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Cases of the hostile peer with what ConformanceTest does not use. */
+/** Cases of the hostile peer that call APIs ConformanceTest does not use. */
 @Timeout(300)
 class HostileTest {
   @Test
@@ -46,7 +46,7 @@ class HostileTest {
     return stream;
   }
 
-  /** At any point, and while the peer sends. */
+  /** The close may come at any point, also while the peer sends. */
   @Test
   void everyProducerMayBeClosedEarly() {
     for (Case c : Peer.cases(Peer.PRODUCER)) {

@@ -6,11 +6,11 @@ import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.Owner;
 
-/** A program whose arrays are released during shutdown: by C, and by Java. */
+/** A program whose arrays are released during shutdown by C and by Java. */
 public final class Late {
   private Late() {}
 
-  /** Ends with a hook that prints what happened. */
+  /** Ends with a hook that prints the outcome. */
   public static void main(String[] arguments) {
     array("unused").close();
     Runtime.getRuntime().addShutdownHook(new Thread(Late::releaseLate));
@@ -22,7 +22,7 @@ public final class Late {
   }
 
   private static void releaseLate() {
-    while (Owner.lateReleases() < 2) { // the hooks begin in any order
+    while (Owner.lateReleases() < 2) { // the hooks start in any order
       Raw raw = Raw.array();
       array("C").moveTo(raw.address());
       raw.release();

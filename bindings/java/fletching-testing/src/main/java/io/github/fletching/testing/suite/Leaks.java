@@ -33,11 +33,11 @@ import java.util.List;
 import java.util.concurrent.Flow;
 import java.util.stream.IntStream;
 
-/** A program on the engine that counts: what is released is freed once. */
+/** A program on the counting engine: released memory is freed exactly once. */
 public final class Leaks {
   private static final int ENOMEM = 12;
   private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
-  private static final long SLAB = 64L * 80; // the slots of arrays that are made at once
+  private static final long SLAB = 64L * 80; // the slots of one array allocation
 
   private static final DlpackImportOptions COPIES = DlpackImportOptions.defaults().copyStrided();
 
@@ -48,7 +48,7 @@ public final class Leaks {
     System.out.println(report());
   }
 
-  /** What is left when each allocation fails once; slots stay from the first use. */
+  /** Reports the leftovers when each allocation fails once; slots persist from the first use. */
   static String report() {
     int unsent = sendWithoutMemory();
     useOnce();
@@ -86,7 +86,10 @@ public final class Leaks {
         Counting.problems());
   }
 
-  /** What is left of the first stream, which finds no room for its producer. */
+  /**
+   * Returns the number of leaked allocations after the first stream, whose producer allocation
+   * fails.
+   */
   private static int sendWithoutMemory() {
     Memory handler = new Memory(64);
     handler.clear();
@@ -103,15 +106,15 @@ public final class Leaks {
           Leaks::publish,
           Runnable::run,
           Pointer.nativeValue(handler));
-    } catch (FletchingException e) { // not where there is a block of an earlier stream
-      schema.address(); // throws when it was moved
+    } catch (FletchingException e) { // not thrown if an earlier stream left a block
+      schema.address(); // throws if the schema was moved
     }
     Counting.refuse(-1);
     schema.close();
     return Counting.live() - before;
   }
 
-  /** Whether an array that finds no room for a share is as it was. */
+  /** Returns whether an array is unchanged after the allocation for its share fails. */
   private static boolean keepsWhatItCannotShare() {
     List<Array> others = new ArrayList<>();
     Array array = new ArrayBuilder(1).build(null);
@@ -120,7 +123,7 @@ public final class Leaks {
       while (others.size() < 10_000) {
         others.add(new ArrayBuilder(0).build(null));
       }
-    } catch (FletchingException e) { // every slot is in use
+    } catch (FletchingException e) { // all slots are in use
       Releases.assertFails(ENOMEM, array::share, "no memory");
     }
     Counting.refuse(-1);
@@ -130,7 +133,9 @@ public final class Leaks {
     return kept;
   }
 
-  /** Whether there is such an allocation. */
+  /**
+   * Runs {@link #use} with the nth allocation failing; returns whether there is an nth allocation.
+   */
   private static boolean useFails(int nth) {
     Counting.failAt(nth);
     try {
@@ -160,7 +165,7 @@ public final class Leaks {
     read(new FletchingException(28, "a text"));
   }
 
-  /** Exports an array, and imports it with and without a copy. Each tensor is deleted once. */
+  /** Exports an array, and imports it with and without a copy. Each tensor must be deleted once. */
   private static void tensors() {
     DataType type = DataType.of(DataTypeCode.INT, 32);
     Memory memory = new Memory(32);
@@ -179,7 +184,7 @@ public final class Leaks {
     DlpackExchange.ofJava().allocate(builder).close();
   }
 
-  /** With what cannot report that there is no memory, because it releases. */
+  /** Includes operations that cannot report ENOMEM, because they release. */
   private static void useOnce() {
     use();
     send(Leaks::publish);
@@ -188,7 +193,7 @@ public final class Leaks {
     events(Gpu.hip("standin"));
   }
 
-  /** Without memory for the calls, the events are destroyed and the arrays released. */
+  /** While every allocation fails, events are still destroyed and arrays released. */
   private static String releaseWithoutMemory(Gpu gpu) {
     Gpu.Gated gated = gpu.new Gated();
     long events = gpu.events();
@@ -223,7 +228,7 @@ public final class Leaks {
     }
   }
 
-  /** Sends with metadata; returns what the subscriber was called with. */
+  /** Sends a stream with metadata; returns the subscriber's signals. */
   private static List<String> send(Flow.Publisher<AsyncBatch> batches) {
     List<String> signals = new ArrayList<>();
     ArrayDeque<Runnable> jobs = new ArrayDeque<>();
@@ -296,7 +301,7 @@ public final class Leaks {
     }
   }
 
-  /** Two batches and the end or a failure, through C. */
+  /** Reads two batches and then the end or an error, through C. */
   private static void read(FletchingException failure) {
     Iterator<Array> batches =
         IntStream.iterate(1, i -> i + 1)
@@ -308,7 +313,7 @@ public final class Leaks {
         ArrayStream stream = ArrayStream.of(schema, batches)) {
       stream.moveTo(raw.address());
     }
-    for (int i = 0; i < 4; i++) { // get_schema frees the text of an error before it
+    for (int i = 0; i < 4; i++) { // get_schema frees the previous error text
       Raw schema = Raw.schema().fill(1);
       int code = raw.call("get_schema", schema);
       if (code == 0 && schema.isReleased()) {
@@ -318,7 +323,7 @@ public final class Leaks {
       Raw batch = Raw.array().fill(1);
       releaseIfLive(batch, raw.call("get_next", batch));
     }
-    raw.call("get_next", Raw.array()); // what is left of the error is freed with the stream
+    raw.call("get_next", Raw.array()); // the stream's release frees the last error text
     raw.release();
   }
 

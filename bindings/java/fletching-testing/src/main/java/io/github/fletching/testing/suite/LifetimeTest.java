@@ -36,11 +36,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Owners, under several threads and the garbage collector. */
+/** Owners under concurrency and garbage collection. */
 @ExtendWith(NothingLeft.class)
 class LifetimeTest {
   private final List<String> closed = new CopyOnWriteArrayList<>();
-  private static final int DEEP = 30_000; // more calls than a stack has room for
+  private static final int DEEP = 30_000; // deeper than the stack allows for recursion
 
   private Array table() {
     return Raw.batch(2).build(new Counted(closed, "table"));
@@ -92,19 +92,19 @@ class LifetimeTest {
       try {
         more = stream.hasNext();
         if (more) {
-          Thread.yield(); // the other thread may read now
+          Thread.yield(); // lets the other thread read
           stream.next().close();
           read.incrementAndGet();
         }
       } catch (NoSuchElementException e) {
-        assertTrue(more); // the other thread has it
+        assertTrue(more); // the other thread took the batch
       } catch (FletchingException e) {
         assertEquals("stream: in use: expected one call at a time", e.getMessage());
       }
     }
   }
 
-  /** In a callback of C, a stack overflow would end the process. */
+  /** Releases the array in a C callback, where a stack overflow would crash the process. */
   private static void releaseInC(Array array) {
     Raw there = Raw.array();
     array.moveTo(there.address());
@@ -218,7 +218,7 @@ class LifetimeTest {
     }
     assertClosed(closed, "table");
     assertEquals(leaks + 1, Owner.leaks());
-    try (Array next = table()) { // its slot is used again
+    try (Array next = table()) { // reuses the slot
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");
@@ -244,7 +244,7 @@ class LifetimeTest {
     Logger logger = Logger.getLogger("io.github.fletching");
     logger.addHandler(thrower);
     try {
-      for (int round = 1; round <= 2; round++) { // the cleaner goes on
+      for (int round = 1; round <= 2; round++) { // the cleaner must still run in round 2
         Consumer<Array> forget = Array::length;
         forget.accept(table());
         while ((Owner.leaks() < leaks + round || closed.isEmpty()) && !Thread.interrupted()) {
@@ -269,7 +269,10 @@ class LifetimeTest {
     assertClosed(closed, "table", "table");
   }
 
-  /** The cleaner takes one owner after another: the last one says that it has seen the others. */
+  /**
+   * The cleaner handles one owner after another, so the last owner's release shows that it has
+   * handled the others.
+   */
   @Test
   @Timeout(60)
   void aForgottenOwnerWhoseStructWasMovedOutIsNoLeak() {

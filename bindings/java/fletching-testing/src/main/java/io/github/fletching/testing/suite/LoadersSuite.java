@@ -19,7 +19,10 @@ import org.junit.jupiter.api.Test;
 
 /** Two copies of the library in one JVM, and JVMs that shut down. */
 public abstract class LoadersSuite {
-  /** An initializer that fails in a stack overflow fails for good: then exceptions reach C. */
+  /**
+   * A static initializer that fails with a stack overflow fails permanently, and later exceptions
+   * would reach C.
+   */
   @Test
   void aFailureIsLoggedWithoutAnInitializer() {
     for (Field field : Failures.class.getDeclaredFields()) {
@@ -64,7 +67,7 @@ public abstract class LoadersSuite {
     assertTrue(output.endsWith("0 leaks\n"), output);
   }
 
-  /** As in an application server, with the engine in the application. */
+  /** As in an application server, where the application contains the engine. */
   @Test
   void engineOfTheContextClassLoaderIsFound() throws Exception {
     URL[] core = {locationOf(Array.class), locationOf(Failures.class)};
@@ -92,7 +95,7 @@ public abstract class LoadersSuite {
     useAndShutDown();
   }
 
-  /** Returns the class loader of a library that was used and shut down. */
+  /** Returns the class loader of a library after use and shutdown. */
   protected static WeakReference<ClassLoader> useAndShutDown() throws Exception {
     try (Copy copy = new Copy()) {
       Class<?> application = copy.loadClass(Unloaded.class.getName());

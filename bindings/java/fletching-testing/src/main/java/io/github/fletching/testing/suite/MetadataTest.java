@@ -26,7 +26,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.NotEmpty;
 import net.jqwik.api.constraints.Size;
 
-/** Metadata and texts of any content. */
+/** Metadata and text with arbitrary content. */
 class MetadataTest {
   private static Metadata of(List<byte[]> texts) {
     Metadata metadata = Metadata.EMPTY;
@@ -50,7 +50,7 @@ class MetadataTest {
     }
   }
 
-  /** Wherever it is cut. Bytes after a block are not read. */
+  /** At any cut position. Bytes after a block are not read. */
   @Property
   void aBlockThatIsCutIsRefused(
       @ForAll @Size(min = 2, max = 6) List<byte[]> texts, @ForAll int at) {
@@ -85,7 +85,7 @@ class MetadataTest {
     }
   }
 
-  /** NUL and a lone surrogate; two that belong together are one code point. */
+  /** Returns true for NUL and for a lone surrogate; a surrogate pair is a single code point. */
   private static boolean isBad(int codePoint) {
     return codePoint == 0 || Character.getType(codePoint) == Character.SURROGATE;
   }
@@ -104,7 +104,7 @@ class MetadataTest {
     assertEquals("b", metadata.text("a").orElseThrow());
     assertEquals("1", metadata.text("c").orElseThrow());
     assertEquals("", metadata.text("d").orElseThrow());
-    assertTrue(metadata.text("b").isEmpty()); // which is a value
+    assertTrue(metadata.text("b").isEmpty()); // "b" is a value, not a key
     assertTrue(metadata.text("").isEmpty());
     assertTrue(Metadata.EMPTY.get("a").isEmpty());
     assertEquals("4 pairs", metadata.toString());
@@ -116,7 +116,7 @@ class MetadataTest {
     Metadata metadata = Metadata.EMPTY.with("k".getBytes(StandardCharsets.UTF_8), bytes);
     byte[] found = metadata.get("k").orElseThrow();
     assertArrayEquals(bytes, found);
-    found[0] = 0; // a copy
+    found[0] = 0; // found is a copy
     assertArrayEquals(bytes, metadata.get("k").orElseThrow());
     Raw.assertInvalid("metadata: value of \"k\": expected UTF-8", () -> metadata.text("k"));
   }
@@ -185,7 +185,7 @@ class MetadataTest {
     assertThrows(NullPointerException.class, () -> Metadata.decode(null));
   }
 
-  /** A foreign block whose numbers no encoder writes. */
+  /** A foreign block with lengths that no encoder writes. */
   @Example
   void metadataRefusesLengthsAboveTheLimit() {
     assertForeignMalformed(

@@ -12,11 +12,11 @@ import io.github.fletching.Waiters;
 import io.github.fletching.abi.DeviceType;
 import java.util.Arrays;
 
-/** A program in a JVM that has no engine. */
+/** A program in a JVM without an engine. */
 public final class NoEngine {
   private NoEngine() {}
 
-  /** Uses the library, and prints what is thrown. */
+  /** Uses the library and prints the exceptions. */
   public static void main(String[] arguments) {
     Waiters.register(DeviceType.EXT_DEV, new Waiter() {});
     for (Runnable use :

@@ -8,11 +8,11 @@ import io.github.fletching.SchemaBuilder;
 import io.github.fletching.abi.DeviceType;
 import java.util.concurrent.TimeUnit;
 
-/** A program that sends a stream where the common pool may have no thread. */
+/** A program that sends a stream when the common pool may have no threads. */
 public final class NoPool {
   private NoPool() {}
 
-  /** Prints whether the schema has arrived. */
+  /** Prints whether the schema arrived. */
   public static void main(String[] arguments) throws Exception {
     try (AsyncDeviceStream stream = new AsyncDeviceStream()) {
       AsyncDeviceStreams.send(

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Fails a test that does not release everything that it exports. */
+/** Fails a test that does not release all its exports. */
 public final class NothingLeft implements BeforeEachCallback, AfterEachCallback {
   private int exported;
 

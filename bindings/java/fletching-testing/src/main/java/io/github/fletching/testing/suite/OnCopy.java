@@ -17,7 +17,7 @@ import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(OnCopy.Runner.class)
 public @interface OnCopy {
-  /** Calls the method of the copied class instead of the test. */
+  /** Calls the method on the copied class instead of the test's class. */
   final class Runner implements InvocationInterceptor {
     @Override
     public void interceptTestMethod(

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.function.Executable;
 
-/** What owners write into memory of C, and what they leave as it is. */
+/** The native memory that owners write, and the memory that they leave unchanged. */
 @ExtendWith(NothingLeft.class)
 class OwnersMemoryTest {
   private final Foreign foreign = new Foreign();
@@ -46,7 +46,7 @@ class OwnersMemoryTest {
     return DeviceArray.wrap(raw.address());
   }
 
-  /** Nothing of the parent is needed: it does not wait for its children. */
+  /** Without an event the parent is independent, so it does not wait for its children. */
   @Test
   void theChildrenOfADeviceArrayWithoutAnEventAreIndependent() {
     DeviceArray parent = parent(false);
@@ -62,7 +62,7 @@ class OwnersMemoryTest {
     assertClosed(foreign.log, "a0", "ad");
   }
 
-  /** C releases the parent of which a child was taken. */
+  /** C releases a parent whose child was taken. */
   @Test
   void aParentThatCReleasesIsMarked() {
     DeviceArray parent = parent(true);
@@ -80,7 +80,7 @@ class OwnersMemoryTest {
     assertClosed(foreign.log, "a1", "a", "event");
   }
 
-  /** What the producer left in it is the producer's error, which is not passed on. */
+  /** Nonzero reserved bytes are the producer's error, which is not propagated. */
   @Test
   void theReservedBytesOfTheParentAreNotCopied() {
     Raw raw = foreign.deviceArray("a", 2, true);
@@ -112,7 +112,7 @@ class OwnersMemoryTest {
     assertClosed(foreign.log, "b0", "b", "event");
   }
 
-  /** A callback that does not set release to NULL, which the texts ask for. */
+  /** The producer's callback does not set release to NULL, which the specification requires. */
   @Test
   void aStructWhoseProducerDoesNotMarkItIsMarked() {
     int[] calls = {0};
@@ -144,7 +144,7 @@ class OwnersMemoryTest {
     assertClosed(closed, "parent");
   }
 
-  /** A producer may use the same numbers as we do. */
+  /** A foreign producer may use the same private_data values as this library. */
   @Test
   void thePrivateDataOfAnotherProducerIsOpaque() {
     Array ours = new ArrayBuilder(1).build(new Counted(closed, "ours"));
@@ -182,7 +182,7 @@ class OwnersMemoryTest {
     found[0] = 0;
     Raw list = Raw.exported(Raw.batch(2).build(new Counted(closed, "list")));
     Raw moved = list.child(0).move(Raw.array());
-    list.child(0).set("release", Foreign.function(record)); // and the number of the block
+    list.child(0).set("release", Foreign.function(record)); // private_data is still the block
     long block = list.get("private_data");
     list.release();
     assertEquals(block, found[0]);
@@ -223,7 +223,7 @@ class OwnersMemoryTest {
     assertClosed(foreign.log, "a0", "ad", "a1", "a", "event");
   }
 
-  /** Structs that are next to each other in memory. */
+  /** Adjacent structs in memory. */
   @Test
   void aDeviceArrayChangesNoOther() {
     List<DeviceArray> all = new ArrayList<>();

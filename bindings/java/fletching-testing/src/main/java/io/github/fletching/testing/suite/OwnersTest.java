@@ -75,7 +75,7 @@ class OwnersTest {
     assertClosed(closed, "table");
   }
 
-  /** It is closed, or foreign code has moved the struct out. */
+  /** The owner is closed, or foreign code has moved the struct out. */
   @Test
   void everyMethodOfAReleasedOwnerThrows() {
     for (boolean isMovedOut : new boolean[] {false, true}) {
@@ -216,7 +216,7 @@ class OwnersTest {
   @Test
   void ruleSyncEventDestroyedByRelease() {
     DeviceArray table = deviceTable(4096);
-    table.attach(object("event")); // as a foreign release destroys it
+    table.attach(object("event")); // a foreign release destroys the event, too
     DeviceArray first = table.takeChild(0);
     DeviceArray second = table.takeChild(1);
     assertEquals(4096, first.syncEvent());
@@ -231,7 +231,7 @@ class OwnersTest {
     assertClosed(closed, "table", "event");
   }
 
-  /** A consumer may have written it into an exported struct. */
+  /** A consumer may write such a count into an exported struct. */
   @Test
   void anImpossibleCountReadsAsZero() {
     for (long count : new long[] {-1, (1L << 22) + 1, (1L << 32) + 1}) {
@@ -241,7 +241,7 @@ class OwnersTest {
       there.set("n_children", count);
       Array array = Array.wrap(there.address());
       assertEquals(0, array.childCount());
-      there.set("n_children", 2); // the struct has moved: nothing happens
+      there.set("n_children", 2); // the struct was moved: no effect
       Raw raw = Raw.array();
       array.moveTo(raw.address());
       raw.set("n_children", 2);
@@ -353,7 +353,7 @@ class OwnersTest {
     }
   }
 
-  /** Only the parent, with its event, is released after the child that was taken. */
+  /** Only the parent, which owns the event, is released after the taken child. */
   @Test
   void theDictionaryOfAnArrayWithAnEventDoesNotWait() {
     Foreign foreign = new Foreign();
@@ -370,14 +370,14 @@ class OwnersTest {
     DeviceArray table = deviceTable(0x1000);
     int before = Handles.count();
     DeviceArray first = table.takeChild(0);
-    assertEquals(before + 2, Handles.count()); // one keeps the event for all children
+    assertEquals(before + 2, Handles.count()); // one of the two keeps the event for all children
     DeviceArray second = table.takeChild(1);
     assertEquals(before + 3, Handles.count());
     List.of(table, first, second).forEach(DeviceArray::close);
     assertClosed(closed, "table");
   }
 
-  /** A close throws nothing, like a release that C calls. */
+  /** Like a release that C calls, close never throws. */
   @Test
   void aCloseOfACopyIsLogged() {
     Raw there = Raw.array();

@@ -13,7 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToIntFunction;
 
-/** The hostile peer; tests/hostile/hostile.h defines every function. */
+/** The hostile peer; tests/hostile/hostile.h declares every function. */
 final class Peer {
   static final int STREAM = 3;
   static final int DEVICE_STREAM = 4;
@@ -25,7 +25,7 @@ final class Peer {
 
   private Peer() {}
 
-  // The names are C's: JNA looks them up. Addresses are a long.
+  // These are C names, which JNA looks up. Addresses are longs.
   interface Functions extends Library {
     int FletchingHostileCaseCount();
 
@@ -42,7 +42,7 @@ final class Peer {
     int FletchingHostileFinish(Pointer message);
   }
 
-  /** A case of the catalogue. */
+  /** One case of the catalog. */
   static final class Case {
     final String name;
     final int outcome;
@@ -64,7 +64,7 @@ final class Peer {
     return cases;
   }
 
-  /** Calls a function that takes a message. */
+  /** Calls a function that takes a message buffer. */
   static void call(String name, ToIntFunction<Pointer> function) {
     Memory message = new Memory(1024);
     message.clear();

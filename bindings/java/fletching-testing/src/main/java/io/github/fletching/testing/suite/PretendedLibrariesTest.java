@@ -18,7 +18,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How a library is found, and what becomes of one that is missing or lacks a function. */
+/** The search for a library, and the errors for a missing library or function. */
 @OnCopy
 @Timeout(120)
 class PretendedLibrariesTest {
@@ -31,7 +31,7 @@ class PretendedLibrariesTest {
     return Releases.awaited(type, handle);
   }
 
-  /** One that is loaded is preferred: a handle of one version means nothing to another. */
+  /** A loaded library is preferred, because handles are valid in one library version only. */
   @Test
   void loadedLibraryIsPreferred() {
     Pretending.libraries(Map.of("libamdhip64.so.7", false, "libamdhip64.so.5", true));
@@ -54,7 +54,7 @@ class PretendedLibrariesTest {
     try (DeviceArray array = array(DeviceType.ROCM)) {
       int live = Counting.live();
       array.synchronize();
-      array.isReady(); // it is found once
+      array.isReady(); // the library is looked up once
       assertEquals(List.of(expected), Pretending.opened());
       assertEquals(live, Counting.live());
     }
@@ -68,8 +68,8 @@ class PretendedLibrariesTest {
     missing.forEach(Pretending::remove);
     DeviceStream stream = DeviceStream.of(DeviceType.OPENCL, 1);
     try (DeviceArray array = array(DeviceType.OPENCL)) {
-      assertFalse(array.isReady()); // no answer
-      array.waitOn(stream); // the event has no queue to be flushed
+      assertFalse(array.isReady()); // the query returns no state
+      array.waitOn(stream); // the event has no queue to flush
       assertLacks("clWaitForEvents", array::synchronize);
       DeviceArray other = new Releases().array(DeviceType.OPENCL);
       int live = Counting.live();
@@ -95,7 +95,7 @@ class PretendedLibrariesTest {
     failWithout("cuDevicePrimaryCtxRelease_v2");
   }
 
-  /** An operation that could not be undone is not begun. */
+  /** An operation that cannot be undone must not start. */
   private static void failWithout(String function) {
     Pretending.remove(function);
     Gpu gpu = Gpu.cuda("standin");

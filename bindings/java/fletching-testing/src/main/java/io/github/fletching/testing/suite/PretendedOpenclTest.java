@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * OpenCL calls of each operation, on a fake driver with one event. The stand-ins do not include
- * OpenCL, and a driver that flushes by itself hides a missing flush.
+ * The OpenCL calls of each operation, on a fake driver with one event. The stand-ins do not include
+ * OpenCL, and a driver that flushes implicitly hides a missing flush.
  */
 @OnCopy
 @Timeout(120)
@@ -33,7 +33,7 @@ class PretendedOpenclTest {
   private static final int EINVAL = 22;
   private static final long EVENT = 0x1_0000_0020L;
   private static final long QUEUE = 0x1_0000_0030L;
-  private static final long PRODUCER = 0x1_0000_0040L; // the queue of the event
+  private static final long PRODUCER = 0x1_0000_0040L; // the event's queue
   private static final long CONTEXT = 0x1_0000_0050L;
   private static final int STATE = 0x11d3;
   private static final int QUEUE_OF_EVENT = 0x11d0;
@@ -50,7 +50,7 @@ class PretendedOpenclTest {
   private static final DeviceStream STREAM = DeviceStream.of(DeviceType.OPENCL, QUEUE);
 
   private final List<String> calls = new CopyOnWriteArrayList<>();
-  private final Map<Integer, Long> properties = // a query of another writes no value
+  private final Map<Integer, Long> properties = // other queries write no value
       new ConcurrentHashMap<>(
           Map.of(STATE, 0L, QUEUE_OF_EVENT, PRODUCER, 0x11d4, CONTEXT, CONTEXT_OF_QUEUE, CONTEXT));
   private final Map<String, Integer> results = new ConcurrentHashMap<>();
@@ -99,7 +99,7 @@ class PretendedOpenclTest {
         });
   }
 
-  /** Expects the calls since the last time. */
+  /** Expects these calls since the previous check. */
   private void assertCalls(String... expected) {
     assertEquals(List.of(expected), calls);
     calls.clear();
@@ -118,7 +118,7 @@ class PretendedOpenclTest {
         assertEquals(state == 0, array.isReady());
         assertCalls(READ_STATE);
       }
-      properties.put(STATE, 3L); // queued: it may need a flush
+      properties.put(STATE, 3L); // queued: may need a flush
       for (int i = 0; i < 2; i++) {
         assertFalse(array.isReady());
         assertCalls(READ_STATE, READ_QUEUE, FLUSH_PRODUCER);
@@ -148,7 +148,7 @@ class PretendedOpenclTest {
       results.put("clWaitForEvents", -5);
       assertError(EIO, "OpenCL: clWaitForEvents" + NO_RESOURCES, array::synchronize);
       assertCalls(wait);
-      results.put("clWaitForEvents", -14); // a command has failed: its state is the reason
+      results.put("clWaitForEvents", -14); // a command failed: its state is the reason
       properties.put(STATE, -5L);
       assertError(EIO, "OpenCL: the command of the event" + NO_RESOURCES, array::synchronize);
       assertCalls(wait, READ_STATE);
@@ -183,7 +183,7 @@ class PretendedOpenclTest {
         results.clear();
       }
       calls.clear();
-      properties.put(QUEUE_OF_EVENT, 0L); // of a user event
+      properties.put(QUEUE_OF_EVENT, 0L); // a user event
       array.waitOn(STREAM);
       assertCalls(ofEvent, ofQueue, READ_QUEUE, barrier);
       properties.put(CONTEXT_OF_QUEUE, 0x50L);
@@ -223,14 +223,14 @@ class PretendedOpenclTest {
     String function = "clEnqueueMarkerWithWaitList";
     results.put(function, -5);
     assertError(EIO, "OpenCL: " + function + NO_RESOURCES, () -> other.exportWithEvent(STREAM));
-    assertCalls(MARKER); // which made no event
+    assertCalls(MARKER); // no event was created
     assertNullIsRefused(other::exportWithEvent);
     assertEquals(0, other.syncEvent());
     other.close();
     assertEquals(allocations, Counting.live());
   }
 
-  /** Waits until the state has been read so often, and forgets the calls before. */
+  /** Clears the recorded calls and waits until the state was read {@code count} times. */
   private void awaitQueries(int count) {
     calls.clear();
     while (calls.stream().filter(READ_STATE::equals).count() < count) {
@@ -242,7 +242,7 @@ class PretendedOpenclTest {
     assertEquals(expected, DeviceArray.pendingReleases().toString());
   }
 
-  /** A failed command is final too, but other commands of the queue may still run. */
+  /** A failed command is final too, but other commands in the queue may still run. */
   @Test
   void releaseAfterQueriesUntilEventHasPassed() {
     pretend();
@@ -265,7 +265,7 @@ class PretendedOpenclTest {
     }
   }
 
-  /** The first operation, which has no memory for an event, loads the library to wait. */
+  /** The first operation cannot allocate an event, so it loads the library only to wait. */
   @Test
   void releaseAfterWithoutMemoryWaitsForQueue() {
     pretend();

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * CUDA and HIP as the stand-ins cannot be: without a function that every operation needs, of an
- * older version, failing without giving back, and reporting an earlier error after success.
+ * CUDA and HIP behavior that the stand-ins cannot have: a missing required function, an older
+ * version, failures without output values, and late reports of earlier errors.
  */
 @OnCopy
 @Timeout(120)
@@ -32,7 +32,7 @@ class PretendedRuntimesTest {
   private static final int EIO = 5;
   private static final int ENOSYS = 38;
   private static final int ENOTSUP = 95;
-  private static final int RELAXED = 2; // the mode
+  private static final int RELAXED = 2; // the relaxed capture mode
 
   @Test
   void exportWithoutCreateFails() {
@@ -70,7 +70,7 @@ class PretendedRuntimesTest {
         });
   }
 
-  /** A stream whose capture state the driver does not write is not captured. */
+  /** If the driver does not write the capture state, the stream counts as not captured. */
   @Test
   void recordedEventHasNoTimingAndWaitOfHostSleeps() {
     AtomicInteger created = new AtomicInteger();
@@ -124,7 +124,7 @@ class PretendedRuntimesTest {
     gated.end();
   }
 
-  /** An error of earlier work may keep the context from being popped. */
+  /** An error of earlier work can prevent the context from being popped. */
   @Test
   void failedPopIsRepeated() {
     String pop = "cuCtxPopCurrent_v2";
@@ -146,7 +146,7 @@ class PretendedRuntimesTest {
     gated.end();
   }
 
-  /** A call that exchanges the mode may report an error of earlier work. */
+  /** The call that exchanges the mode can report an error of earlier work. */
   @Test
   void modeIsRestoredAfterErrorOfEarlierWork() {
     Deque<Integer> results = new ArrayDeque<>();
@@ -167,7 +167,7 @@ class PretendedRuntimesTest {
         });
   }
 
-  /** A call that only sets the mode may report the loss of another device. */
+  /** A call that only sets the mode can report the loss of another device. */
   @Test
   void onlyQueryOfEventReportsLossOfItsDevice() {
     AtomicInteger code = new AtomicInteger();
@@ -202,7 +202,7 @@ class PretendedRuntimesTest {
         });
   }
 
-  /** The mode of the thread; the default one is set. */
+  /** Returns the thread's mode and resets it to the default. */
   private static int mode(Gpu gpu) {
     Memory mode = new Memory(4);
     mode.setInt(0, 0);

@@ -17,7 +17,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The arguments and the answers of libfletching, on a fake one. Real events are conformance's. */
+/** The arguments and results of a fake libfletching. The conformance suite covers real events. */
 @OnCopy
 @Timeout(120)
 class PretendedVulkanTest {
@@ -88,7 +88,7 @@ class PretendedVulkanTest {
               message = text;
               assertError(ESRCH, text, operation);
             }
-            // The context, the answer and the text are one allocation.
+            // The context, the result and the text share one allocation.
             Counting.refuse(6 * 8 + TEXT_SIZE);
             assertFails(ENOMEM, operation::run, "Vulkan: no memory");
             Counting.refuse(-1);

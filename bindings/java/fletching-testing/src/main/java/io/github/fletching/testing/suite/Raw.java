@@ -19,7 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.function.Executable;
 
-/** A struct in memory of the test, as C sees it. */
+/** A struct in the test's memory, as C sees it. */
 final class Raw {
   private static final LayoutClass TARGET = LayoutClass.of(8, 8);
 
@@ -48,7 +48,7 @@ final class Raw {
     return new Raw(Offsets.ARROW_ARRAY, Offsets.ARROW_ARRAY);
   }
 
-  /** With the fields of its array, which it begins with. */
+  /** Returns a device array, with the fields of the array at its start. */
   static Raw deviceArray() {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY, Offsets.ARROW_ARRAY);
   }
@@ -61,7 +61,7 @@ final class Raw {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY_STREAM, Offsets.ARROW_DEVICE_ARRAY_STREAM);
   }
 
-  /** A schema in memory of C. */
+  /** Returns a schema that is already in native memory. */
   static Raw schemaAt(long address) {
     return new Raw(Offsets.ARROW_SCHEMA, address);
   }
@@ -78,7 +78,7 @@ final class Raw {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY_STREAM, address);
   }
 
-  /** The fields beside the array of a device array; keep this reachable. */
+  /** Returns the device fields after the embedded array; keep this object reachable. */
   Raw device() {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY, address());
   }
@@ -117,7 +117,7 @@ final class Raw {
     return pointer().getLongArray(Offsets.ARROW_DEVICE_ARRAY.offset(TARGET, "reserved"), 3);
   }
 
-  /** Overwrites all of the struct. */
+  /** Overwrites the whole struct. */
   Raw fill(int value) {
     pointer().setMemory(0, size(), (byte) value);
     return this;
@@ -135,19 +135,19 @@ final class Raw {
     return new Raw(struct, get("dictionary"));
   }
 
-  /** The text that a field points to. */
+  /** Returns the string that a field points to. */
   String text(String field) {
     return new Pointer(get(field)).getString(0, "UTF-8");
   }
 
-  /** Moves the struct as a consumer in C does. */
+  /** Moves the struct as a C consumer does. */
   Raw move(Raw to) {
     to.pointer().write(0, pointer().getByteArray(0, size()), 0, size());
     set("release", 0);
     return to;
   }
 
-  /** A copy that a consumer must not make. */
+  /** Makes a bitwise copy, which a consumer must not do. */
   Raw copy(Raw to) {
     long release = get("release");
     move(to);
@@ -170,7 +170,7 @@ final class Raw {
     return Function.getFunction(new Pointer(get("get_last_error"))).invokeString(arguments, false);
   }
 
-  /** The address that get_last_error returns. */
+  /** Returns the address from get_last_error. */
   long callText() {
     Object[] arguments = {pointer()};
     Function function = Function.getFunction(new Pointer(get("get_last_error")));
@@ -185,7 +185,7 @@ final class Raw {
     return struct == Offsets.ARROW_SCHEMA;
   }
 
-  /** Logs its name when it is closed. */
+  /** Object that logs its name when it is closed. */
   static final class Counted implements AutoCloseable {
     private final List<String> log;
     private final String name;
@@ -201,7 +201,7 @@ final class Raw {
     }
   }
 
-  /** Expects the names that were logged since the last call. */
+  /** Expects the names logged since the previous check. */
   static void assertClosed(List<String> log, String... names) {
     assertEquals(List.of(names), new ArrayList<>(log));
     log.clear();
@@ -217,7 +217,7 @@ final class Raw {
     assertError(22, text, action);
   }
 
-  /** Builds an array of {@code columns}; the last one has a dictionary. */
+  /** Builds an array with {@code columns} columns; the last one has a dictionary. */
   static ArrayBuilder batch(int columns) {
     ArrayBuilder batch = new ArrayBuilder(3).buffers(0);
     for (int i = 0; i < columns; i++) {

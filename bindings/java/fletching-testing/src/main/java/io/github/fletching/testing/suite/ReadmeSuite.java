@@ -14,7 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Runs the examples of bindings/java/README.md: [blocks] in language.toml compares the two. */
+/**
+ * Runs the examples in bindings/java/README.md: [blocks] in language.toml compares the code with
+ * the README.
+ */
 public abstract class ReadmeSuite {
   /** Runs the example of the raw layer on a device array. */
   protected abstract String run(long deviceArray);

@@ -22,11 +22,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.function.Executable;
 
-/** Counts releases of foreign arrays, whose producer is not Fletching. */
+/** Counts releases of arrays from a foreign producer. */
 final class Releases {
   private static final Map<Long, Foreign> FOREIGN = new ConcurrentHashMap<>();
   private static final AtomicLong LAST = new AtomicLong();
-  private static final Release RELEASE = Releases::release; // reachable
+  private static final Release RELEASE = Releases::release; // kept reachable
 
   private final AtomicInteger count = new AtomicInteger();
   private final Runnable onRelease;
@@ -35,7 +35,7 @@ final class Releases {
     this(() -> {});
   }
 
-  /** Runs {@code onRelease} within each release. */
+  /** Runs {@code onRelease} in each release. */
   Releases(Runnable onRelease) {
     this.onRelease = onRelease;
   }
@@ -82,7 +82,9 @@ final class Releases {
     return raw.set("release", Pointer.nativeValue(CallbackReference.getFunctionPointer(RELEASE)));
   }
 
-  /** An array without children, with an event, or with what has to be refused as one. */
+  /**
+   * Returns an array without children, with an event or with a value to be rejected as an event.
+   */
   DeviceArray array(DeviceType type, long deviceId, long event) {
     return imported(fill(Raw.deviceArray(), this), type, deviceId, event);
   }
@@ -91,7 +93,7 @@ final class Releases {
     return array(type, 0, 0);
   }
 
-  /** An array of two children, whose releases are counted apart. */
+  /** Returns an array with two children, whose releases {@code children} counts. */
   DeviceArray array(DeviceType type, Releases children) {
     Raw first = fill(Raw.array(), children);
     Raw second = fill(Raw.array(), children);
@@ -108,7 +110,7 @@ final class Releases {
     return array;
   }
 
-  /** The memory of the event is there until the release. */
+  /** Returns an array whose event memory lives until the release. */
   static DeviceArray awaited(DeviceType type, Memory event) {
     return new Releases(() -> Reference.reachabilityFence(event))
         .array(type, 0, event == null ? 0 : Pointer.nativeValue(event));
@@ -124,7 +126,7 @@ final class Releases {
     }
   }
 
-  /** Waits a little; fails when the time of the test is over. */
+  /** Yields; fails if the test has timed out. */
   static void pause() {
     assertFalse(
         Thread.currentThread().isInterrupted(),
@@ -132,7 +134,7 @@ final class Releases {
     Thread.yield();
   }
 
-  /** Expects a code and parts of the text. */
+  /** Expects an error code and parts of the message. */
   static void assertFails(int code, Executable operation, String... parts) {
     FletchingException error = assertThrows(FletchingException.class, operation);
     assertEquals(code, error.errno(), error.getMessage());
@@ -141,14 +143,14 @@ final class Releases {
     }
   }
 
-  /** Expects a code and the whole text. */
+  /** Expects an error code and the complete message. */
   static void assertError(int code, String text, Runnable operation) {
     FletchingException error = errorOf(operation);
     assertEquals(text, error == null ? "no error" : error.getMessage());
     assertEquals(code, error.errno());
   }
 
-  /** The error of an operation, or null. */
+  /** Returns the error of an operation, or null. */
   static FletchingException errorOf(Runnable operation) {
     try {
       operation.run();
@@ -158,7 +160,7 @@ final class Releases {
     }
   }
 
-  /** Exports an array and closes it: it has an event unless the export fails. */
+  /** Exports an array and closes it; the array has an event unless the export fails. */
   static void export(DeviceStream stream) {
     Releases releases = new Releases();
     DeviceArray array = releases.array(stream.deviceType(), new Releases());
@@ -173,7 +175,7 @@ final class Releases {
     }
   }
 
-  /** Releases an array after the stream, and returns afterwards. One that fails is leaked. */
+  /** Releases an array after the stream's work and waits for it. If this fails, the array leaks. */
   static void releaseAfter(DeviceStream stream) {
     Releases releases = new Releases();
     DeviceArray array = releases.array(stream.deviceType());
@@ -181,7 +183,7 @@ final class Releases {
     releases.waitFor(1);
   }
 
-  /** Runs the body on a thread of its own, which has no context. */
+  /** Runs the body on a new thread, which has no context. */
   static void onThread(Runnable body) {
     Throwable[] thrown = {null};
     Thread thread =

@@ -24,10 +24,10 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
-/** A program on the engine that counts: how much memory structs take, and that it is used again. */
+/** A program on the counting engine: the memory that structs take, and its reuse. */
 public final class Rooms {
-  private static final int ROUNDS = 200; // of which a leak of slots would fill three slabs
-  private static final int SLAB = 64; // owners
+  private static final int ROUNDS = 200; // a leak of slots would fill three slabs
+  private static final int SLAB = 64; // owners in a slab
   private static final long MOST_BUFFERS = Integer.MAX_VALUE;
 
   private Rooms() {}
@@ -49,7 +49,7 @@ public final class Rooms {
         atTheLimit());
   }
 
-  /** What takes more memory each time, although it releases all. */
+  /** Returns the uses whose memory grows with each repetition although they release everything. */
   private static List<String> notUsedAgain() {
     Map<String, Runnable> uses = new LinkedHashMap<>();
     uses.put("close", () -> leaf().close());
@@ -61,13 +61,13 @@ public final class Rooms {
     uses.put("end", () -> read(ArrayStream.of(schema(), Collections.emptyIterator())));
     uses.put("error", () -> fail(script -> script.codes.put(1, 28)));
     uses.put("schema", () -> fail(script -> script.hasSchema = false));
-    List<Owner> open = new ArrayList<>(); // so that few slots are left
+    List<Owner> open = new ArrayList<>(); // uses up most free slots
     addUntilMemoryIsAllocated(open, Rooms::leaf);
     addUntilMemoryIsAllocated(open, () -> leaf().toDevice());
     List<String> growing = new ArrayList<>();
     uses.forEach(
         (name, use) -> {
-          use.run(); // slots stay from the first use
+          use.run(); // slots persist from the first use
           int before = Counting.live();
           for (int i = 0; i < ROUNDS; i++) {
             use.run();
@@ -121,7 +121,7 @@ public final class Rooms {
     }
   }
 
-  /** How many owners one allocation is for. */
+  /** Returns the number of owners per allocation. */
   private static int ownersInASlab() {
     List<Owner> open = new ArrayList<>();
     addUntilMemoryIsAllocated(open, Rooms::leaf);
@@ -139,25 +139,25 @@ public final class Rooms {
   }
 
   /**
-   * How many slabs are kept for a kind of which many owners were open: a reserve of 16, and the
-   * slab of the spare slot. Counts the freed slabs, because other tests may have left some.
+   * Returns how many slabs are kept for a kind after many owners were closed: a reserve of 16, and
+   * the slab of the spare slot. Counts the freed slabs, because other tests may have left some.
    */
   private static int slabsOfClosedOwners() {
     int owners = 160 * SLAB;
     List<Owner> open = new ArrayList<>();
     for (int i = 0; i < owners; i++) {
-      open.add(schema()); // each has a block of texts
+      open.add(schema()); // each has a block of strings
     }
     int most = Counting.live();
     open.forEach(Owner::close);
     return 160 - (most - Counting.live() - owners);
   }
 
-  /** Several slabs of owners are collected one after the other. */
+  /** Returns whether slots are reused when several slabs of owners are collected in sequence. */
   private static boolean areForgottenOnesUsedAgain() {
     CapturedLog log = new CapturedLog();
     List<Owner> open = new ArrayList<>();
-    addUntilMemoryIsAllocated(open, Rooms::leaf); // so that few slots are left
+    addUntilMemoryIsAllocated(open, Rooms::leaf); // uses up most free slots
     int before = Counting.live();
     int exported = Handles.count();
     for (int round = 0; round < 10; round++) {
@@ -174,14 +174,14 @@ public final class Rooms {
     return more < 4;
   }
 
-  /** Of what is below an array, and below a schema: structs, pointers, and texts. */
+  /** Returns the bytes below an array and below a schema: structs, pointers, and strings. */
   private static List<Long> bytes() {
     List<Long> sizes = new ArrayList<>();
     ArrayBuilder column = new ArrayBuilder(1).buffers(0, 0).dictionary(new ArrayBuilder(1));
     ArrayBuilder other = new ArrayBuilder(1).buffers(0, 0, 0).child(new ArrayBuilder(1));
     ArrayBuilder table = new ArrayBuilder(1).buffers(0).child(column).child(other);
     SchemaBuilder child = new SchemaBuilder("1234567").name("12345678").dictionary(leafSchema());
-    for (int i = 0; i < 2; i++) { // slots stay from the first use
+    for (int i = 0; i < 2; i++) { // slots persist from the first use
       sizes.clear();
       long before = Counting.bytes();
       try (Array array = table.build(null)) {
@@ -198,7 +198,7 @@ public final class Rooms {
     return new SchemaBuilder("i");
   }
 
-  /** The error of as many buffers as there may be, for which there is no memory. */
+  /** Returns the error for the maximum number of buffers, whose allocation fails. */
   private static String atTheLimit() {
     ArrayBuilder many = new ArrayBuilder(0).buffers(new long[1 << 20]);
     ArrayBuilder table = new ArrayBuilder(0);

@@ -19,14 +19,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/** A foreign stream that follows a script, and counts its calls. */
+/** A foreign stream that follows a script and counts its calls. */
 final class Script {
   static final String TEXT = "the foreign text";
 
   private static final AtomicLong HANDLES = new AtomicLong(0x7000);
   private static final Map<Long, Script> SCRIPTS = new ConcurrentHashMap<>();
 
-  /** The kinds of streams, each with callbacks of its own. */
+  /** The kinds of streams, each with separate callbacks. */
   enum Flavor {
     PLAIN,
     DEVICE;
@@ -45,7 +45,7 @@ final class Script {
       return this == PLAIN ? Raw.streamAt(address) : Raw.deviceStreamAt(address);
     }
 
-    /** Returns the script of a stream, and counts the call. */
+    /** Returns the script of a stream and counts the call. */
     private Script of(Pointer self, String callback) {
       Script script = SCRIPTS.get(at(self).get("private_data"));
       script.calls.merge(callback, 1, Integer::sum);
@@ -62,7 +62,7 @@ final class Script {
       stream.set("release", Foreign.function(release));
     }
 
-    /** Exports the batches of a stream by another one, which is ours. */
+    /** Exports the batches of a stream through a stream of this library. */
     Raw export(BatchStream<? extends ArrayOwner> batches) {
       Raw raw = room();
       if (this == PLAIN) {
@@ -91,13 +91,13 @@ final class Script {
 
   final Foreign foreign = new Foreign();
   final Map<String, Integer> calls = new ConcurrentHashMap<>();
-  final Map<Integer, Integer> codes = new HashMap<>(); // by the number of the get_next, from 1
+  final Map<Integer, Integer> codes = new HashMap<>(); // by the number of the get_next call, from 1
   Memory text = new Memory(TEXT.length() + 1);
   int promised = 2;
   int found = 2;
-  Consumer<Raw> adjust = batch -> {}; // changes a batch before it is handed on
+  Consumer<Raw> adjust = batch -> {}; // changes a batch before it is returned
   boolean hasSchema = true;
-  Runnable atEnd = () -> {}; // when get_next returns the end
+  Runnable atEnd = () -> {}; // runs when get_next returns the end
 
   private final Flavor flavor;
   private final int batches;
@@ -105,14 +105,14 @@ final class Script {
   private final List<String> problems = new ArrayList<>();
   private boolean released;
 
-  /** A stream of {@code batches}, of the lengths 1, 2 and so on. */
+  /** Creates a stream of {@code batches} batches with the lengths 1, 2 and so on. */
   Script(Flavor flavor, int batches) {
     this.flavor = flavor;
     this.batches = batches;
     text.setString(0, TEXT, "UTF-8");
   }
 
-  /** Imports the stream; the callbacks named are NULL. */
+  /** Imports the stream, with NULL for the named callbacks. */
   BatchStream<? extends ArrayOwner> open(String... missing) {
     SCRIPTS.put(handle, this);
     Raw raw = flavor.room();
@@ -131,7 +131,7 @@ final class Script {
     return calls.getOrDefault(name, 0);
   }
 
-  /** Expects one release, and no call after it. */
+  /** Expects one release and no later call. */
   void assertEnded() {
     assertEquals(List.of(), problems);
     assertEquals(1, calls("release"));

@@ -2,7 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
-/** An exception whose text cannot be read. */
+/** An exception whose message cannot be read. */
 public final class Silent extends RuntimeException {
   private static final long serialVersionUID = 1;
 

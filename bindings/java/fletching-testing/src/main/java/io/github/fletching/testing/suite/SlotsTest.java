@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** The memory of owners, which several threads use again. */
+/** The memory of owners, which several threads reuse. */
 class SlotsTest {
   private static final int THREADS = 4;
   private static final int ROUNDS = 5_000;
-  private static final int OPEN = 3; // at once, so that more than one slot is in use
+  private static final int OPEN = 3; // at once, so that several slots are in use
 
   @Test
   void everyOwnerHasASlotOfItsOwn() throws InterruptedException {
@@ -35,7 +35,7 @@ class SlotsTest {
     assertEquals(OPEN * THREADS * ROUNDS, released.get());
   }
 
-  /** Returns how many arrays had the length of another. */
+  /** Returns how many arrays had the wrong length. */
   private static long work(long first, AtomicLong released) {
     long wrong = 0;
     for (long length = first; length < first + ROUNDS; length++) {
@@ -43,7 +43,7 @@ class SlotsTest {
       for (int i = 0; i < OPEN; i++) {
         Array built = new ArrayBuilder(length + i).build((AutoCloseable) released::incrementAndGet);
         open.add(Array.wrap(built.address()));
-        Reference.reachabilityFence(built); // the cleaner would release what wrap moves
+        Reference.reachabilityFence(built); // otherwise the cleaner could release the moved array
       }
       for (int i = 0; i < OPEN; i++) {
         wrong += open.get(i).length() == length + i ? 0 : 1;

@@ -21,9 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/**
- * Contexts of CUDA, devices of HIP, and streams that are captured into a graph: on the stand-ins.
- */
+/** CUDA contexts, HIP devices, and stream captures, on the stand-ins. */
 @Timeout(120)
 class StandinContextsTest {
   private static final int EIO = 5;
@@ -43,7 +41,7 @@ class StandinContextsTest {
     calls = hip.calls("hipSetDevice");
     incoming.waitOn(gated.ofConsumer());
     assertEquals(calls + 2, hip.calls("hipSetDevice"));
-    hip.setFault("hipSetDevice:2:" + hip.error); // the way back, which may report earlier work
+    hip.setFault("hipSetDevice:2:" + hip.error); // switching back may report earlier work
     assertFails(EIO, () -> incoming.waitOn(gated.ofConsumer()), "hipSetDevice");
     hip.resetFaults();
     assertEquals(1, hip.current());
@@ -52,7 +50,7 @@ class StandinContextsTest {
     gated.end();
   }
 
-  /** No context is current and the device has none that is active: none is created. */
+  /** No context is current and the device has no active primary context: none must be created. */
   @Test
   void noContextIsCreated() {
     Gpu gpu = Gpu.cuda("standin");
@@ -87,13 +85,13 @@ class StandinContextsTest {
   }
 
   /**
-   * The last release of a primary context destroys the event, and so does a reset, even while
-   * others have a reference. After that, the handles of the event and of the context are not used:
-   * others may have them.
+   * The last release of a primary context destroys the event. So does a reset, even while other
+   * references exist. After that, the handles of the event and of the context must not be used,
+   * because they may be reused.
    */
   static void exportFromADestroyedContext(Gpu gpu, boolean isRecreated) {
     long stale = gpu.staleHandles();
-    gpu.openDevice(0); // another context is current when the event is destroyed
+    gpu.openDevice(0); // current when the event is destroyed
     gpu.openDevice(1);
     Releases releases = new Releases();
     DeviceArray array = releases.array(gpu.type);
@@ -117,7 +115,7 @@ class StandinContextsTest {
     exportFromADestroyedContext(gpu, false);
     exportFromADestroyedContext(gpu, true);
 
-    // The reaper has a reference during its query, so that the context is not destroyed meanwhile.
+    // During its query the reaper holds a reference, so that the context is not destroyed.
     long stale = gpu.staleHandles();
     gpu.openDevice(1);
     long stream = gpu.makeStream();
@@ -127,11 +125,13 @@ class StandinContextsTest {
     Releases releases = new Releases();
     releases.array(gpu.type).releaseAfter(gpu.stream(stream));
     gpu.closeDevice(1);
-    releases.waitFor(1); // nothing runs in the context any more
+    releases.waitFor(1); // no call runs in the context after this
     assertEquals(stale, gpu.staleHandles());
   }
 
-  /** The event of the current context is destroyed there. Returns a stream of that context. */
+  /**
+   * Destroys an event of the current context from another thread. Returns a stream of that context.
+   */
   static long releaseOnAnotherThread(Gpu gpu) {
     long events = gpu.events();
     long stream = gpu.makeStream();
@@ -143,7 +143,7 @@ class StandinContextsTest {
     return stream;
   }
 
-  /** A context that was created is found again by its number. */
+  /** A created context is found again by its ID. */
   @Test
   void eventsOfACreatedContextAreDestroyed() {
     Gpu gpu = Gpu.cuda("standin");
@@ -158,7 +158,9 @@ class StandinContextsTest {
     assertTrue(gpu.staleHandles() <= stale + 1, "expected a query of the context at most");
   }
 
-  /** Two codes mean that the context has destroyed the event; after any other code it leaks. */
+  /**
+   * Two error codes mean that the context has destroyed the event; after any other code it leaks.
+   */
   @Test
   void closeWithoutContextIdLeavesEventAlone() {
     Gpu gpu = Gpu.cuda("standin");
@@ -179,7 +181,7 @@ class StandinContextsTest {
     gpu.ok("cuCtxDestroy_v2", context);
   }
 
-  /** A callback may leave another context current, or take off the one in which it runs. */
+  /** A callback may leave another context current, or pop the context it runs in. */
   @Test
   void releaseAfterPopsOnlyItsOwnContext() {
     Gpu gpu = Gpu.cuda("standin");
@@ -202,7 +204,7 @@ class StandinContextsTest {
     gated.end();
   }
 
-  /** The runtime is asked for the device of a created stream, whose handle may be any address. */
+  /** Only a created stream, whose handle may be any address, is queried for its device. */
   @Test
   void waitOnDefaultStreamDoesNotQueryItsDevice() {
     onBoth(
@@ -247,7 +249,7 @@ class StandinContextsTest {
               };
           ask.run();
           onThread(ask);
-          // An event is made, recorded and destroyed, while the reaper queries another one.
+          // An event is created, recorded and destroyed, while the reaper queries another event.
           DeviceArray second = new Releases().array(gpu.type);
           second.exportWithEvent(gated.ofConsumer());
           second.close();
@@ -256,7 +258,7 @@ class StandinContextsTest {
           free.waitFor(1);
           behind.assertCount(0);
           gpu.destroyGraph(gpu.endCapture(captured));
-          // A callback may free memory of the device, which the driver calls unsafe.
+          // A callback may free device memory, which the driver considers unsafe.
           Releases freeing =
               new Releases(
                   () -> {
@@ -281,7 +283,7 @@ class StandinContextsTest {
         (gpu, gated) -> {
           DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.beginCapture(gated.consumer);
-          // An unsafe call fails, and invalidates the capture.
+          // An unsafe call fails and invalidates the capture.
           assertNotEquals(0, (int) gpu.call(gpu.query, gated.event.getLong(0)));
           for (OnCapture choice : OnCapture.values()) {
             assertFails(
@@ -294,7 +296,7 @@ class StandinContextsTest {
         });
   }
 
-  /** The legacy default stream would depend on a captured one. */
+  /** The legacy default stream would depend on the captured stream. */
   @Test
   void theLegacyStreamIsRefusedDuringACapture() {
     onBoth(
@@ -328,7 +330,7 @@ class StandinContextsTest {
           long graph = gpu.endCapture(captured);
           long executable = gpu.instantiate(graph);
           gpu.destroyGraph(graph);
-          assertTrue(array.isReady()); // nothing has been recorded in it
+          assertTrue(array.isReady()); // the event has not been recorded yet
           gated.shut();
           gpu.recordEvent(gated.event, gated.producer);
           gpu.launch(executable, captured);

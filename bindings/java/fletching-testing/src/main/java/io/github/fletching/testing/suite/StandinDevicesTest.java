@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * Arrays on device 0 while device 1 is current, or on a thread without a context: a default stream
- * is that of the array's device. What tests/events does not say.
+ * belongs to the array's device. Covers cases that tests/events does not.
  */
 @Timeout(120)
 class StandinDevicesTest {
@@ -34,7 +34,9 @@ class StandinDevicesTest {
     assertEquals(here, gpu.current());
   }
 
-  /** Runs the body for each default stream, which then waits at the shut gate on device 0. */
+  /**
+   * Runs the body once per default stream, while that stream waits at the shut gate on device 0.
+   */
   private static void behindTheGate(BehindTheGate body) {
     onBoth(
         (gpu, gated) -> {
@@ -56,7 +58,7 @@ class StandinDevicesTest {
     void run(Gpu gpu, Gpu.Gated gated, long handle);
   }
 
-  /** The id of host memory is not that of a GPU. */
+  /** The device ID of host memory is not a GPU's ID. */
   @Test
   void releaseAfterOfHostMemoryWaitsForCurrentDevice() {
     behindTheGate(
@@ -72,7 +74,7 @@ class StandinDevicesTest {
         });
   }
 
-  /** A query works without any context, even if the device of the array is unknown. */
+  /** A query works without any context, even if the array's device is unknown. */
   @Test
   void isReadyWithoutContextReturnsAnswer() {
     Gpu gpu = Gpu.cuda("standin");
@@ -84,7 +86,7 @@ class StandinDevicesTest {
     gated.end();
   }
 
-  /** The callback may free memory of the device, as a producer does in its own context. */
+  /** The callback may free device memory, as a producer does in its own context. */
   @Test
   void releaseAfterRunsCallbackInContextOfStream() {
     onBoth(

@@ -34,7 +34,7 @@ class StandinEventsTest {
     body.accept(Gpu.hip("standin"));
   }
 
-  /** The same with a gate, after which nothing may be alive that was not before. */
+  /** Runs the body with a gate, and expects no new live objects afterwards. */
   static void onBoth(BiConsumer<Gpu, Gpu.Gated> body) {
     onBoth(
         gpu -> {
@@ -95,7 +95,7 @@ class StandinEventsTest {
                   });
           opening.start();
           array.synchronize();
-          while (!Thread.interrupted()) { // it may still be on its way
+          while (!Thread.interrupted()) { // the interrupt may arrive late
             Thread.yield();
           }
           assertTrue(gpu.isIdle(gated.producer));
@@ -117,7 +117,7 @@ class StandinEventsTest {
           long event = array.syncEvent();
           Raw raw = Raw.deviceArray();
           array.moveTo(raw.address());
-          Raw child = raw.child(0).move(Raw.array()); // as a consumer in C does
+          Raw child = raw.child(0).move(Raw.array()); // as a C consumer does
           raw.release();
           parents.assertCount(1);
           DeviceArray other = new Releases().array(gpu.type, 0, event);
@@ -143,7 +143,7 @@ class StandinEventsTest {
           array.exportWithEvent(gated.ofProducer());
           DeviceArray child = array.takeChild(0);
           array.close();
-          children.assertCount(1); // the other, whose data need not wait
+          children.assertCount(1); // the other child, which need not wait
           assertFalse(child.isReady());
           gated.open();
           child.synchronize();
@@ -153,7 +153,7 @@ class StandinEventsTest {
         });
   }
 
-  /** An array of a builder, with views that share the event. */
+  /** An array from a builder, with views that share the event. */
   @Test
   void aBuiltArrayMayRecordAnEvent() {
     onBoth(
@@ -197,7 +197,7 @@ class StandinEventsTest {
         });
   }
 
-  /** Its thread is a daemon, and ends when nothing is pending. */
+  /** The reaper's thread is a daemon and ends when no release is pending. */
   @Test
   void theReaperRunsOnlyWhileReleasesArePending() {
     onBoth(
@@ -263,7 +263,7 @@ class StandinEventsTest {
           DeviceStream stream = gpu.stream(0);
           DeviceArray empty = array(gpu);
           empty.synchronize();
-          empty.waitOn(DeviceStream.of(DeviceType.CPU, 0)); // nothing to wait for
+          empty.waitOn(DeviceStream.of(DeviceType.CPU, 0)); // no event to wait on
           assertTrue(empty.isReady());
           DeviceArray movedInC = array(gpu);
           Raw.arrayAt(movedInC.address()).move(Raw.array());

@@ -29,19 +29,19 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Every call of CUDA and HIP fails once, on the stand-ins. */
+/** Every CUDA and HIP call fails once, on the stand-ins. */
 @Timeout(120)
 class StandinFailuresTest {
   private static final int EIO = 5;
 
-  // From here on the operations release an array as well, and a release cannot report an error.
+  // From this index on, the operations also release an array, and a release cannot report an error.
   private static final int RELEASING = 4;
 
-  /** Runs every operation of a test with one call of the runtime that fails. */
+  /** Runs every operation of a test with one failing runtime call. */
   private static final class Failing {
     private final Gpu gpu;
     private final List<Runnable> operations;
-    final Set<String> failed = new HashSet<>(); // functions
+    final Set<String> failed = new HashSet<>(); // names of functions
 
     Failing(Gpu gpu, Runnable... operations) {
       this.gpu = gpu;
@@ -70,7 +70,7 @@ class StandinFailuresTest {
         }
         failed.add(function);
         String text = error.getMessage();
-        boolean numberAlone = function.equals("hipGetStreamDeviceId"); // one below 0
+        boolean numberAlone = function.equals("hipGetStreamDeviceId"); // a code below 0
         assertTrue(hasFailed && text.contains(function), where + ": " + text);
         assertTrue(numberAlone || text.contains(gpu.error), where + ": " + text);
       }
@@ -94,7 +94,7 @@ class StandinFailuresTest {
                   array::isReady,
                   () -> Releases.export(stream),
                   () -> releaseAfter(gpu, stream));
-          failing.operations.forEach(Runnable::run); // all of their functions are reported now
+          failing.operations.forEach(Runnable::run); // now called() lists their functions
           for (String function : gpu.called()) {
             for (int nth = 1; nth <= 2; nth++) {
               int call = nth;
@@ -109,7 +109,7 @@ class StandinFailuresTest {
         });
   }
 
-  /** Waits for the thread that released, so that the next fault does not fail its calls. */
+  /** Waits for the releasing thread, so that the next fault does not affect its calls. */
   private static void releaseAfter(Gpu gpu, DeviceStream stream) {
     try {
       Releases.releaseAfter(stream);
@@ -118,14 +118,14 @@ class StandinFailuresTest {
     }
   }
 
-  /** A second failure, while the first is handled, is not the cause. */
+  /** A second failure during the handling of the first is not reported as the cause. */
   @Test
   void theFirstFailureIsReported() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
     DeviceArray array = awaited(gpu.type, gated.event);
     onThread(
-        () -> { // which needs the primary context
+        () -> { // needs the primary context
           gpu.setFault("cuCtxPushCurrent:1:719,cuDevicePrimaryCtxRelease:1:304");
           assertFails(EIO, array::synchronize, "cuCtxPushCurrent", "719");
           gpu.setFault("cuCtxPopCurrent:1:719,cuDevicePrimaryCtxRelease:1:304");
@@ -140,7 +140,7 @@ class StandinFailuresTest {
     gated.end();
   }
 
-  /** The query has its answer by then. */
+  /** By then the query has succeeded. */
   @Test
   void errorOfPopAfterQueryIsIgnored() {
     Gpu gpu = Gpu.cuda("standin");
@@ -208,7 +208,7 @@ class StandinFailuresTest {
         });
   }
 
-  /** The call that looks for the event's context reports the loss. */
+  /** The call that checks the event's context reports the loss. */
   @Test
   void arrayOfLostContextIsReleased() {
     Gpu gpu = Gpu.cuda("standin");
@@ -217,7 +217,7 @@ class StandinFailuresTest {
     gated.shut();
     Releases releases = new Releases();
     releases.array(gpu.type).releaseAfter(gated.ofProducer());
-    gpu.setFault(function + ":*:304"); // says nothing about the context
+    gpu.setFault(function + ":*:304"); // unrelated to the context
     awaitCalls(gpu, function, 3);
     releases.assertCount(0);
     gpu.resetFaults();
@@ -227,7 +227,7 @@ class StandinFailuresTest {
     gated.open();
     gpu.destroyStream(gated.producer);
     gpu.destroyStream(gated.consumer);
-    gpu.closeDevice(0); // which also destroys the event
+    gpu.closeDevice(0); // also destroys the event
   }
 
   private static void awaitCalls(Gpu gpu, String function, int count) {
@@ -244,7 +244,7 @@ class StandinFailuresTest {
           Releases kept = new Releases();
           gpu.beginCapture(gated.producer);
           kept.array(gpu.type).releaseAfter(gated.ofProducer().onCapture(OnCapture.KEEP));
-          gpu.setFault(gpu.isCapturing + ":*:1"); // which says nothing about the device
+          gpu.setFault(gpu.isCapturing + ":*:1"); // unrelated to the device
           while (DeviceArray.pendingReleases().refused() == 0) {
             Releases.pause();
           }
@@ -257,7 +257,7 @@ class StandinFailuresTest {
         });
   }
 
-  /** The vendor's functions for names and texts of errors may fail as well. */
+  /** The vendor's functions for error names and texts may fail as well. */
   @Test
   void anErrorWithoutANameHasItsNumber() {
     Gpu gpu = Gpu.cuda("standin");
@@ -277,7 +277,7 @@ class StandinFailuresTest {
     gated.end();
   }
 
-  /** The caller waits for the stream; an array that was taken before is released all the same. */
+  /** The caller waits for the stream; an array that was deferred earlier is still released. */
   @Test
   void nothingIsLostWithoutAThread() {
     Child.run(this, "releaseWithoutThreads");
@@ -288,7 +288,7 @@ class StandinFailuresTest {
     Gpu.Gated gated = gpu.new Gated();
     DeviceStream stream = gated.ofProducer();
     Releases releases = new Releases();
-    releases.array(gpu.type).releaseAfter(stream); // now its classes are loaded
+    releases.array(gpu.type).releaseAfter(stream); // loads its classes
     releases.waitFor(1);
     awaitNoThread("fletching-release");
     DeviceArray array = releases.array(gpu.type);
@@ -318,12 +318,12 @@ class StandinFailuresTest {
 
   private static final class ThreadLimit {
     private static final int RLIMIT_AS = 9;
-    private static final long SLACK = 256 << 10; // less than a stack
+    private static final long SLACK = 256 << 10; // less than a thread's stack
 
     private final Memory before = new Memory(16); // struct rlimit
     private final CountDownLatch mayEnd = new CountDownLatch(1);
 
-    /** Runs something while no thread can be started. */
+    /** Runs the body while no thread can be started. */
     static void run(Runnable body) {
       ThreadLimit limit = new ThreadLimit();
       try {
@@ -342,13 +342,13 @@ class StandinFailuresTest {
         now.setLong(0, pages() * 4096 + SLACK);
         now.setLong(8, before.getLong(8));
         limit("setrlimit", now);
-        while (true) { // until no stack of a thread that has ended is left
+        while (true) { // uses up the stacks of ended threads
           Thread thread = new Thread(this::await);
           thread.setDaemon(true);
           thread.start();
         }
       } catch (OutOfMemoryError e) {
-        // as intended
+        // expected
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }

@@ -15,14 +15,14 @@ import io.github.fletching.OnCapture;
 import io.github.fletching.abi.DeviceType;
 import org.junit.jupiter.api.Test;
 
-/** Libraries that are missing or lack functions, each in a process of its own. */
+/** Libraries that are missing or lack functions, each in a separate process. */
 class StandinLibrariesTest {
   private static final String DRIVER = "this machine has a driver";
   private static final int ENOENT = 2;
   private static final int ENOSYS = 38;
   private static final int ENOTSUP = 95;
 
-  /** Expects the error of every operation, with an event whose handle is never used. */
+  /** Expects every operation to fail with this error, without using the event's handle. */
   private static void assertAllFail(DeviceType type, int code, String... parts) {
     Memory handle = new Memory(8);
     handle.setLong(0, 0x1000);
@@ -36,7 +36,7 @@ class StandinLibrariesTest {
       assertFails(code, () -> other.exportWithEvent(stream), parts);
       assertFails(code, () -> other.releaseAfter(stream), parts);
     }
-    releases.assertCount(0); // it is leaked
+    releases.assertCount(0); // the array leaks
     assertEquals(1, DeviceArray.pendingReleases().leaked());
   }
 
@@ -60,7 +60,7 @@ class StandinLibrariesTest {
     }
     String cuda = "CUDA driver API: cannot load libcuda.so.1, libcuda.so; hint: install it, or ";
     assertAllFail(DeviceType.CUDA, ENOENT, cuda, "(libcuda.so.1: cannot open shared object file");
-    // A library that was missing is looked for again.
+    // A missing library is looked up again.
     Gpu gpu = Gpu.cuda("standin");
     round(gpu);
   }
@@ -98,7 +98,7 @@ class StandinLibrariesTest {
     try (DeviceArray array = new Releases().array(gpu.type)) {
       array.exportWithEvent(gated.ofProducer());
       array.waitOn(gated.ofConsumer());
-      array.waitOn(gated.ofConsumer().onCapture(OnCapture.EXTERNAL)); // nothing is captured
+      array.waitOn(gated.ofConsumer().onCapture(OnCapture.EXTERNAL)); // no capture is active
       array.synchronize();
       assertTrue(array.isReady());
     }
@@ -108,7 +108,7 @@ class StandinLibrariesTest {
     gated.end();
   }
 
-  /** It has only the functions that the operations call. */
+  /** The library has only the functions that the operations call. */
   @Test
   void functionsForTextsMayBeMissing() {
     Child.run(this, "nameless");
@@ -128,7 +128,7 @@ class StandinLibrariesTest {
     round(gpu);
     round(Gpu.hip("standin-old"));
     StandinContextsTest.exportFromADestroyedContext(gpu, false);
-    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0); // without its number it counts as there
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0); // without an ID the context counts as alive
     StandinContextsTest.releaseOnAnotherThread(gpu);
     gpu.ok("cuCtxDestroy_v2", context);
 

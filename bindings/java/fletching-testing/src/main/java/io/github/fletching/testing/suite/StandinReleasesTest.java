@@ -17,7 +17,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** releaseAfter takes the array in every case, and never releases it early. */
+/** releaseAfter always takes the array, and never releases it early. */
 @Timeout(120)
 class StandinReleasesTest {
   private static final int EIO = 5;
@@ -27,7 +27,7 @@ class StandinReleasesTest {
     return DeviceArray.pendingReleases().leaked();
   }
 
-  /** Returns when the reaper has looked at every array that was deferred before. */
+  /** Waits until the reaper has checked every array that was deferred earlier. */
   private static void passReaper(Gpu gpu, Gpu.Gated gated) {
     Releases free = new Releases();
     free.array(gpu.type).releaseAfter(gated.ofConsumer());
@@ -59,7 +59,7 @@ class StandinReleasesTest {
     assertEquals(leaks + 1, leaked());
   }
 
-  /** Its struct is moved in C while the release is pending, so that it has another owner. */
+  /** C moves the struct while the release is pending, so the struct has another owner. */
   @Test
   void releaseAfterOfArrayMovedOutReleasesNothing() {
     onBoth(
@@ -83,14 +83,14 @@ class StandinReleasesTest {
 
   // --- Captures
 
-  /** The reaper has no context, another device, and a per-thread stream that is another one. */
+  /** The reaper has no context, another current device, and a different per-thread stream. */
   @Test
   void keptArrayWaitsForDefaultStreamOfItsDevice() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
           long blocking = gpu.makeStream(true);
-          gpu.beginCapture(blocking); // with which the legacy default stream is ordered
+          gpu.beginCapture(blocking); // the legacy default stream synchronizes with it
           Releases kept = new Releases();
           DeviceArray array = kept.array(gpu.type);
           DeviceStream stream = gpu.stream(0).onCapture(OnCapture.KEEP);
@@ -107,7 +107,7 @@ class StandinReleasesTest {
         });
   }
 
-  /** The wait that replaces a deferred release does not invalidate the capture. */
+  /** The wait that replaces a deferred release must not invalidate the capture. */
   @Test
   void waitInsteadOfEventRefusesCapturedStream() {
     onBoth(
@@ -121,13 +121,13 @@ class StandinReleasesTest {
               () -> releases.array(gpu.type).releaseAfter(gated.ofProducer()),
               gpu.exchangeMode + " failed");
           gpu.resetFaults();
-          gpu.destroyGraph(gpu.endCapture(gated.producer)); // which is valid
+          gpu.destroyGraph(gpu.endCapture(gated.producer)); // still valid
           assertEquals(leaks + 1, leaked());
           releases.assertCount(0);
         });
   }
 
-  /** On the reaper's thread the per-thread stream is another one, which is not captured. */
+  /** The reaper's thread has a different per-thread stream, which is not captured. */
   @Test
   void keptArrayWaitsForPerThreadStreamOfCaller() {
     onBoth(
@@ -142,7 +142,7 @@ class StandinReleasesTest {
         });
   }
 
-  /** The reaper's thread has no context, and that of the stream is not a primary one. */
+  /** The reaper's thread has no context, and the stream's context is not a primary context. */
   @Test
   void keptArrayWaitsForDefaultStreamOfCreatedContext() {
     Gpu gpu = Gpu.cuda("standin");
@@ -162,7 +162,7 @@ class StandinReleasesTest {
     gated.end();
   }
 
-  /** A default stream is there as long as its context, whose handle another one may have later. */
+  /** A default stream exists as long as its context, whose handle may be reused later. */
   @Test
   void keptArrayOfDestroyedContextIsReleased() {
     Gpu gpu = Gpu.cuda("standin");
@@ -171,7 +171,7 @@ class StandinReleasesTest {
     for (boolean isPrimary : new boolean[] {true, false}) {
       gpu.openDevice(1);
       long context = isPrimary ? 0 : gpu.get("cuCtxCreate_v4", 0, 0, 1);
-      gpu.beginCapture(gpu.makeStream(true)); // which ends with the context
+      gpu.beginCapture(gpu.makeStream(true)); // the capture ends with the context
       Releases kept = new Releases();
       kept.array(gpu.type, 1, 0).releaseAfter(gpu.stream(0).onCapture(OnCapture.KEEP));
       if (!isPrimary) {

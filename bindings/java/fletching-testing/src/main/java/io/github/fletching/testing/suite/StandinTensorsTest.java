@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Tensors with streams of CUDA and HIP, on the stand-ins. */
+/** Tensors with CUDA and HIP streams, on the stand-ins. */
 @Timeout(120)
 @ExtendWith(NothingLeft.class)
 class StandinTensorsTest {
@@ -61,7 +61,7 @@ class StandinTensorsTest {
         });
   }
 
-  /** The host may read the bitmap after it has waited. */
+  /** The host may read the bitmap only after the wait. */
   @Test
   void nullsAreCountedAfterTheWait() {
     onBoth(
@@ -103,7 +103,7 @@ class StandinTensorsTest {
         });
   }
 
-  /** The 0 of pinned memory names no GPU, of which only the second one is in use. */
+  /** Device 0 of pinned memory names no GPU; only the second GPU is in use. */
   @Test
   void pinnedMemoryIsOfTheCurrentDevice() {
     onBoth(
@@ -115,14 +115,14 @@ class StandinTensorsTest {
           TensorBuilder pinned =
               new TensorBuilder(INT32, 2).data(Pointer.nativeValue(memory)).on(host(gpu), 0);
           gpu.openDevice(1);
-          for (long stride : new long[] {1, 2}) { // shown, and copied
+          for (long stride : new long[] {1, 2}) { // shared and copied
             pinned.strides(stride).build(null).toDeviceArray(options).close();
           }
           gpu.closeDevice(1);
         });
   }
 
-  /** Then another device would be taken for the current one. */
+  /** Otherwise another device would be mistaken for the current one. */
   @Test
   void aQueryOfTheCurrentContextThatFailsIsAnError() {
     Gpu gpu = Gpu.cuda("standin");
@@ -156,7 +156,7 @@ class StandinTensorsTest {
           Thread opening =
               new Thread(
                   () -> {
-                    memory.setInt(8, 7); // the work of the producer
+                    memory.setInt(8, 7); // the producer's work
                     gated.open();
                   });
           opening.start();

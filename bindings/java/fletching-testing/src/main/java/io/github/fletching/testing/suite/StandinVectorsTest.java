@@ -24,13 +24,13 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The vectors of tests/events, which the core in C plays too, on the stand-ins. */
+/** The vectors of tests/events, which the C core also runs, on the stand-ins. */
 @Timeout(120)
 class StandinVectorsTest {
   private static final Map<String, Integer> NUMBERS =
       Map.of("", 0, "EIO", 5, "EBUSY", 16, "EINVAL", 22, "ENOTSUP", 95);
 
-  /** The keys are explained in tests/events/README.md. */
+  /** tests/events/README.md explains the keys. */
   static final class Vector {
     String name;
     String operation;
@@ -95,7 +95,7 @@ class StandinVectorsTest {
         });
   }
 
-  /** One vector, once. */
+  /** One run of one vector. */
   private static final class Play {
     private final Gpu gpu;
     private final Vector vector;
@@ -213,7 +213,7 @@ class StandinVectorsTest {
     private void operation(DeviceArray array, DeviceStream stream) {
       switch (vector.operation) {
         case "ready":
-          isReady = false; // after an error too
+          isReady = false; // also after an error
           isReady = array.isReady();
           break;
         case "synchronize":
@@ -276,7 +276,7 @@ class StandinVectorsTest {
       }
     }
 
-    /** Returns when the reaper has checked every array that was deferred before. */
+    /** Waits until the reaper has checked every array that was deferred earlier. */
     private void overtake() {
       Releases free = new Releases();
       long stream = gpu.makeStream();

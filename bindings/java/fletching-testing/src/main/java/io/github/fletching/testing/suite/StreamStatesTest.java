@@ -29,7 +29,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Streams that have failed, ended or are closed within a call; the texts of their errors. */
+/** Streams that have failed, ended or are closed within a call, and the texts of their errors. */
 @ExtendWith(NothingLeft.class)
 class StreamStatesTest {
   private static final int EIO = 5;
@@ -53,7 +53,7 @@ class StreamStatesTest {
     script.assertEnded();
   }
 
-  /** A foreign caller that passes no struct gets an error, and the stream goes on. */
+  /** A foreign caller that passes NULL gets an error, and the stream stays usable. */
   @ParameterizedTest
   @EnumSource(Flavor.class)
   void callWithoutOutReturnsEinval(Flavor flavor) {
@@ -68,7 +68,7 @@ class StreamStatesTest {
     script.assertEnded();
   }
 
-  /** There is no batch that the close would have released. */
+  /** There is no batch that the close could have released. */
   @ParameterizedTest
   @EnumSource(Flavor.class)
   void aStreamThatIsClosedDuringItsLastCallHasEnded(Flavor flavor) {
@@ -87,7 +87,7 @@ class StreamStatesTest {
         assertThrows(IllegalStateException.class, stream::hasNext).getMessage());
   }
 
-  /** The call has the struct: it is neither released, nor can it be moved. */
+  /** While a call uses the struct, it can be neither released nor moved. */
   @ParameterizedTest
   @EnumSource(Flavor.class)
   void ruleDeviceStreamCallsSerialized(Flavor flavor) {
@@ -149,7 +149,7 @@ class StreamStatesTest {
     script.assertEnded();
   }
 
-  // --- Texts of errors, which may be any bytes
+  // --- Error texts, which may contain any bytes
 
   private static String textOf(int code, byte[] bytes) {
     Script script = new Script(Flavor.PLAIN, 0);
@@ -198,14 +198,14 @@ class StreamStatesTest {
     assertEquals(most, textOf(most));
     assertEquals(most + "...", textOf(most + "y"));
     assertEquals(most + "...", textOf(most + "\u00e9"));
-    // A character of 4 bytes is printed as a whole or not at all.
+    // A 4-byte character is printed completely or not at all.
     String grin = "\ud83d\ude00";
     assertEquals("x".repeat(4092) + grin + "...", textOf("x".repeat(4092) + grin + grin));
     for (int length = 4093; length < 4096; length++) {
       String text = "x".repeat(length);
       assertEquals(text + "...", textOf(text + grin + grin), length + " bytes before it");
     }
-    byte[] wrong = new byte[5000]; // each continues a character that did not begin
+    byte[] wrong = new byte[5000]; // continuation bytes without a start byte
     java.util.Arrays.fill(wrong, (byte) 0x80);
     assertEquals("\\x80".repeat(4092) + "...", textOf(EIO, wrong));
   }
@@ -250,7 +250,7 @@ class StreamStatesTest {
     return script;
   }
 
-  /** Each of the 24 bytes counts, and no other. */
+  /** Each of the 24 reserved bytes is checked, and no other byte. */
   @Test
   void reservedBytesAreAWarning() {
     assertEquals(List.of(), warnings(with(0, 0)));

@@ -47,7 +47,7 @@ class StreamsTest {
     return new ArrayBuilder(length).buffers(0, 0).build(new Counted(closed, "batch " + length));
   }
 
-  /** Exports and imports a stream: every callback is called through C. */
+  /** Exports and imports a stream, so that every callback is called through C. */
   private ArrayStream through(Iterator<Array> batches) {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), batches).moveTo(raw.address());
@@ -174,7 +174,7 @@ class StreamsTest {
     stream.close();
   }
 
-  /** A text of more than 4096 bytes is cut, between two characters. */
+  /** A text longer than 4096 bytes is cut between two characters. */
   @Test
   void aLongTextIsCut() {
     String almost = "x".repeat(4095);
@@ -244,7 +244,7 @@ class StreamsTest {
     }
   }
 
-  /** What the schema says of buffers, children and dictionaries holds for each batch. */
+  /** Each batch must match the schema's buffers, children and dictionaries. */
   @Test
   void nextRefusesBatchOfAnotherShape() {
     SchemaBuilder item = new SchemaBuilder("g").name("items");
@@ -295,7 +295,7 @@ class StreamsTest {
     }
   }
 
-  /** Later calls, which may be made on other threads, return the error alone. */
+  /** Later calls, possibly on other threads, return only the error. */
   @Test
   void anInterruptOfTheIteratorIsKeptOnce() {
     Raw raw = Raw.stream();
@@ -384,7 +384,7 @@ class StreamsTest {
     assertClosed(closed, "iterator", "batch 1");
   }
 
-  /** An endless iterator that is closed. */
+  /** Endless iterator that records its close. */
   private final class Batches implements Iterator<Array>, AutoCloseable {
     private final Runnable before;
 

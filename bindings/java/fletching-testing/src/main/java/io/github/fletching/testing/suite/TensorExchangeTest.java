@@ -27,7 +27,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** The table of functions, DLPackExchangeAPI: that of this library, and foreign ones. */
+/** The function table DLPackExchangeAPI: this library's and foreign tables. */
 @ExtendWith(NothingLeft.class)
 class TensorExchangeTest {
   private static final int EIO = 5;
@@ -40,21 +40,21 @@ class TensorExchangeTest {
   private static final long WORK_STREAM = 48;
   private static final long SIZE = 56;
 
-  private final List<Object> kept = new ArrayList<>(); // of which C has only the address
+  private final List<Object> kept = new ArrayList<>(); // C refers to them by address only
 
-  /** Of managed_tensor_allocator. */
+  /** Callback managed_tensor_allocator. */
   interface Allocator extends Callback {
     /** Returns 0 or -1. */
     int call(Pointer prototype, Pointer out, Pointer context, Pointer setError);
   }
 
-  /** Of set_error. */
+  /** Callback set_error. */
   interface SetError extends Callback {
-    /** Is called once for a failure. */
+    /** Called once per failure. */
     void call(Pointer context, String kind, String text);
   }
 
-  /** Of current_work_stream. */
+  /** Callback current_work_stream. */
   interface WorkStream extends Callback {
     /** Returns 0 or -1. */
     int call(int deviceType, int deviceId, Pointer out);
@@ -174,11 +174,11 @@ class TensorExchangeTest {
     ConsumerStream stream = exchange.currentWorkStream(DeviceType.CUDA, 1);
     assertEquals(0x5678, stream.stream().orElseThrow().handle());
     assertEquals(1, stream.stream().orElseThrow().deviceId());
-    // The CPU has no stream: the function is not called.
+    // The CPU has no streams: the function is not called.
     assertEquals(Ordering.NONE, exchange.currentWorkStream(DeviceType.CPU, 0).ordering());
   }
 
-  // --- The table of this library
+  // --- This library's table
 
   @Test
   void ourAllocatorAlignsMemory() {

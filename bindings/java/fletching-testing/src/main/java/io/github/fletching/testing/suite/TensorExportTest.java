@@ -72,7 +72,7 @@ class TensorExportTest {
     }
   }
 
-  /** Expects an error, after which the array is still the caller's. */
+  /** Expects an error that leaves the array with the caller. */
   private void assertRefused(
       int code, SchemaBuilder schema, DeviceArray array, DlpackExportOptions options, String part) {
     try (Schema type = schema.build();
@@ -277,7 +277,7 @@ class TensorExportTest {
         long children = raw.get("children");
         raw.set("children", 0);
         assertFails(EINVAL, () -> array.toDlpack(schema), "child of a fixed-size list: NULL");
-        raw.set("children", children); // which the release follows
+        raw.set("children", children); // the release uses them
       }
     }
   }
@@ -299,13 +299,13 @@ class TensorExportTest {
     export(INT, later.buffers(foreign.bytes(0, 0xFF), values), PLAIN).close();
     export(INT, new ArrayBuilder(3).nullCount(-1).buffers(0, values), PLAIN).close();
     assertRefused(EINVAL, INT, array(3).nullCount(1), "validity bitmap is NULL");
-    // A read of the bitmap would be a read of an address that is none.
+    // Reading the bitmap would access an invalid address.
     ArrayBuilder elsewhere = new ArrayBuilder(3).nullCount(-1).buffers(16, values);
     DeviceArray onGpu = elsewhere.buildOn(DeviceType.CUDA, 0, 0, null);
     assertRefused(ENOTSUP, INT, onGpu, PLAIN, "may have nulls");
     DeviceArray pending = elsewhere.buildOn(DeviceType.CUDA_HOST, 0, 8, null);
     assertRefused(ENOTSUP, INT, pending, PLAIN.eventHandled(), "may have nulls");
-    // Of a sliced list, only the elements in the slice count.
+    // In a sliced list, only the elements of the slice count.
     for (int inside = 0; inside < 8; inside++) {
       int bits = 0xFF ^ (1 << inside);
       ArrayBuilder child = new ArrayBuilder(8).nullCount(-1).buffers(foreign.bytes(bits), values);

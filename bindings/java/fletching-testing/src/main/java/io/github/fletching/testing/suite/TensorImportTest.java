@@ -39,7 +39,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Tensors as device arrays, and owners of tensors. */
+/** Tensors as device arrays, and the owners of tensors. */
 @ExtendWith(NothingLeft.class)
 class TensorImportTest {
   private static final int EINVAL = 22;
@@ -84,7 +84,7 @@ class TensorImportTest {
         + schema.metadata().text("ARROW:extension:metadata").orElse("");
   }
 
-  /** Expects an error, and that the tensor is deleted. */
+  /** Expects an error, and the tensor to be deleted. */
   private static void assertRefused(
       int code, ForeignTensor tensor, DlpackImportOptions options, String... parts) {
     Tensor owner = tensor.take();
@@ -113,7 +113,7 @@ class TensorImportTest {
     }
     assertEquals(1, foreign.deletions());
     try (Tensor legacy = ForeignTensor.legacy(INT32, values, 2, 3).take()) {
-      assertArrayEquals(new long[] {3, 1}, legacy.strides()); // NULL: row-major order
+      assertArrayEquals(new long[] {3, 1}, legacy.strides()); // NULL strides: row-major order
       assertTrue(legacy.isReadOnly() && !legacy.isCopied() && legacy.isLegacy());
     }
     try (Tensor malformed = int32(2).ndim(65).take()) {
@@ -168,7 +168,7 @@ class TensorImportTest {
       ForeignTensor foreign = int32(2, 3);
       long leaks = Owner.leaks();
       forget(foreign, isImported);
-      // The schema and the array leak, or the tensor.
+      // Either the tensor leaks, or both the schema and the array.
       while (foreign.deletions() == 0 || Owner.leaks() < leaks + (isImported ? 2 : 1)) {
         System.gc();
       }
@@ -181,7 +181,7 @@ class TensorImportTest {
     List<String> closed = new ArrayList<>();
     long[] shape = {2, 0, 3};
     TensorBuilder builder = new TensorBuilder(INT32, shape).data(values).flags(1);
-    shape[0] = 9; // was copied
+    shape[0] = 9; // shape was copied
     try (Tensor tensor = builder.build(() -> closed.add("memory"))) {
       assertArrayEquals(new long[] {2, 0, 3}, tensor.shape());
       assertArrayEquals(new long[] {3, 3, 1}, tensor.strides());
@@ -251,7 +251,7 @@ class TensorImportTest {
     assertThrows(IllegalArgumentException.class, () -> builder.data(wrongOrder.order(OTHER_ORDER)));
   }
 
-  /** Each import keeps the tensor of the export before. */
+  /** Each import keeps the tensor of the previous export alive. */
   @Test
   void aLongChainOfConversionsIsReleased() {
     List<String> closed = new ArrayList<>();
@@ -312,7 +312,7 @@ class TensorImportTest {
     assertRefused(ENOTSUP, int32(1, 2, 2).strides(4, 1, 2), PLAIN.fixedSizeLists(), "copy");
   }
 
-  /** Each type of spec/tensor-types.yaml comes back as it was. */
+  /** Each type of spec/tensor-types.yaml survives a round trip unchanged. */
   @Test
   void typesThatArrowLacksComeBack() {
     Object[][] rows = {
@@ -391,7 +391,7 @@ class TensorImportTest {
     try (ImportedTensor imported = foreign.take().toDeviceArray()) {
       assertEquals(DeviceType.of(9999), imported.array().deviceType());
       assertEquals(4, imported.array().deviceId());
-      assertEquals(2, leaf(imported.array()).offset()); // of a handle
+      assertEquals(2, leaf(imported.array()).offset()); // a handle: byte_offset becomes offset
       assertEquals(values, leaf(imported.array()).buffers()[1]);
       try (Tensor again = imported.array().toDlpack(imported.schema())) {
         assertEquals(9999, again.deviceType().value());
@@ -438,7 +438,7 @@ class TensorImportTest {
   void ruleDlpackImportCopyNone() {
     ForeignTensor backwards = ForeignTensor.of(INT32, values + 16, 3).strides(-2).flags(1);
     try (ImportedTensor copy = backwards.on(DeviceType.CUDA_HOST, 3).take().toDeviceArray(COPIES)) {
-      assertEquals(1, backwards.deletions()); // at once
+      assertEquals(1, backwards.deletions()); // immediately
       assertTrue(copy.isCopied() && !copy.isReadOnly());
       assertEquals(DeviceType.CPU, copy.array().deviceType());
       assertEquals(-1, copy.array().deviceId());
@@ -449,7 +449,7 @@ class TensorImportTest {
       assertArrayEquals(new int[] {0, 2, 4, 1, 3, 5}, valuesOf(copy));
       assertEquals("+w:3", copy.schema().format());
     }
-    ForeignTensor rows = int32(2, 2, 2).strides(8, 2, 1); // of 4 values that follow each other
+    ForeignTensor rows = int32(2, 2, 2).strides(8, 2, 1); // groups of 4 adjacent values
     try (ImportedTensor copy = rows.take().toDeviceArray(COPIES)) {
       assertArrayEquals(new int[] {0, 1, 2, 3, 8, 9, 10, 11}, valuesOf(copy));
     }
@@ -499,7 +499,7 @@ class TensorImportTest {
     item.close();
   }
 
-  /** The elements in row-major order. */
+  /** Returns the elements in row-major order. */
   private static int[] elements(Tensor tensor) {
     long[] shape = tensor.shape();
     long[] strides = tensor.strides();

@@ -32,7 +32,7 @@ import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Random tensors and arrays: Java and libfletching give the same results and the same errors. */
+/** Random tensors and arrays: Java and libfletching return the same results and errors. */
 @ExtendWith(NothingLeft.class)
 class TensorOracleTest {
   private static final int ROUNDS = 4000;
@@ -45,7 +45,7 @@ class TensorOracleTest {
     DeviceType.OPENCL,
     DeviceType.of(9999)
   };
-  // Those in the middle would be read from where no memory is, if the tensor is copied.
+  // Copies use only the first WILD_IN_COPIES values: others would read unmapped memory.
   private static final long[] WILD = {
     0, 1, -1, 3, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 31, 1L << 32, 1L << 61
   };
@@ -85,7 +85,7 @@ class TensorOracleTest {
         lanes[random.nextInt(lanes.length)]);
   }
 
-  /** A tensor that is usually right, and usually in an order that Arrow can express. */
+  /** Returns a tensor that is usually valid, and usually in an order that Arrow can express. */
   private Supplier<ForeignTensor> tensor(boolean isCopied) {
     int ndim = random.nextInt(5);
     long[] sizes = new long[ndim];
@@ -128,7 +128,7 @@ class TensorOracleTest {
     };
   }
 
-  /** The fields of a whole tree; addresses of copies are left out. */
+  /** Returns the fields of a whole tree as text, without the addresses of copies. */
   private static String show(SchemaView schema, ArrayView array, boolean hasAddresses) {
     Metadata metadata = schema.metadata();
     StringBuilder text = new StringBuilder(schema.format() + '"' + schema.name() + '"');
@@ -173,7 +173,7 @@ class TensorOracleTest {
 
   @Test
   void importsAsTheCoreDoes() {
-    int[] counts = new int[3]; // refused, shared, copied
+    int[] counts = new int[3]; // rejected, shared, copied
     for (int round = 0; round < ROUNDS; round++) {
       int bits = random.nextInt(4) == 0 ? CoreTensors.AS_STORAGE : 0;
       bits |= random.nextInt(4) == 0 ? CoreTensors.LISTS : 0;
@@ -213,7 +213,7 @@ class TensorOracleTest {
     assertTrue(counts[0] > ROUNDS / 10 && counts[1] > ROUNDS / 10, Arrays.toString(counts));
   }
 
-  /** The first values, if the import may have copied them. */
+  /** Returns the first values, if the import may have copied them. */
   private static byte[] values(Schema schema, DeviceArray array, int options) {
     SchemaView type = schema.view();
     ArrayView view = array.view();
@@ -271,7 +271,7 @@ class TensorOracleTest {
         .with("ARROW:extension:metadata", parameters);
   }
 
-  /** A schema and an array of it, which is usually a tensor. */
+  /** A schema with an array of it, which can usually be exported as a tensor. */
   private final class Tree {
     SchemaBuilder schema;
     ArrayBuilder array;
@@ -297,7 +297,7 @@ class TensorOracleTest {
       long bitmap = random.nextInt(3) > 0 ? 0 : Pointer.nativeValue(bits);
       long nulls = random.nextInt(3) > 0 ? 0 : random.nextInt(3) - 1;
       ArrayBuilder made = new ArrayBuilder(length);
-      made.offset(bitmap == 0 ? wildOffset(offset) : offset); // a bitmap is read
+      made.offset(bitmap == 0 ? wildOffset(offset) : offset); // the bitmap is read
       made.nullCount(Math.min(nulls, length));
       return buffers == 1 ? made.buffers(bitmap) : made.buffers(bitmap, buffer);
     }
@@ -310,7 +310,7 @@ class TensorOracleTest {
       return numbers[random.nextInt(numbers.length)];
     }
 
-    /** Puts lists around the values, so many. */
+    /** Nests the values in {@code lists} lists. */
     Tree(int lists) {
       long length = 1L + random.nextInt(3);
       long[] sizes = new long[lists];

@@ -30,7 +30,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** The stream argument of __dlpack__, and events that it orders. */
+/** The stream argument of __dlpack__, and the ordering of events. */
 @ExtendWith(NothingLeft.class)
 class TensorStreamTest {
   private static final int EIO = 5;
@@ -116,7 +116,7 @@ class TensorStreamTest {
     }
   }
 
-  /** Counts waits; the last one may fail. */
+  /** Counts waits; can make the last wait fail. */
   private static final class Counting implements Waiter {
     final List<Long> waits = new ArrayList<>();
     boolean isFailing;
@@ -144,7 +144,7 @@ class TensorStreamTest {
     return new ArrayBuilder(2).buffers(0, 0x1000).buildOn(type, 0, EVENT, null);
   }
 
-  /** An event is waited for, or it is an error. It is never skipped. */
+  /** An event is either waited on or reported as an error, never skipped. */
   @Test
   void eventsWithoutStreamsAreWaitedFor() {
     for (DeviceType type : List.of(DeviceType.EXT_DEV, DeviceType.of(9999))) {
@@ -180,7 +180,7 @@ class TensorStreamTest {
     DataType int8 = DataType.of(DataTypeCode.INT, 8);
     List<String> closed = new ArrayList<>();
     TensorBuilder tensor = new TensorBuilder(int8, 2).data(0x1000).on(DeviceType.ROCM_HOST, 0);
-    for (long stride : new long[] {1, 2}) { // shared, and copied
+    for (long stride : new long[] {1, 2}) { // shared and copied
       Tensor foreign = tensor.strides(stride).build(() -> closed.add("memory"));
       assertFails(
           EINVAL,

@@ -36,7 +36,7 @@ class TreesTest {
 
   private final Foreign foreign = new Foreign();
 
-  // --- Shapes. A struct has a number; those below it have four times that and 1, 2, and 3.
+  // --- Shapes. Struct n has the descendants 4n + 1, 4n + 2 and 4n + 3.
 
   private static long[] buffers(long id) {
     return LongStream.range(0, id % 3).map(i -> id * 0x1000 + i).toArray();
@@ -210,7 +210,7 @@ class TreesTest {
     }
   }
 
-  /** A struct of 257 levels of another producer, which releases the leaf alone. */
+  /** Returns a foreign struct with 257 levels, whose release releases only the leaf. */
   private Raw deep(Supplier<Raw> make, String field, Raw leaf) {
     boolean isList = field.equals("children");
     Raw raw = leaf;
@@ -229,7 +229,7 @@ class TreesTest {
       try (Shared<Array> shared = Array.wrap(raw.address()).share()) {
         assertInvalid("view: the struct or a descendant is " + TOO_DEEP, shared::view);
         if (field.equals("children")) {
-          shared.column(0).close(); // 256 levels
+          shared.column(0).close(); // exactly 256 levels
         }
       }
       assertClosed(foreign.log, "leaf");
@@ -251,9 +251,9 @@ class TreesTest {
     }
   }
 
-  // --- What is malformed
+  // --- Malformed structs
 
-  /** What comes after a malformed struct is well formed: a second child, a dictionary. */
+  /** The structs after the malformed struct, a second child and a dictionary, are well formed. */
   @Test
   void oneMalformedStructIsEnough() {
     Raw parent = foreign.array("a", 2, true);
@@ -309,9 +309,12 @@ class TreesTest {
     }
   }
 
-  // --- What is beside a struct in memory stays as it is
+  // --- Adjacent structs in memory are unchanged
 
-  /** Owners of the lengths from 0 on, some of which are next to each other. */
+  /**
+   * Creates owners with the lengths 0 to 199, some of them adjacent in memory, and changes every
+   * other one.
+   */
   private static void assertApart(LongFunction<Array> make, Consumer<Array> use) {
     List<Array> arrays = new ArrayList<>();
     for (long length = 0; length < 200; length++) {

@@ -16,11 +16,14 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 
-/** An application that is unloaded: its uses of the library in a class loader. */
+/** An application that is unloaded, with its uses of the library in a separate class loader. */
 public final class Unloaded {
   private Unloaded() {}
 
-  /** Uses all kinds of callbacks, and ends the library. Returns what the wrong calls said. */
+  /**
+   * Uses all kinds of callbacks and shuts the library down. Returns the messages of the invalid
+   * calls.
+   */
   public static List<String> run() {
     Schema schema = new SchemaBuilder("n").build();
     Array array = new ArrayBuilder(1).build(null);

@@ -48,7 +48,7 @@ class ValidationTest {
     return new SchemaBuilder(format).build();
   }
 
-  /** An array of int32 without a buffer for its values, which is wrong unless it is empty. */
+  /** Returns an int32 array without a value buffer, which is invalid unless the array is empty. */
   private static Array ints(long length) {
     return new ArrayBuilder(length).buffers(0, 0).build(null);
   }
@@ -137,7 +137,7 @@ class ValidationTest {
       Validation.validate(stream, Level.SHAPE, finding -> {}, stress);
       Raw batch = Raw.array();
       stream.next().moveTo(batch.address());
-      assertEquals(stress.length > 0, batch.get("private_data") < 0); // no address
+      assertEquals(stress.length > 0, batch.get("private_data") < 0); // not an address
       batch.release();
       stream.close();
     }

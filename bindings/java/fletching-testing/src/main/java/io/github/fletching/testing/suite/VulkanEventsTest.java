@@ -14,7 +14,7 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.NativeLibraries;
 import org.junit.jupiter.api.Test;
 
-/** Waits on a Vulkan event that lack something; the conformance suite plays the others. */
+/** Waits on a Vulkan event with missing prerequisites; the conformance suite covers the others. */
 class VulkanEventsTest {
   private static final int ENOENT = 2;
   private static final int ENOTSUP = 95;

@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Waiters that a program registers, and events that nothing can wait on. */
+/** Waiters that a program registers, and events that cannot be waited on. */
 class WaitersTest {
   private static final int EAGAIN = 11;
   private static final int EINVAL = 22;
@@ -31,7 +31,7 @@ class WaitersTest {
   private static final long EVENT = 0x1234;
   private static final long QUEUE = 0x5678;
 
-  /** Records its calls. */
+  /** Waiter that records its calls. */
   private static final class Checking implements Waiter {
     final List<String> calls = new ArrayList<>();
 
@@ -101,7 +101,7 @@ class WaitersTest {
         });
     try (DeviceArray array = array(DeviceType.ONEAPI)) {
       assertSame(lost, assertThrows(RuntimeException.class, array::synchronize));
-      Waiters.register(DeviceType.ONEAPI, new Waiter() {}); // replaces it
+      Waiters.register(DeviceType.ONEAPI, new Waiter() {}); // replaces the waiter
       DeviceStream stream = DeviceStream.of(DeviceType.ONEAPI, QUEUE);
       String text = " of an event of oneapi: not supported by the registered waiter";
       assertFails(ENOTSUP, array::synchronize, "synchronize" + text);
@@ -210,7 +210,7 @@ class WaitersTest {
           assertFails(ENOTSUP, () -> array.exportWithEvent(stream), "export_with_event " + why);
           assertFails(ENOTSUP, () -> array.releaseAfter(stream), "release_after " + why);
           assertTrue(array.isReleased());
-          releases.assertCount(0); // it is leaked
+          releases.assertCount(0); // the array leaks
         });
   }
 }
