@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What arrays and device arrays have in common in Python.
+// Code that Python's Array and DeviceArray share.
 #ifndef FLETCHING_PYTHON_ARRAY_COMMON_HPP
 #define FLETCHING_PYTHON_ARRAY_COMMON_HPP
 
@@ -33,9 +33,9 @@ const ArrowArray& array_of(const Object& self) {
   return detail::base(*(**self.shared).get());
 }
 
-/// Shows Python's collector the owners of the memory. Exports and columns share the only reference
-/// to an owner: while there is one, the owner is in use. No tp_clear: another object of each cycle
-/// was made later than the array's owner and has one.
+/// Reports the owners of the memory to Python's collector. Exports and columns share the only
+/// reference to an owner: while there are any, the owner is in use. Needs no tp_clear: another
+/// object of each cycle was created after the array's owner and has one.
 template <class Object>
 int traverse_array(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
@@ -51,7 +51,7 @@ PyType_Slot array_slots[] = {no_constructor[0],
                              {Py_tp_traverse, reinterpret_cast<void*>(&traverse_array<Object>)},
                              {0, nullptr}};
 
-/// Moves the structs of an array that was imported or built into an object.
+/// Moves the structs of an imported or built array into an object.
 template <class Object, class Raw>
 Object make_object(Schema schema, Owner<Raw> array) {
   SharedSchema shared_schema = unwrap(share(std::move(schema)));
@@ -59,8 +59,8 @@ Object make_object(Schema schema, Owner<Raw> array) {
   return Object{Foreign(std::move(shared_schema)), Foreign(unwrap(share(std::move(array))), waits)};
 }
 
-/// The structs that the two capsules of `result` hold, moved out. Nothing is moved when one of them
-/// is refused.
+/// Moves the structs out of the two capsules of `result`. If one of them is rejected, nothing is
+/// moved.
 template <class Raw>
 std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* method) {
   const auto [schema_capsule, array_capsule] = two_capsules(result, method);
@@ -71,7 +71,7 @@ std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* m
   return {Schema(schema), Owner<Raw>(array)};
 }
 
-/// The two capsules of `array` and its schema.
+/// Returns the two capsules of `array` and its schema.
 template <class Raw>
 nb::object array_capsules(const SharedSchema& schema, Owner<Raw> array) {
   return nb::make_tuple(to_capsule(unwrap(schema.view())), to_capsule(std::move(array)));
@@ -79,7 +79,7 @@ nb::object array_capsules(const SharedSchema& schema, Owner<Raw> array) {
 
 constinit inline Name kDeviceArrayMethod("__arrow_c_device_array__");
 
-/// __arrow_c_device_array__.
+/// Implements __arrow_c_device_array__.
 template <class Object, nb::object (*kExport)(const Object&)>
 PyObject* device_array_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                               PyObject* names) noexcept {
@@ -106,8 +106,8 @@ PyMethodDef device_array_definition{
     "that\n"
     "is not None. Arrow PyCapsule interface."};
 
-/// Column `index` as an array of its own. A column of a struct or a sparse union begins at
-/// the parent's offset, and is as long as the parent.
+/// Returns column `index` as an independent array. A column of a struct or a sparse union begins at
+/// the parent's offset and has the parent's length.
 template <class Raw>
 Owner<Raw> column_of(const Shared<Raw>& parent, const ArrowSchema& schema, int64_t index) {
   Owner<Raw> column = unwrap(parent.column(index));
@@ -141,13 +141,13 @@ Object column(const Object& self, nb::handle which) {
   return out;
 }
 
-/// Of an AttributeError, where only a device can read the memory.
+/// Message of an AttributeError for data that only a device can read.
 inline std::string no_attribute(const char* type, const char* name, ArrowDeviceType device) {
   return std::string("'") + type + "' object has no attribute '" + name +
          "': expected memory that the CPU can read, got " + DeviceType(device).name();
 }
 
-/// "int32, length 3, nulls 1".
+/// Describes an array: "int32, length 3, nulls 1".
 template <class Object>
 std::string values_text(const Object& self) {
   const ArrowArray& array = array_of(self);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both ends of an async stream have in common in Python.
+// Code that both ends of an async stream share in Python.
 #ifndef FLETCHING_PYTHON_ASYNC_COMMON_HPP
 #define FLETCHING_PYTHON_ASYNC_COMMON_HPP
 
@@ -15,14 +15,14 @@
 
 namespace fletching::python {
 
-/// Closed by a notification until Python has seen it: another one before that says nothing new, and
-/// need not wait for the GIL.
+/// Closed by a notification until Python has handled it. Another notification before that adds no
+/// information, so it need not wait for the GIL.
 struct Gate {
   std::shared_ptr<std::atomic<bool>> is_closed = std::make_shared<std::atomic<bool>>(false);
 };
 
-/// Calls a function of Python on a thread of the producer or the executor: where there is a gate,
-/// only when that is open.
+/// Calls a Python function on a thread of the producer or the executor. With a gate, calls it only
+/// if the gate is open.
 class Notify {
  public:
   explicit Notify(nb::handle function, const Gate* gate = nullptr)
@@ -34,7 +34,7 @@ class Notify {
     if (!gil) return;
     PyObject* result = PyObject_CallNoArgs(function_.get().ptr());
     if (result == nullptr) {
-      if (gate_ != nullptr) gate_->exchange(false);  // the next notification tries again
+      if (gate_ != nullptr) gate_->exchange(false);  // lets the next notification retry
       PyErr_WriteUnraisable(function_.get().ptr());
     }
     Py_XDECREF(result);
@@ -45,8 +45,8 @@ class Notify {
   Reference function_;
 };
 
-/// What belongs to threads that a child of fork does not have, and whose locks they may have held
-/// when the process was forked: there it cannot be used, and is leaked.
+/// An object that depends on threads which do not exist in a child of fork, and whose locks they
+/// may have held at the fork. In a child the object cannot be used and is leaked.
 template <class T>
 class OfProcess {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ends of an async device stream. fletching/_async.py makes iterators of them.
+// The two ends of an async device stream. fletching/_async.py turns them into iterators.
 #include <pthread.h>
 
 #include <atomic>
@@ -42,14 +42,16 @@ nb::dict read_metadata(const std::string& block) {
   return to_dictionary(unwrap(MetadataView::read(block.data(), block.size())));
 }
 
-/// A dictionary of texts as ArrowSchema.metadata; of no pairs, nothing.
+/// Encodes a dictionary of strings as ArrowSchema.metadata; returns an empty string for an empty
+/// dictionary.
 std::string encode(const nb::dict& metadata) {
   std::vector<KeyValue> pairs;
   for (const auto& [key, value] : metadata) pairs.push_back({text_of(key), text_of(value)});
   return pairs.empty() ? std::string() : unwrap(encode_metadata(pairs));
 }
 
-/// The metadata of an error, which is sent without it where it is not a dictionary of texts.
+/// Encodes the metadata of an error. If it is not a dictionary of strings, the error is sent
+/// without metadata.
 std::string encode_if_any(nb::handle metadata) {
   try {
     return encode_metadata_of(metadata);
@@ -58,9 +60,10 @@ std::string encode_if_any(nb::handle metadata) {
   }
 }
 
-// --- Where the calls of a stream are made
+// --- Executors
 
-/// The thread that calls the handlers, as long as the process; another one in a child of fork.
+/// The thread that calls the handlers. It lives as long as the process; a child of fork has its
+/// own.
 std::atomic<WorkerThread*> worker{nullptr};
 
 Executor& executor() {
@@ -70,21 +73,22 @@ Executor& executor() {
   return *worker;
 }
 
-/// Calls the handler of a consumer of this module, which does not block, on the thread that has
-/// caused the call: from one event loop to itself no thread is woken. Else on the worker.
+/// Calls the handler of a consumer of this module, which does not block, on the thread that caused
+/// the call, so that a stream within one event loop wakes no thread. Other calls run on the worker.
 class NearbyExecutor final : public Executor {
  public:
   void submit(Job& job) noexcept override {
     queue != nullptr ? queue->submit(job) : worker.load()->submit(job);
   }
 
-  /// Of the innermost call of this thread that runs the jobs afterwards.
+  /// The queue of this thread's innermost call_stream, which runs the jobs after its call.
   static thread_local RunQueue* queue;
 };
 thread_local RunQueue* NearbyExecutor::queue = nullptr;
 NearbyExecutor nearby;
 
-/// What `call` returns, without the GIL, and after the handler calls that it has caused.
+/// Returns the result of `call`, called without the GIL, after running the handler calls that it
+/// caused.
 template <class Call>
 auto call_stream(const Call& call) {
   return without_gil([&] {
@@ -99,13 +103,13 @@ auto call_stream(const Call& call) {
 
 // --- The consumer
 
-/// The error of a producer and its metadata, encoded as ArrowSchema.metadata.
+/// A producer's error with its metadata, encoded as ArrowSchema.metadata.
 struct Failure {
   Error error;
   std::string metadata;
 };
 
-/// The producer's schema, tasks and end, for any thread.
+/// Receives the producer's schema, tasks and end on any thread.
 class Listener final : public AsyncListener {
  public:
   Listener(nb::handle notify, const Gate* gate) : notify_(notify, gate) {}
@@ -129,7 +133,7 @@ class Listener final : public AsyncListener {
   }
   void on_error(const Error& error, std::string_view metadata) noexcept override {
     Failure failure{error, {}};
-    // Without memory for its metadata the error is passed on all the same.
+    // If the metadata cannot be allocated, the error is passed on without it.
     (void)detail::guarded([&]() -> Status { return failure.metadata = metadata, Status(); });
     end(std::move(failure));
     notify_();
@@ -144,7 +148,7 @@ class Listener final : public AsyncListener {
     const std::lock_guard lock(mutex_);
     return ended_;
   }
-  /// The end of the stream, once.
+  /// Returns the error that ended the stream, once.
   std::optional<Failure> take_failure() {
     const std::lock_guard lock(mutex_);
     return std::exchange(failure_, std::nullopt);
@@ -177,10 +181,10 @@ struct Consumer {
   AsyncConsumer consumer;
 };
 
-/// Every call is without the GIL: the producer may be in Python.
+/// Every call runs without the GIL, because the producer may run Python code.
 struct PyConsumer {
   OfProcess<Consumer> both;
-  std::string batch_metadata{};  // of the last batch
+  std::string batch_metadata{};  // metadata of the last batch
 };
 
 PyConsumer make_consumer(nb::handle notify, const Gate* gate) {
@@ -189,7 +193,7 @@ PyConsumer make_consumer(nb::handle notify, const Gate* gate) {
   return {OfProcess(Consumer{std::move(listener), std::move(consumer)})};
 }
 
-/// The next batch, or nothing when none has arrived.
+/// Returns the next batch, or nullopt if none has arrived.
 std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
   Consumer& both = self.both.get();
   auto batch = call_stream([&] { return both.consumer.take(more); });
@@ -281,11 +285,11 @@ class Drained final : public Job {
   std::binary_semaphore run_{0};
 };
 
-/// Runs as an atexit function, while Python may still be called: streams that are over release
-/// their handlers and references.
+/// Runs as an atexit function, while Python can still be called: finished streams release their
+/// handlers and references.
 void finish_streams() {
   if (worker == nullptr) return;
-  static Drained drained;  // lives on: the thread may still be inside `run`
+  static Drained drained;  // static, because the thread may still be inside `run`
   const NoGil released;
   worker.load()->submit(drained);
   drained.wait();
@@ -307,7 +311,7 @@ class Source final : public AsyncSource {
 struct PyProducer {
   OfProcess<AsyncProducer> producer;
   std::optional<SharedSchema> schema{};
-  int64_t number = 0;  // of the next batch
+  int64_t number = 0;  // index of the next batch
 };
 
 PyProducer start(uintptr_t handler, ArrowDeviceType device_type, const nb::dict& metadata,
@@ -323,7 +327,7 @@ PyProducer start(uintptr_t handler, ArrowDeviceType device_type, const nb::dict&
   return {OfProcess(unwrap(AsyncProducer::start(raw, calls, std::move(options))))};
 }
 
-/// False when the stream is over.
+/// Returns false if the stream is over.
 bool accepted(const Status& status) {
   if (!status.ok() && status.error().code() == ECANCELED) return false;
   unwrap(status);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The batches that a Python producer gives to a stream.
+// The batches that a Python producer passes to a stream.
 #ifndef FLETCHING_PYTHON_BATCH_HPP
 #define FLETCHING_PYTHON_BATCH_HPP
 
@@ -14,8 +14,8 @@
 
 namespace fletching::python {
 
-/// Batch `number` of a stream of `schema` as a view. Objects of other libraries are imported by
-/// from_arrow. Raises Error with EINVAL for a batch of another type.
+/// Returns a view of batch `number` of a stream of `schema`. Imports objects of other libraries
+/// with from_arrow. Raises Error with EINVAL if the batch has another type.
 template <class Object>
 auto view_of_batch(nb::handle batch, const ArrowSchema& schema, int64_t number,
                    const char* operation) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of objects that have the buffer protocol.
+// Memory of objects that support the buffer protocol.
 #ifndef FLETCHING_PYTHON_BUFFER_VIEW_HPP
 #define FLETCHING_PYTHON_BUFFER_VIEW_HPP
 
@@ -10,10 +10,10 @@
 
 namespace fletching::python {
 
-/// A view of another object's memory, until any thread destroys it.
+/// A view of another object's memory. Any thread may destroy it.
 class BufferView {
  public:
-  /// Raises BufferError, from the object, when it has no memory that is in one piece.
+  /// Raises the object's BufferError if it has no contiguous memory.
   explicit BufferView(nb::handle object) : view_(std::make_unique<Py_buffer>()) {
     if (PyObject_GetBuffer(object.ptr(), view_.get(), PyBUF_FORMAT | PyBUF_ND) != 0) {
       view_.reset();
@@ -27,7 +27,7 @@ class BufferView {
   ~BufferView() {
     if (view_ == nullptr) return;
     const AnyThreadGil gil;
-    // What an exporter has set in its view may be a part of the view: it is leaked as a whole.
+    // The exporter may have stored pointers into the view, so the whole view is leaked.
     gil ? PyBuffer_Release(view_.get()) : static_cast<void>(view_.release());
   }
 

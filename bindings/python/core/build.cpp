@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schemas from their parts, and arrays from buffers and children.
+// Builds schemas from their parts, and arrays from buffers and children.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 // --- Schemas ---
 
-/// The texts of the node are the schema's.
+/// The node refers to the schema's strings.
 SchemaNode node_of(const ArrowSchema& schema) {
   SchemaNode node{.format = schema.format, .flags = schema.flags};
   if (schema.name != nullptr) node.name = schema.name;
@@ -43,7 +43,7 @@ SchemaNode node_of(const ArrowSchema& schema) {
 
 PySchema build_schema(std::string_view format, std::string_view name, bool nullable,
                       nb::handle metadata, nb::iterable children, nb::handle dictionary) {
-  // Owns the memory behind the texts and nodes.
+  // Owns the memory behind the strings and nodes.
   std::vector<PySchema> kept;
   std::vector<std::string> texts;
   SchemaNode node{.format = format, .name = name, .flags = nullable ? ARROW_FLAG_NULLABLE : 0};
@@ -70,8 +70,8 @@ void count_structs(const ArrowArray& array, ArrayCapacity& capacity) {
   if (array.dictionary != nullptr) count_structs(*array.dictionary, capacity);
 }
 
-/// Adds what is below a child. Its structs and buffers are those of an array that the object of the
-/// builder owns.
+/// Adds the descendants of a child. Its structs and buffers belong to an array that the builder's
+/// object owns.
 template <class Builder>
 void copy_struct(Builder& builder, const ArrowArray& from, ArrowArray& to) {
   const std::span<const void* const> buffers(from.buffers, static_cast<size_t>(from.n_buffers));
@@ -84,7 +84,7 @@ void copy_struct(Builder& builder, const ArrowArray& from, ArrowArray& to) {
   }
 }
 
-/// An imported child, whose type is the one of the schema.
+/// Adds an imported child, whose type must match the schema.
 void add_array(Parts& parts, nb::handle object, const ArrowSchema& expected,
                const std::string& name) {
   const nb::object array = nb::type<PyArray>().attr("from_arrow")(object);

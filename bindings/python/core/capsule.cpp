@@ -50,8 +50,8 @@ nb::object find_attribute(nb::handle object, Name& name) {
 }
 
 nb::object call_protocol(nb::handle object, Name& method) {
-  // Protocols are looked up on the type as special methods are, but an instance may answer, too.
-  // Called at once: nanobind makes a bound method without a check for memory.
+  // Protocols are looked up on the type like special methods, but an instance may provide them,
+  // too. Called directly: nanobind creates a bound method without a check for memory.
   PyObject* const arguments[] = {object.ptr()};
   nb::object result = call_python([&] {
     return nb::steal(PyObject_VectorcallMethod(method.get().ptr(), arguments, 1, nullptr));
@@ -59,7 +59,7 @@ nb::object call_protocol(nb::handle object, Name& method) {
   if (result.is_valid()) return result;
   nb::python_error raised;
   if (raised.matches(PyExc_AttributeError) && !find_attribute(object, method).is_valid()) return {};
-  throw std::move(raised);  // by the method
+  throw std::move(raised);  // raised by the method
 }
 
 nb::handle requested_schema(PyObject* const* arguments, Py_ssize_t count, PyObject* names,

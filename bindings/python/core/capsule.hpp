@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The structs in Python's capsules. Arrow PyCapsule interface.
+// The structs in Python capsules. Arrow PyCapsule interface.
 #ifndef FLETCHING_PYTHON_CAPSULE_HPP
 #define FLETCHING_PYTHON_CAPSULE_HPP
 
@@ -37,7 +37,7 @@ struct CapsuleOf<ArrowDeviceArrayStream> {
   static constexpr const char* kName = "arrow_device_array_stream";
 };
 
-/// Whether the release of a struct may wait: see Foreign.
+/// Returns whether the release of a struct may wait: see Foreign.
 template <class Raw>
 bool may_wait(const Owner<Raw>& owner) noexcept {
   if constexpr (std::same_as<Raw, ArrowDeviceArray>) {
@@ -47,8 +47,8 @@ bool may_wait(const Owner<Raw>& owner) noexcept {
   }
 }
 
-/// The destructor of a capsule: releases the struct, unless a consumer has moved it out, and frees
-/// its memory.
+/// Capsule destructor: releases the struct, unless a consumer has moved it out, and frees its
+/// memory.
 template <class Raw>
 void destroy_capsule(PyObject* capsule) noexcept {
   const nb::error_scope pending;
@@ -60,10 +60,10 @@ void destroy_capsule(PyObject* capsule) noexcept {
   owner.reset();
 }
 
-/// The struct in a capsule, which releases it if no consumer moves it out.
+/// Returns a capsule with the struct. The capsule releases it if no consumer moves it out.
 template <class Raw>
 nb::object to_capsule(Owner<Raw> struct_) {
-  // The owner begins with the struct, so that its address is the struct's.
+  // The owner begins with the struct, so both have the same address.
   auto owner = std::make_unique<Owner<Raw>>();
   PyObject* capsule = PyCapsule_New(owner.get(), CapsuleOf<Raw>::kName, &destroy_capsule<Raw>);
   if (capsule == nullptr) throw nb::python_error();
@@ -71,8 +71,9 @@ nb::object to_capsule(Owner<Raw> struct_) {
   return nb::steal(capsule);
 }
 
-/// The struct in a capsule, still owned by it. Raises TypeError for what is not a capsule of that
-/// name, fletching.Error when the struct was consumed. `method` is where the capsule is from.
+/// Returns the struct in a capsule, which still owns it. Raises TypeError if it is not a capsule
+/// with that name, fletching.Error if the struct was consumed. `method` is the method that returned
+/// the capsule.
 void* look_into(nb::handle capsule, const char* name, const char* method);
 [[noreturn]] void raise_consumed(const char* name, const char* method);
 
@@ -83,22 +84,23 @@ Raw* look_into(nb::handle capsule, const char* method) {
   return raw;
 }
 
-/// The two capsules that the array methods return. Raises TypeError for anything else.
+/// Returns the two capsules from an array method's result. Raises TypeError for any other result.
 std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const char* method);
 
-/// The attribute of `object`; not valid where it has none. Raises what a look-up raises otherwise.
+/// Returns the attribute of `object`, or an invalid handle if it has no such attribute. Raises any
+/// other exception of the lookup.
 nb::object find_attribute(nb::handle object, Name& name);
 
-/// Calls the method of `object`, if it has one; else the result is not valid.
+/// Calls the method of `object`; returns an invalid handle if there is no such method.
 nb::object call_protocol(nb::handle object, Name& method);
 
-/// The requested schema, or None, among the arguments of a METH_FASTCALL method that accepts
-/// unknown keywords which are None; NotImplementedError for others. nanobind's own way to take
-/// keywords is slower than an export, and crashes without memory.
+/// Returns the requested schema, or None, from the arguments of a METH_FASTCALL method. Accepts
+/// unknown keywords whose value is None; raises NotImplementedError for others. nanobind's keyword
+/// handling is slower than an export, and crashes without memory.
 nb::handle requested_schema(PyObject* const* arguments, Py_ssize_t count, PyObject* names,
                             const char* method);
 
-/// Calls what a C function of Python does. Nothing is thrown into Python.
+/// Runs the body of a Python C function. Converts C++ exceptions to Python exceptions.
 template <class Call>
 PyObject* no_throw(const Call& call) noexcept {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of the buffers and children that a caller gives to from_buffers.
+// Checks the buffers and children that a caller passes to from_buffers.
 #ifndef FLETCHING_PYTHON_CHECKED_BUFFERS_HPP
 #define FLETCHING_PYTHON_CHECKED_BUFFERS_HPP
 
@@ -18,16 +18,16 @@
 
 namespace fletching::python {
 
-// The offsets of an array without values, of 32 or 64 bits.
+// The offsets buffer of an empty array; works for 32 and 64 bits.
 inline constexpr int64_t kNoOffsets = 0;
 
 struct Parts {
   std::vector<BufferView> buffers;
-  std::vector<Array> arrays;        // children, and the dictionary
-  std::vector<int64_t> variadic{};  // sizes of the buffers of a view type, which are its last one
+  std::vector<Array> arrays;        // children and dictionary
+  std::vector<int64_t> variadic{};  // buffer sizes of a view type; exported as its last buffer
 };
 
-/// Checks the sizes of buffers, and reads the offsets that they depend on.
+/// Checks buffer sizes, and reads the offsets that they depend on.
 class Buffers {
  public:
   Buffers(const Format& format, int64_t offset, int64_t values, nb::iterable given, Parts& parts)
@@ -58,7 +58,7 @@ class Buffers {
   [[nodiscard]] int64_t count_nulls() const {
     return python::count_nulls(validity(), offset_, values_ - offset_);
   }
-  /// Checks offsets, type ids and indices against the children and the dictionary.
+  /// Checks offsets, type IDs and indices against the children and the dictionary.
   void check_children(const ArrowSchema& schema, std::span<const Array> arrays) const {
     using enum TypeId;
     if (format_.id == kList || format_.id == kLargeList || format_.id == kMap) {
@@ -81,7 +81,7 @@ class Buffers {
     refuse("child 0: too short: expected at least " + std::to_string(needed) + " values, got " +
            std::to_string(child.length));
   }
-  /// How many bytes or children the offsets refer to.
+  /// Returns the number of bytes or children that the offsets refer to.
   [[nodiscard]] int64_t last_offset() const {
     int64_t last = 0, before = 0;
     for (int64_t i = 0; i <= values_; ++i) {
@@ -92,8 +92,8 @@ class Buffers {
     }
     return last;
   }
-  /// How many children the views of lists refer to, those of null lists too. Arrow columnar format,
-  /// "ListView Layout".
+  /// Returns the number of children that the list views refer to, including null lists. Arrow
+  /// columnar format, "ListView Layout".
   [[nodiscard]] int64_t end_of_lists() const {
     int64_t end = 0;
     for (int64_t i = offset_; i < values_; ++i) {
@@ -105,7 +105,7 @@ class Buffers {
     return end;
   }
   void check_union(std::span<const Array> arrays) const {
-    std::vector<int64_t> children(256, -1);  // of each type id
+    std::vector<int64_t> children(256, -1);  // per type ID
     int64_t count = 0;
     for (size_t at = 0; at < format_.type_ids.size(); ++at) {
       size_t id = 0;
@@ -138,7 +138,7 @@ class Buffers {
              std::to_string(dictionary.length) + " values: got " + std::to_string(index));
     }
   }
-  /// One of uint64 that int64 does not hold reads negative.
+  /// Returns an integer. A uint64 beyond the range of int64 becomes negative.
   [[nodiscard]] int64_t integer(size_t buffer, int64_t index, int64_t bits, bool is_signed) const {
     if (bits == 8)
       return is_signed ? int64_t{read<int8_t>(buffer, index)} : read<uint8_t>(buffer, index);
@@ -168,7 +168,7 @@ class Buffers {
     std::memcpy(&read, static_cast<const char*>(addresses_[buffer]) + at, sizeof read);
     return read;
   }
-  /// An offset or a size of 32 or 64 bits.
+  /// Returns a 32-bit or 64-bit offset or size.
   [[nodiscard]] int64_t number(size_t buffer, int64_t index) const {
     const bool is_narrow = detail::buffer_width(format_, 1).bits == 32;
     return is_narrow ? read<int32_t>(buffer, index * 4) : read<int64_t>(buffer, index * 8);
@@ -197,9 +197,9 @@ class Buffers {
            std::to_string(needed) + " bytes, got " + got);
   }
 
-  /// A view: its size, then a short text and zeros, or of a long text its first four bytes, the
-  /// number of the buffer and the place in it. Arrow columnar format, "Variable-size Binary View
-  /// Layout".
+  /// Checks a view. It has a size, then either a short text padded with zeros, or the first four
+  /// bytes of a long text, its buffer index and its offset. Arrow columnar format, "Variable-size
+  /// Binary View Layout".
   void check_view(int64_t index) const {
     constexpr int32_t kInView = 12, kPrefix = 4;
     if (is_null(index)) return;
@@ -232,7 +232,7 @@ class Buffers {
   std::vector<const void*> addresses_;
 };
 
-/// Checks that the run ends of a sound array increase, and reach its end.
+/// Checks that the run ends of a valid array increase and reach the array's end.
 inline void check_run_ends(const ArrowSchema& schema, const ArrowArray& array) {
   const ArrowArray& ends = *array.children[0];
   const char width = schema.children[0]->format[0];

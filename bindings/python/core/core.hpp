@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Python objects of the module, and their conversions.
+// The module's Python objects and their conversions.
 #ifndef FLETCHING_PYTHON_CORE_HPP
 #define FLETCHING_PYTHON_CORE_HPP
 
@@ -19,19 +19,20 @@
 
 namespace fletching::python {
 
-/// fletching.Schema.
+/// The object fletching.Schema.
 struct PySchema {
   Foreign<SharedSchema> shared;
 };
 
-/// What __dlpack__ has described, where it is the same each time: in memory of the CPU, no event.
+/// The cached tensor of __dlpack__ for arrays whose tensor never changes: CPU memory without an
+/// event.
 using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
 
-/// The objects that own the memory of an array, for Python's collector; NULL for other arrays. The
+/// The objects that own an array's memory, for Python's collector; NULL if there are none. The
 /// array keeps them alive.
 using Owners = std::shared_ptr<const std::vector<PyObject*>>;
 
-/// fletching.Array: in memory of the CPU.
+/// The object fletching.Array, which is in CPU memory.
 struct PyArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedArray> shared;
@@ -39,13 +40,13 @@ struct PyArray {
   Owners owners{};
 };
 
-/// fletching.DeviceArray: with a device and an event.
+/// The object fletching.DeviceArray, with a device and an event.
 struct PyDeviceArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedDeviceArray> shared;
-  /// The producer has said that the memory may be written to.
+  /// Whether the producer allows writes to the memory.
   bool writable = false;
-  /// What __cuda_array_interface__ has described, as long as the object: a stream among it.
+  /// The cached data of __cuda_array_interface__, including a stream. Lives as long as the object.
   std::optional<Foreign<std::shared_ptr<const void>>> described{};
   OwnTensor tensor{};
   Owners owners{};
@@ -65,66 +66,66 @@ void bind_cuda_array(nb::module_& module);
 void bind_streams(nb::module_& module);
 void bind_exchange(nb::module_& module);
 
-/// A stream argument, which every function reads in this way.
+/// A stream argument after read_stream.
 struct GivenStream {
   int64_t number;  ///< -1, which DLPack has, or the handle as far as 63 bits hold it
   uintptr_t handle;
   bool is_object;  ///< whose 0 is the default stream
 };
-/// Reads a number, or an object that has __cuda_stream__, `ptr`, `handle` or `cuda_stream`. Raises
-/// TypeError for others, and for None; Error with EINVAL for a number that is no handle, but for
-/// -1.
+/// Reads an integer, or an object with __cuda_stream__, `ptr`, `handle` or `cuda_stream`. Raises
+/// TypeError for other objects and for None, and Error with EINVAL for an integer that is neither a
+/// handle nor -1.
 GivenStream read_stream(nb::handle stream);
-/// A stream for data on a device of this type. Raises what read_stream does, and Error with EINVAL
-/// for -1.
+/// Returns a stream for data on a device of this type. Raises the exceptions of read_stream, and
+/// Error with EINVAL for -1.
 Stream stream_of(nb::handle stream, ArrowDeviceType type);
 
-/// The value of __cuda_array_interface__. Raises AttributeError without one.
+/// Returns the value of __cuda_array_interface__. Raises AttributeError if there is none.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
-/// Called before bind_python: functions of atexit run in reverse order.
+/// Must be called before bind_python: atexit functions run in reverse order.
 void bind_end_of_waiters();
 void bind_async_stream(nb::module_& module);
 void bind_validate(nb::module_& module);
 
-/// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has
-/// format NULL, a list of children that is wrong, or is nested too deep (see Shared::column): the
-/// rest of the module reads schemas without a check.
+/// Checks a schema. Fails with EINVAL, in a message that begins with `method`, if the schema or a
+/// descendant is released, has format NULL, has an invalid list of children, or is nested too deep
+/// (see Shared::column). The rest of the module reads schemas without checking them.
 Status check_schema(const ArrowSchema& schema, const char* method) noexcept;
-/// Moves a schema in that passes the check.
+/// Checks a schema and moves it into a shared schema.
 Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept;
 
-/// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
+/// Describes the type: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);
 
-/// Raises fletching.Error for a requested schema, a capsule or None, that does not fit the data:
-/// another kind of type, or another number of fields. One that fits is not a demand: the data keeps
-/// its own schema.
+/// Raises fletching.Error if a requested schema (a capsule or None) does not match the data:
+/// another kind of type, or another number of fields. A matching request has no effect: the data
+/// keeps its own schema.
 void check_requested(nb::handle requested, const ArrowSchema& own, const char* method);
 
-/// What `object` has to give by its methods, or nothing when it lacks them.
+/// Imports the schema from the methods of `object`; returns nullopt if it has none.
 std::optional<PySchema> import_schema(nb::handle object);
-/// The schema itself, or imported: of pyarrow's schemas, for example.
+/// Returns the schema if `object` is one, otherwise imports it, for example from a pyarrow schema.
 PySchema to_schema(nb::handle object);
 std::optional<PyArray> import_array(nb::handle object);
-/// Waits for the event, without the GIL; Ctrl-C interrupts it. Raises the Error of the wait.
+/// Waits for the event without the GIL; Ctrl-C interrupts the wait. Raises the wait's Error.
 void synchronize(const PyDeviceArray& self);
 std::optional<PyDeviceArray> import_device_array(nb::handle object);
 
-/// The stream of `object` as a Python object, not valid when it has none.
+/// Returns the stream of `object` as a Python object, or an invalid handle if it has none.
 nb::object import_array_stream(nb::handle object);
 nb::object import_device_array_stream(nb::handle object);
 
-/// A mapping of texts as ArrowSchema.metadata; of no pairs, nothing. Raises TypeError for another
-/// mapping.
+/// Encodes a mapping of strings as ArrowSchema.metadata; returns an empty string for an empty
+/// mapping. Raises TypeError for any other mapping.
 std::string encode_metadata_of(nb::handle mapping);
 
-/// Keys and values as bytes; of a key that occurs more than once, the last.
+/// Returns keys and values as bytes. For a repeated key, the last value wins.
 nb::dict to_dictionary(const MetadataView& metadata);
 
-/// The number of the field under an index or a name; -1 for none.
+/// Returns the field's index for an index or a name; -1 if there is no such field.
 int64_t find_column(const ArrowSchema& schema, nb::handle column);
-/// The same for a column. Raises Error for none.
+/// Does the same for a column. Raises Error if there is no such column.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);
 
 }  // namespace fletching::python

@@ -20,9 +20,9 @@ namespace {
 
 // --- Export ---
 
-/// The mask of an array, an object with a separate dictionary.
+/// The mask of an array: an object with a separate dictionary.
 struct CudaArrayMask {
-  nb::object array;  // whose memory and stream it is
+  nb::object array;  // owns the memory and the stream
   nb::dict interface;
 };
 
@@ -46,7 +46,8 @@ nb::dict to_dictionary(nb::handle owner, const cai::Interface& says) {
   return out;
 }
 
-/// What the interface cannot describe does not have the attribute, so that hasattr is right.
+/// If the interface cannot describe an array, the attribute does not exist, so that hasattr is
+/// correct.
 [[noreturn]] void raise_no_attribute(const Error& error) {
   if (error.code() != ENOTSUP) raise(error);
   throw nb::attribute_error(error.message().c_str());
@@ -54,7 +55,7 @@ nb::dict to_dictionary(nb::handle owner, const cai::Interface& says) {
 
 // --- Import ---
 
-/// Numba has a variable of the same kind. Only "0" leaves the synchronization to the user.
+/// Numba has an equivalent variable. Only "0" leaves synchronization to the user.
 bool is_synchronized_by_default() {
   const char* const value = std::getenv("FLETCHING_CUDA_ARRAY_INTERFACE_SYNC");
   return value == nullptr || std::string_view(value) != "0";
@@ -93,7 +94,7 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
   options.synchronize = synchronize && is_synchronized_by_default();
   options.as_storage = as_storage;
   if (!stream.is_none()) options.consumer_stream = stream_of(stream, ARROW_DEVICE_CUDA);
-  // The dictionary has the mask.
+  // The dictionary contains the mask.
   const nb::object kept = nb::make_tuple(owner.is_none() ? object : owner, interface);
   Reference reference(kept);
   Result<ImportedTensor> imported = call_foreign(
@@ -130,7 +131,7 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array) {
     if (!made.ok()) raise_no_attribute(made.error());
     Foreign<std::shared_ptr<const void>> described(
         std::make_shared<const CudaArray>(*std::move(made)), true);
-    // Another thread may have been faster.
+    // Another thread may have set it first.
     if (!array.described) array.described.emplace(std::move(described));
   }
   return to_dictionary(self,

@@ -13,18 +13,18 @@ namespace {
 
 enum Key : size_t { kShape, kTypestr, kData, kVersionKey, kStrides, kDescr, kMask, kStream };
 
-// Placeholders for values that no rule looks into.
+// Placeholders for values that no rule reads.
 constexpr cai::Interface kAnyMask{};
 constexpr int64_t kAnyStream = 1;
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-/// After a foreign method has failed: what is not an Exception is raised.
+/// Clears the exception of a foreign method; raises it if it is not an Exception.
 void swallow() {
   nb::python_error raised;
   if (!raised.matches(PyExc_Exception) || raised.matches(PyExc_MemoryError)) throw raised;
 }
 
-/// Text as it is printed, without asking a subclass of str.
+/// Returns text in printable form, without calling a subclass of str.
 std::string ascii(nb::handle text) {
   const nb::object bytes =
       nb::steal(PyUnicode_AsEncodedString(text.ptr(), "ascii", "backslashreplace"));
@@ -41,7 +41,7 @@ std::string name_of(nb::handle type) {
   return ascii(name);
 }
 
-/// Without asking the metaclass.
+/// Does not call the metaclass.
 bool is_numpy_type(nb::handle type) {
   const auto get = reinterpret_cast<getattrofunc>(PyType_GetSlot(&PyType_Type, Py_tp_getattro));
   const nb::str key("__module__");
@@ -51,7 +51,7 @@ bool is_numpy_type(nb::handle type) {
          PyUnicode_CompareWithASCIIString(module.ptr(), "numpy") == 0;
 }
 
-/// A bool of Python or NumPy.
+/// Returns whether the value is a Python or NumPy bool.
 bool is_boolean(nb::handle value) {
   if (PyBool_Check(value.ptr())) return true;
   if (!is_numpy_type(value.type())) return false;
@@ -59,7 +59,7 @@ bool is_boolean(nb::handle value) {
   return name == "bool" || name == "bool_";
 }
 
-/// A value in words, without asking it.
+/// Describes a value without calling its methods.
 std::string show(nb::handle value) {
   if (value.is_none()) return "None";
   if (value.ptr() == Py_True) return "True";
@@ -74,10 +74,10 @@ std::string show(nb::handle value) {
   return "a value of type " + cai::detail::quote(module + name_of(value.type()));
 }
 
-/// A number that may have more than 64 bits, without asking a subclass of int.
+/// Formats an integer of any size, without calling a subclass of int.
 std::string show_number(nb::handle number) {
   const nb::object digits = nb::steal(PyNumber_ToBase(number.ptr(), 10));
-  if (!digits.is_valid()) swallow();  // there are too many
+  if (!digits.is_valid()) swallow();  // too many digits
   constexpr size_t kMostDigits = 24;
   std::string text = digits.is_valid() ? ascii(digits) : std::string();
   return text.empty() || text.size() > kMostDigits ? show(number) : text;
@@ -127,7 +127,7 @@ class Reader {
  private:
   using Wrong = std::optional<std::string>;
 
-  /// The entries whose keys the interface knows. Keys may be anything, and are not compared.
+  /// Collects the entries with known keys. Keys may have any type and are not compared.
   void collect(nb::handle interface) {
     Py_ssize_t position = 0;
     PyObject *key = nullptr, *found = nullptr;
@@ -158,7 +158,7 @@ class Reader {
     return {};
   }
 
-  /// An integer of Python's, or of any type that has __index__; not a boolean.
+  /// Returns a Python integer, or the __index__ of any other type; rejects booleans.
   nb::object index_of(nb::handle given) {
     if (PyBool_Check(given.ptr())) return {};
     nb::object number = nb::steal(PyNumber_Index(given.ptr()));
@@ -166,7 +166,7 @@ class Reader {
     return number;
   }
 
-  /// Cut to 64 bits: no rule is for larger ones.
+  /// Clamps to 64 bits: no rule applies to larger integers.
   Wrong integer(nb::handle given, int64_t& out) {
     const nb::object number = index_of(given);
     if (!number.is_valid()) return show(given);
@@ -178,7 +178,7 @@ class Reader {
     return {};
   }
 
-  /// Handles have one bit more than numbers.
+  /// Handles have one bit more than integers.
   Wrong stream(nb::handle given) {
     const nb::object number = index_of(given);
     if (!number.is_valid()) return show(given);
@@ -205,7 +205,7 @@ class Reader {
     return {};
   }
 
-  /// Pointers have one bit more than numbers.
+  /// Pointers have one bit more than integers.
   Wrong pair(nb::handle given) {
     if (!PyTuple_Check(given.ptr()) || PyTuple_Size(given.ptr()) != 2) return show(given);
     const nb::object first = item(given, 0), second = item(given, 1);
@@ -228,7 +228,7 @@ class Reader {
     return out_.no_address ? Wrong(show(number)) : Wrong();
   }
 
-  /// One list more and one field more than the rules allow are read, so that they are seen.
+  /// Reads one more level and one more field than the rules allow, so that the excess is reported.
   Wrong list(nb::handle given, std::vector<cai::Field>& out, int depth) {
     if (!PyList_Check(given.ptr())) return show(given);
     const Py_ssize_t count = PyList_Size(given.ptr());
@@ -257,7 +257,7 @@ class Reader {
     }
     if (PyUnicode_Check(type.ptr())) {
       out.typestr = out_.texts.emplace_back(ascii(type));
-      // The empty text would say that there are fields within.
+      // An empty string would mean that the field has nested fields.
       return out.typestr.empty() ? Wrong("a field of type ''") : Wrong();
     }
     std::vector<cai::Field>& inner = out_.fields.emplace_back();
@@ -269,7 +269,7 @@ class Reader {
 
   std::vector<int64_t>& shapes() { return out_.shapes.emplace_back(); }
 
-  /// A text, or a pair of texts: a title and a name.
+  /// Returns whether `name` is a string, or a pair of strings: a title and a name.
   static bool is_name(nb::handle name) {
     if (PyUnicode_Check(name.ptr())) return true;
     return PyTuple_Check(name.ptr()) && PyTuple_Size(name.ptr()) == 2 &&
@@ -303,7 +303,7 @@ struct TypeRule {
   std::string_view id, hint;
 };
 
-// The rules on the types of values, by key; the others are in cai::kRules.
+// The rules for the types of values, by key; the other rules are in cai::kRules.
 constexpr std::array<TypeRule, cai::kKeys.size()> kTypeRules{{
     {"shape-tuple", "give a tuple of int"},
     {"typestr-string", "give a str"},
@@ -317,7 +317,7 @@ constexpr std::array<TypeRule, cai::kKeys.size()> kTypeRules{{
 
 constexpr TypeRule kNoAddress{"data-pointer", "give the address of the first element"};
 
-/// The keys that a check reads: it is left out when one of them is missing or wrong.
+/// Returns the keys that a check reads. The check is skipped if one of them is missing or wrong.
 std::vector<Key> keys_of(cai::Check check) {
   switch (check) {
     case cai::Check::kShapeSizes:
@@ -393,7 +393,7 @@ class Checker {
       if (rule.key != name || rule.since > array.judged_as()) continue;
       if (!applies(level, rule.check)) continue;
       cai::detail::Found found = cai::detail::find(rule.check, array);
-      // A size that was cut to 64 bits is larger than any memory.
+      // A size clamped to 64 bits exceeds any memory.
       const bool is_cut = std::ranges::count(level.shape, kLargest) != 0;
       if (rule.check == cai::Check::kDataExtent && is_cut && !level.says.strides &&
           array.has_elements() && array.type && array.type->item_bytes() > 0 &&

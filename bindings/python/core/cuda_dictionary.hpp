@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a dictionary of the CUDA Array Interface says, whatever its values are: only the methods of
-// builtin types are called, except __index__ and the attribute of a mask. The rules are those of
-// fletching/cuda_array_interface.hpp, and of the types of Python's values here.
+// Reads a dictionary of the CUDA Array Interface with values of any type. Calls only methods of
+// builtin types, except __index__ and a mask's attribute. The rules are in
+// fletching/cuda_array_interface.hpp; the rules for the types of Python values are here.
 #ifndef FLETCHING_PYTHON_CUDA_DICTIONARY_HPP
 #define FLETCHING_PYTHON_CUDA_DICTIONARY_HPP
 
@@ -21,21 +21,21 @@ namespace fletching::python {
 
 namespace cai = cuda_array_interface;
 
-/// A dictionary that was read, and those of its masks.
+/// The contents of a dictionary and of its masks.
 struct CudaDictionary {
   cai::Interface says;
-  // By the index of the key in cai::kKeys.
-  std::array<bool, cai::kKeys.size()> usable{};  // given, and of the right type
+  // Indexed like cai::kKeys.
+  std::array<bool, cai::kKeys.size()> usable{};  // present, with the right type
   std::array<std::optional<std::string>, cai::kKeys.size()> wrong;
   std::optional<std::string> no_dictionary;
-  std::string missing;         // the required keys that are not there
-  bool no_address = false;     // the pointer is an integer, but not one of 64 bits
-  std::string no_handle;       // the number of a stream that is not one of 64 bits
-  bool exceeds_words = false;  // a number was cut to 63 bits
+  std::string missing;         // the missing required keys
+  bool no_address = false;     // the pointer is an integer that does not fit 64 bits
+  std::string no_handle;       // a stream handle that does not fit 64 bits
+  bool exceeds_words = false;  // an integer was clamped to 63 bits
   std::unique_ptr<CudaDictionary> mask;
   int depth = 0;
 
-  // What `says` points to.
+  // The memory that `says` points to.
   std::vector<int64_t> shape, strides;
   std::string typestr;
   std::vector<cai::Field> descr;
@@ -44,15 +44,15 @@ struct CudaDictionary {
   std::deque<std::string> texts;
 };
 
-/// Raises only what is not an Exception, such as KeyboardInterrupt, and MemoryError.
+/// Raises only MemoryError and exceptions that are not an Exception, such as KeyboardInterrupt.
 std::unique_ptr<CudaDictionary> read_cuda_dictionary(nb::handle interface);
 
-/// A rule that a dictionary breaks.
+/// A violated rule of a dictionary.
 struct CudaViolation {
   std::string rule, key, severity, found, hint;
 };
 
-/// In the order of the specification, those of masks last.
+/// Returns the violations in the order of the specification, those of masks last.
 std::vector<CudaViolation> check_cuda_dictionary(const CudaDictionary& dictionary);
 
 }  // namespace fletching::python

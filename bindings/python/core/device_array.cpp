@@ -39,15 +39,15 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
   return array_capsules(*self.schema, std::move(array));
 }
 
-/// A property, so that hasattr of an object says whether a call makes sense, and hasattr of the
-/// type, which some consumers ask, is true. A __getattr__ would make each look-up of a method slow.
+/// A property, so that hasattr on an object shows whether a call can succeed, and hasattr on the
+/// type, which some consumers use, is true. A __getattr__ would slow down every method lookup.
 nb::object array_method(nb::handle self) {
   const ArrowDeviceType device = raw(nb::cast<const PyDeviceArray&>(self)).device_type;
   if (is_accessible(device, ARROW_DEVICE_CPU)) return nb::getattr(self, kHiddenMethod.get());
   throw nb::attribute_error(no_attribute("DeviceArray", kMethod, device).c_str());
 }
 
-/// A property for the same reason: what CUDA's consumers look for.
+/// A property for the same reason: CUDA consumers look for it.
 nb::object cuda_array_interface(nb::handle self) {
   return cuda_array_interface_of(self, nb::cast<PyDeviceArray&>(self));
 }
@@ -75,7 +75,7 @@ nb::str shown(const PyDeviceArray& self) {
 
 void synchronize(const PyDeviceArray& self) {
   const Result<bool> is_ready = call_foreign([&] { return event(self).ready(); });
-  if (!is_ready.ok() || *is_ready) {  // no wait, or none that is possible
+  if (!is_ready.ok() || *is_ready) {  // no wait is needed or possible
     return unwrap(call_foreign([&] { return event(self).synchronize(); }));
   }
   wait_interruptibly(unwrap(self.shared->view()),

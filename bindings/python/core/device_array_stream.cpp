@@ -41,7 +41,7 @@ nb::object export_stream(Stream& self, nb::handle requested) {
   return to_capsule(unwrap(to_array_stream(move_out(self, requested, kMethod))));
 }
 
-/// As of DeviceArray.
+/// A property, as in DeviceArray.
 nb::object stream_method(nb::handle self) {
   const ArrowDeviceType device = (*nb::cast<Stream&>(self).state)->device_type();
   if (is_accessible(device, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_stream");

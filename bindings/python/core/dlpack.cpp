@@ -21,14 +21,14 @@ using Version = std::pair<uint32_t, uint32_t>;
 
 // --- Export ---
 
-/// The request of a consumer.
+/// The consumer's request.
 struct Request {
   ConsumerStream stream;
   bool copies = false;
-  bool legacy = false;  // without version and flags
+  bool legacy = false;  // the struct without version and flags
 };
 
-/// A stream argument of DLPack, which has None, -1, and no 0 on CUDA.
+/// Reads a stream argument of DLPack, which allows None and -1, and on CUDA not 0.
 Result<ConsumerStream> dlpack_stream(ArrowDeviceType device, nb::handle stream) {
   if (stream.is_none()) return read_dlpack_stream(device, {});
   const GivenStream given = read_stream(stream);
@@ -54,7 +54,7 @@ Request read_request(const ArrowDeviceArray& array, bool writable, nb::handle st
   Request request;
   request.stream = or_buffer_error(dlpack_stream(array.device_type, stream));
   request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
-  // The struct without flags cannot say that the memory is read-only.
+  // The struct without flags cannot mark memory as read-only.
   request.copies = copy.value_or(false) || elsewhere || (request.legacy && !writable);
   if (!request.copies) return request;
   if (!copy.value_or(true)) {
@@ -130,7 +130,7 @@ bool is_version(PyObject* given) noexcept {
   return major >= DLPACK_MAJOR_VERSION && major <= UINT32_MAX && minor >= 0 && minor <= UINT32_MAX;
 }
 
-/// Whether the keywords of __dlpack__ only demand a struct with flags.
+/// Returns whether the keywords of __dlpack__ request only a struct with flags.
 bool demands_nothing(PyObject* const* values, PyObject* names) {
   bool has_version = false;
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_Size(names);
@@ -146,8 +146,8 @@ bool demands_nothing(PyObject* const* values, PyObject* names) {
   return has_version;
 }
 
-/// __dlpack__, for which nanobind's reading of the arguments would take longer than the export: the
-/// tensor that was described before, and everything else through the general method.
+/// Implements __dlpack__. nanobind's argument parsing would take longer than the export, so this
+/// returns the cached tensor if possible and calls the general method otherwise.
 template <class Object>
 PyObject* dlpack_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                         PyObject* names) noexcept {
@@ -183,7 +183,7 @@ PyMethodDef dlpack_definition{
     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&dlpack_method<Object>)),
     METH_FASTCALL | METH_KEYWORDS, kText};
 
-/// A tensor for one consumer, which is ready.
+/// A tensor for one consumer, without pending work.
 struct ReadyTensor {
   nb::object capsule;
   Device device;
@@ -211,7 +211,7 @@ nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   });
 }
 
-/// What numpy.asarray calls.
+/// Implements the call of numpy.asarray.
 template <class Object>
 nb::object array_of_numpy(const Object& self, nb::handle dtype, nb::handle copy) {
   const nb::object values = to_numpy(self, false, false);
@@ -236,8 +236,8 @@ std::string text_of(const Device& device) {
   return device_name(device.first) + ":" + std::to_string(device.second);
 }
 
-/// Refuses a tensor on another device than the producer has said: its work would be ordered on the
-/// wrong one.
+/// Rejects a tensor on another device than the producer reported: its work would be ordered on the
+/// wrong device.
 void check_device(const DLDevice& device, const Device& source) {
   const Device got(static_cast<int32_t>(device.device_type), device.device_id);
   if (got == source || (got.first == kDLCPU && source.first == kDLCPU)) return;
@@ -245,7 +245,7 @@ void check_device(const DLDevice& device, const Device& source) {
                      text_of(got));
 }
 
-/// The tensor in a capsule, which is renamed so that no other consumer takes it.
+/// Returns the tensor in a capsule, which is renamed so that no other consumer takes it.
 template <class Managed>
 Tensor<Managed> take_tensor(nb::handle capsule, const Device& source) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), Names<Managed>::kNew));
@@ -256,7 +256,7 @@ Tensor<Managed> take_tensor(nb::handle capsule, const Device& source) {
   return Tensor<Managed>(managed);
 }
 
-/// __dlpack__ with the newer keywords, or without them for a producer that does not know them.
+/// Calls __dlpack__ with the newer keywords, or without them if the producer does not know them.
 nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, nb::handle copy) {
   const nb::object method = object.attr("__dlpack__");
   nb::dict newer = empty<nb::dict>();
@@ -267,7 +267,7 @@ nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, 
   try {
     return method(**newer);
   } catch (nb::python_error& error) {
-    // Not of a subclass: those are what a producer raises for data that it cannot export.
+    // Not a subclass: producers raise those for data that they cannot export.
     const bool unknown_keyword = error.type().is(PyExc_TypeError);
     const bool older = unknown_keyword && device.is_none() && copy.is_none();
     if (!older) throw;
@@ -280,7 +280,7 @@ constinit Name kDeviceMethod("__dlpack_device__");
 Device device_of_producer(nb::handle object) {
   const nb::object device = call_protocol(object, kDeviceMethod);
   if (!device.is_valid()) {
-    // As the array API asks, instead of a TypeError.
+    // As the array API requires, instead of a TypeError.
     throw nb::attribute_error(
         "from_dlpack: object has no tensor: expected __dlpack__ and __dlpack_device__");
   }

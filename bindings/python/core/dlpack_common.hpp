@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The common part of the methods and the function table of DLPack.
+// Code that DLPack's methods and function table share.
 #ifndef FLETCHING_PYTHON_DLPACK_COMMON_HPP
 #define FLETCHING_PYTHON_DLPACK_COMMON_HPP
 
@@ -15,15 +15,16 @@
 
 namespace fletching::python {
 
-/// What DLPack asks of a producer that cannot export.
+/// Raises BufferError if the result is an error, as DLPack requires of a producer that cannot
+/// export.
 template <class T>
 T or_buffer_error(Result<T> result) {
   if (result.ok()) return *std::move(result);
   if (result.error().code() == ENOMEM) raise(result.error());
   raise_buffer_error(result.error().message());
 }
-/// What from_dlpack raises: TypeError for a type that Arrow lacks, BufferError for memory that is
-/// malformed or would have to be copied, Error for a failure of the driver.
+/// Raises the exceptions of from_dlpack: TypeError for a type that Arrow lacks, BufferError for
+/// memory that is malformed or would have to be copied, Error for a driver failure.
 template <class T>
 T or_import_error(Result<T> result) {
   if (result.ok()) return *std::move(result);
@@ -37,7 +38,7 @@ T or_import_error(Result<T> result) {
   raise(error);
 }
 
-/// A tensor whose producer was called with `stream`, as an object.
+/// Imports a tensor whose producer was called with `stream`.
 template <class Tensor>
 PyDeviceArray import_tensor(Tensor tensor, const ConsumerStream& stream,
                             const DlpackImportOptions& options) {
@@ -48,10 +49,11 @@ PyDeviceArray import_tensor(Tensor tensor, const ConsumerStream& stream,
   return array;
 }
 
-/// The tensor of an object of ours, after what DLPack's None means on its device.
+/// Exports an object of this module, ordered as DLPack's stream None requires on its device.
 DlpackTensor export_by_default(nb::handle object);
 
-/// The tensor of an object whose type has a usable function table; empty for others.
+/// Imports through the function table of the object's type; returns nullopt if it has no usable
+/// table.
 std::optional<PyDeviceArray> import_by_table(nb::handle object, const DlpackImportOptions& options);
 
 }  // namespace fletching::python

@@ -17,7 +17,7 @@ constexpr const char* kCapsule = "dlpack_exchange_api";
 
 // --- Producer ---
 
-/// Runs `body`, and sets the Python exception that leaves it: none may reach C.
+/// Runs `body` and converts C++ exceptions to Python exceptions: no exception may reach C.
 template <class Body>
 int to_result(const Body& body) noexcept {
   try {
@@ -40,7 +40,8 @@ int from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
   return to_result([&] { *out = export_by_default(static_cast<PyObject*>(object)).detach(); });
 }
 
-/// What the caller has put on our work stream, the default one, is before the event of the array.
+/// Work that the caller enqueued on this module's work stream, the default stream, precedes the
+/// array's event.
 int to_py_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
   *out = nullptr;
   return to_result([&] {
@@ -53,7 +54,7 @@ int to_py_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
   });
 }
 
-/// The default stream, behind which every export is ordered.
+/// Returns the default stream; every export is ordered before its later work.
 int current_work_stream(DLDeviceType /*type*/, int32_t /*id*/, void** out) noexcept {
   *out = nullptr;
   return 0;
@@ -71,7 +72,7 @@ DLPackExchangeAPI table{
 
 // --- Consumer ---
 
-/// The table of the type, if there is one of a version and with the functions that are needed.
+/// Returns the type's table, if its version and functions are sufficient.
 const DLPackExchangeAPI* table_of(nb::handle type) {
   const nb::object capsule = find_attribute(type, kAttribute);
   if (!capsule.is_valid() || !PyCapsule_IsValid(capsule.ptr(), kCapsule)) return nullptr;
@@ -82,7 +83,7 @@ const DLPackExchangeAPI* table_of(nb::handle type) {
   return usable ? found : nullptr;
 }
 
-/// The Python exception that the function has set, or an error without one.
+/// Raises the Python exception that the function set, or an Error if it set none.
 void check_result(int result, const char* function) {
   if (result == 0) return;
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -90,7 +91,7 @@ void check_result(int result, const char* function) {
                        std::to_string(result)));
 }
 
-/// The stream that the producer works on now; empty where the table cannot name one.
+/// Returns the producer's current work stream; nullopt if the table cannot name one.
 std::optional<ConsumerStream> work_stream(const DLPackExchangeAPI& api, DLDevice device) {
   FletchingTensorStream found{};
   FletchingMessage message;
@@ -118,7 +119,7 @@ std::optional<PyDeviceArray> import_by_table(nb::handle object,
   if (raw != nullptr && raw->version.major == DLPACK_MAJOR_VERSION) {
     stream = work_stream(*api, raw->dl_tensor.device);
   }
-  if (!stream) return std::nullopt;  // __dlpack__ has the host wait
+  if (!stream) return std::nullopt;  // __dlpack__ makes the host wait
   return import_tensor(std::move(tensor), *stream, options);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors in Python's capsules, and copies of tensors. DLPack.
+// Tensors in Python capsules, and copies of tensors. DLPack.
 #ifndef FLETCHING_PYTHON_DLPACK_TENSOR_HPP
 #define FLETCHING_PYTHON_DLPACK_TENSOR_HPP
 
@@ -34,7 +34,7 @@ using Tensor = TensorOwner<Managed>;
 
 template <class Managed>
 void destroy_tensor_capsule(PyObject* capsule) noexcept {
-  // A consumer has renamed the capsule of a tensor that it took.
+  // The capsule of a consumed tensor has been renamed.
   if (!PyCapsule_IsValid(capsule, Names<Managed>::kNew)) return;
   const nb::error_scope pending;
   Tensor<Managed> tensor(
@@ -44,7 +44,7 @@ void destroy_tensor_capsule(PyObject* capsule) noexcept {
   tensor.release();
 }
 
-/// NULL with an exception set.
+/// Returns NULL with an exception set on failure.
 template <class Managed>
 PyObject* new_capsule(Tensor<Managed> tensor) noexcept {
   PyObject* capsule =
@@ -60,7 +60,7 @@ nb::object to_capsule(Tensor<Managed> tensor) {
   return nb::steal(capsule);
 }
 
-/// One more tensor of what another one describes, and keeps: shape and strides are the other's.
+/// Another tensor of the same data. It shares the shape and strides of `other` and keeps it alive.
 struct Same {
   DLManagedTensorVersioned managed;
   std::shared_ptr<const DLManagedTensorVersioned> other;
@@ -70,7 +70,7 @@ struct Same {
   }
 };
 
-/// NULL with an exception set.
+/// Returns NULL with an exception set on failure.
 inline PyObject* capsule_of_same(
     const std::shared_ptr<const DLManagedTensorVersioned>& other) noexcept {
   auto* same = new (std::nothrow) Same{*other, other};
@@ -80,11 +80,11 @@ inline PyObject* capsule_of_same(
   return new_capsule(Tensor<DLManagedTensorVersioned>(&same->managed));
 }
 
-/// A tensor with new memory of the CPU.
+/// A tensor with new CPU memory.
 template <class Managed>
 struct Copied {
   Managed managed{};
-  std::vector<int64_t> extents;  // shape and strides
+  std::vector<int64_t> extents;  // shape, then strides
   std::unique_ptr<std::byte[]> bytes;
 
   static void destroy(Managed* self) noexcept { delete static_cast<Copied*>(self->manager_ctx); }
@@ -97,7 +97,7 @@ inline void mark_copied(DLManagedTensorVersioned& managed, uint64_t flags) {
 }
 inline void mark_copied(DLManagedTensor& /*managed*/, uint64_t /*flags*/) {}
 
-/// A copy of what the host may read: the tensor of an array is in one piece.
+/// Copies a tensor that the host may read. An array's tensor is contiguous.
 template <class Managed>
 Tensor<Managed> copy_of(const DLManagedTensorVersioned& source) {
   const DLTensor& from = source.dl_tensor;

@@ -18,7 +18,7 @@
 
 namespace fletching::python {
 
-/// The result of a wait on another thread.
+/// The result of a wait that runs on another thread.
 class WaitResult {
  public:
   void set(Status status) {
@@ -26,7 +26,7 @@ class WaitResult {
     status_ = std::move(status);
     is_set_.notify_all();
   }
-  /// Nothing when the wait still goes on.
+  /// Returns nullopt if the wait is still running.
   std::optional<Status> get_soon() {
     constexpr std::chrono::milliseconds kBetweenSignals{20};
     std::unique_lock lock(mutex_);
@@ -40,9 +40,9 @@ class WaitResult {
   std::optional<Status> status_;
 };
 
-/// Calls `wait(owned)` without the GIL and raises its Error. The main thread, which runs Python's
-/// signal handlers, leaves the wait to another thread, and raises what a handler raises: then the
-/// wait goes on there, and keeps `owned`.
+/// Calls `wait(owned)` without the GIL and raises its Error. On the main thread, which runs
+/// Python's signal handlers, the wait runs on another thread; if a handler raises, its exception is
+/// raised here, while the wait continues there and keeps `owned`.
 template <class Owned, class Wait>
 void wait_interruptibly(Owned owned, Wait wait) {
   if (!is_main_thread()) return unwrap(without_gil([&] { return wait(owned); }));

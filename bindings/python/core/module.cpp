@@ -9,8 +9,8 @@ nb::object cast_if_any(std::optional<Object> imported) {
   return imported ? nb::cast(*std::move(imported)) : nb::object();
 }
 
-/// Gives the functions of nanobind a __signature__, for inspect and help. Python code cannot set
-/// attributes of their types, which belong to this module alone (NB_DOMAIN).
+/// Gives nanobind's functions a __signature__ for inspect and help. Python code cannot set
+/// attributes of their types, which belong only to this module (NB_DOMAIN).
 void bind_signatures(const nb::module_& module) {
   const auto define = [](nb::handle type, const char* function) {
     const nb::object get = nb::cpp_function([function](nb::handle self) {
@@ -29,7 +29,7 @@ void bind_signatures(const nb::module_& module) {
   define(nb::getattr(gate, "open").type(), "signature_of_bound");
 }
 
-/// The first of the protocols that the object has.
+/// Imports through the first protocol that the object supports.
 nb::object from_arrow(nb::handle object) {
   using Import = nb::object (*)(nb::handle);
   constexpr Import kImports[] = {
@@ -45,12 +45,12 @@ nb::object from_arrow(nb::handle object) {
   raise_without("from_arrow", "Arrow data", "a method such as __arrow_c_device_array__", object);
 }
 
-// The module, from its first import to the end of the interpreter.
+// The module, from its first import until the interpreter ends.
 PyObject* imported = nullptr;
 
 void forget_module() { Py_CLEAR(imported); }
 
-/// Fills the module of another import with the members of the first: the types exist once.
+/// Fills the module of a later import with the members of the first: the types exist once.
 int copy_module(PyObject* module) {
   return PyDict_Merge(PyModule_GetDict(module), PyModule_GetDict(imported), /*override=*/0);
 }
@@ -106,7 +106,8 @@ NB_MODULE(_core_once, module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&forget_module));
 }
 
-/// Before nanobind, which would forget the first interpreter, or the types of the first import.
+/// Runs before nanobind's init, which would forget the first interpreter, or the types of the first
+/// import.
 extern "C" NB_EXPORT PyObject* PyInit__core() {
   using namespace fletching::python;
   const char* refused = nullptr;

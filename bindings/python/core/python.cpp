@@ -18,16 +18,16 @@
 namespace fletching::python {
 namespace {
 
-PyObject* error_type = nullptr;  // fletching.Error, as long as the process
+PyObject* error_type = nullptr;  // fletching.Error; lives as long as the process
 
-// Foreign threads that use Python now, and whether no more may begin.
+// The number of foreign threads that use Python, and whether entering is no longer allowed.
 std::atomic<int> inside{0};
 std::atomic<bool> closed{false};
 std::atomic<bool> has_leaked{false};
 std::atomic<int> forks{0};
-pthread_t closer;  // the thread that ends the interpreter, when closed
+pthread_t closer;  // the thread that ends the interpreter, valid once closed
 
-/// Runs as an atexit function: waits for the threads that are inside, which need the GIL to leave.
+/// Runs as an atexit function: waits for the threads inside, which need the GIL to leave.
 void close() {
   closer = pthread_self();
   closed = true;
@@ -39,8 +39,8 @@ void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
 }
 
-/// Runs as an atexit function. Turns nanobind's leak report off if callbacks of fletching.abi or
-/// daemon threads keep objects: both do so on purpose.
+/// Runs as an atexit function. Disables nanobind's leak report if callbacks of fletching.abi or
+/// daemon threads keep objects intentionally.
 void allow_kept_objects() {
   const nb::object modules = nb::module_::import_("sys").attr("modules");
   const nb::object callbacks = modules.attr("get")("fletching._callbacks");
@@ -50,7 +50,7 @@ void allow_kept_objects() {
   if (keeps) nb::set_leak_warnings(false);
 }
 
-/// A message in which a hint names what C++ has and Python has under another name.
+/// Replaces C++ names in a message's hint with the Python names.
 std::string in_python(std::string text) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"OnCapture::kExternalEvent", "OnCapture.EXTERNAL"},
@@ -66,7 +66,8 @@ std::string in_python(std::string text) {
   return text;
 }
 
-/// Whether this thread destroys the interpreter's leftovers. Afterwards it has no Python state.
+/// Returns whether this thread is destroying the interpreter's remaining objects. After that it has
+/// no Python state.
 bool ends_python() noexcept {
   return pthread_equal(pthread_self(), closer) != 0 && PyGILState_GetThisThreadState() != nullptr;
 }
@@ -86,11 +87,11 @@ void bind_python(nb::module_& module) {
   module.attr("Error") = nb::handle(error_type);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&allow_kept_objects));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
-  // Before nanobind's own function, which would report leaks as errors of this module.
+  // Runs before nanobind's own function, which would report leaks as errors of this module.
   Py_AtExit([] {
     if (has_leaked) nb::set_leak_warnings(false);
   });
-  // In a child of fork the threads that were inside are gone.
+  // A child of fork does not have the threads that were inside.
   pthread_atfork(nullptr, nullptr, [] {
     inside = 0;
     ++forks;
@@ -155,7 +156,7 @@ nb::handle Name::get() {
   if (interned != nullptr) return interned;
   interned = PyUnicode_InternFromString(text_);
   if (interned == nullptr) throw nb::python_error();
-  interned_.store(interned, std::memory_order_release);  // the same one from each thread
+  interned_.store(interned, std::memory_order_release);  // the same object for every thread
   return interned;
 }
 
@@ -177,7 +178,7 @@ void raise_without(const char* operation, const char* what, const char* expected
 
 namespace {
 
-/// An Error of another stream, with its errno value and text unchanged.
+/// Returns the Error of another stream, with its errno value and text unchanged.
 Error passed_on(nb::handle error) {
   const nb::object number = error.attr("errno"), text = error.attr("strerror");
   const auto code = static_cast<int>(PyLong_AsLong(number.ptr()));
@@ -185,10 +186,10 @@ Error passed_on(nb::handle error) {
   return {code > 0 ? code : EIO, to_utf8(nb::str(text))};
 }
 
-/// Throws where a method of the exception raises one.
+/// Throws if a method of the exception raises.
 Error described(const nb::python_error& raised) {
   if (raised.matches(error_type)) return passed_on(raised.value());
-  int code = ENOMEM;  // which no import may need
+  int code = ENOMEM;  // set without an import, which could fail
   if (!raised.matches(PyExc_MemoryError)) {
     const nb::object errno_of = nb::module_::import_("fletching._errno").attr("errno_of");
     code = nb::cast<int>(errno_of(raised.value()));
@@ -210,7 +211,7 @@ Error current_python_error() {
   Error error(EIO, "an exception that cannot be read");
   try {
     error = described(raised);
-  } catch (const std::exception&) {  // of a method of the exception
+  } catch (const std::exception&) {  // from a method of the exception
   }
   RaisedHere::keep(std::move(raised), error);
   return error;
@@ -228,7 +229,7 @@ RaisedHere::~RaisedHere() { innermost = outer_; }
 void RaisedHere::keep(nb::python_error&& raised, const Error& error) noexcept {
   if (innermost == nullptr) return;
   innermost->kept_.reset();
-  (void)detail::guarded([&]() -> Status {  // without memory only the Error is left
+  (void)detail::guarded([&]() -> Status {  // without memory only the Error remains
     std::string text = detail::printable(std::string_view(error.message()));
     innermost->kept_.emplace(Kept{std::move(raised), error.code(), std::move(text)});
     return {};
@@ -238,7 +239,7 @@ void RaisedHere::keep(nb::python_error&& raised, const Error& error) noexcept {
 void RaisedHere::raise(const Error& error) {
   if (!kept_) python::raise(error);
   const bool is_same = kept_->code == error.code() && kept_->text == error.message();
-  // An iterator that raises StopIteration would end without an error.
+  // A StopIteration raised by an iterator would end the iteration without an error.
   if (is_same && !kept_->exception.matches(PyExc_StopIteration)) throw std::move(kept_->exception);
   python::raise(error, {}, kept_->exception.value());
 }
@@ -255,7 +256,7 @@ int fork_count() noexcept { return forks; }
 
 void leak_after_fork() noexcept {
   if (has_leaked.exchange(true)) return;
-  // Without stdio: its lock may be held by a thread that the child does not have.
+  // Does not use stdio: a thread that the child lacks may hold its lock.
   static constexpr char kWarning[] =
       "fletching: an async stream was released in a child of fork: it is leaked\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWarning, sizeof kWarning - 1);

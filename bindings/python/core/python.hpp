@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between Python and the C++ library: errors, the GIL, references that outlive the interpreter.
+// Glue between Python and the C++ library: errors, the GIL, references that outlive the
+// interpreter.
 #ifndef FLETCHING_PYTHON_PYTHON_HPP
 #define FLETCHING_PYTHON_PYTHON_HPP
 
@@ -19,29 +20,30 @@ namespace fletching::python {
 
 namespace nb = nanobind;
 
-/// Finds fletching.Error, for all imports of the module, and lets foreign releases know when the
-/// interpreter ends.
+/// Looks up fletching.Error for all imports of the module, and lets foreign releases detect the end
+/// of the interpreter.
 void bind_python(nb::module_& module);
 
-/// Raises fletching.Error with the errno value, the message and, where they are valid, the metadata
-/// and the cause; MemoryError for ENOMEM.
+/// Raises fletching.Error with the errno value, the message and, if valid, the metadata and the
+/// cause; raises MemoryError for ENOMEM.
 [[noreturn]] void raise(const Error& error, nb::handle metadata = {}, nb::handle cause = {});
 
-/// For a class whose objects are made by functions: `Class()`, `Class.__new__(Class)` and a copy
-/// are a TypeError. Without it they make an object that has no value.
+/// For classes whose objects only functions create: `Class()`, `Class.__new__(Class)` and a copy
+/// raise TypeError. Otherwise they would create an object without a value.
 extern PyType_Slot no_constructor[];
 
-/// Adds a method that reads its arguments itself.
+/// Adds a method that parses its own arguments.
 void add_method(nb::handle type, PyMethodDef& definition);
-/// Foreign text, which may not be UTF-8: other bytes read "\\xff", or as `errors` says.
+/// Decodes foreign text that may not be UTF-8: invalid bytes become "\\xff", or are handled by
+/// `errors`.
 nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
-/// A str as UTF-8. A lone surrogate reads "\\udcff".
+/// Encodes a str as UTF-8. A lone surrogate becomes "\\udcff".
 std::string to_utf8(nb::handle text);
-/// The name of a type, without asking its metaclass.
+/// Returns the name of a type without calling its metaclass.
 std::string name_of_type(nb::handle type);
 
-/// The name of a method, interned when it is first needed: Python finds such a name in the cache of
-/// a type, and others by a search.
+/// A method name, interned on first use: Python finds interned names in a type's cache, and
+/// searches for others.
 class Name {
  public:
   explicit constexpr Name(const char* text) noexcept : text_(text) {}
@@ -55,7 +57,7 @@ class Name {
   std::atomic<PyObject*> interned_{nullptr};
 };
 
-/// An empty dictionary or list; nanobind's own constructors do not check for memory.
+/// Returns an empty dictionary or list. nanobind's own constructors do not check for memory.
 template <class Container>
 Container empty() {
   Container made;
@@ -66,7 +68,7 @@ Container empty() {
 /// Raises a TypeError or a BufferError.
 [[noreturn]] void raise_type_error(const std::string& message);
 [[noreturn]] void raise_buffer_error(const std::string& message);
-/// Raises the TypeError of an object without the methods of a protocol.
+/// Raises TypeError for an object without the methods of a protocol.
 [[noreturn]] void raise_without(const char* operation, const char* what, const char* expected,
                                 nb::handle object);
 
@@ -79,12 +81,12 @@ inline void unwrap(const Status& status) {
   if (!status.ok()) raise(status.error());
 }
 
-/// Never returns, and lets other threads have the GIL.
+/// Never returns; other threads can take the GIL.
 [[noreturn]] void park() noexcept;
 
-/// Gives up the GIL until it is destroyed. If the interpreter has begun to end by then, the thread
-/// is parked, as Python 3.14 does it: earlier versions call pthread_exit in a thread that waits for
-/// the GIL, which ends the process below a noexcept function.
+/// Releases the GIL until destruction. If the interpreter has started to end by then, the thread is
+/// parked, as in Python 3.14. Earlier versions call pthread_exit in a thread that waits for the
+/// GIL, which would terminate the process below a noexcept function.
 class NoGil {
  public:
   NoGil() noexcept : thread_(PyEval_SaveThread()) {}
@@ -96,16 +98,16 @@ class NoGil {
   PyThreadState* thread_;
 };
 
-/// What `call` returns, called without the GIL: for foreign callbacks and for waits.
+/// Returns the result of `call`, called without the GIL: for foreign callbacks and waits.
 template <class Call>
 auto without_gil(const Call& call) {
   const NoGil released;
   return call();
 }
 
-/// What `call`, which runs Python code, returns. A thread that pthread_exit ends there is parked,
-/// with libstdc++; other libraries have no name for its unwinding. The exception has no object: the
-/// reference to it is NULL, which gcc looks for in the checks of both sanitizers.
+/// Returns the result of `call`, which runs Python code. With libstdc++, a thread that pthread_exit
+/// ends there is parked; other libraries have no name for that unwinding. The exception has no
+/// object: the reference to it is NULL, which gcc checks for in both sanitizers.
 template <class Call>
 #if defined(__GLIBCXX__)
 __attribute__((no_sanitize("null", "alignment")))
@@ -122,12 +124,12 @@ auto call_python(const Call& call) {
 #endif
 }
 
-/// The exception that is set, as an Error: the errno value of an OSError, ENOMEM, or else EIO.
-/// Afterwards none is set; a RaisedHere of this thread keeps it. With the GIL.
+/// Converts the current exception to an Error: the errno value of an OSError, ENOMEM, or EIO.
+/// Clears the exception; a RaisedHere of this thread keeps it. Requires the GIL.
 Error current_python_error();
 
 /// Keeps the exception that a Python producer raises on this thread while a Python consumer calls
-/// it: between the two, C knows only an errno value and a text. With the GIL.
+/// it: the C interface between them passes only an errno value and a text. Requires the GIL.
 class RaisedHere {
  public:
   RaisedHere() noexcept;
@@ -135,11 +137,11 @@ class RaisedHere {
   RaisedHere(const RaisedHere&) = delete;
   RaisedHere& operator=(const RaisedHere&) = delete;
 
-  /// Raises the exception with its type and traceback if `error` was made of it and passed on
-  /// unchanged; else fletching.Error, whose cause it is.
+  /// Raises the original exception with its type and traceback if `error` was created from it and
+  /// is unchanged; otherwise fletching.Error with the exception as its cause.
   [[noreturn]] void raise(const Error& error);
 
-  /// Raises an exception that is not an Exception, such as KeyboardInterrupt.
+  /// Raises a kept exception that is not an Exception, such as KeyboardInterrupt.
   void raise_exit();
 
   static void keep(nb::python_error&& raised, const Error& error) noexcept;
@@ -155,8 +157,8 @@ class RaisedHere {
   std::optional<Kept> kept_;
 };
 
-/// What `call` returns, called without the GIL. Raises KeyboardInterrupt and other exits of a
-/// registered waiter, whose exceptions are Errors else.
+/// Returns the result of `call`, called without the GIL. Raises KeyboardInterrupt and other exits
+/// from a registered waiter; the waiter's other exceptions are Errors.
 template <class Call>
 auto call_foreign(const Call& call) {
   RaisedHere raised;
@@ -165,9 +167,9 @@ auto call_foreign(const Call& call) {
   return result;
 }
 
-/// What owns foreign structs, destroyed with an exception kept that is set. Without the GIL where a
-/// release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. Not for
-/// memory of the CPU: a thread that gives the GIL up may wait long to get it back.
+/// Owner of foreign structs. Its destructor preserves the current exception, and releases the GIL
+/// if a release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. It
+/// keeps the GIL for CPU memory, because taking the GIL again may take long.
 template <class T>
 class Foreign {
  public:
@@ -196,20 +198,20 @@ class Foreign {
   bool may_wait_;
 };
 
-/// Whether this is the main thread of the process, on which Python runs signal handlers.
+/// Returns whether this is the main thread of the process, on which Python runs signal handlers.
 bool is_main_thread() noexcept;
 
-/// Whether the interpreter has begun to end: then Python must not be used.
+/// Returns whether the interpreter has started to end. After that, Python must not be used.
 bool python_is_ending() noexcept;
 
-/// A number that is another one in a child of fork.
+/// Returns a number that differs in a child of fork.
 int fork_count() noexcept;
-/// Warns once of objects that a child of fork does not release.
+/// Warns once about objects that a child of fork does not release.
 void leak_after_fork() noexcept;
 
-/// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has
-/// begun to end, but for the thread that ends it, which destroys the objects of modules then: what
-/// was to be released is leaked.
+/// Holds the GIL on any thread, preserving the current exception. Invalid after the interpreter has
+/// started to end, except on the thread that ends it, which then destroys the objects of modules.
+/// Callers leak their objects if it is invalid.
 class AnyThreadGil {
  public:
   AnyThreadGil() noexcept;
@@ -218,7 +220,7 @@ class AnyThreadGil {
   AnyThreadGil& operator=(const AnyThreadGil&) = delete;
 
   explicit operator bool() const noexcept { return entered_; }
-  /// From now on the end of the interpreter does not wait for this thread.
+  /// Lets the interpreter end without waiting for this thread.
   void stop_delaying_the_end() noexcept;
 
  private:
@@ -228,7 +230,7 @@ class AnyThreadGil {
   std::optional<nb::error_scope> pending_;
 };
 
-/// A reference to a Python object in an object that any thread may destroy.
+/// A reference to a Python object, inside an object that any thread may destroy.
 class Reference {
  public:
   explicit Reference(nb::handle object) noexcept : object_(object.inc_ref().ptr()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places where a type allows no null: the entries and keys of maps, and run ends.
+// Values that a type does not allow to be null: map entries, map keys, and run ends.
 #ifndef FLETCHING_PYTHON_REQUIRED_VALUES_HPP
 #define FLETCHING_PYTHON_REQUIRED_VALUES_HPP
 
@@ -14,7 +14,7 @@
 
 namespace fletching::python {
 
-/// Counts the nulls of an array in memory of the host.
+/// Counts the nulls of an array in host memory.
 inline int64_t count_nulls(const void* validity, int64_t offset, int64_t length) noexcept {
   if (validity == nullptr) return 0;
   const auto* bits = static_cast<const uint8_t*>(validity);
@@ -25,7 +25,7 @@ inline int64_t count_nulls(const void* validity, int64_t offset, int64_t length)
   return nulls;
 }
 
-/// Whether a sound schema has such a place.
+/// Returns whether a valid schema has values that must not be null.
 inline bool has_required_values(const ArrowSchema& schema) noexcept {
   const std::string_view format(schema.format);
   if (format == "+m" || format == "+r") return true;
@@ -35,8 +35,8 @@ inline bool has_required_values(const ArrowSchema& schema) noexcept {
   return schema.dictionary != nullptr && has_required_values(*schema.dictionary);
 }
 
-/// Raises Error for nulls there that a null_count of -1 hides, which check_array does not see. The
-/// array has passed it, and is in memory of the host.
+/// Raises Error for such nulls if a null_count of -1 hides them from check_array. The array must
+/// have passed check_array and be in host memory.
 inline void refuse_hidden_nulls(const std::string& operation, const ArrowSchema& schema,
                                 const ArrowArray& array) {
   const auto require = [&](const ArrowArray& child, const char* what) {
@@ -61,8 +61,9 @@ inline void refuse_hidden_nulls(const std::string& operation, const ArrowSchema&
   }
 }
 
-/// Checks the array of a foreign producer where its schema, which is sound, has such places: other
-/// libraries end the process there. Of an array that the host cannot read yet, only the structs.
+/// Checks a foreign producer's array if its schema, which must be valid, has such values: other
+/// libraries would terminate the process on a null. If the host cannot read the array yet, checks
+/// only the structs.
 template <class Raw>
 void check_required_values(const std::string& operation, const ArrowSchema& schema,
                            const Raw& raw) {

@@ -62,7 +62,7 @@ PySchema from_arrow(nb::handle object) {
   throw nb::python_error();
 }
 
-/// A field by its index or name. IndexError ends an iteration by index.
+/// Returns a field by index or name. An IndexError ends an iteration by index.
 PySchema field(const PySchema& self, nb::handle which) {
   const int64_t index = find_column(raw(self), which);
   if (index >= 0) return child(self, index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streams and device streams have in common in Python.
+// Code that Python's streams and device streams share.
 #ifndef FLETCHING_PYTHON_STREAM_COMMON_HPP
 #define FLETCHING_PYTHON_STREAM_COMMON_HPP
 
@@ -16,7 +16,7 @@
 
 namespace fletching::python {
 
-/// The object of a batch of `Raw`, and of the stream.
+/// The Python classes for a batch of `Raw` and for its stream.
 template <class Raw>
 struct StreamTypes;
 template <>
@@ -30,9 +30,9 @@ struct StreamTypes<ArrowDeviceArrayStream> {
   static constexpr const char* kName = "DeviceArrayStream";
 };
 
-/// A stream that Python reads, or exports once. Every function locks, and is called without the
-/// GIL: a producer may be in Python. Errors: EDEADLK for a producer that uses its own stream,
-/// ECHILD in a child of fork for a stream that another thread was reading.
+/// A stream that Python reads, or exports once. Every function takes the lock and is called without
+/// the GIL, because a producer may run Python code. Errors: EDEADLK if a producer uses its own
+/// stream; ECHILD in a child of fork if another thread was reading the stream.
 template <class Raw>
 class StreamState {
  public:
@@ -43,20 +43,20 @@ class StreamState {
 
   [[nodiscard]] ArrowDeviceType device_type() const noexcept { return device_type_; }
 
-  /// The schema, read once.
+  /// Returns the schema, which is read once.
   Result<SharedSchema> schema() {
     const Call call(*this);
     if (!call) return call.refused();
     return read_schema();
   }
 
-  /// The schema, if it was read before.
+  /// Returns the schema if it was already read.
   std::optional<SharedSchema> known_schema() {
     const Call call(*this);
     return call.state == StreamLock::kLost ? std::nullopt : schema_;
   }
 
-  /// The next batch with the schema; nothing at the end.
+  /// Returns the next batch with the schema; nullopt at the end.
   std::optional<Result<std::pair<SharedSchema, Batch>>> next() {
     const Call call(*this);
     if (!call) return call.refused();
@@ -68,7 +68,7 @@ class StreamState {
     return std::pair(*std::move(schema), **std::move(batch));
   }
 
-  /// The rest of the stream. An unread stream is the producer's.
+  /// Moves the rest of the stream out. An unread stream is returned unchanged.
   Result<Owner<Raw>> move_out() {
     const Call call(*this);
     if (!call) return call.refused();
@@ -141,22 +141,23 @@ class StreamState {
 
   const ArrowDeviceType device_type_;
   StreamLock lock_;
-  Owner<Raw> stream_;                        // until it is read
-  std::optional<StreamReader<Raw>> reader_;  // from then on
+  Owner<Raw> stream_;                        // until the first read
+  std::optional<StreamReader<Raw>> reader_;  // after the first read
   std::optional<SharedSchema> schema_;
 };
 
-/// The Python iterator that a stream reads; NULL when the stream is released. Written with the GIL.
+/// The Python iterator that a stream reads; NULL after the stream's release. Written with the GIL
+/// held.
 using Iterator = std::shared_ptr<PyObject*>;
 
 template <class Raw>
 struct PyStream {
   Foreign<std::unique_ptr<StreamState<Raw>>> state;
-  Iterator iterator{};  // as long as this object owns the stream
+  Iterator iterator{};  // set while this object owns the stream
 };
 
-/// Lets Python's collector see the iterator, which often refers to the stream: it may be a
-/// generator method of the object that keeps the stream.
+/// Reports the iterator to Python's collector. The iterator often refers to the stream, for example
+/// as a generator method of the object that keeps the stream.
 template <class Raw>
 int traverse_stream(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
@@ -187,7 +188,7 @@ PyStream<Raw> make_stream_object(Owner<Raw> stream, Iterator iterator = {}) {
                        std::move(iterator)};
 }
 
-/// The stream in the capsule that a method of `object` returns, if it has the method.
+/// Returns the stream in the capsule from a method of `object`, if it has that method.
 template <class Raw>
 std::optional<Owner<Raw>> import_raw_stream(nb::handle object, Name& method) {
   const nb::object capsule = call_protocol(object, method);
@@ -203,7 +204,7 @@ SharedSchema read_schema(PyStream<Raw>& self) {
   return *std::move(schema);
 }
 
-/// The rest of the stream, for a capsule.
+/// Returns the rest of the stream, for a capsule.
 template <class Raw>
 Owner<Raw> move_out(PyStream<Raw>& self, nb::handle requested, const char* method) {
   if (!requested.is_none()) check_requested(requested, *(*read_schema(self)).get(), method);
@@ -257,7 +258,7 @@ class PythonBatches {
     if (python_is_ending()) return Error(EIO, "batches: the Python interpreter has ended");
     AnyThreadGil gil;
     if (!gil) return Error(EIO, "batches: the Python interpreter has ended");
-    gil.stop_delaying_the_end();  // a batch may never come
+    gil.stop_delaying_the_end();  // the iterator may block forever
     try {
       const nb::object batch =
           call_python([&] { return nb::steal(PyIter_Next(iterator_.get().ptr())); });
@@ -274,14 +275,14 @@ class PythonBatches {
 
  private:
   SharedSchema schema_;
-  int64_t number_ = 0;  // of the next batch
-  Iterator seen_;       // by the collector
+  int64_t number_ = 0;  // index of the next batch
+  Iterator seen_;       // for the collector
   Reference iterator_;
 };
 
 constinit inline Name kDeviceStreamMethod("__arrow_c_device_stream__");
 
-/// __arrow_c_device_stream__.
+/// Implements __arrow_c_device_stream__.
 template <class Raw, nb::object (*kExport)(PyStream<Raw>&, nb::handle)>
 PyObject* device_stream_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                                PyObject* names) noexcept {

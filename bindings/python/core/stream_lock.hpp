@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lock of a stream, which is held while a producer is asked for a batch.
+// The lock of a stream, which is held while the producer is called for a batch.
 #ifndef FLETCHING_PYTHON_STREAM_LOCK_HPP
 #define FLETCHING_PYTHON_STREAM_LOCK_HPP
 
@@ -11,8 +11,8 @@
 
 namespace fletching::python {
 
-/// A mutex that knows its holder. A child of fork does not have the thread that held a mutex of the
-/// parent, and would wait for it without end.
+/// A mutex that knows its holder. A child of fork lacks the thread that held a mutex in the parent,
+/// and would wait for it forever.
 class StreamLock {
  public:
   enum State {
@@ -39,7 +39,7 @@ class StreamLock {
   }
 
  private:
-  std::atomic<int> holder_{0};  // 1 + fork_count() of the process that holds it
+  std::atomic<int> holder_{0};  // 1 + fork_count() of the holder's process; 0 if unlocked
   std::atomic<std::thread::id> thread_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams of the caller: events on exports, and releases behind them.
+// The caller's streams: events on exports, and releases after a stream's work.
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -21,7 +21,7 @@ constinit Name kPointer("ptr");             // CuPy
 constinit Name kHandle("handle");           // cuda-core
 constinit Name kCudaStream("cuda_stream");  // PyTorch
 
-/// The number of the stream in an object; other arguments as they are.
+/// Returns the stream handle of an object; returns other arguments unchanged.
 nb::object number_of(nb::handle stream) {
   const nb::object protocol = find_attribute(stream, kProtocol);
   if (protocol.is_valid()) {
@@ -49,13 +49,13 @@ nb::object number_of(nb::handle stream) {
               "only DLPack has -1, for no synchronization"));
 }
 
-/// A second array with the same data, whose event is at the end of `stream`.
+/// Returns a second array with the same data, with an event at the end of `stream`.
 PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
                                    OnCapture on_capture) {
   const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());
   unwrap(call_foreign([&]() -> Status {
-    // The event of the array comes before the new one. The view keeps the owner of both.
+    // The array's event precedes the new one. The view keeps the owner of both alive.
     Status waited = SyncEvent(view).wait_on(on, on_capture);
     if (!waited) return waited;
     view->sync_event = nullptr;
@@ -66,7 +66,7 @@ PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
   return out;
 }
 
-/// The object keeps the data, as every export does: another share of it is deferred.
+/// Defers another share of the data, as in an export: the object keeps its own share.
 void release_after_stream(const PyDeviceArray& self, nb::handle stream) {
   const Stream on = stream_of(stream, (**self.shared)->device_type);
   DeviceArray view = unwrap(self.shared->view());
@@ -80,7 +80,7 @@ nb::object pending() {
                                to_str(found.last_refusal), found.inherited_events);
 }
 
-/// Runs as an atexit function: a later release leaks objects of Python.
+/// Runs as an atexit function, because a later release leaks Python objects.
 void await_releases() {
   constexpr std::chrono::seconds kLongest{2};
   constexpr std::chrono::milliseconds kStep{1};
@@ -115,7 +115,7 @@ GivenStream read_stream(nb::handle stream) {
   if (overflow == 0 && value >= (is_object ? 0 : -1)) {
     return {value, static_cast<uintptr_t>(value), is_object};
   }
-  // Handles have one bit more than numbers.
+  // Handles have one bit more than integers.
   const unsigned long long handle = overflow > 0 ? PyLong_AsUnsignedLongLong(number.ptr()) : 0;
   PyErr_Clear();
   if (overflow <= 0 || handle >= UINTPTR_MAX) raise_no_handle();

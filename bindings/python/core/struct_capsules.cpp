@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structs of fletching.abi in and out of capsules.
+// Moves structs of fletching.abi into and out of capsules.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace fletching::python {
 namespace {
 
-/// Calls `use` with a pointer of the type of a capsule's struct.
+/// Calls `use` with a pointer of the struct type that the capsule name selects.
 template <class Use>
 auto with_type(const std::string& name, const Use& use) {
   if (name == CapsuleOf<ArrowSchema>::kName) return use(static_cast<ArrowSchema*>(nullptr));

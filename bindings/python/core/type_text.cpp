@@ -14,7 +14,7 @@
 namespace fletching::python {
 namespace {
 
-/// Types that convert into each other, which a requested schema may ask for.
+/// Types that convert into each other, so that a requested schema may ask for any of them.
 enum class Family { kNull, kNumber, kBytes, kTime, kInterval, kList, kStruct, kMap, kUnion, kEnds };
 
 struct TypeName {
@@ -93,7 +93,7 @@ std::string parameters(const Format& format) {
   return text.append("]");
 }
 
-// A text for people: not more of a deep or wide type than they read.
+// Limits for readability: deep or wide types are abbreviated.
 constexpr int kMostLevels = 4;
 constexpr int64_t kMostFields = 8;
 
@@ -141,7 +141,7 @@ std::string storage_of(const ArrowSchema* schema, int level) {
   return text + fields_of(*schema, known(*format).family == Family::kStruct, level);
 }
 
-/// The type of the values, also of a dictionary and of run ends.
+/// Returns the type of the values; for dictionaries and run ends, that of their values.
 const ArrowSchema* value_type(const ArrowSchema* schema) {
   while (schema != nullptr && schema->release != nullptr) {
     if (schema->dictionary != nullptr) {

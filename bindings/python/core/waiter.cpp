@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits that need more than the event: Vulkan's, and those of devices without a runtime here.
+// Waits that need more than the event: for Vulkan, and for devices without a built-in runtime.
 #include "fletching/waiter.hpp"
 
 #include <algorithm>
@@ -26,22 +26,22 @@ void write(FletchingMessage* message, const std::string& text) noexcept {
   message->text[size] = '\0';
 }
 
-/// Holds a registered waiter: lives as long as the process, the object until Python ends. Read with
-/// the GIL.
+/// A registered waiter. The struct lives as long as the process, the object until Python ends. Read
+/// with the GIL held.
 struct Registered {
   std::atomic<PyObject*> object;
   Registered* before;
 };
 std::atomic<Registered*> registered{nullptr};
 
-/// Runs as an atexit function, when no other thread may use Python any more.
+/// Runs as an atexit function, after all other threads have stopped using Python.
 void forget_waiters() {
   for (Registered* each = registered; each != nullptr; each = each->before) {
     Py_XDECREF(each->object.exchange(nullptr));
   }
 }
 
-/// Calls a method of the waiter, which may be on any thread. An exception is the error.
+/// Calls a method of the waiter on any thread. An exception becomes the error.
 template <class Use>
 int call(void* context, FletchingMessage* message, const Use& use) noexcept {
   const AnyThreadGil gil;
@@ -84,7 +84,7 @@ int ready(void* context, void* event, int64_t /*device_id*/, int* ready,
   });
 }
 
-/// A waiter that another one replaces is kept: a wait may be on its way on another thread.
+/// A replaced waiter is kept, because a wait may still use it on another thread.
 void register_python_waiter(ArrowDeviceType device_type, nb::object object) {
   for (const char* method : {"synchronize", "wait_on", "ready"}) {
     if (nb::hasattr(object, method)) continue;
