@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fletching for Python: the device-data binding kit for Apache Arrow.
 
-`Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own what the Arrow C
-interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow` takes what
-an object has, `from_dlpack` its tensor, `from_cuda_array_interface` its array on a GPU,
-`from_buffer` its memory. `array` and `record_batch` build arrays of values, `from_buffers` of
-memory. `AsyncDeviceArrayStream` is an async iterator of what an async producer
-sends, and `send_async` sends one.
+`Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own the structs that the
+Arrow C interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow`
+imports an object's Arrow data, `from_dlpack` its tensor, `from_cuda_array_interface` its GPU array,
+`from_buffer` its memory. `array` and `record_batch` build arrays from values, `from_buffers` from
+memory. `AsyncDeviceArrayStream` is an async iterator over the batches of an async producer, and
+`send_async` sends such batches.
 
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
 """
@@ -82,7 +82,7 @@ __all__ = [
     "validate_handler",
 ]
 
-# The modules of the names, where it is not the extension.
+# The modules of the names that are not in the extension.
 _MODULES = {
     "AsyncDeviceArrayStream": "_async",
     "AsyncHandler": "_async",
@@ -98,11 +98,11 @@ _MODULES = {
     "validate_handler": "_validate",
 }
 
-# Type checkers know the names from above, and report others.
+# Type checkers know the names from the imports above, and report unknown names.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Loads the extension when it is first used: `fletching.abi` does without."""
+        """Loads the extension on first use: `fletching.abi` does not need it."""
         if name not in __all__:
             raise AttributeError(f"module 'fletching' has no attribute '{name}'")
         module = _import_module(f"fletching.{_MODULES.get(name, '_core')}")

@@ -31,10 +31,10 @@ from ._errno import errno_of
 Metadata = (
     Mapping[str, bytes | str] | Mapping[bytes, bytes | str] | Mapping[bytes | str, bytes | str]
 )
-_END = object()  # not None, which an iterable may yield by mistake
+_END = object()  # not None, because an iterable may yield None by mistake
 _NO_METADATA: dict[bytes | str, bytes | str] = {}
 _MOST_ADDRESS = 2 * sys.maxsize + 1
-_FAIR = 32  # batches, after which an iterable that never waits lets the event loop go on
+_FAIR = 32  # after this many batches, an iterable that never waits yields to the event loop
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
@@ -63,20 +63,20 @@ class _Wake:
             self.lost()
 
     def wake(self) -> None:
-        self.gate.open()  # first: what is not passed on now was done before the event
+        self.gate.open()  # first: anything dropped at the closed gate happened before the event
         self._event.set()
 
     def clear(self) -> None:
         self._event.clear()
 
     async def wait(self) -> None:
-        if asyncio.get_running_loop() is not self._loop:  # which no notification would wake
+        if asyncio.get_running_loop() is not self._loop:  # notifications would not wake it
             raise RuntimeError("async stream: in another event loop: expected the one of its start")
         await self._event.wait()
 
 
 class _Woken:
-    """Called by the loop. A closed loop drops it: then the next notification is lost."""
+    """Called by the loop. A closed loop drops it, so the next notification calls `lost`."""
 
     def __init__(self, wake: _Wake) -> None:
         self._wake = wake
@@ -92,31 +92,31 @@ class _Woken:
 class AsyncHandler:
     """The handler of a consumer, for one producer: pass it to `send_async`, or `take` its address.
 
-    A handler that no producer has taken fails its stream when the object is destroyed.
+    If no producer has taken the handler when the object is destroyed, its stream fails.
     """
 
     def __init__(self, address: int) -> None:
         """Owns the ArrowAsyncDeviceStreamHandler at `address`."""
-        self._addresses: list[int] = []  # none or one: `pop` is atomic
+        self._addresses: list[int] = []  # zero or one element: `pop` is atomic
         number = operator.index(address)
         if not 0 < number <= _MOST_ADDRESS:
             raise Error(errno.EINVAL, f"handler: expected an address, got {address}")
         self._addresses.append(number)
         self._process = os.getpid()
-        self._is_own = False  # of a consumer of this module, whose calls do not block
+        self._is_own = False  # whether the consumer is of this module; its calls do not block
 
     def take(self) -> int:
-        """The address of the ArrowAsyncDeviceStreamHandler, once, for a producer that is not
-        Python's: it calls `on_error` or sends the stream, and releases the handler.
+        """Returns the address of the ArrowAsyncDeviceStreamHandler, once, for a producer outside
+        Python. The producer calls `on_error` or sends the stream, and releases the handler.
 
-        Error: EINVAL for a handler that was taken before.
+        Raises Error with EINVAL if the handler was already taken.
         """
         with suppress(IndexError):
             return self._addresses.pop()
         raise Error(errno.EINVAL, "handler is taken: expected one without a producer")
 
     def __reduce__(self) -> NoReturn:
-        """A copy would own the handler, too."""
+        """Refuses copies, which would own the same handler."""
         raise TypeError("cannot pickle 'AsyncHandler' object")
 
     def _fail(self, code: int, text: str) -> None:
@@ -132,7 +132,7 @@ class AsyncHandler:
 
 
 class _Ended:
-    """The producer of a stream that was not started: on_error may call it."""
+    """The producer of a stream that was not started, which on_error may call."""
 
     def request(self, _: object, n: int) -> None:
         pass
@@ -156,11 +156,11 @@ def _refuse(address: int, code: int, text: str) -> None:
 
 @final
 class AsyncDeviceArrayStream:
-    """Batches of an async producer, in the running loop; `connect` makes it.
+    """Batches of an async producer, in the running event loop. Created by `connect`.
 
-    Iterate it with `async for`. The end of the loop body by `break` or an exception, `aclose` and
-    the end of the event loop cancel the stream; batches stay valid. An error of the producer is a
-    fletching.Error, once. A task that is cancelled while it waits loses no batch.
+    Iterate it with `async for`. Leaving the loop body by `break` or an exception, `aclose`, and the
+    end of the event loop cancel the stream; received batches stay valid. A producer's error is
+    raised once, as a fletching.Error. Canceling a task while it waits loses no batch.
 
     Threads: the producer may be on any thread; use the object in its event loop.
 
@@ -179,10 +179,10 @@ class AsyncDeviceArrayStream:
 
     @classmethod
     def connect(cls, start: Callable[[AsyncHandler], object], window: int = 16) -> Self:
-        """The stream of a producer, which `start` gives its handler to.
+        """Creates a stream and passes its handler to `start`, which passes it to a producer.
 
-        At most `window` batches are requested and not received. If `start` raises, the stream is
-        cancelled. It fails if no producer takes the handler. Needs a running event loop.
+        At most `window` batches are requested but not received. If `start` raises, the stream is
+        canceled. If no producer takes the handler, the stream fails. Needs a running event loop.
         """
         stream = cls.__new__(cls)
         stream._wake = wake = _Wake()
@@ -202,7 +202,7 @@ class AsyncDeviceArrayStream:
         return stream
 
     async def schema(self) -> Schema:
-        """The schema, as soon as the producer has sent it."""
+        """Waits for the producer's schema and returns it."""
         while True:
             self._wake.clear()
             schema = self._consumer.schema
@@ -213,28 +213,28 @@ class AsyncDeviceArrayStream:
 
     @property
     def device_type(self) -> int:
-        """A number of fletching.abi.DeviceType; 0 before the schema."""
+        """A value of fletching.abi.DeviceType; 0 before the schema."""
         return self._consumer.device_type
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """The metadata of the stream (`additional_metadata`); empty before the schema."""
+        """The stream's metadata (`additional_metadata`); empty before the schema."""
         return self._consumer.metadata
 
     @property
     def batch_metadata(self) -> dict[bytes, bytes]:
-        """The metadata of the last batch that was received; empty for none."""
+        """The metadata of the last received batch; empty before the first."""
         return self._consumer.batch_metadata
 
     def __aiter__(self) -> AsyncGenerator[DeviceArray]:
         return self._batches()
 
     async def _batches(self) -> AsyncGenerator[DeviceArray]:
-        """A generator, because the event loop closes it when it ends."""
+        """A generator, so that the event loop closes it when the loop ends."""
         take = self._consumer.take
         try:
             while not self._closed:
-                # Most batches are there already.
+                # Most batches have already arrived.
                 batch = take(1)
                 if batch is None and (batch := await self._next()) is None:
                     return
@@ -251,7 +251,7 @@ class AsyncDeviceArrayStream:
     async def _next(self) -> DeviceArray | None:
         while not self._closed:
             self._wake.clear()
-            over = self._consumer.ended  # before `take`: the end comes after the last task
+            over = self._consumer.ended  # read before `take`: the end comes after the last task
             batch = self._consumer.take(1)
             if batch is not None:
                 return batch
@@ -268,7 +268,7 @@ class AsyncDeviceArrayStream:
             raise Error(errno.EINVAL, "schema: stream is over: expected a live stream")
 
     def cancel(self) -> None:
-        """Cancels the stream: batches that were not received are dropped."""
+        """Cancels the stream and drops the batches that were not received."""
         self._closed = True
         self._consumer.cancel()
         self._wake()
@@ -297,14 +297,14 @@ def _cancel(stream: AsyncDeviceArrayStream | None) -> None:
 
 
 class _Sender:
-    """The reports of the executor's thread, in the event loop."""
+    """Brings the reports of the executor's thread into the event loop."""
 
     task: asyncio.Task[object]
 
     def __init__(self) -> None:
         self.wake = _Wake()
         self.stopped = False
-        self.waiting: asyncio.Task[object] | None = None  # for the iterable
+        self.waiting: asyncio.Task[object] | None = None  # set while it waits for the iterable
         self.released = _Wake()
         self._loop = asyncio.get_running_loop()
 
@@ -321,7 +321,7 @@ class _Sender:
 
 @final
 class _Sending(Coroutine[Any, Any, None]):
-    """The coroutine of `send_async`: it fails the stream when it is ended before its first step."""
+    """The coroutine of `send_async`. Fails the stream if it is closed before its first step."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, None], handler: AsyncHandler) -> None:
         self._coroutine = coroutine
@@ -363,17 +363,16 @@ def send_async(
     *,
     metadata: Metadata | None = None,
 ) -> Coroutine[Any, Any, None]:
-    """Sends the batches of an async iterable to the consumer of a handler, as it requests them.
+    """Sends the batches of an async iterable to a handler's consumer, as that requests them.
 
-    A batch is an object with an array of the type of `schema`, or a pair of one and its metadata.
-    `metadata` is the metadata of the whole stream. `handler` is of a consumer in Python, or the
-    address of an ArrowAsyncDeviceStreamHandler.
+    A batch is an object with an array of the type of `schema`, or a pair of such an object and its
+    metadata. `metadata` is the metadata of the whole stream. `handler` is the handler of a Python
+    consumer, or the address of an ArrowAsyncDeviceStreamHandler.
 
-    The call takes the handler, and raises Error with EINVAL for one that has a producer. The
-    coroutine returns when the handler was released. An exception of `batches`, and of a batch of
-    another type, is the error of the stream and is raised here too. If the consumer cancels, the
-    iterator is closed. If the task is cancelled, also before its first step, the stream fails with
-    ECANCELED.
+    The call takes the handler, and raises Error with EINVAL if it already has a producer. The
+    coroutine returns after the handler's release. An exception from `batches`, or a batch of
+    another type, fails the stream and is raised here too. If the consumer cancels, the iterator is
+    closed. If the task is canceled, even before its first step, the stream fails with ECANCELED.
     """
     taken = AsyncHandler(handler.take() if isinstance(handler, AsyncHandler) else handler)
     taken._is_own = isinstance(handler, AsyncHandler) and handler._is_own
@@ -409,7 +408,7 @@ async def _send_async(
         producer.fail(*_error_of(error))
         raise
     finally:
-        del sender.task  # an exception keeps the sender: in a cycle it would keep the batch
+        del sender.task  # an exception keeps the sender alive, and in a cycle with it the batch
         close = getattr(iterator, "aclose", None)
         if close is not None:
             await close()
@@ -425,10 +424,10 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
             demand = await _demand(producer, sender)
         if sender.stopped:
             return
-        # Inline, because a coroutine for each batch costs more than the batch.
+        # Inline, because a coroutine per batch costs more than the batch.
         others = sender.task.cancelling()
         sender.waiting = sender.task
-        batch: object = _END  # also when the consumer cancels meanwhile
+        batch: object = _END  # stays set if the consumer cancels meanwhile
         try:
             batch = await anext(batches, _END)
         except asyncio.CancelledError:
@@ -446,12 +445,12 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
             array, metadata = batch[0], dict(batch[1])
         if not producer.push(array, metadata):
             return
-        del array, batch  # the consumer has it
+        del array, batch  # the consumer owns it
         demand -= 1
 
 
 async def _demand(producer: AsyncProducer, sender: _Sender) -> int:
-    """How many batches the consumer has requested; 0 when it has cancelled."""
+    """Returns the number of batches that the consumer has requested; 0 if it has canceled."""
     sender.wake.clear()
     while (demand := producer.demand) == 0 and not sender.stopped:
         await sender.wake.wait()

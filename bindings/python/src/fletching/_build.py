@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of Python values and NumPy arrays, and record batches of columns."""
+"""Builds arrays from Python values and NumPy arrays, and record batches from columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ._core import Array, from_buffer, from_buffers, make_schema
 
-# Formats of the C data interface: the type codes of the array module.
+# Formats of the C data interface, and the type codes of the array module.
 _CODES = {
     "c": "b",
     "C": "B",
@@ -24,21 +24,21 @@ _CODES = {
     "f": "f",
     "g": "d",
 }
-_TEXTS = {"u": "i", "U": "q", "z": "i", "Z": "q"}  # of the offsets
+_TEXTS = {"u": "i", "U": "q", "z": "i", "Z": "q"}  # the type codes of the offsets
 _OFFSETS_OF_32_BITS = 2**31 - 1
 
 
 def array(
     values: Any, type: str | None = None, *, mask: Iterable[Any] | None = None, name: str = ""
 ) -> Array:
-    """An array of a sequence of numbers, booleans, texts, bytes or None, or of a NumPy array.
+    """Builds an array from a sequence of numbers, booleans, strings, bytes or None, or from NumPy.
 
     `type` is a format string of the C data interface: an integer, a floating-point number, "b",
     "u", "U", "z" or "Z". Without it the values decide: "l", "g", "b", "u" or "z". `mask` is true
-    where a value is null, as that of a masked array is. Memory of NumPy arrays is not copied, but
-    of booleans, and of another byte order.
+    for null values, as in a masked array. The memory of a NumPy array is not copied, except for
+    booleans and for another byte order.
 
-    TypeError for other values, OverflowError for a number that the type does not hold.
+    Raises TypeError for other values, OverflowError for a number out of the type's range.
     """
     numpy = sys.modules.get("numpy")
     if numpy and isinstance(values, numpy.ndarray) and values.dtype.kind in "iufbmM":
@@ -56,9 +56,9 @@ def array(
 def record_batch(
     columns: Mapping[str, Any], *, metadata: Mapping[str, str | bytes] | None = None
 ) -> Array:
-    """A record batch of columns of one length: arrays of any Arrow library, or what `array` takes.
+    """Builds a record batch from columns of equal length: Arrow arrays, or arguments of `array`.
 
-    Memory is not copied where `array` does not. Error for columns of different lengths.
+    Copies memory only where `array` does. Raises ValueError if the lengths differ.
     """
     arrays = [_column(values) for values in columns.values()]
     lengths = {len(column) for column in arrays}
@@ -101,7 +101,7 @@ def _format_of(values: Sequence[Any]) -> str:
 
 
 def _large(format: str, values: Iterable[Any]) -> str:
-    """With offsets of 64 bits where there are more bytes than 32 can count."""
+    """Returns the format with 64-bit offsets if 32-bit offsets cannot count the bytes."""
     if format not in ("u", "z"):
         return format
     size = sum(len(_bytes(format, value)) for value in values)
@@ -160,7 +160,7 @@ def _of_numpy(values: Any, type: str | None, mask: Iterable[Any] | None, name: s
     if values.ndim != 1:
         raise TypeError(f"array: expected one dimension, got {values.ndim}")
     length = len(values)
-    nulls = numpy.ma.getmask(values)  # one False for other arrays
+    nulls = numpy.ma.getmask(values)  # a single False for unmasked arrays
     if mask is not None:
         given = numpy.asarray(mask, bool)
         if given.shape != values.shape:

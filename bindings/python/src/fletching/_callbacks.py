@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the callbacks of `fletching.abi`: NULL, exceptions and lifetime."""
+"""The shared part of the callbacks of `fletching.abi`: NULL, exceptions and lifetime."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 else:
     _Function = ctypes.CFUNCTYPE(None).__base__
 
-# How ctypes calls: most callbacks without the GIL; those of DLPack that use Python objects, or
-# raise, with it.
+# The calling modes of ctypes: most callbacks run without the GIL. DLPack callbacks that use Python
+# objects, or raise, run with it.
 WITHOUT_GIL = ctypes.CFUNCTYPE(None)._flags_
 WITH_GIL = ctypes.PYFUNCTYPE(None)._flags_
 
@@ -28,22 +28,22 @@ _log = logging.getLogger("fletching.abi")
 
 
 class Callback(_Function):
-    """A callback of C: False when it is NULL, else callable like a function.
+    """A C callback: False if it is NULL, otherwise callable like a function.
 
-    `ArrowSchemaRelease(function)` is a callback that calls a Python function. It lives as long as
-    the process, because C code may call it at any time: make one for a function of a module, not
-    one for every struct; `implement` does that. No exception leaves it: the exception is logged as
-    "fletching.abi", and the caller sees the failure that the callback has in the texts, an errno
-    value, -1 or NULL. The result None is success or NULL.
+    `ArrowSchemaRelease(function)` creates a callback that calls a Python function. It lives as long
+    as the process, because C code may call it at any time, so create one per module function, not
+    one per struct (`implement` does that). Exceptions never leave the callback: they are logged to
+    "fletching.abi", and the caller gets the callback's specified failure value: an errno value, -1
+    or NULL. The result None means success or NULL.
 
-    `ArrowSchemaRelease()` is NULL. A call of it raises ValueError.
+    `ArrowSchemaRelease()` is NULL. Calling it raises ValueError.
     """
 
     __slots__ = ()
     _flags_ = WITHOUT_GIL
-    # "ArrowSchema.release"
+    # For example, "ArrowSchema.release".
     name = ""
-    # The result for the caller when the function raises: an errno value, -1, NULL or none.
+    # The caller's result if the function raises: an errno value, -1, NULL or none.
     failure = cast("Literal['errno', -1, 'NULL'] | None", None)
 
     def __new__(cls, function: Callable[..., object] | int | None = None) -> Self:
@@ -53,7 +53,7 @@ class Callback(_Function):
             return super().__new__(cls, function)
         callback = super().__new__(cls, _guarded(cls, function))
         _immortal.append(callback)
-        # Not freed at the end of the interpreter either: the last collection may release structs.
+        # Never freed, because the interpreter's last collection may release structs.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
         return callback
 
@@ -67,7 +67,7 @@ _immortal: list[Callback] = []
 
 
 def _guarded(kind: type[Callback], function: Callable[..., object]) -> Callable[..., int | None]:
-    """The function without its exceptions, and with a result that C can read."""
+    """Wraps the function so that it never raises and returns a result that C can read."""
 
     def call(*arguments: Any) -> int | None:
         try:
@@ -104,7 +104,7 @@ def describe(error: BaseException) -> str:
 
 
 def as_utf8(text: str) -> str:
-    """Lone surrogates, which UTF-8 lacks, read "\\udcff"."""
+    """Replaces lone surrogates, which UTF-8 cannot encode, with text such as "\\udcff"."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -116,7 +116,7 @@ _PRIVATE = ("private_data", "manager_ctx")
 
 
 class _Implemented:
-    """An object under its number, and the text of its last error."""
+    """An implementing object, with the text of its last error."""
 
     __slots__ = ("error", "methods")
 
@@ -134,12 +134,12 @@ def implement(struct: Struct, methods: object) -> None:
     """Fills the callbacks of a struct with the methods of an object.
 
     Each callback calls the method of its name with the struct and the other arguments. `methods` is
-    found by the number in `private_data`, which the struct takes along when it is moved, and lives
-    until the struct is released; hold in it what the other fields point to. A struct that has no
-    release callback is ended by `withdraw`.
+    found through a number in `private_data`, which moves with the struct. It lives until the struct
+    is released, so keep data that the other fields point to in it. For a struct without a release
+    callback, call `withdraw` at the end.
 
     `release` (or `deleter`) may be missing, and need not mark the struct as released. Without
-    `get_last_error` the struct returns the text of the exception that the last call raised.
+    `get_last_error`, the struct returns the text of the exception that the last call raised.
     Exceptions become results as `Callback` describes.
     """
     kind = type(struct)
@@ -157,7 +157,7 @@ def implement(struct: Struct, methods: object) -> None:
 
 
 def withdraw(struct: Struct) -> None:
-    """Ends `implement` for a struct without a release callback: C code may not call it any more."""
+    """Ends `implement` for a struct without a release callback. C must not call it afterwards."""
     _implemented.pop(getattr(struct, _private_field(type(struct))) or 0, None)
 
 
@@ -173,7 +173,7 @@ def _private_field(kind: type[Struct]) -> str:
 
 
 def _trampoline(kind: type[Callback], name: str, private: str) -> Callback:
-    """The one callback of that type, for all structs."""
+    """Returns the shared callback of that type for all structs."""
     if kind not in _trampolines:
         make = {**dict.fromkeys(_RELEASES, _releasing), "get_last_error": _telling}
         _trampolines.setdefault(kind, kind(make.get(name, _calling)(kind, name, private)))
@@ -219,7 +219,7 @@ def _releasing(kind: type[Callback], name: str, private: str) -> Callable[..., A
 
 
 def keeps_objects() -> bool:
-    """Whether callbacks keep functions or methods of the user until the process ends."""
+    """Returns whether callbacks keep functions or methods of the user until the process ends."""
     return bool(_implemented) or len(_immortal) > len(_trampolines)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structs of `fletching.abi` in and out of the capsules of the Arrow PyCapsule interface."""
+"""Moves structs of `fletching.abi` into and out of capsules of the Arrow PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def _name_of(kind: type[Any]) -> str:
 def to_capsule(struct: _Struct) -> CapsuleType:
     """Moves a struct into a capsule, which releases it if no consumer takes it.
 
-    `struct` is released afterwards. Error with EINVAL for one that was released before.
+    Marks `struct` as released. Raises Error with EINVAL if it was already released.
     """
     name = _name_of(type(struct))
     return move_to_capsule(ctypes.addressof(struct), name)
 
 
 def from_capsule(capsule: object, kind: type[_Struct]) -> _Struct:
-    """Moves the struct of type `kind` out of a capsule: release it.
+    """Moves a struct of type `kind` out of a capsule. The caller must release it.
 
-    TypeError for another capsule, Error with EINVAL for one that was consumed before.
+    Raises TypeError for another capsule, and Error with EINVAL if it was already consumed.
     """
     struct = kind()
     move_from_capsule(capsule, ctypes.addressof(struct), _name_of(kind))

@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 
 class Error(OSError):
-    """The error of a producer, a consumer or a device: `errno`, and `strerror` says why.
+    """An error of a producer, a consumer or a device; `errno` is its code, `strerror` its message.
 
-    `metadata` is what an async producer has sent with its error, and empty otherwise. What you set
-    there is sent with the error by `send_async`. Arrow C device data interface, "Async Device
-    Stream Interface".
+    `metadata` contains the metadata that an async producer sent with its error; otherwise it is
+    empty. `send_async` sends the metadata that you set there with the error. Arrow C device data
+    interface, "Async Device Stream Interface".
     """
 
     metadata: Mapping[bytes | str, bytes | str] = MappingProxyType({})

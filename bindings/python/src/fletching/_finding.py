@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """A broken rule: docs/reference/rules has all of them."""
+    """A violated rule; docs/reference/rules lists all rules."""
 
     rule: str
     """Its id, "array.n-buffers-of-type"; "limit.depth" and "limit.structs" for arrays that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits to be released."""
+"""Counts of pending releases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class PendingReleases(NamedTuple):
-    """Counts of arrays whose release waits for a stream, in this process."""
+    """Counts of arrays in this process whose release waits for a stream."""
 
     pending: int
     """Arrays whose stream has not reached the point after which they are released."""

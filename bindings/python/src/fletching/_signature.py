@@ -10,9 +10,9 @@ from typing import Any
 
 
 def signature_of(function: Any) -> Signature:
-    """The signature of a function or an unbound method of nanobind."""
+    """Returns the signature of a function or an unbound method of nanobind."""
     text = function.__nb_signature__[0][0]
-    source = re.sub(r"\\=?\d+", "...", text)  # a default that is not in the text
+    source = re.sub(r"\\=?\d+", "...", text)  # a default that the text does not show
     (definition,) = ast.parse(f"{source}: ...").body
     assert isinstance(definition, ast.FunctionDef)
     returned = _annotation(definition.returns)

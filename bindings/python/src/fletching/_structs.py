@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the structs of `fletching.abi`: their base class, moves and releases."""
+"""The shared part of the structs of `fletching.abi`: base class, moves and releases."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ else:
 
 
 class Struct(ctypes.Structure):
-    """A struct of C. A name that is not a field of it is refused."""
+    """A C struct. Assigning to a name that is not a field raises an error."""
 
     __slots__ = ()
-    # Of the callback that releases the struct: ("array", "release").
+    # The path to the callback that releases the struct, for example ("array", "release").
     _release_ = cast("tuple[str, ...]", ())
-    # False: others know the struct by its address.
+    # False if others refer to the struct by its address.
     _movable_ = False
 
 
@@ -33,7 +33,7 @@ AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
 
 class OpenField:
-    """An integer field that refuses a number it would cut."""
+    """An integer field that rejects out-of-range numbers."""
 
     __slots__ = ("_field", "_name", "_type")
 
@@ -61,7 +61,7 @@ class OpenField:
 
 
 def fitting(what: str, type_: type[Any], value: Any) -> int:
-    """The number, where a field of that type keeps it; else a ValueError."""
+    """Returns the number if a field of that type can hold it; otherwise raises ValueError."""
     number = operator.index(value)
     if type_(number).value != number:
         width = 8 * ctypes.sizeof(type_)
@@ -71,7 +71,7 @@ def fitting(what: str, type_: type[Any], value: Any) -> int:
 
 
 def _owner(struct: Struct) -> tuple[Any, str]:
-    """The struct that has the release callback, and the name of the callback."""
+    """Returns the struct that has the release callback, and the callback's name."""
     if not struct._release_:
         raise TypeError(f"{type(struct).__name__}: no release callback")
     owner: Any = struct
@@ -82,9 +82,9 @@ def _owner(struct: Struct) -> tuple[Any, str]:
 
 
 def is_released(struct: Struct) -> bool:
-    """Whether it is released or empty: after release, after a move, before it is filled.
+    """Returns whether the struct is released or empty: after release or move, or before filling.
 
-    Where NULL means that there is nothing to free (the deleters of DLPack): whether it is NULL.
+    For a deleter of DLPack, where NULL means that nothing needs freeing: whether it is NULL.
     """
     owner, name = _owner(struct)
     return not getattr(owner, name)
@@ -93,8 +93,8 @@ def is_released(struct: Struct) -> bool:
 def move(source: AnyStruct, target: AnyStruct) -> None:
     """Moves a struct: copies its bytes and marks the source as released.
 
-    The target is overwritten: release it first if it is filled. Callbacks stay alive, everything
-    else that the struct points to belongs to its producer.
+    Overwrites the target: release it first if it is filled. Callbacks stay alive; all other
+    memory that the struct points to belongs to its producer.
     """
     kind = type(source)
     if type(target) is not kind:
@@ -110,11 +110,11 @@ def move(source: AnyStruct, target: AnyStruct) -> None:
 
 
 def release(struct: Struct) -> None:
-    """Releases the struct; does nothing for a released one.
+    """Releases the struct; does nothing if it is released.
 
-    The struct is marked as released first, and the callback gets a moved one: it is called once
-    even if it does not mark what it has released. A struct that cannot be moved is passed itself,
-    and may be freed by it (a handler of an async stream, the deleters of DLPack): do not use it
+    Marks the struct as released first and passes a moved copy to the callback, so the callback runs
+    once even if it does not mark the struct. A struct that cannot be moved (a handler of an async
+    stream, a DLPack tensor) is passed directly, and the callback may free it: do not use it
     afterwards.
     """
     owner, name = _owner(struct)
@@ -133,10 +133,10 @@ def release(struct: Struct) -> None:
 
 
 def text(address: int | None) -> bytes | None:
-    """The bytes of the NUL-terminated text at an address, which may not be UTF-8; None for NULL."""
+    """Returns the bytes of a NUL-terminated text, which may not be UTF-8; None for NULL."""
     return ctypes.string_at(address) if address else None
 
 
 def values(pointer: Pointer[Any], count: int) -> list[Any]:
-    """The values that a pointer field points to; empty for NULL and for a count of 0 or less."""
+    """Returns the values that a pointer field points to; empty for NULL or count <= 0."""
     return pointer[:count] if pointer else []

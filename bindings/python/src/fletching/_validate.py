@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation layer of libfletching, which the first call loads."""
+"""The validation layer of libfletching. The first call loads the library."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 _Level = Literal["protocol", "shape", "data"]
 _LEVELS = ("protocol", "shape", "data")
-_MESSAGE = 1024  # bytes of a FletchingMessage
+_MESSAGE = 1024  # bytes in a FletchingMessage
 
 
 class Stress(enum.Flag):
     """Unusual behavior that the rules allow.
 
-    It shows the faults of a peer that relies on the usual behavior; a peer that breaks a rule can
-    crash.
+    Reveals bugs in a peer that relies on the usual behavior; a peer that breaks a rule can crash.
     """
 
     NONE = 0
@@ -50,7 +49,7 @@ class Stress(enum.Flag):
 
 
 class _Options(ctypes.Structure):
-    """struct FletchingValidateOptions"""
+    """The C struct FletchingValidateOptions."""
 
     _fields_ = (
         *(("size", c_size_t), ("level", c_int32), ("report", c_void_p)),
@@ -64,16 +63,16 @@ def validate(
     level: _Level = "shape",
     stress: Stress = Stress.NONE,
 ) -> ArrayStream | DeviceArrayStream:
-    """The stream of any library with the validation layer around it, which checks every call.
+    """Wraps a stream of any library in the validation layer, which checks every call.
 
     `report` gets each finding, on the thread of the call that broke the rule; it must not use the
-    stream. The schemas and batches report too, after the stream, so it is kept until the process
-    ends. 'protocol' checks the order of the calls, 'shape' also the structs, 'data' also the
-    buffers, as `check` does. An exception of `report` goes to sys.unraisablehook.
+    stream. Schemas and batches report too, even after the stream's end, so `report` is kept until
+    the process ends. 'protocol' checks the order of the calls, 'shape' also the structs, 'data'
+    also the buffers, as `check` does. An exception from `report` goes to sys.unraisablehook.
 
     The first call loads libfletching: from the path in the environment variable FLETCHING_LIBRARY
-    if it is set, else by the name of the library. Error: ENOENT if it is not found, ENOSYS if it
-    lacks a function, EINVAL if it has structs of another layout, and for an unknown level.
+    if it is set, otherwise by the library's name. Raises Error: ENOENT if the library is not found,
+    ENOSYS if it lacks a function, EINVAL if its struct layouts differ or the level is unknown.
     """
     options = _options(level, stress)
     given = stream
@@ -96,10 +95,10 @@ def validate_handler(
     level: _Level = "shape",
     stress: Stress = Stress.NONE,
 ) -> AsyncHandler:
-    """A handler for the producer of an async stream, which checks every call of both sides.
+    """Wraps the handler for the producer of an async stream, and checks every call of both sides.
 
-    It takes the consumer's handler, and its release calls that one's. An error leaves `handler` as
-    it was. Otherwise as `validate`.
+    Takes the consumer's handler; releasing the result releases that handler. After an error,
+    `handler` is unchanged. Otherwise behaves like `validate`.
     """
     options = _options(level, stress)
     address = c_void_p(handler.take())
@@ -113,7 +112,7 @@ def validate_handler(
 def report_live() -> int:
     """Reports each schema, batch, handler and task of validated streams that is not released yet.
 
-    Returns how many there are. Call it when the consumer is done. Error: as for `validate`.
+    Returns their number. Call it when the consumer is done. Raises the same Errors as `validate`.
     """
     function = _find(_load(), "FletchingValidateLive")
     function.restype = ctypes.c_int64
@@ -124,7 +123,7 @@ def report_live() -> int:
 
 
 class _Produced:
-    """Has the validated stream in a capsule."""
+    """Provides the validated stream in a capsule."""
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class _Produced:
         try:
             _wrap(name, raw, options, report)
         finally:
-            self._capsule = to_capsule(raw)  # releases the stream after an error
+            self._capsule = to_capsule(raw)  # the capsule releases the stream after an error
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> CapsuleType:
         return self._capsule
@@ -145,7 +144,7 @@ class _Produced:
 
 
 def _options(level: str, stress: Stress) -> _Options:
-    """Loads the library first: an error leaves the stream or handler unchanged."""
+    """Loads the library first, so that an error leaves the stream or handler unchanged."""
     _load()
     if level not in _LEVELS:
         expected = ", ".join(map(repr, _LEVELS))
@@ -165,10 +164,10 @@ def _wrap(
 
     options.context = id(add)
     _call(_load(), name, ctypes.byref(raw), ctypes.byref(options))
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(add))  # to the end of the process
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(add))  # kept until the process ends
 
 
-@functools.cache  # not of an exception: the next call tries again
+@functools.cache  # exceptions are not cached: the next call retries
 def _load() -> ctypes.CDLL:
     path = os.environ.get("FLETCHING_LIBRARY")
     names = {

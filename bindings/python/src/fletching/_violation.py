@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fault of a dictionary of the CUDA Array Interface."""
+"""A violation in a dictionary of the CUDA Array Interface."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Violation(NamedTuple):
-    """A rule that a dictionary breaks: docs/reference/cuda-array-interface.md has all of them."""
+    """A violated rule; docs/reference/cuda-array-interface.md lists all rules."""
 
     rule: str
     """Its id, "cuda-array-interface.stream-zero"."""
