@@ -1,4 +1,4 @@
-"""For all tests of Python."""
+"""Fixtures and hooks of all Python tests."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def pytest_collection_finish() -> None:
-    """What pytest keeps is left out of the garbage collections of the tests."""
+    """Excludes pytest's own objects from the tests' garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Collects leftover objects at the end: nanobind reports the rest."""
+    """Collects leftover objects at the end; nanobind reports the rest as leaks."""
     gc.unfreeze()
 
 
 @pytest.fixture
 def no_switches() -> Iterator[None]:
-    """A thread that does not give up the GIL keeps it."""
+    """Prevents thread switches: a thread keeps the GIL until it releases it."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1000)
     yield
@@ -35,7 +35,7 @@ def no_switches() -> Iterator[None]:
 
 @pytest.fixture
 def gpu() -> Iterator[Gpu]:
-    """Of the stand-in for CUDA, which is not built everywhere."""
+    """The GPU of the CUDA stand-in, which is not built everywhere."""
     import standin  # noqa: PLC0415
 
     with standin.gpu() as device:

@@ -1,8 +1,8 @@
-"""Runs one file of tests after the other, each in a child of fork, so that pytest, NumPy and
-pyarrow are imported once. It never imports the package: a child does, with its mutant.
+"""Runs test files one after the other, each in a fork child, so that pytest, NumPy and pyarrow are
+imported only once. The runner never imports the package: each child does, with its mutant.
 
-A line of standard input is a request, {"file", "environment", "seconds"}; a line of the output is
-[exit code, or null when it was ended, the end of the output].
+A line of standard input is a request, {"file", "environment", "seconds"}. A line of output is the
+answer, [exit code (null if the child was killed), the end of the output].
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(request: dict[str, Any]) -> tuple[int | None, str]:
         watched = os.pidfd_open(child)
         ended = select.select([watched], [], [], request["seconds"])[0]
         os.close(watched)
-        # Processes that the tests have started end too.
+        # Also kills the processes that the tests have started.
         os.killpg(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
         text = output.read_text(encoding="utf-8", errors="replace")[-MOST_OUTPUT:]
@@ -62,7 +62,7 @@ def run_here(request: dict[str, Any], scratch: str, output: Path) -> None:
         os.dup2(1, 2)
         os.environ.update(request["environment"], TMPDIR=scratch)
         tempfile.tempdir = None
-        # hypothesis has a plugin that is imported already.
+        # hypothesis has a plugin that is already imported.
         ignored = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
         options = ("-q", "-x", "-p", "no:cacheprovider", "-o", "pythonpath=", *ignored)
         code = int(pytest.main([*options, request["file"]]))

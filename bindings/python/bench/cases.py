@@ -1,7 +1,7 @@
-"""What package fletching is measured against: one entry per row of the table.
+"""The comparisons for the package fletching: one entry per row of the table.
 
-Every case is a row of time, which has the limits, and one of instructions, whose limits are what
-`make test-all` checks: no clock decides there.
+Every case has a row of times, which has the limits, and a row of instruction counts, whose limits
+`make test-all` checks without depending on a clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OURS = "Fletching, Python"
 _PYARROW = f"pyarrow {version('pyarrow')}"
 _NUMPY = f"NumPy {version('numpy')}, of its own array"
 _QUEUE = "asyncio.Queue, without the interface"
-# One thread, and the same order of hash tables each time.
+# Single-threaded, with a fixed order of hash tables.
 _ENVIRONMENT = {
     "PYTHONPATH": str(_ROOT / "build/release/python/package"),
     "PYTHONHASHSEED": "0",
@@ -28,7 +28,7 @@ _ENVIRONMENT = {
 def _rows(
     case: str, ours: str, other: tuple[str, str], rounds: int, limits: tuple[float, float]
 ) -> tuple[Row, Row]:
-    """`other`: who and whose case; `limits`: of ours / other, in time and in instructions."""
+    """`other`: name and case of the peer; `limits`: of ours / other, in time and instructions."""
     who, theirs = other
     programs: dict[str, tuple[str, ...]] = {_OURS: (*_PROGRAM, ours), who: (*_PROGRAM, theirs)}
     timed: dict[str, tuple[str, ...]] = {
@@ -78,7 +78,7 @@ ROWS = (
         500,
         (0.1, 0.1),
     ),
-    # Both stay on the thread of the event loop.
+    # Both stay on the event loop's thread.
     Row(
         "async stream in an event loop, window of 64, a batch",
         "nanoseconds",

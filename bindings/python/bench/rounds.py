@@ -1,7 +1,7 @@
-"""What one round of a case costs: `rounds.py CASE ROUNDS` prints the nanoseconds as JSON.
+"""The cost of one round of a case: `rounds.py CASE ROUNDS` prints nanoseconds as JSON.
 
-They are CPU time. A case imports what it needs and no more, because
-callgrind runs the imports, too.
+Times are CPU time. A case imports only the modules that it needs, because callgrind counts imports,
+too.
 """
 
 # ruff: noqa: PLC0415
@@ -49,7 +49,7 @@ def trip_by_fletching() -> Round:
 
 
 def trip_by_pyarrow() -> Round:
-    """What pyarrow.array does when it has found the method."""
+    """The steps of pyarrow.array after it has found the method."""
     import pyarrow
 
     leaf, imported = pyarrow.array([1, 2, 3]), pyarrow.Array._import_from_c_device_capsule
@@ -144,7 +144,7 @@ async def stream_by_fletching(count: int) -> int:
 
 
 async def stream_by_queue(count: int) -> int:
-    """Without the interface: a queue of asyncio."""
+    """A baseline without the interface: an asyncio queue."""
     queue = asyncio.Queue[object](WINDOW)
 
     async def send() -> None:
@@ -163,7 +163,7 @@ STREAMS = {"fletching.stream": stream_by_fletching, "queue.stream": stream_by_qu
 
 
 def measured_stream(case: str, count: int) -> float:
-    asyncio.run(STREAMS[case](WARM_UP))  # imports what the case needs
+    asyncio.run(STREAMS[case](WARM_UP))  # runs the imports of the case
     start = time.process_time_ns()
     read = asyncio.run(STREAMS[case](count))
     taken = (time.process_time_ns() - start) / count

@@ -23,10 +23,10 @@ async def main() -> None:
     senders: list[asyncio.Task[None]] = []
 
     def produce(handler: AsyncHandler) -> None:
-        """A producer that gets the handler of a consumer."""
+        """Starts a producer for a consumer's handler."""
         senders.append(asyncio.create_task(fletching.send_async(schema, CPU, batches(), handler)))
 
-    # At most two batches are on their way.
+    # At most two batches are in flight.
     stream = AsyncDeviceArrayStream.connect(produce, window=2)
     print(await stream.schema())
     async for batch in stream:

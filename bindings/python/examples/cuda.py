@@ -1,4 +1,4 @@
-"""The parts of any CUDA program: a context, streams, memory and copies, from libcuda."""
+"""CUDA helpers that any program has: a context, streams, memory and copies, from libcuda."""
 
 import ctypes
 from ctypes import byref, c_size_t, c_uint64, c_void_p
@@ -19,7 +19,7 @@ def use_device(number: int) -> None:
 
 
 def stream() -> int:
-    """One that does not wait for the default one. It lives to the end of the process."""
+    """Returns a stream that does not wait for the default stream. It is never destroyed."""
     handle = c_void_p()
     call("cuStreamCreate", byref(handle), 1)
     return handle.value or 0
@@ -30,7 +30,7 @@ def synchronize(stream: int) -> None:
 
 
 def copy_to_host(address: int, size: int, stream: int) -> bytearray:
-    """Must not be read before the stream has passed."""
+    """Starts a copy; do not read the result before the stream has passed it."""
     values = bytearray(size)
     target = (ctypes.c_char * size).from_buffer(values)
     call("cuMemcpyDtoHAsync_v2", target, c_uint64(address), c_size_t(size), c_void_p(stream))

@@ -1,4 +1,4 @@
-"""A CUDA array of another library as an Arrow array, and back: streams wait, the host does not.
+"""Imports another library's CUDA array and exports it again: streams wait, the host does not.
 
 Prints: read by the stream of the consumer: 7
 """
@@ -9,7 +9,7 @@ from export_event import Memory
 
 
 class TheirArray:
-    """What CuPy, Numba and others have: memory, and the stream that works on it."""
+    """An array of CuPy, Numba and others: memory, and the stream that works on it."""
 
     def __init__(self, length: int) -> None:
         self.stream = cuda.stream()
@@ -25,8 +25,8 @@ class TheirArray:
 
 def main() -> None:
     cuda.use_device(0)
-    array = fletching.from_cuda_array_interface(TheirArray(1000))  # keeps the object
-    again = array.__cuda_array_interface__  # what cupy.asarray(array) reads
+    array = fletching.from_cuda_array_interface(TheirArray(1000))  # keeps the object alive
+    again = array.__cuda_array_interface__  # cupy.asarray(array) reads this
     print(again["shape"], again["typestr"])
 
     ours = cuda.stream()

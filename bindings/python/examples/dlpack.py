@@ -1,4 +1,4 @@
-"""A column as a DLPack tensor, and the tensor as an array again, without a copy.
+"""Exports a column as a DLPack tensor and imports the tensor as an array, without a copy.
 
 Prints: float32, [1.5, 2.5, 3.5]
 """
@@ -14,7 +14,7 @@ def main() -> None:
     column = from_buffer(values)
     print("device type and id:", column.__dlpack_device__())
 
-    # Any object that has __dlpack__; numpy, cupy and torch take `column` in the same way.
+    # Any object with __dlpack__ works; numpy, cupy and torch import `column` in the same way.
     tensor = from_dlpack(column)
     tensor.synchronize()
     address = tensor.buffers[1]

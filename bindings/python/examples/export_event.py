@@ -1,4 +1,4 @@
-"""Exports an array that a CUDA stream is still writing to: its event is after the writes.
+"""Exports an array that a CUDA stream is still writing: its event completes after the write.
 
 Prints: length 1000, cuda:0, event
 """
@@ -10,13 +10,13 @@ import fletching
 
 
 class Memory:
-    """Filled by a stream, and freed when the array is released, on whatever thread."""
+    """Memory that a stream fills. It is freed when the array is released, on any thread."""
 
     def __init__(self, size: int, stream: int) -> None:
         self.address, self.size = c_uint64(), size
         cuda.call("cuMemAlloc_v2", byref(self.address), c_size_t(size))
         arguments = (self.address, c_ubyte(7), c_size_t(size), c_void_p(stream))
-        cuda.call("cuMemsetD8Async", *arguments)  # in place of your kernels
+        cuda.call("cuMemsetD8Async", *arguments)  # your kernels go here
 
     def __del__(self) -> None:
         cuda.call("cuCtxSetCurrent", cuda.context)

@@ -1,10 +1,10 @@
-"""A device array through NumPy, pyarrow, nanoarrow and polars, and back: the same memory all the
-way, except where polars makes what it needs. Needs numpy, pyarrow, nanoarrow and polars.
+"""Passes a device array through NumPy, pyarrow, nanoarrow and polars and back. All steps share the
+same memory, except that polars creates some. Needs numpy, pyarrow, nanoarrow and polars.
 
 Prints: the way of the column: numpy -> fletching -> pyarrow -> nanoarrow -> polars -> fletching
 """
 
-# %% NumPy: the memory that all of this is about
+# %% NumPy: the memory that all steps share
 import nanoarrow
 import nanoarrow.device
 import numpy
@@ -17,26 +17,26 @@ prices = numpy.array([1.5, 20.0, 99.0, 7.25])
 address = prices.ctypes.data
 print(prices, "at", hex(address))
 
-# %% A device array: with a device, and an event where the producer has one
+# %% A device array: with a device, and with an event if the producer has one
 array = fletching.from_dlpack(prices)
 print(array)
 assert array.buffers[1] == address
 array.synchronize()
 assert array.ready()
 
-# %% NumPy again: read-only, unless you ask for writable memory and the producer allows it
+# %% NumPy again: read-only, unless you request writable memory and the producer allows it
 view = array.to_numpy()
 assert view.ctypes.data == address
 assert not view.flags.writeable
 array.to_numpy(writable=True)[0] = 2.5
 assert prices[0] == view[0] == 2.5
 
-# %% pyarrow takes it by __arrow_c_device_array__
+# %% pyarrow imports it through __arrow_c_device_array__
 column = pyarrow.array(array)
 print(column.type, "sum", column.sum())
 assert column.buffers()[1].address == address
 
-# %% A record batch of pyarrow as a device array: names, nulls and metadata stay
+# %% A pyarrow record batch as a device array: names, nulls and metadata are kept
 names = pyarrow.array(["tea", None, "saffron", "rice"])
 batch = pyarrow.RecordBatch.from_arrays([names, column], ["name", "price"])
 batch = batch.replace_schema_metadata({"currency": "EUR"})
@@ -56,7 +56,7 @@ print("nanoarrow: device type", device.device_type_id, "of", len(table), "rows")
 values = nanoarrow.Array(table.column("price"))
 assert values.to_pylist() == prices.tolist()
 
-# %% polars, from what nanoarrow has
+# %% polars, from nanoarrow's array
 frame = polars.DataFrame(fletching.DeviceArray.from_arrow(device))
 print(frame)
 dear = frame.filter(polars.col("price") > 5)
@@ -68,7 +68,7 @@ print(stream.schema)
 back = [each.column("price") for each in stream]
 assert numpy.concatenate([each.to_numpy() for each in back]).tolist() == [20.0, 99.0, 7.25]
 
-# %% Every object keeps its data: the memory lives as long as the last of them
+# %% Every object keeps its data alive: the memory lives as long as the last of them
 del prices, view, column, batch, table, part, device, values, array
 assert back[0].to_numpy()[0] == 20.0
 

@@ -22,7 +22,7 @@ def produce() -> DeviceArrayStream:
 
 
 def main() -> None:
-    # Any object that has __arrow_c_device_stream__ or __arrow_c_stream__.
+    # Any object with __arrow_c_device_stream__ or __arrow_c_stream__ works.
     stream = DeviceArrayStream.from_arrow(produce())
     print(stream.schema)
     for batch in stream:

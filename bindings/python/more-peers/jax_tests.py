@@ -1,4 +1,4 @@
-"""Tensors of JAX on the CPU, both ways. Run by ../test-more-peers: JAX is in build/more-peers."""
+"""JAX tensors on the CPU, both ways. Run by ../test-more-peers: JAX is in build/more-peers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_an_array_of_ours(kind: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "float32"])
 def test_an_array_of_jax(dtype: str) -> None:
-    """Its values do not change, so neither do ours."""
+    """JAX arrays are immutable, so the imported arrays are read-only."""
     source = jax.numpy.arange(3, dtype=dtype)
     array = from_dlpack(source)
     assert array.buffers[1] == source.unsafe_buffer_pointer()

@@ -1,4 +1,4 @@
-"""Checks the content of the source distribution and the wheels: `check_files.py FOLDER`."""
+"""Checks the contents of the source distribution and the wheels: `check_files.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def files_of_sdist(path: Path) -> dict[str, bytes]:
 
 
 def files_of_wheel(path: Path) -> dict[str, bytes]:
-    """The license files by their names alone."""
+    """Returns the files of a wheel; license files have only their base names."""
     with zipfile.ZipFile(path) as wheel:
         return {name.rpartition("/licenses/")[2]: wheel.read(name) for name in wheel.namelist()}
 
 
 def problems_of(files: dict[str, bytes], package: str) -> list[str]:
-    """`package`: the folder of the modules."""
+    """Returns the problems; `package` is the folder of the modules."""
     found = []
     for name in ("LICENSE", "NOTICE"):
         if files.get(name) != (ROOT / name).read_bytes():
             found.append(f"{name} differs from the repository's")
-    for name in ("nanobind.txt", "robin_map.txt"):  # the wheel contains them
+    for name in ("nanobind.txt", "robin_map.txt"):  # required because the wheel contains their code
         if not any(path.endswith(name) for path in files):
             found.append(f"licenses/{name} is missing")
     for name in ("__init__.py", "_core.pyi", "abi.py", "py.typed"):

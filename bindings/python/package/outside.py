@@ -1,5 +1,5 @@
-"""A program outside of the repository that has only the installed package: mypy --strict accepts
-it, and it runs without NumPy.
+"""A program outside the repository that uses only the installed package. mypy --strict accepts it,
+and it runs without NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints how Python names device types and data-type codes: each number goes through a struct."""
+"""Prints Python's names for device types and data-type codes, each read from a struct."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""The package as the suite's subject, in this process.
+"""Runs the conformance suite with the package as its subject, in this process.
 
     subject.py [--case CASE] GROUP...
 
-Plays the groups of the conformance suite, which writes the cells of the round trip to
-$FLETCHING_CELLS (tests/roundtrip/README.md). --case: a name, or the beginning of some and a star.
-Exit codes: 0 nothing is wrong, 1 something is, or a library could not be loaded.
+Runs the groups of the conformance suite, which writes the cells of the round trip to
+$FLETCHING_CELLS (tests/roundtrip/README.md). --case: a name, or a prefix followed by a star.
+Exits with 0 on success, 1 on a failure or if a library cannot be loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from subjects import SUBJECTS, play
 
 
 def load(column: str) -> int:
-    """For tests/roundtrip/transits.py; `column`: there is only one."""
+    """For tests/roundtrip/transits.py. There is only one `column`."""
     return ctypes.addressof(SUBJECTS[0].table)
 
 

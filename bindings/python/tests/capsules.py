@@ -1,4 +1,4 @@
-"""Python's capsules for the tests, through ctypes."""
+"""Helpers for Python capsules, through ctypes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def name_of(capsule: object) -> bytes:
 
 
 def struct_in(kind: Any, capsule: object) -> Any:
-    """The struct in a capsule, still owned by it."""
+    """Returns the struct in a capsule, which still owns it."""
     return kind.from_address(address_in(capsule, NAMES[kind]))
 
 
 def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
-    """A capsule without a destructor; the struct has to outlive it."""
+    """Returns a capsule without a destructor. The struct must outlive it."""
     return _new(ctypes.addressof(struct), name or NAMES[type(struct)], None)
 
 
@@ -52,12 +52,14 @@ def address_in(capsule: object, name: bytes) -> int:
 
 
 def rename(capsule: object, name: bytes) -> None:
-    """A capsule does not copy its name: pass a constant."""
+    """Renames a capsule. A capsule does not copy its name: pass a constant."""
     assert _set_name(capsule, name) == 0
 
 
 class HeldTensor(abi.DLManagedTensorVersioned):
-    """A tensor that keeps its capsule, whose end would delete it."""
+    """A tensor that keeps its capsule alive, because the capsule's destructor would delete the
+    tensor.
+    """
 
     capsule: object
 
@@ -69,7 +71,7 @@ def tensor_in(capsule: object) -> HeldTensor:
 
 
 class Given:
-    """An object whose methods __arrow_c_*__ return results of the test."""
+    """An object whose __arrow_c_*__ methods return the test's results."""
 
     def __init__(self, **results: Any) -> None:
         for method, result in results.items():
@@ -77,7 +79,7 @@ class Given:
 
 
 class GivenStructs:
-    """An object with one protocol. At the end of a block it releases the rest."""
+    """An object with one protocol. On exit it releases the remaining structs."""
 
     def __init__(self, method: str, *structs: Any) -> None:
         self._structs = structs
@@ -94,7 +96,7 @@ class GivenStructs:
 
 
 class TensorProducer:
-    """A producer of a capsule of DLPack, which notes the keywords of each call."""
+    """A producer of a DLPack capsule. Records the keywords of each call."""
 
     def __init__(self, capsule: object, device: Any = (1, 0)) -> None:
         self.capsule, self.device = capsule, device
@@ -112,15 +114,15 @@ _USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_v
 
 
 def take_tensor(capsule: object) -> int:
-    """The address of the tensor, which the caller deletes."""
+    """Returns the tensor's address; the caller must delete the tensor."""
     name = name_of(capsule)
     address = address_in(capsule, name)
-    rename(capsule, _USED[name])  # kept by the table: a capsule does not copy it
+    rename(capsule, _USED[name])  # the table keeps the name, because a capsule does not copy it
     return address
 
 
 class Source:
-    """An array of the format, by default int32, whose releases are counted."""
+    """An array of the format, int32 by default, that counts its releases."""
 
     def __init__(
         self, values: tuple[int, ...] = (1, 2, 3), format: str = "i", **fields: Any
@@ -149,14 +151,14 @@ class Source:
 
 
 class Produced(Source):
-    """By the method of the CPU."""
+    """Exports with the CPU method."""
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         return capsule_of(self.schema), capsule_of(self.array)
 
 
 class ProducedOnDevice(Source):
-    """By the method of devices."""
+    """Exports with the device method."""
 
     def __arrow_c_device_array__(
         self, requested_schema: object = None, **_: object

@@ -41,23 +41,23 @@ class Case(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The rule that a refused case breaks; empty if the case names none."""
+        """The rule that a rejected case breaks; empty if the case names none."""
         return str((_text(self.number, b"rule") or b"").decode())
 
     @property
     def values(self) -> Any:
-        """The right values, or None."""
+        """The expected values, or None."""
         text = _text(self.number, b"values")
         return None if text is None else json.loads(text)
 
     def exception(self, library: str) -> str | None:
-        """Why the library answers differently from the verdict."""
+        """Returns why the library's answer differs from the verdict."""
         reason = _exception(self.number, library.encode())
         return None if reason is None else str(reason.decode())
 
 
 def each(*kinds: int) -> pytest.MarkDecorator:
-    """The test gets each case of the kinds."""
+    """Parametrizes a test with each case of the kinds."""
     found = [Case(_name(i).decode(), i, _kind(i)) for i in range(_count()) if _kind(i) in kinds]
     assert found
     return pytest.mark.parametrize("case", found, ids=lambda case: case.name)
@@ -84,7 +84,7 @@ def array_of(case: Case) -> abi.ArrowDeviceArray:
 
 
 def tensor_of(case: Case) -> Any:
-    """A capsule without a destructor."""
+    """Returns a capsule without a destructor."""
     out = c_void_p()
     if case.kind == TENSOR:
         _run("ExportTensor", case.name.encode(), out)

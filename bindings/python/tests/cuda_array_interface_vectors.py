@@ -23,7 +23,7 @@ class Vector:
     name: str  # "stream 0"
     interface: object
     breaks: list[str]  # ["stream-zero stream"]
-    typed: bool  # C++ can hold it
+    typed: bool  # can be represented in C++
 
 
 def load() -> list[Vector]:
@@ -35,7 +35,9 @@ def load() -> list[Vector]:
 
 
 def _interface(value: Any) -> object:
-    """Here a dictionary is itself; everywhere else it is a value of another type."""
+    """Converts a value. At this level a dictionary stays a dictionary; nested dictionaries encode
+    other types.
+    """
     if not isinstance(value, dict) or list(value) in (["list"], ["bytes"], ["integer"]):
         return _value(value, {})
     interface: dict[str, object] = {}

@@ -40,7 +40,7 @@ def cases(*parties: int) -> list[Case]:
 
 
 def each(*parties: int) -> pytest.MarkDecorator:
-    """The test gets each case of the parties."""
+    """Parametrizes a test with each case of the parties."""
     return pytest.mark.parametrize("case", cases(*parties), ids=lambda case: case.name)
 
 
@@ -82,12 +82,12 @@ def raised_by(call: Callable[[], object]) -> Exception | None:
     try:
         call()
     except (Error, BufferError, TypeError, MemoryError) as error:
-        return error.with_traceback(None)  # which would keep the objects of the call
+        return error.with_traceback(None)  # which keeps the call's objects alive
     return None
 
 
 @pytest.fixture
 def account() -> Iterator[None]:
-    """After a case all structs of the peer are released, and no forbidden call was made."""
+    """Checks after a case that all of the peer's structs are released, without a forbidden call."""
     yield
     finish()

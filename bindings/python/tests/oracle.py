@@ -1,4 +1,4 @@
-"""The functions of libfletching_oracle (tests/oracle/oracle.h), which knows upstream's header."""
+"""The functions of libfletching_oracle (tests/oracle/oracle.h), built with upstream's headers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _message = ctypes.create_string_buffer(1024)
 
 
 class _Check:
-    """A function of the oracle that ends with message and capacity, and returns 0 when all is well.
+    """A function of the oracle whose last arguments are message and capacity. Returns 0 on success.
 
     Calling it returns the oracle's line, or None.
     """
@@ -62,11 +62,11 @@ _callback_name = declare(_library, "FletchingOracleCallbackName", c_char_p, c_ch
 
 
 def struct_names() -> list[str]:
-    """The structs that upstream declares, in its order."""
+    """Returns the structs that upstream declares, in its order."""
     return [_struct_name(i).decode() for i in range(_struct_count())]
 
 
 def callback_names(struct: str) -> Iterator[str]:
-    """The callbacks that upstream declares in the struct."""
+    """Yields the callbacks that upstream declares in the struct."""
     for i in range(_callback_count(struct.encode())):
         yield _callback_name(struct.encode(), i).decode()

@@ -1,4 +1,4 @@
-"""The other libraries of Arrow for Python, and types of every kind, for test_peers*.py."""
+"""The other Arrow libraries for Python, and types of every kind, for test_peers*.py."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ CASES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Peer:
-    """`table` makes a table of an array of structs or of a stream. The cases that it cannot read,
-    that it reads as other values and that end the process do the same without us."""
+    """A library. `table` creates a table from a struct array or a stream. The cases that it
+    refuses, changes or crashes on behave the same without fletching."""
 
     name: str
     table: Callable[[Any], Any]
-    series: Callable[[Any], Any] | None = None  # of an array of any type
+    series: Callable[[Any], Any] | None = None  # creates a series from an array of any type
     schema: Callable[[Any], Any] | None = None
     refuses: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
     crashes: frozenset[str] = frozenset()
-    takes_arrays: bool = True  # and not only streams
-    reads_once: bool = False  # what `table` has made of a stream
+    takes_arrays: bool = True  # takes arrays, too, not only streams
+    reads_once: bool = False  # a table that `table` creates from a stream can be read once
 
 
 def _module(name: str) -> Any:
@@ -92,7 +92,7 @@ def _nanoarrow() -> Peer:
         library.ArrayStream,
         library.c_array,
         library.c_schema,
-        # It writes past the end of its copy of a view array when it exports it.
+        # Its export writes past the end of its copy of a view array.
         crashes=frozenset({"string_view", "binary_view", "list_view"}),
         reads_once=True,
     )
@@ -111,7 +111,7 @@ def _arro3() -> Peer:
 
 def _pandas() -> Peer:
     library = _module("pandas")
-    # An empty one is a failed check of pyarrow's.
+    # An empty list view fails a check in pyarrow.
     views = frozenset({"list_view"})
     unions = frozenset({"dense_union", "sparse_union"})
     make = library.DataFrame.from_arrow
@@ -123,7 +123,7 @@ def _duckdb() -> Peer:
         "duckdb",
         _module("duckdb").connect().from_arrow,
         refuses=frozenset({"float16", "dense_union"}),
-        changes=frozenset({"duration", "interval"}),  # an interval without nanoseconds
+        changes=frozenset({"duration", "interval"}),  # its intervals have no nanoseconds
         takes_arrays=False,
         reads_once=True,
     )
@@ -142,7 +142,7 @@ _MAKERS = {
     "duckdb": _duckdb,
     "datafusion": _datafusion,
 }
-# The last two have an environment of their own, because they are large: ../test-more-peers.
+# The last two are large, so they have a separate environment: ../test-more-peers.
 PEERS = os.environ.get("FLETCHING_PEERS", "pyarrow nanoarrow polars arro3 pandas").split()
 
 

@@ -22,7 +22,7 @@ Notify = CFUNCTYPE(None, c_void_p, c_char_p, c_int)
 
 
 def _table(name: str, **members: Any) -> type[ctypes.Structure]:
-    """A struct of that name in conformance.h."""
+    """Returns the struct of that name in conformance.h."""
     first = (("size", ctypes.c_size_t), ("self", c_void_p))
     return type(name, (ctypes.Structure,), {"_fields_": (*first, *members.items())})
 
@@ -35,7 +35,7 @@ ProducerTable = _table(
     "FletchingSubjectProducer",
     schema=_function(None, POINTER(abi.ArrowSchema)),
     batch=_function(None, POINTER(abi.ArrowDeviceArray)),
-    failing_batch=c_void_p,  # a batch of Python's is there when it is sent
+    failing_batch=c_void_p,  # a Python batch always exists when it is sent
     end=_function(None),
     fail=_function(None, c_int),
     run=_function(c_int),
@@ -47,9 +47,9 @@ ConsumerTable = _table(
     handler=c_void_p,
     request=_function(None, c_int64),
     take=_function(c_int),
-    drop=c_void_p,  # an application in Python does not discard a batch that it has not taken
+    drop=c_void_p,  # a Python application does not discard untaken batches
     cancel=_function(None),
-    refuse_next=c_void_p,  # nor does it refuse
+    refuse_next=c_void_p,  # nor does it refuse batches
     state=_function(c_int32),
     release=_function(None),
 )
@@ -85,7 +85,7 @@ def hand_out(stream: Any, out: Any) -> None:
 
 
 class Gate:
-    """Holds the executor's thread from the time that it gets here until it is opened."""
+    """Blocks the executor's thread from when it arrives here until `open`."""
 
     def __init__(self, entered: Callable[[], object]) -> None:
         self._entered, self._opened = entered, threading.Event()
@@ -93,7 +93,7 @@ class Gate:
         self._handler = abi.ArrowAsyncDeviceStreamHandler()
         abi.implement(self._handler, self)
         address = ctypes.addressof(self._handler)
-        # Older producers still make only the calls that are already queued.
+        # Producers that were started earlier still make only the calls that are already queued.
         self._producer = AsyncProducer.start(address, 1, {}, int, int, self.gone.set)
         self._producer.schema(make_schema("n"))
 
@@ -113,9 +113,9 @@ class Gate:
 
 
 class PlayedProducer:
-    """The calls are made on the one thread of the module's executor, which a Gate holds until the
-    suite runs a job. The executor lets a producer that has more calls to make do so at once: such a
-    call waits here until it is due."""
+    """Makes its calls on the single thread of the module's executor, which a Gate holds until the
+    suite runs a job. The executor lets a producer with more calls make them at once: such a call
+    waits here until it is due."""
 
     def __init__(self, handler: int) -> None:
         self._theirs = abi.ArrowAsyncDeviceStreamHandler.from_address(handler)
@@ -159,11 +159,11 @@ class PlayedProducer:
         self._producer.fail(code, "the source has failed")
 
     def run(self) -> int:
-        """Runs every job that there is until one has called the handler."""
+        """Runs the pending jobs until one has called the handler."""
         if self._is_inside:
             return 0
         self._is_due, self._has_called = True, False
-        for _ in range(3):  # a job that makes no call may queue another one
+        for _ in range(3):  # a job that makes no call may queue another job
             if self._waits:
                 self._waits = False
                 self._due.put(True)
@@ -177,7 +177,7 @@ class PlayedProducer:
         return 0
 
     def state(self) -> int:
-        """Ahead of the trace while a call waits."""
+        """Returns -1, which is ahead of the trace, while a call waits."""
         return -1 if self._waits else self._producer.state
 
     def close(self) -> None:
@@ -191,7 +191,7 @@ class PlayedProducer:
                 self._due.put(False)
         for gate in self._gates:
             gate.gone.wait()
-        del self._producer  # which has the schema
+        del self._producer  # the producer keeps the schema
 
     # --- Callbacks of the handler
 
@@ -223,7 +223,7 @@ class PlayedProducer:
 
 
 class PlayedConsumer:
-    """The consumer says that there is news; it is told apart here."""
+    """The consumer reports only that something changed; this class finds out what."""
 
     def __init__(self, notify: Any, context: int | None) -> None:
         self._notify, self._context = notify, context

@@ -1,7 +1,7 @@
-"""What fletching.abi declares, found by walking the ctypes classes.
+"""Finds the declarations of fletching.abi by walking the ctypes classes.
 
-No struct, field or callback is named here. Values cross to the oracle as bits: the memory of the
-value in its own width, as an unsigned number.
+Names no struct, field or callback. Values are passed to the oracle as bits: the memory of the
+value at its width, as an unsigned integer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from fletching import abi
 
-Ctype: TypeAlias = Any  # a ctypes class; ctypes has no public name for what they have in common
+Ctype: TypeAlias = Any  # a ctypes class; ctypes has no public name for their common base
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Leaf:
     """A field that is not a struct, or one element of an array."""
 
     path: str  # "array.length"
-    element: int  # 0; the index in an array
+    element: int  # index in an array; otherwise 0
     ctype: Ctype
     in_array: bool
 
     def read(self, struct: ctypes.Structure) -> int:
-        """The bits that the binding sees there."""
+        """Returns the bits that the binding reads."""
         value: Any = struct
         for name in self.path.split("."):
             value = getattr(value, name)
@@ -45,7 +45,7 @@ class Leaf:
 
 
 def structs() -> dict[str, type[ctypes.Structure]]:
-    """The public structs of the binding by name."""
+    """Returns the public structs of the binding by name."""
     return {
         name: value
         for name, value in vars(abi).items()
@@ -57,7 +57,7 @@ def structs() -> dict[str, type[ctypes.Structure]]:
 
 
 def integer_macros() -> dict[str, int]:
-    """The flags, the versions, and the device types that have an Arrow macro."""
+    """Returns the flags, the versions, and the device types that have an Arrow macro."""
     return {
         name: value
         for name, value in vars(abi).items()
@@ -66,20 +66,20 @@ def integer_macros() -> dict[str, int]:
 
 
 def enumerators() -> dict[str, str]:
-    """The enumerators that the tables name, one list per enum as the oracle reads it."""
+    """Returns the enumerators that the tables name, one list per enum in the oracle's format."""
     devices = (f"{device.dlpack_name}={device.type:d}" for device in abi.DEVICES)
     codes = (f"{code.dlpack_name}={code.code:d}" for code in abi.DATA_TYPE_CODES)
     return {"DLDeviceType": ",".join(devices), "DLDataTypeCode": ",".join(codes)}
 
 
 def fields(struct: type[ctypes.Structure]) -> Iterator[tuple[str, Ctype]]:
-    """The direct fields, in order."""
+    """Yields the direct fields, in order."""
     for name, ctype, *_ in struct._fields_:
         yield name, ctype
 
 
 def paths(struct: type[ctypes.Structure]) -> Iterator[tuple[str, int, int]]:
-    """Path, offset and size of every field, those of embedded structs too."""
+    """Yields path, offset and size of every field, including those of embedded structs."""
     for name, ctype in fields(struct):
         place = getattr(struct, name)
         yield name, place.offset, place.size
@@ -101,12 +101,12 @@ def leaves(struct: type[ctypes.Structure], prefix: str = "") -> Iterator[Leaf]:
 
 
 def callbacks(struct: type[ctypes.Structure]) -> dict[str, Ctype]:
-    """The callback fields and their types, which have _argtypes_ and _restype_."""
+    """Returns the callback fields and their types, which have _argtypes_ and _restype_."""
     return {name: ctype for name, ctype in fields(struct) if hasattr(ctype, "_argtypes_")}
 
 
 def signature(callback: Ctype) -> str:
-    """The widths of the arguments and of the result, as the oracle spells them."""
+    """Returns the widths of the arguments and of the result, in the oracle's notation."""
     arguments = ",".join(_width(ctype) for ctype in callback._argtypes_)
     return f"{arguments}->{_width(callback._restype_)}"
 
@@ -120,13 +120,13 @@ def _width(ctype: Ctype) -> str:
 
 
 def bits_of(ctype: Ctype, value: object) -> int:
-    """The bits of a value as ctypes gave it; the first 8 bytes of a struct."""
+    """Returns the bits of a value from ctypes; for a struct, its first 8 bytes."""
     memory = bytes((ctype * 1)(value))[:8]
     return int.from_bytes(memory, sys.byteorder)
 
 
 def from_bits(ctype: Ctype, bits: int) -> Any:
-    """A value of that type with these bits, cut to its width."""
+    """Returns a value of that type with these bits, truncated to its width."""
     size = ctypes.sizeof(ctype)
     memory = (bits & ((1 << 8 * size) - 1)).to_bytes(size, sys.byteorder)
     return ctype.from_buffer_copy(memory)

@@ -1,7 +1,7 @@
 """CUDA without a GPU: the stand-in for its driver (tests/standin), streams and gates.
 
-It is loaded when this module is imported, before the extension looks for a driver: that one finds
-it by its name.
+Importing this module loads the stand-in before the extension looks for a driver, which it finds by
+name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def set_fault(text: str) -> None:
 
 
 def is_pending(array: Any) -> bool:
-    """Whether the event is pending, once all runnable work is done."""
+    """Returns whether the event is pending after all runnable work is done."""
     _settle()
     return not array.ready()
 
@@ -85,7 +85,7 @@ class Stream:
         return 0, self.number
 
     def is_idle(self) -> bool:
-        """Whether the stream is idle, once all runnable work is done."""
+        """Returns whether the stream is idle after all runnable work is done."""
         _settle()
         return bool(_query(self.number) == 0)
 
@@ -103,7 +103,7 @@ class Stream:
 
 
 class Graph:
-    """The graph that a stream has captured, to be launched on it."""
+    """A graph captured from a stream, to be launched on that stream."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream, self.executable = stream, c_void_p()
@@ -117,7 +117,7 @@ class Graph:
 
 
 class Gpu:
-    """Device 0 with 64 bytes of memory, and a gate at which streams wait."""
+    """Device 0 with 64 bytes of memory, and a gate that streams can wait at."""
 
     def __init__(self) -> None:
         _function("cuInit", c_uint)(0)
@@ -138,7 +138,7 @@ class Gpu:
         return self.streams[-1]
 
     def gated(self) -> Stream:
-        """A stream that waits until the gate is open."""
+        """Returns a stream that waits until the gate is open."""
         stream = self.stream()
         _wait_value(stream.number, self.pinned, 1, WAIT_VALUE_GEQ)
         return stream
@@ -164,7 +164,7 @@ class Gpu:
 
 @contextmanager
 def active_device(device: int) -> Iterator[None]:
-    """A device whose primary context is active, and not current."""
+    """Makes a device's primary context active but not current."""
     _retain(ctypes.byref(c_void_p()), device)
     try:
         yield
@@ -183,7 +183,7 @@ def gpu() -> Iterator[Gpu]:
 
 
 def settled() -> PendingReleases:
-    """The counts once the releases of earlier tests have returned."""
+    """Returns the counts after the releases of earlier tests have returned."""
     while (found := pending_releases()).pending or found.running:
         pass
     return found

@@ -1,5 +1,5 @@
 """The package as two subjects of the conformance suite (tests/conformance): `python` reads schemas
-and exports the imported objects, `python-others` takes the other ways in and out."""
+and exports the imported objects, `python-others` uses the other imports and exports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _event = (c_void_p, c_void_p, c_int64)
 
 
 class _Waiter(ctypes.Structure):
-    """struct FletchingWaiter"""
+    """The C struct FletchingWaiter."""
 
     _fields_ = (
         ("synchronize", CFUNCTYPE(c_int, *_event, POINTER(Message))),
@@ -85,7 +85,7 @@ _TYPES = {
 
 
 class _Table(ctypes.Structure):
-    """struct FletchingSubject"""
+    """The C struct FletchingSubject."""
 
     _fields_ = (
         *(("size", ctypes.c_size_t), ("name", c_char_p), ("context", c_void_p)),
@@ -95,7 +95,7 @@ class _Table(ctypes.Structure):
 
 
 def _guarded(function: Callable[..., None]) -> Callable[..., int]:
-    """The function for C: an exception becomes its errno value and its text."""
+    """Wraps a function for C: an exception becomes its errno value and its text."""
 
     def call(_: object, *arguments: Any) -> int:
         code, text = 0, ""
@@ -112,7 +112,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., int]:
 
 
 class Subject:
-    """The table of the methods of an object."""
+    """A subject whose table contains the methods of an object."""
 
     def __init__(self, name: str, methods: object, promises: int = 0) -> None:
         self.name = name
@@ -152,7 +152,7 @@ def hand_back(array: DeviceArray, out: Any) -> None:
 
 
 class Views:
-    """Exports the imported object; a stream goes through an iterator of the package."""
+    """Exports the imported object. Streams pass through an iterator of the package."""
 
     window = 2
 
@@ -190,7 +190,7 @@ class Views:
     def legacy_tensor(self, given: int, out: Any) -> None:
         with Tensor(given, versioned=False) as tensor:
             array = from_dlpack(tensor)
-        if array.device_type == CPU:  # a copy, because no one says that the memory is writable
+        if array.device_type == CPU:  # a copy, because the memory is not known to be writable
             out[0] = take_tensor(array.__dlpack__())
         else:
             out[0] = _AsLegacy(take_tensor(array.__dlpack__(max_version=(1, 3)))).address
@@ -216,11 +216,11 @@ class Views:
 
     def send(self, given: Any, handler: int) -> None:
         stream = DeviceArrayStream.from_arrow(GivenStructs("device_stream", given.contents))
-        schema = copy_of(stream.schema)  # because the producer ends after the handler
+        schema = copy_of(stream.schema)  # a copy, because the producer outlives the handler
         _producers.run(_start_sending(schema, stream, handler))
 
     def imported(self, array: Any) -> DeviceArray:
-        """An array that comes alone, with a schema: nothing reads the values."""
+        """Imports an array without a schema by adding one; the values are not read."""
         schema = make_schema("n").__arrow_c_schema__()
         given = GivenStructs("device_array", struct_in(abi.ArrowSchema, schema), array.contents)
         return DeviceArray.from_arrow(given)
@@ -247,7 +247,7 @@ class Views:
         self.imported(array).release_after(stream or 0)
 
     def waits_for(self, array: DeviceArray) -> Any:
-        """The class or the object whose waits take the array."""
+        """Returns the class or object whose wait functions take the array."""
         return self.vulkan if array.device_type == abi.ARROW_DEVICE_VULKAN else DeviceArray
 
     def use_vulkan(self, device: int, queue: int, set_stages: int, get_address: int) -> None:
@@ -272,7 +272,7 @@ class Views:
 
 
 class Others(Views):
-    """Other ways: the structs of the CPU, the names of columns, generators."""
+    """Uses the other APIs: CPU structs, column names, generators."""
 
     window = 16
 
@@ -320,7 +320,7 @@ class Others(Views):
 
 
 class CWaiter:
-    """A waiter of C, for Python. It stays registered, and refuses the events of other tests."""
+    """A C waiter for Python. It stays registered, and rejects the events of other tests."""
 
     is_playing = False
 
@@ -348,13 +348,13 @@ class CWaiter:
 
 
 def _from_the_front(index: int) -> int:
-    if index < 0:  # in Python a column from the end
+    if index < 0:  # in Python a negative index counts from the end
         raise IndexError(f"child: expected an index from 0, got {index}")
     return index
 
 
 class Tensor:
-    """A DLPack exporter, which deletes an unconsumed tensor at the end of a block."""
+    """A DLPack exporter that deletes an unconsumed tensor on exit."""
 
     def __init__(self, address: int, *, versioned: bool) -> None:
         self._kind = abi.DLManagedTensorVersioned if versioned else abi.DLManagedTensor
@@ -378,13 +378,13 @@ class Tensor:
 
 
 class _AsLegacy:
-    """A tensor from before 1.0 over one of version 1.3."""
+    """A tensor from before DLPack 1.0, on top of a 1.3 tensor."""
 
     def __init__(self, address: int) -> None:
         self._inner: Any = abi.DLManagedTensorVersioned.from_address(address)
         self._struct = abi.DLManagedTensor(dl_tensor=self._inner.dl_tensor)
         self.address = ctypes.addressof(self._struct)
-        abi.implement(self._struct, self)  # which keeps this object
+        abi.implement(self._struct, self)  # keeps this object alive
 
     def deleter(self, _: object) -> None:
         abi.release(self._inner)
@@ -394,7 +394,7 @@ class _AsLegacy:
 
 
 class _Loop:
-    """An event loop on a thread that ends with the process."""
+    """An event loop on a thread that lives as long as the process."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -406,7 +406,7 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
-# Two, because a consumer starts its producer inside of a call.
+# Two, because a consumer starts its producer inside a call.
 _consumers, _producers = _Loop(), _Loop()
 _tasks: set[asyncio.Task[None]] = set()
 _Release = CFUNCTYPE(None, c_void_p)
@@ -431,7 +431,9 @@ def _close(stream: AsyncDeviceArrayStream) -> None:
 
 
 class _Batches:
-    """The stream as an async iterator. `hold` keeps the handler until the stream is closed."""
+    """The stream as an async iterator. `hold` delays the handler's release until the stream is
+    closed.
+    """
 
     def __init__(self, stream: DeviceArrayStream) -> None:
         self._stream = stream
@@ -446,7 +448,7 @@ class _Batches:
         thread = threading.get_ident()
 
         def held(address: int) -> None:
-            if threading.get_ident() != thread:  # else the producer has not started
+            if threading.get_ident() != thread:  # otherwise the producer has not started
                 self._closed.wait()
             release(abi.ArrowAsyncDeviceStreamHandler.from_address(address))
 
@@ -457,7 +459,7 @@ class _Batches:
         return self
 
     async def __anext__(self) -> DeviceArray:
-        if not self._has_begun:  # so that the first step is the start alone
+        if not self._has_begun:  # so that the first step only starts the producer
             self._has_begun = True
             await asyncio.sleep(0)
         try:
@@ -467,12 +469,12 @@ class _Batches:
 
     async def aclose(self) -> None:
         self._stream.close()
-        del self._stream  # which has the schema
+        del self._stream  # the stream keeps the schema
         self._closed.set()
 
 
 async def _start_sending(schema: Schema, stream: DeviceArrayStream, handler: int) -> None:
-    """Raises the error of the producer's first step."""
+    """Starts sending, and raises the error of the producer's first step."""
     batches = _Batches(stream)
     batches.hold(abi.ArrowAsyncDeviceStreamHandler.from_address(handler))
     task = asyncio.ensure_future(send_async(schema, stream.device_type, batches, handler))
@@ -484,12 +486,12 @@ async def _start_sending(schema: Schema, stream: DeviceArrayStream, handler: int
         try:
             task.result()
         finally:
-            del task  # whose exception keeps this frame
+            del task  # its exception keeps this frame
 
 
 def _forget(task: asyncio.Task[None]) -> None:
     _tasks.discard(task)
-    task.exception()  # the consumer has it
+    task.exception()  # the consumer reports it
 
 
 async def _finish_sending() -> None:
@@ -506,7 +508,7 @@ _FIELDS = ("group", "name", "verdict", "answer", "rule", "message")
 
 
 class _Result(ctypes.Structure):
-    """struct FletchingConformanceResult"""
+    """The C struct FletchingConformanceResult."""
 
     _fields_ = tuple((name, c_char_p) for name in _FIELDS)
 
@@ -516,7 +518,7 @@ _Begin = CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p)
 
 
 class _Options(ctypes.Structure):
-    """struct FletchingConformanceOptions"""
+    """The C struct FletchingConformanceOptions."""
 
     _fields_ = (
         *(("size", ctypes.c_size_t), ("group", c_char_p), ("case_name", c_char_p)),
@@ -539,8 +541,8 @@ def groups() -> list[str]:
 
 
 def play(subject: Subject, group: str, case: str | None = None) -> list[tuple[str, str]]:
-    """The verdict of each case, with the message of a wrong one. `case`: the name of one, or the
-    beginning of some and a star."""
+    """Returns the verdict of each case, with the message of a wrong one. `case` is a name, or a
+    prefix followed by a star."""
     results: list[tuple[str, str]] = []
 
     def report(result: dict[str, str]) -> None:
@@ -560,7 +562,7 @@ def run(
     report: Callable[[dict[str, str]], None],
     begin: Callable[[bytes, bytes], bool] = lambda *_: True,
 ) -> None:
-    """Reports each result. `begin`: says by group and name whether to play a case."""
+    """Reports each result. `begin` returns by group and name whether to run a case."""
 
     def reported(_: object, result: Any) -> None:
         report({name: getattr(result.contents, name).decode(errors="replace") for name in _FIELDS})

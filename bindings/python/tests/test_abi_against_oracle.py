@@ -1,4 +1,4 @@
-"""Holds fletching.abi against upstream's header: layout, memory both ways, calls both ways.
+"""Compares fletching.abi with upstream's headers: layout, memory and calls, in both directions.
 
 Every test prints the oracle's line about a difference, and reports one cell of the round trip.
 """
@@ -17,7 +17,7 @@ from cells import CONSTANTS, Checks, reporting, struct_key
 from reflection import Ctype
 
 STRUCTS = reflection.structs()
-# Those that only one side has fail too.
+# Names that only one side has fail, too.
 NAMES = list(dict.fromkeys([*STRUCTS, *oracle.struct_names()]))
 SLACK = 64
 LANGUAGE = "python"
@@ -27,7 +27,7 @@ each_struct = pytest.mark.parametrize("name", NAMES)
 
 @contextmanager
 def cell(struct: str, direction: str) -> Iterator[Checks]:
-    """Reports the cell of these checks, then fails the test when one of them failed."""
+    """Reports the cell of these checks, then fails the test if one of them failed."""
     with reporting(struct_key(LANGUAGE, struct, direction)) as checks:
         yield checks
     assert not checks.problems, "\n".join(checks.problems)
@@ -45,7 +45,7 @@ def declared(name: str) -> type[ctypes.Structure]:
 
 
 class Object:
-    """A zeroed struct with room for the larger of both declarations, and more."""
+    """A zeroed struct with room for the larger of both declarations, plus slack."""
 
     def __init__(self, name: str) -> None:
         struct = declared(name)
@@ -56,8 +56,8 @@ class Object:
 
 
 def layout_problems(name: str) -> list[str | None]:
-    """The oracle's answers about size, names, places and signatures of a struct; None for each
-    right one."""
+    """Returns the oracle's answers on a struct's size, names, offsets and signatures; None for each
+    correct one."""
     struct, c_name = declared(name), name.encode()
     names = ",".join(field for field, _ in reflection.fields(struct))
     answers = [
@@ -75,14 +75,16 @@ def layout_problems(name: str) -> list[str | None]:
 
 
 def layout_agrees(name: str, checks: Checks) -> bool:
-    """Reports another layout: a call through it could crash, so the test then calls no callback."""
+    """Reports a different layout. A call through it could crash, so the test then calls no
+    callback.
+    """
     lines = [line for line in layout_problems(name) if line]
     text = "nothing was called, because the layout differs: " + "; ".join(lines)
     return checks.expect(not lines, text)
 
 
 def all_callbacks(name: str) -> dict[str, Ctype | None]:
-    """Callback types by name; None for a callback that only upstream has."""
+    """Returns callback types by name; None for a callback that only upstream has."""
     return {n: None for n in oracle.callback_names(name)} | reflection.callbacks(declared(name))
 
 
@@ -134,7 +136,7 @@ def test_c_verifies(name: str) -> None:
 
 
 class Callee:
-    """A callback of the exact declared type, which reports the arguments to the oracle."""
+    """A callback of the exact declared type that reports its arguments to the oracle."""
 
     def __init__(self, struct: str, name: str, ctype: Ctype, checks: Checks) -> None:
         self._names = (struct.encode(), name.encode())
@@ -197,7 +199,7 @@ def call_c(name: str, callback: str, ctype: Ctype | None, target: Object, checks
 
 
 def call_with_oracle_s_arguments(function: Callable[..., object], ctype: Ctype) -> int:
-    """Makes the call that began; the bits of its result."""
+    """Completes the call that the oracle has started; returns the bits of its result."""
     arguments = [
         reflection.from_bits(kind, oracle.argument(index))
         for index, kind in enumerate(ctype._argtypes_)

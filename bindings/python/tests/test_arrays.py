@@ -32,7 +32,7 @@ BATCH = pyarrow.record_batch(
 
 
 def test_a_refused_array_is_not_consumed() -> None:
-    """The struct in the second capsule is released: the schema stays."""
+    """The struct in the second capsule is released, so the schema must not be consumed."""
     produced = Produced()
     abi.release(produced.array)
     with pytest.raises(fletching.Error, match="arrow_array is released"):
@@ -42,7 +42,7 @@ def test_a_refused_array_is_not_consumed() -> None:
 
 
 def test_an_attribute_error_within_a_method_raises() -> None:
-    """It does not say that the object lacks the method."""
+    """The AttributeError must not be read as a missing method."""
 
     class Raising:
         def __arrow_c_device_array__(self, requested_schema: Any = None, **_: Any) -> Any:
@@ -152,5 +152,5 @@ def test_the_producer_s_object_is_not_kept() -> None:
     produced = Produced()
     before = sys.getrefcount(produced)
     Array.from_arrow(produced)
-    assert sys.getrefcount(produced) == before - 2  # its two implementations have ended
+    assert sys.getrefcount(produced) == before - 2  # both implementations were removed
     assert ctypes.sizeof(ArrowSchema) == 72

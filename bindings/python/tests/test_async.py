@@ -25,12 +25,12 @@ from fletching import (
 )
 from producer import Producer
 
-LENGTH = 4  # of the producer's int32
+LENGTH = 4  # length of the producer's int32 batches
 
 
 @pytest.fixture
 def producer() -> Iterator[Producer]:
-    """The reference producer; afterwards all its structs are released."""
+    """The reference producer. Checks afterwards that all its structs are released."""
     producer = Producer()
     producer.reset_counters()
     yield producer
@@ -42,7 +42,7 @@ def producer() -> Iterator[Producer]:
 
 
 def received(batches: int, fail_at: int = -1, window: int = 1) -> AsyncDeviceArrayStream:
-    """A stream of the reference producer."""
+    """Returns a stream of the reference producer."""
     return AsyncDeviceArrayStream.connect(
         lambda handler: Producer().run_async("int32", batches, fail_at, handler.take()),
         window=window,
@@ -116,12 +116,12 @@ def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
         await anext(kept[0][1])
 
     asyncio.run(suspend())
-    producer.await_async()  # with the stream alive; it would wait for ever
+    producer.await_async()  # with the stream alive; otherwise it would wait forever
     assert kept
 
 
 def test_a_closed_loop_cancels(producer: Producer) -> None:
-    """Nothing iterates: the next task that arrives finds the loop closed."""
+    """No task is iterating: the next task that arrives detects the closed loop."""
     loop = asyncio.new_event_loop()
 
     async def connect() -> AsyncDeviceArrayStream:
@@ -178,7 +178,7 @@ def connected(
 
 @pytest.mark.parametrize("ending", ["none", "failure", "wrong batch"])
 def test_send_async_keeps_no_batch_that_was_sent(ending: str) -> None:
-    """Not even until the next collection: the batch may be in the memory of a device."""
+    """A sent batch is freed without waiting for the next collection: it may be in device memory."""
     sources = [batch_of(1)]
 
     async def batches() -> AsyncIterator[object]:
@@ -213,7 +213,7 @@ def test_send_async_keeps_no_batch_that_was_sent(ending: str) -> None:
 
 
 async def one_and_no_end(closed: list[bool]) -> AsyncIterator[object]:
-    """One batch; `closed` says when the iterator is closed."""
+    """Yields one batch and never ends; `closed` records the closing of the iterator."""
     try:
         yield batch_of(1)
         await asyncio.Event().wait()
@@ -222,7 +222,7 @@ async def one_and_no_end(closed: list[bool]) -> AsyncIterator[object]:
 
 
 class Refusing:
-    """A handler that refuses the schema, and whose release waits for the test."""
+    """A handler that rejects the schema, and whose release waits for the test."""
 
     def __init__(self) -> None:
         self.failed, self.may_release = threading.Event(), threading.Event()

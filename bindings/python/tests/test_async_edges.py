@@ -1,4 +1,4 @@
-"""Async streams at the edges: orders, failures and references that planted bugs asked for."""
+"""Edge cases of async streams: orders, failures and references that surviving mutants revealed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from test_async_wakes import Handler
 
 
 class Peer:
-    """A producer that only notes the requests."""
+    """A producer that only records the requests."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -99,7 +99,7 @@ def test_anext_after_failed_extraction_is_the_end() -> None:
 
 
 def test_send_async_iterable_cancels_is_asked_no_more() -> None:
-    """`push` knows it before the event loop does."""
+    """`push` detects the cancel before the event loop does."""
     streams: list[AsyncDeviceArrayStream] = []
     asked: list[int] = []
 
@@ -119,7 +119,7 @@ def test_send_async_iterable_cancels_is_asked_no_more() -> None:
 
 
 def test_an_end_between_two_looks_loses_no_batch() -> None:
-    """The last batch and the end arrive after `take` has found nothing."""
+    """The last batch and the end arrive after `take` has found no batch."""
 
     class Racing:
         ended = False
@@ -164,7 +164,7 @@ def test_connect_start_raises_releases_handler(error: type[BaseException]) -> No
 
     before = alive()
     asyncio.run(run())
-    assert alive() == before  # the handler holds one until it is released
+    assert alive() == before  # the handler keeps one until its release
 
 
 @pytest.mark.parametrize("error", [ValueError, StopError])
@@ -187,7 +187,7 @@ def test_connect_start_raises_leaves_taken_handler(error: type[BaseException]) -
 
 
 def test_constructor_is_an_error() -> None:
-    """A stream whose handler nobody has would wait without end."""
+    """A stream whose handler has no owner would wait forever."""
 
     async def run() -> None:
         with pytest.raises(TypeError, match="expected a call of connect"):
@@ -281,7 +281,7 @@ def test_an_iterator_is_closed_after_a_cancel_of_the_task() -> None:
 
 
 class Sparing:
-    """A handler that requests so many batches, and drops them."""
+    """A handler that requests the given number of batches and drops them."""
 
     def __init__(self, demand: int) -> None:
         self.demand, self.handler = demand, abi.ArrowAsyncDeviceStreamHandler()
@@ -331,7 +331,7 @@ def test_send_async_asks_for_no_more_than_the_demand(demand: int) -> None:
 
 
 def ended(notify: Any) -> AsyncConsumer:
-    """A consumer that was notified of an error."""
+    """Returns a consumer that was notified of an error."""
     consumer = AsyncConsumer.create(notify)
     Handler(consumer).fail()
     return consumer
@@ -380,7 +380,7 @@ def test_a_release_that_raises_is_called_once() -> None:
 
 
 def test_a_handler_is_not_written_to_after_its_release() -> None:
-    """Its release may free it. Here another object is at its address afterwards."""
+    """The release may free the handler. Here another object is at its address afterwards."""
 
     @abi.ArrowAsyncDeviceStreamHandlerRelease
     def release(_: object) -> None:

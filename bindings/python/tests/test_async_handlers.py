@@ -1,4 +1,4 @@
-"""A handler has one producer, and every ending of it ends the stream."""
+"""A handler has one producer, and every ending of the handler ends the stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sending(handler: AsyncHandler | int, **changed: Any) -> Any:
 
 
 def test_connect_start_raises_after_send_async_releases_once() -> None:
-    """The task still has the handler, which was released under it."""
+    """The task still refers to the handler, which has been released."""
     tasks: list[asyncio.Task[None]] = []
 
     def start(handler: AsyncHandler) -> None:
@@ -164,7 +164,7 @@ def test_send_async_not_an_address_is_an_error(address: int) -> None:
 
 
 def test_send_async_outside_of_asyncio_names_trio() -> None:
-    """And ends the stream that has no other producer."""
+    """The call also ends the stream, which has no other producer."""
     with pytest.raises(RuntimeError, match=r"no event loop of asyncio: .* trio"):
         AsyncDeviceArrayStream.connect(lambda _: None)
     calls: list[Any] = []

@@ -1,6 +1,6 @@
-"""Many async streams at once in asyncio, with random ends.
+"""Many concurrent async streams in asyncio, with random ends.
 
-FLETCHING_ASYNC_STREAMS says how many, 1,000 unless it is set."""
+FLETCHING_ASYNC_STREAMS sets their number, 1,000 by default."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ AT_ONCE = 50
 
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
-    """The reference producer's counters, the objects of Python and the implementations of structs
-    are afterwards as before."""
+    """Checks that the reference producer's counters, Python's objects and the implementations of
+    structs are the same afterwards."""
     producer = Producer()
     producer.reset_counters()
     before = alive()
@@ -70,7 +70,7 @@ class Storm:
         return count
 
     async def one(self, number: int) -> bool:
-        """An end, a failure, or a cancel by either side."""
+        """Runs one stream to its end, a failure, or a cancel by either side."""
         count, fails = self.chance.randrange(6), self.chance.random() < 0.3
         stop, window = self.chance.randrange(1, 8), self.chance.randrange(1, 4)
         if number % 2:
@@ -94,7 +94,7 @@ class Storm:
             assert asyncio.all_tasks() == {asyncio.current_task()}
             gc.collect()
             assert all(source.releases.count("array") <= 1 for source in self.sources)
-            for source in self.sources:  # what was asked for too late is still the source's
+            for source in self.sources:  # a late batch is still the source's
                 source.end()
             self.sources.clear()
 

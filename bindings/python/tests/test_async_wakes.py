@@ -1,4 +1,4 @@
-"""When an async stream wakes its event loop, and when the loop goes on."""
+"""When an async stream wakes its event loop, and when the loop continues."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Producer:
 
 
 class Handler:
-    """That of a consumer, called by the test."""
+    """A consumer's handler that the test calls."""
 
     def __init__(self, consumer: AsyncConsumer) -> None:
-        self.consumer = consumer  # which would cancel the stream
+        self.consumer = consumer  # kept, because its destruction would cancel the stream
         self.raw = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
         self.producer = abi.ArrowAsyncProducer(device_type=1)
         abi.implement(self.producer, Producer())
@@ -78,11 +78,11 @@ def test_the_loop_opens_the_gate() -> None:
 
 
 def test_the_gate_is_open_before_the_task_goes_on() -> None:
-    """A notification in between has to be passed on: the task may have looked before it."""
+    """A notification in between must be delivered, because the task may have checked before it."""
 
     async def run() -> None:
         wake, calls = _Wake(), list[bool]()
-        woken = _Woken(wake)  # kept, because its end opens the gate, too
+        woken = _Woken(wake)  # kept, because its destruction opens the gate, too
         for expected in (1, 2):
             Handler(AsyncConsumer.create(lambda: calls.append(True), wake.gate)).fail()
             assert len(calls) == expected
@@ -92,7 +92,9 @@ def test_the_gate_is_open_before_the_task_goes_on() -> None:
 
 
 def test_a_loop_that_is_closed_before_it_wakes() -> None:
-    """It drops the notification that was on its way; the next one says that it is closed."""
+    """The loop drops the pending notification; the next notification detects that the loop is
+    closed.
+    """
     lost: list[bool] = []
 
     async def begin() -> _Wake:
@@ -110,7 +112,7 @@ def test_a_loop_that_is_closed_before_it_wakes() -> None:
 
 
 def test_a_second_loop_is_an_error() -> None:
-    """Its task would wait without end: the first loop has the notifications, and is closed."""
+    """Its task would wait forever: notifications go to the first loop, which is closed."""
 
     handlers: list[AsyncHandler] = []
 
@@ -139,7 +141,7 @@ def test_an_iterable_that_never_waits_lets_the_loop_go_on() -> None:
 
 
 def test_the_task_is_not_cancelled_by_the_consumer() -> None:
-    """What waits for the iterable is interrupted, and the task goes on."""
+    """Waiting for the iterable is interrupted, and the task continues."""
 
     async def waiting() -> AsyncIterator[object]:
         yield batch_of(1)
@@ -183,7 +185,7 @@ def test_a_task_that_is_cancelled_with_its_stream_stays_cancelled() -> None:
 
 
 def test_an_error_after_the_gate_was_closed() -> None:
-    """The notification of the error is kept back, and the waiting task still sees it."""
+    """The closed gate drops the error's notification, and the waiting task still sees the error."""
 
     async def run() -> None:
         handlers: list[Any] = []
@@ -195,7 +197,7 @@ def test_an_error_after_the_gate_was_closed() -> None:
         stream = AsyncDeviceArrayStream.connect(start)
         waiting = asyncio.ensure_future(stream.schema())
         await asyncio.sleep(0)
-        stream._wake()  # on its way when the error arrives
+        stream._wake()  # pending when the error arrives
         handlers[0].on_error(handlers[0], errno.EPROTO, b"too late", None)
         handlers[0].release(handlers[0])
         with pytest.raises(Error, match="too late"):

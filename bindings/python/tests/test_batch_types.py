@@ -1,4 +1,4 @@
-"""The types of batches are those of their stream: values would be read as another type."""
+"""The types of batches must match their stream: otherwise values would be read as another type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fletching import (
 
 
 def read_async(schema: Any, batches: list[Any]) -> int:
-    """The number of batches that were received."""
+    """Returns the number of received batches."""
 
     async def iterate() -> AsyncIterator[Any]:
         for batch in batches:

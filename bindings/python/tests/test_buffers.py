@@ -1,4 +1,4 @@
-"""Memory of other objects as arrays, and the release of Python's objects by foreign code."""
+"""Arrays over other objects' memory, and the release of Python objects by foreign code."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_arrow_has_no_type_for(source: Any, text: str) -> None:
 
 @pytest.mark.parametrize("order", [">", "!", "<", "=", "@"])
 def test_one_byte_has_no_order(order: str) -> None:
-    """ctypes and NumPy leave the order of such elements out."""
+    """ctypes and NumPy omit the byte order of such elements."""
     exporter = pytest.importorskip("_testbuffer").ndarray
     is_native = order in "=@" or (order == "<") == (sys.byteorder == "little")
     for text, value in (("b", -1), ("B", 255)):
@@ -106,7 +106,7 @@ def is_held(source: bytearray) -> bool:
 
 
 def exported(source: bytearray) -> ArrowArray:
-    """A struct that alone holds the memory."""
+    """Returns a struct that is the only owner of the memory."""
     moved = ArrowArray()
     capsules = from_buffer(source).__arrow_c_array__()
     abi.move(struct_in(ArrowArray, capsules[1]), moved)
@@ -116,7 +116,7 @@ def exported(source: bytearray) -> ArrowArray:
 
 
 def test_release_on_a_thread_without_python() -> None:
-    """A thread that C has started: Python does not know it."""
+    """The thread was started by C and is unknown to Python."""
     source = bytearray(8)
     struct = exported(source)
     assert is_held(source)
@@ -146,7 +146,7 @@ def test_release_on_many_threads() -> None:
 
 
 def test_release_with_an_exception_set() -> None:
-    """The capsules are destroyed while the exception leaves the method."""
+    """The capsules are destroyed while the exception propagates out of the method."""
     source = bytearray(8)
 
     class Raising:

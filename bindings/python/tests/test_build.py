@@ -1,4 +1,4 @@
-"""Arrays and record batches of values, NumPy arrays and buffers."""
+"""Arrays and record batches built from values, NumPy arrays and buffers."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_array_of_other_values_is_an_error(values: Any, error: Any, text: str) -
         ("u", b"\xff"),
         ("U", 1),
         ("z", "a"),
-        ("z", memoryview(typed("i", [1, 2]))),  # whose length is not its number of bytes
+        ("z", memoryview(typed("i", [1, 2]))),  # its length is not its number of bytes
         ("Z", [1]),
         ("b", "False"),
         ("b", 2),
@@ -199,7 +199,7 @@ def runs_of(*ends: int, kind: str = "i") -> dict[str, Any]:
 
 
 def view(size: int, buffer: int, start: int) -> bytes:
-    """Of a text of more than 12 bytes."""
+    """Returns the view of a text longer than 12 bytes."""
     return struct.pack("=iiii", size, 0, buffer, start)
 
 
@@ -285,7 +285,7 @@ def test_from_buffers_offset_children_and_dictionary() -> None:
 def test_from_buffers_of_views(format: str, type_: str) -> None:
     short = struct.pack("=i12s", 2, b"ab")
     long = struct.pack("=i4sii", 14, b"long", 1, 2)
-    wild = view(-1, 9, -7)  # where there is a null
+    wild = view(-1, 9, -7)  # under a null
     buffers = [b"\x05", short + wild + long, b"", b"..long and bytes"]
     array = from_buffers(make_schema(format), 3, buffers)
     assert array.n_buffers == 5
@@ -298,7 +298,7 @@ def test_from_buffers_of_views(format: str, type_: str) -> None:
 
 
 def test_from_buffers_of_list_views() -> None:
-    """In any order, and with overlaps."""
+    """Views in any order, with overlaps."""
     offsets, sizes = typed("i", [1, 0, 3]), typed("i", [2, 2, 0])
     array = from_buffers(LISTS, 3, [b"\x03", offsets, sizes], children=[build([1, 2, 3], "i")])
     found = pyarrow.array(array)

@@ -1,4 +1,4 @@
-"""Callbacks: NULL, raising, moved, and with the GIL or without it."""
+"""Callbacks: NULL, raising, moved, with the GIL and without it."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def callback_type(struct: str, name: str) -> Any:
 
 
 def arguments_of(ctype: Any) -> list[Any]:
-    """NULL and 0, but the first argument is a struct of the callback."""
+    """Returns default arguments: NULL and 0."""
     return [argument() for argument in ctype._argtypes_]
 
 
 def called_by_c(ctype: Any, callback: Any) -> Any:
-    """The result of a call as C makes it, from the address alone."""
+    """Calls the callback as C does, by its address alone, and returns the result."""
     address = ctypes.cast(callback, ctypes.c_void_p).value or 0
     plain = ctypes.PYFUNCTYPE(ctype._restype_, *ctype._argtypes_)
     return plain(address)(*arguments_of(ctype))
@@ -163,7 +163,7 @@ def test_text_is_an_address_or_null() -> None:
 
 
 def test_a_callback_lives_on_after_a_move() -> None:
-    """The callback and the struct that it was assigned to are gone when it is called."""
+    """The callback runs after it and the struct that it was assigned to were deleted."""
     seen = []
 
     target = ArrowSchema()
@@ -180,7 +180,7 @@ def test_a_callback_lives_on_after_a_move() -> None:
 
     produce()
     gc.collect()
-    keep = [ArrowSchemaRelease(lambda _: None) for _ in range(200)]  # would use the freed memory
+    keep = [ArrowSchemaRelease(lambda _: None) for _ in range(200)]  # would reuse freed memory
     target.release(target)
     assert len(keep) == 200
     assert seen == [ctypes.addressof(target)]
@@ -334,7 +334,7 @@ def test_a_deleter_may_free_its_struct() -> None:
     abi.implement(struct, tensor)
     abi.release(struct)
     assert tensor.deleted == 1
-    assert struct.manager_ctx == ctypes.c_size_t(-1).value  # nothing was written afterwards
+    assert struct.manager_ctx == ctypes.c_size_t(-1).value  # not written after the release
 
 
 def test_objects_of_an_immortal_callback_are_not_reported_as_leaks() -> None:

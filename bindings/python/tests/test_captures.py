@@ -1,4 +1,4 @@
-"""Streams that are being captured into a graph, on the stand-in for CUDA."""
+"""Streams under capture into a graph, on the stand-in for CUDA."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
             with pytest.raises(fletching.Error, match="captur") as caught:
                 method(stream)
             assert caught.value.errno == 16
-            name = "OnCapture.EXTERNAL"  # of Python, not of C++
+            name = "OnCapture.EXTERNAL"  # Python's name, not C++'s
             assert (name in str(caught.value)) == (method.__name__ != "release_after")
     graph.destroy()
 
 
 def test_events_of_each_launch(gpu: Gpu) -> None:
-    """A graph that waits for an event, and records the event of an array."""
+    """A graph that waits for an event and records an array's event."""
     stream = gpu.stream()
     awaited = produced().export_with_event(gpu.gated())
     with stream.captured() as graph:
         awaited.wait_on(stream, on_capture=OnCapture.EXTERNAL)
         array = produced().export_with_event(stream, on_capture=OnCapture.EXTERNAL)
-    assert array.ready()  # nothing has been recorded
+    assert array.ready()  # not recorded yet
     graph.launch()
     assert standin.is_pending(array)
     gpu.open()

@@ -1,4 +1,4 @@
-"""check() of arrays: which rules they break."""
+"""check() of arrays: the rules that they break."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fletching._finding import Finding
 
 
 def imported(case: Case) -> DeviceArray | None:
-    """The array; None if the import refuses it."""
+    """Returns the array, or None if the import rejects it."""
     with GivenStructs("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
         try:
             return DeviceArray.from_arrow(given)

@@ -1,4 +1,4 @@
-"""Objects are made by functions alone: no constructor, no subclass, no copy without a value."""
+"""Only functions create objects: no constructors, no subclasses, no copies without a value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_class_has_no_constructor(kind: Any) -> None:
 
 @each_class
 def test_a_class_has_no_subclass(kind: Any) -> None:
-    """The functions would not return objects of it."""
+    """The functions would not return objects of the subclass."""
     with pytest.raises(TypeError, match="prohibits subclassing"):
         type("Sub", (kind,), {})
 

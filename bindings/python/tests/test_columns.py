@@ -18,7 +18,7 @@ STRUCT = pyarrow.StructArray.from_arrays([pyarrow.array([1, None, 3, 4])], ["n"]
 
 
 def changed(array: Any, **fields: int) -> Given:
-    """With other fields in the child."""
+    """Returns the array with changed fields in its child."""
     capsules = array.__arrow_c_array__()
     child = struct_in(ArrowArray, capsules[1]).children[0].contents
     for name, value in fields.items():
@@ -107,7 +107,7 @@ def test_column_child_offset_overflows_is_an_error(kind: Any) -> None:
 
 
 def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
-    """Only a struct and a sparse union have children as long as they are."""
+    """Only a struct and a sparse union have children of their own length."""
     lists = pyarrow.array([[1], [2, 3]])[1:]
     values = Array.from_arrow(lists).column(0)
     assert (values.offset, len(values)) == (0, 3)

@@ -1,4 +1,4 @@
-"""The conformance suite (tests/conformance) on the package: each group is a test."""
+"""Runs the conformance suite (tests/conformance) on the package, one test per group."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from capsules import GivenStructs
 from fletching import DeviceArrayStream
 from subjects import SUBJECTS, Subject, Views
 
-# What Python does not have: a batch whose extraction fails; an application that refuses or discards
-# a batch.
+# Python lacks a batch whose extraction fails, and an application that refuses or discards a
+# batch.
 UNSUPPORTED = {"producer-traces": 17, "consumer-traces": 9}
 
 
@@ -23,13 +23,13 @@ def test_group(subject: Subject, group: str) -> None:
     results = subjects.play(subject, group)
     assert [text for verdict, text in results if verdict == "wrong"] == []
     counts = Counter(verdict for verdict, _ in results)
-    del counts["absent"]  # no such device
+    del counts["absent"]  # this machine lacks the device
     assert counts["right"] > 0
     assert counts["not-supported"] == UNSUPPORTED.get(group, 0)
 
 
 class Dropping(Views):
-    """The first batch of a stream is lost."""
+    """A subject that loses the first batch of a stream."""
 
     def device_stream(self, given: Any, out: Any) -> None:
         stream = DeviceArrayStream.from_arrow(GivenStructs("device_stream", given.contents))

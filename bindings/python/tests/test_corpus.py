@@ -1,4 +1,4 @@
-"""The values of the cases of the corpus (tests/corpus) in pyarrow and NumPy."""
+"""The values of the corpus cases (tests/corpus) in pyarrow and NumPy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fletching import DeviceArray, from_dlpack
 
 @pytest.fixture(autouse=True)
 def account() -> Iterator[None]:
-    """Everything that a case exported was released once."""
+    """Checks that every export of a case was released once."""
     yield
     gc.collect()
     corpus.finish()
 
 
 def _plain(values: Any) -> Any:
-    """Values as JSON has them."""
+    """Returns the values in the form that JSON uses."""
     if isinstance(values, Decimal):
         return str(values)
     if isinstance(values, bytes):
@@ -40,7 +40,7 @@ def _plain(values: Any) -> Any:
 def test_array_has_its_values_in_pyarrow(case: Case) -> None:
     reason = case.exception("pyarrow")
     if not case.accepted:
-        return  # an owner passes on what it does not read; pyarrow aborts the process for some
+        return  # owners pass unread data on; pyarrow aborts on some cases
     with GivenStructs("device_array", corpus.schema_of(case), corpus.array_of(case)) as given:
         array = DeviceArray.from_arrow(given)
     if reason is not None:

@@ -1,4 +1,4 @@
-"""The checks of the CUDA Array Interface, on the dictionaries that every language replays."""
+"""The checks of the CUDA Array Interface, on the dictionaries that all languages share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPEC = "spec/cuda-array-interface.yaml"
 
 
 def broken(vector: Vector) -> list[str]:
-    """What `check` finds, as the vectors say it."""
+    """Returns the findings of `check` in the notation of the vectors."""
     found = check_cuda_array_interface(vector.interface)
     return [f"{v.rule.removeprefix(PREFIX)} {v.key}".strip() for v in found]
 
@@ -34,13 +34,13 @@ def test_vectors_are_many_and_of_every_version() -> None:
 
 
 def published() -> dict[str, dict[str, str]]:
-    """The checks of the specification by their names."""
+    """Returns the checks of the specification by name."""
     text = (cuda_array_interface_vectors.FILE.parents[2] / SPEC).read_text("utf-8")
     return {check["name"]: check for check in YAML(typ="safe").load(text)["checks"]}
 
 
 def test_every_rule_is_broken_by_a_vector_and_no_other() -> None:
-    """Rules do not depend on each other: without one, the vectors that break it fail."""
+    """The rules are independent: if one were missing, the vectors that break it would fail."""
     found = {line.split()[0] for vector in VECTORS for line in broken(vector)}
     assert found == set(published())
 

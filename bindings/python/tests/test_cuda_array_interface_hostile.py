@@ -1,4 +1,4 @@
-"""Dictionaries whose values fight back: `check` names the fault and raises no exception."""
+"""Hostile values in dictionaries: `check` names the violation and raises no exception."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = ("shape", "typestr", "data", "version", "strides", "descr", "mask", "stre
 
 
 class Typestr(NamedTuple):
-    """A tuple by inheritance, as the parts of a type string are."""
+    """A subclass of tuple, like the parts of a type string."""
 
     order: str
     kind: str
@@ -33,7 +33,7 @@ TOUCHES = """
 
 
 def furious(base: type) -> Any:
-    """A subclass that raises at every touch that Python has a name for."""
+    """Returns a subclass that raises in every special method and common method."""
     methods = {**dict.fromkeys(TOUCHES.split(), touch), "__class__": property(touch)}
     return type(f"Furious{base.__name__.capitalize()}", (base,), methods)
 
@@ -57,7 +57,7 @@ class OfFuriousClass(metaclass=ClassOfFurious):
 
 
 class Liar:
-    """Lies about its class."""
+    """Reports a wrong class."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
@@ -81,7 +81,7 @@ class SameHash:
 
 
 class Text(str):
-    """Text with an unusual comparison."""
+    """A str with an unusual comparison."""
 
     def __eq__(self, _: object) -> bool:
         return False
@@ -91,7 +91,7 @@ class Text(str):
 
 
 class Index:
-    """An integer by its `__index__`, which may return something else."""
+    """An integer through `__index__`, which may return something else."""
 
     def __init__(self, give: Callable[[], Any]) -> None:
         self._give = give
@@ -107,7 +107,7 @@ class Recursing:
 
 
 class Masked:
-    """A mask whose dictionary is new each time, and has a mask again."""
+    """A mask that returns a new dictionary each time, which contains a mask again."""
 
     asked = 0
 
@@ -123,7 +123,7 @@ def good(**changes: object) -> dict[str, object]:
 
 
 def rules(interface: object) -> list[str]:
-    """The names of the broken rules. Everything in a violation is plain text."""
+    """Returns the names of the violated rules. Every field of a violation is a plain str."""
     found = check(interface)
     for violation in found:
         assert all(
@@ -181,7 +181,7 @@ def test_hostile_field(value: str) -> None:
     for field in (hostile, ("x", hostile), ("x", "<f4", hostile), ("x", "<f4", (hostile,))):
         assert rules(good(descr=[field])) in (["descr-list"], ["descr-size"])
     for field in ((hostile, "<f4"), ((hostile, "x"), "<f4")):
-        # Any text is a name, be it never so strange.
+        # Any str is a valid name.
         wrong = [] if issubclass(type(hostile), str) else ["descr-list"]
         assert rules(good(descr=[field])) == wrong
 
@@ -237,7 +237,7 @@ def test_fields_come_to_an_end() -> None:
     for _ in range(100_000):
         deep = [("x", deep)]
     assert rules(good(descr=deep)) == ["descr-list"]
-    while deep:  # level by level: to free it at once needs a deep stack
+    while deep:  # one level at a time: freeing all levels at once needs a deep stack
         deep = deep.pop()[1] if type(deep[0][1]) is list else []  # type: ignore[index]
 
 

@@ -1,4 +1,4 @@
-"""NumPy as the judge: type strings, fields and strides as it writes and reads them.
+"""NumPy as the reference: type strings, fields and strides as NumPy writes and reads them.
 
 The real peers, Numba and CuPy, need a GPU. NumPy's own interface has the same keys, and the same
 definition of type strings, fields and strides.
@@ -14,10 +14,10 @@ import pytest
 from fletching import check_cuda_array_interface as check
 
 PREFIX = "cuda-array-interface."
-# f12 and c24 are of other machines, and the size of objects is what NumPy itself writes as "|O": it
-# takes O4 for pointers of this machine. It has no bit fields.
+# f12 and c24 belong to other machines. NumPy itself writes the size of objects as "|O": it takes O4
+# for pointers of this machine. It has no bit fields.
 ABSENT_HERE = {"f12", "c24", "O4"}
-# Longhand of NumPy's that is not in the published grammar.
+# NumPy's long forms, which are not in the published grammar.
 LENIENT = ["i4", "=i4", "<i04", "<i+4", "<i 4", "|S", "<f", "<M8[generic]", "<M8[01s]", "float32"]
 
 TYPES = [
@@ -33,10 +33,10 @@ TYPES = [
 
 
 def interface_of(array: np.ndarray[Any, Any]) -> dict[str, object]:
-    """The array's dictionary if it lay in CUDA memory."""
+    """Returns the array's dictionary as if it were in CUDA memory."""
     interface: dict[str, object] = dict(array.__array_interface__)
     if array.size == 0:
-        # NumPy leaves the address of no elements open; the CUDA Array Interface does not.
+        # NumPy does not specify the address of an empty array; the CUDA Array Interface does.
         interface["data"] = (0, not array.flags.writeable)
     return interface
 
@@ -68,7 +68,7 @@ def test_numpy_s_address_of_no_elements_is_found() -> None:
 
 
 def broken_by(typestr: str, bytes_: int | None = None) -> set[str]:
-    """The rules that a type string breaks, of items that have so many bytes."""
+    """Returns the rules that a type string breaks, for items of the given number of bytes."""
     interface: dict[str, object] = {"shape": (), "typestr": typestr, "version": 3}
     interface["data"] = (4096, False)
     if bytes_ is not None:

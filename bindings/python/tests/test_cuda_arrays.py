@@ -36,7 +36,7 @@ class Peer:
 
 
 def produced(gpu: Gpu, **fields: Any) -> ProducedOnDevice:
-    """Three numbers at the memory of the GPU."""
+    """Returns three numbers in GPU memory."""
     source = ProducedOnDevice(device_type=CUDA, device_id=0, **fields)
     source._buffers[1] = gpu.memory
     return source
@@ -162,7 +162,7 @@ def test_a_mask_is_kept(gpu: Gpu) -> None:
 
 
 def test_rule_cai_sync_consumer_synchronizes(gpu: Gpu) -> None:
-    """The array has an event behind the producer's stream; nothing blocks."""
+    """The array has an event after the producer's work; no call blocks."""
     producer = gpu.gated()
     array = from_cuda_array_interface(Peer(gpu, stream=producer.number))
     assert array.sync_event != 0
@@ -252,7 +252,7 @@ def test_the_object_keeps_the_memory(gpu: Gpu) -> None:
 
 
 def test_rule_cai_stream_covers_all_work(gpu: Gpu) -> None:
-    """The stream that is named waits for the event of the array."""
+    """The named stream waits for the array's event."""
     array = DeviceArray.from_arrow(produced(gpu)).export_with_event(gpu.gated())
     named = array.__cuda_array_interface__["stream"]
     assert array.__cuda_array_interface__["stream"] == named
@@ -301,7 +301,7 @@ def test_rule_cai_mask(gpu: Gpu) -> None:
 
 
 def test_export_with_event_after_own_work_waits_for_first_event(gpu: Gpu) -> None:
-    """The second event is behind the first one, and lives when the first array does not."""
+    """The second event follows the first, and remains valid after the first array is gone."""
     first = DeviceArray.from_arrow(produced(gpu)).export_with_event(gpu.gated())
     work = gpu.stream()
     second = first.export_with_event(work)
@@ -315,7 +315,7 @@ def test_export_with_event_after_own_work_waits_for_first_event(gpu: Gpu) -> Non
 
 
 def test_writable_memory_goes_to_an_older_consumer(gpu: Gpu) -> None:
-    """The struct from before DLPack 1.0 cannot say that memory is read-only."""
+    """The struct from before DLPack 1.0 cannot mark memory as read-only."""
     writable = from_cuda_array_interface(Peer(gpu))
     assert name_of(writable.__dlpack__()) == b"dltensor"
     described = Peer(gpu, data=(gpu.memory, True))

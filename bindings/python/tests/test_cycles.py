@@ -1,4 +1,4 @@
-"""Python's collector: streams whose iterator, and arrays whose owner, refers to what keeps them."""
+"""Reference cycles: streams whose iterator, and arrays whose owner, refers to their keeper."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_closed_stream_has_no_iterator(kind: Any) -> None:
 
 @each_kind
 def test_a_stream_that_is_being_read_is_not_collected(kind: Any) -> None:
-    """By this thread, whose producer collects, and by another one."""
+    """Read by this thread, whose producer runs the collector, and by another thread."""
     inside, go = threading.Event(), threading.Event()
 
     def batches() -> Iterator[Produced]:
@@ -118,7 +118,7 @@ def test_a_stream_that_is_being_read_is_not_collected(kind: Any) -> None:
 
 
 class Owner(bytearray):
-    """Of the memory of an array that it keeps."""
+    """The owner of the memory of an array that it keeps alive."""
 
     array: Any
 
@@ -167,7 +167,7 @@ def test_owner_of_interface_that_keeps_its_array_is_collected() -> None:
     ],
 )
 def test_owner_in_use_by_an_export_is_kept(build: Any, export: Any) -> None:
-    """As the README says: the export may outlive the array."""
+    """As the README says, the export may outlive the array."""
     owner = Owner(b"abc")
     owner.array = build(owner)
     found, exported = weakref.ref(owner), [export(owner.array)]
@@ -176,12 +176,12 @@ def test_owner_in_use_by_an_export_is_kept(build: Any, export: Any) -> None:
     kept = found()
     assert kept is not None
     exported.clear()
-    del kept.array, kept  # also what __dlpack__ has described for the next call
+    del kept.array, kept  # also frees the cached tensor of __dlpack__
     assert found() is None
 
 
 def test_module_level_array_of_its_own_class_does_not_leak() -> None:
-    """Its methods refer to the module, which has the array."""
+    """Its methods refer to the module, which contains the array."""
     done = run(
         """
     from fletching import from_buffer

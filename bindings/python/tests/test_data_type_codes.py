@@ -1,4 +1,4 @@
-"""The data-type codes of DLPack: open numbers with names, and the table."""
+"""The data-type codes of DLPack: open integers with names, and the table."""
 
 from __future__ import annotations
 

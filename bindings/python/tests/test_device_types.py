@@ -1,4 +1,4 @@
-"""The device types: open numbers with names, and the table."""
+"""The device types: open integers with names, and the table."""
 
 from __future__ import annotations
 

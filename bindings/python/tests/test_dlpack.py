@@ -25,7 +25,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @each_kind
 def test_the_second_tensor_is_as_the_first(kind: Any) -> None:
-    """It is made in another way."""
+    """The second tensor is created from the cached one."""
     produced = Produced()
     array = kind.from_arrow(produced)
     none = dict.fromkeys(("stream", "dl_device", "copy"))
@@ -170,7 +170,7 @@ def test_from_dlpack_device_differs_from_tensor_names_both() -> None:
 
 
 def test_from_dlpack_without_driver_is_error_of_package() -> None:
-    """In a process that finds no libcuda."""
+    """In a process that does not find libcuda."""
     done = run(
         """
     import ctypes

@@ -22,7 +22,7 @@ from fletching.abi import DLPackExchangeAPI as Table
 NAME = b"dlpack_exchange_api"
 ATTRIBUTE = "__dlpack_c_exchange_api__"
 
-# The functions as C calls them: with the GIL, and with the exception that they set.
+# The functions as C calls them: with the GIL, and with their exception set.
 _TensorOut = ctypes.POINTER(ctypes.POINTER(Tensor))
 _Export = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _TensorOut)
 _Import = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
@@ -128,13 +128,13 @@ def test_rule_dlpack_exchange_buffer_error(case: Any) -> None:
 
 
 def test_rule_dlpack_exchange_result_codes() -> None:
-    """ctypes raises the exception that is set with any result; SystemError would be for 0."""
+    """With an exception set, ctypes raises it for any result; for 0 it would be a SystemError."""
     with pytest.raises(TypeError, match="expected an array of fletching"):
         export(5)
 
 
 def test_rule_dlpack_exchange_no_exceptions() -> None:
-    """Each failure is a result: a C++ exception in ctypes would end the process."""
+    """Each failure is a result code: a C++ exception in ctypes would terminate the process."""
     event = ProducedOnDevice(device_type=12, device_id=0, sync_event=64)
     for wrong in (5, Array.from_arrow(pyarrow.array(["a"])), DeviceArray.from_arrow(event)):
         with pytest.raises((TypeError, BufferError)):
@@ -170,7 +170,7 @@ def test_the_allocator() -> None:
 
 
 def test_the_allocator_of_one_value() -> None:
-    """It has no dimension, and needs no shape."""
+    """It has no dimensions and needs no shape."""
     result, out, errors = allocate(ndim=0, shape=None)
     assert (result, errors) == (0, [])
     assert out.contents.dl_tensor.ndim == 0
@@ -212,7 +212,7 @@ def test_tvm_ffi_takes_our_arrays() -> None:
 
 
 class Foreign:
-    """A producer with a table. Its functions hand out `tensor`."""
+    """A producer with a table, whose functions return `tensor`."""
 
     tensor: Any = None
     asked: list[str]
@@ -228,7 +228,7 @@ class Foreign:
 def foreign(
     tensor: Callable[[], Any], stream: int = 0, major: int = 1, name: bytes = NAME
 ) -> tuple[Any, Table]:
-    """A type with a new table, and the table."""
+    """Returns a type with a new table, and the table."""
     kind: Any = type("ForeignTensor", (Foreign,), {"asked": []})
 
     def give(_: Any, out: Any) -> int:
@@ -271,7 +271,7 @@ def test_rule_dlpack_exchange_looked_up_on_type() -> None:
 
 
 def test_rule_dlpack_exchange_same_type() -> None:
-    """The table of the object's own type is used, not another type's."""
+    """The import must use the table of the object's own type."""
     mine, first = foreign(lambda: export(from_buffer(b"a")))
     other, second = foreign(lambda: export(from_buffer(b"bc")))
     assert len(from_dlpack(mine())) == 1
@@ -289,7 +289,7 @@ def test_requests_go_to_the_method(keyword: dict[str, Any]) -> None:
 
 
 def test_rule_dlpack_exchange_version_checked() -> None:
-    """A table of another major version is passed over, for an older one or the method."""
+    """A table of another major version is skipped in favor of an older one or the method."""
     kind, table = foreign(lambda: None, major=2)
     from_dlpack(kind())
     assert kind.asked == ["__dlpack__"]
@@ -313,7 +313,7 @@ def test_a_table_that_cannot_be_used() -> None:
 
 
 def test_rule_dlpack_exchange_work_stream_used() -> None:
-    """The event of the array is behind the work on the producer's stream."""
+    """The array's event follows the work on the producer's stream."""
     with standin.gpu() as gpu:
         source = ProducedOnDevice(device_type=2, device_id=0)
         kind, table = foreign(
@@ -337,7 +337,7 @@ def test_the_work_stream_of_the_tensor_s_device() -> None:
 
 
 def test_a_stream_is_for_the_method() -> None:
-    """The table has no argument for it."""
+    """The table has no argument for a stream."""
     with standin.gpu() as gpu:
         kind, table = foreign(lambda: None)
         kind.__dlpack_device__ = lambda _: (2, 0)

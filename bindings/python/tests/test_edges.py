@@ -1,4 +1,4 @@
-"""Cases at the edges, which mutants of the code asked for."""
+"""Edge cases that surviving mutants revealed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_characters_of_four_bytes_are_not_numbers() -> None:
 
 
 def test_what_does_not_fit_into_memory() -> None:
-    """A copy of one value, repeated."""
+    """The copy of a broadcast value is too large."""
     huge = numpy.broadcast_to(numpy.int8(1), (2**29, 2**29))
     with pytest.raises(MemoryError):
         from_dlpack(huge)
@@ -92,7 +92,7 @@ def test_names_of_the_module() -> None:
 
 
 def test_a_fork_while_a_foreign_thread_is_in_python() -> None:
-    """That thread is not in the child, whose end does not wait for it."""
+    """The child lacks that thread, so its exit must not wait for it."""
     done = run(
         LATE
         + """

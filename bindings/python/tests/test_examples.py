@@ -1,4 +1,4 @@
-"""The programs of examples/: each is run, is short, and needs only fletching."""
+"""The programs in examples/: each runs, is short, and needs only fletching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas, types in words, and the fields of arrays."""
+"""Schemas, type descriptions, and the fields of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of other libraries, as a handle or an object, on the stand-in for CUDA."""
+"""Other libraries' streams, as handles and as objects, on the stand-in for CUDA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from test_rules_dlpack import on_cuda
 
 
 class Index:
-    """A number of another library."""
+    """An integer of another library."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -76,7 +76,7 @@ def by_from_cuda_array_interface(gpu: Gpu, stream: object) -> bool:
     return not producer.is_idle()
 
 
-READY = [by_wait_on, by_dlpack]  # whose stream waits for the array
+READY = [by_wait_on, by_dlpack]  # operations whose stream waits for the array
 OPERATIONS = [
     *READY,
     by_export_with_event,
@@ -111,7 +111,7 @@ def test_no_function_takes_a_number_that_is_no_handle(
     for kind in KINDS.values():
         try:
             given = kind(number)
-        except OverflowError:  # NumPy's
+        except OverflowError:  # raised by NumPy
             continue
         with pytest.raises(Error, match="stream: invalid handle") as raised:
             operation(gpu, given)
@@ -120,7 +120,7 @@ def test_no_function_takes_a_number_that_is_no_handle(
 
 @each_operation
 def test_no_stream(gpu: Gpu, operation: Any) -> None:
-    """None is the default stream of DLPack, and no wait at the release of an import."""
+    """None means DLPack's default stream, or no wait at the release of an import."""
     if operation in (by_wait_on, by_export_with_event, by_release_after):
         with pytest.raises(TypeError, match="stream: expected a number"):
             operation(gpu, None)
@@ -129,7 +129,7 @@ def test_no_stream(gpu: Gpu, operation: Any) -> None:
 
 
 def test_default_stream_of_an_object_is_one_in_dlpack(gpu: Gpu) -> None:
-    """The number 0, which could be another default stream, is refused."""
+    """DLPack rejects 0, which could be another default stream."""
     given = on_cuda()
     from_dlpack(given, stream=KINDS["ptr"](0))
     assert given.asked[0]["stream"] == 1

@@ -1,4 +1,4 @@
-"""A child of fork: what the parent's other threads were using there."""
+"""Objects that other threads of the parent were using, in a child of fork."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_stream_that_another_thread_was_reading() -> None:
 
 
 def test_a_producer_that_forks() -> None:
-    """The child goes on with what its own thread was reading."""
+    """The child continues with the stream that its own thread was reading."""
     done = run(
         STREAM
         + """

@@ -1,5 +1,5 @@
-"""Nothing that may wait holds the GIL: a release, here C's pause, waits for a signal that another
-Python thread sends. With the GIL held that thread could not run, and the test would hang."""
+"""Operations that may wait must not hold the GIL. A release, here C's pause, waits for a signal
+from another Python thread. If it held the GIL, that thread could not run: the test would hang."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAUSE = ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p).value
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """Another thread sends this one signals."""
+    """Another thread sends signals to this thread."""
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     done, receiver = threading.Event(), threading.get_ident()
 
@@ -49,7 +49,7 @@ def signals() -> Iterator[None]:
 
 
 def streams() -> Iterator[tuple[Any, Any]]:
-    """Whose callbacks are C's pause, which returns -1."""
+    """Yields streams whose callbacks are C's pause, which returns -1."""
     plain = abi.ArrowArrayStream(release=abi.ArrowArrayStreamRelease(PAUSE))
     plain.get_schema = abi.ArrowArrayStreamGetSchema(PAUSE)
     yield ArrayStream, GivenStructs("stream", plain)
@@ -92,7 +92,7 @@ def test_arrays_of_devices_are_released_without_the_gil() -> None:
 
 
 class Paused:
-    """A stream of one batch on a device, whose release is C's pause."""
+    """A stream with one batch on a device, whose release is C's pause."""
 
     def __init__(self, source: ProducedOnDevice) -> None:
         self.source: ProducedOnDevice | None = source

@@ -1,5 +1,5 @@
-"""The schemas and arrays of the hostile peer (tests/hostile) where the conformance suite does not
-have them (test_conformance.py): beside good structs, and in what only Python has."""
+"""The hostile peer's schemas and arrays (tests/hostile) where the conformance suite does not cover
+them (test_conformance.py): next to valid structs, and in Python-only APIs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_schema_that_is_its_own_dictionary() -> None:
 @each(hostile.SCHEMA)
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
 def test_a_good_array_with_that_schema(case: Case, kind: Any) -> None:
-    """A refused pair is not consumed; the array stays whole."""
+    """A rejected pair is not consumed, and the array stays valid."""
     source = Produced()
     with GivenStructs("array", hostile.schema_of(case.name), source.array) as given:
         imported = raised_by(lambda: read(kind.from_arrow(given).schema))
@@ -69,7 +69,7 @@ def test_a_good_array_with_that_schema(case: Case, kind: Any) -> None:
 
 @each(hostile.SCHEMA)
 def test_that_schema_as_the_requested_one(case: Case) -> None:
-    """It stays the consumer's."""
+    """The schema stays the consumer's."""
     exported = Array.from_arrow(Produced())
     schema = hostile.schema_of(case.name)
     was_released = abi.is_released(schema)
@@ -104,7 +104,7 @@ def test_a_stream_of_that_schema(case: Case, kind: Any) -> None:
 
 
 def used(array: Any) -> Iterator[Callable[[], object]]:
-    """What one does with an array, each an error or not."""
+    """Yields typical operations on an array; each may raise."""
     for column in (-1, "c", ""):
         yield lambda column=column: array.column(column)  # type: ignore[misc]
     yield lambda: repr(array)
@@ -114,7 +114,7 @@ def used(array: Any) -> Iterator[Callable[[], object]]:
     yield lambda: DeviceArray.from_arrow(array)
 
 
-# Of those some are wrong where nothing looks: how many buffers too many, which null_count.
+# Some of these cases are wrong in fields that a tensor does not read: excess buffers, null_count.
 TENSORS_OF_ARRAYS = {
     *("array.good", "array.release-forgets", "array.device-id-huge", "array.device-unknown"),
     *("array.reserved", "array.buffers-huge", "array.null-count-negative"),
@@ -143,7 +143,7 @@ def test_arrays(case: Case, kind: Any) -> None:
 
 @each(hostile.ARRAY)
 def test_events(case: Case) -> None:
-    """One without a way to wait is an error of every operation, never skipped."""
+    """An event that cannot be waited on is an error in every operation, never skipped."""
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         if raised_by(lambda: DeviceArray.from_arrow(given)) is not None:
             assert case.name == "array.released"
@@ -157,7 +157,7 @@ def test_events(case: Case) -> None:
 
 @each(hostile.ARRAY)
 def test_tensors_of_arrays(case: Case) -> None:
-    """Readers of the counts and the addresses of buffers refuse wrong ones."""
+    """Functions that read counts and buffer addresses reject wrong ones."""
     with GivenStructs("device_array", *hostile.array_of(case.name)) as given:
         arrays: list[Any] = []
         error = raised_by(lambda: arrays.append(DeviceArray.from_arrow(given)))

@@ -1,4 +1,4 @@
-"""The async producers of the hostile peer (tests/hostile), and consumers that are gone: the
+"""The hostile peer's async producers (tests/hostile) with consumers that leave early; the
 conformance suite (test_conformance.py) reads them to the end."""
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ async def read(stream: AsyncDeviceArrayStream) -> None:
 @each(hostile.PRODUCER)
 @pytest.mark.parametrize("reads", [False, True])
 def test_producers_and_a_consumer_that_is_gone(case: Case, reads: bool) -> None:
-    """Closed at whatever point the peer is, and while another task reads; then the loop closes."""
+    """The stream is closed at any state of the peer, also while another task reads; then the loop
+    closes.
+    """
 
     async def run() -> None:
         stream = connect(case, 2)

@@ -1,4 +1,4 @@
-"""Imports of the package after the first one, and in another interpreter."""
+"""Repeated imports of the package, and imports in another interpreter."""
 
 from __future__ import annotations
 
@@ -97,6 +97,8 @@ def test_import_in_second_interpreter_leaves_the_first_one_alone() -> None:
 
 
 def test_extension_leaves_the_gil_of_a_free_threaded_python_on() -> None:
-    """Its own state is not safe without the GIL, and no such Python is at hand to show more."""
+    """The extension's state is not safe without the GIL. No free-threaded Python is available for
+    more.
+    """
     for file in (SOURCES / "CMakeLists.txt", *(SOURCES / "core").glob("*.?pp")):
         assert not re.search(r"(?m)^[^#/]*(FREE_THREADED|Py_mod_gil)", file.read_text()), file

@@ -1,4 +1,4 @@
-"""The check that runs when fletching.abi is imported."""
+"""The check that runs on import of fletching.abi."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCE = Path(abi.__file__).read_text(encoding="utf-8")
 
 
 def import_text(source: str) -> ModuleType:
-    """Runs the text of fletching.abi as a module of another name."""
+    """Runs the source of fletching.abi as a module with another name."""
     module = ModuleType("altered_abi")
     module.__package__ = abi.__package__
     sys.modules[module.__name__] = module

@@ -1,4 +1,4 @@
-"""Every order of destruction, any thread, fork and the end of the interpreter."""
+"""Every order of destruction, any thread, fork, and the end of the interpreter."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_one_array_on_many_threads(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 def test_one_stream_on_many_threads(kind: Any) -> None:
-    """One thread gets each batch."""
+    """Each batch goes to exactly one thread."""
     sources = [Produced(tuple(range(i + 1))) for i in range(200)]
     schema = Schema.from_arrow(Produced())
     if kind is ArrayStream:
@@ -122,7 +122,7 @@ def test_a_stream_is_closed_while_another_thread_reads() -> None:
     found: list[int] = []
 
     def read() -> None:
-        with contextlib.suppress(Error):  # the next read, when the stream is closed
+        with contextlib.suppress(Error):  # from the next read, after the stream was closed
             found.extend(len(batch) for batch in stream)
 
     reader = threading.Thread(target=read)
@@ -223,7 +223,7 @@ BUSY = """
     ],
 )
 def test_daemon_thread_in_a_call_at_the_end_of_the_interpreter(call: str) -> None:
-    """Python before 3.14 ends the thread by pthread_exit, which no noexcept function survives."""
+    """Python before 3.14 ends the thread with pthread_exit, which no noexcept function survives."""
     done = run(BUSY.format(call=call))
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
     assert done.stderr in (
@@ -294,7 +294,7 @@ def test_async_streams_in_a_child_of_fork() -> None:
 
 
 def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
-    """Neither end is closed; the executor's thread may still want to call Python."""
+    """Neither end is closed; the executor's thread may still try to call Python."""
     done = run(
         ASYNC
         + """
@@ -312,13 +312,13 @@ def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
     """
     )
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
-    # Of Fletching alone: nanobind reports nothing. The thread may be done before the end.
+    # Printed only by Fletching: nanobind reports no leaks. The thread may finish before the end.
     leaked = "fletching: released after the end of Python: the objects are leaked\n"
     assert done.stderr in ("", leaked)
 
 
 def test_streams_that_are_over_at_the_end_of_the_interpreter() -> None:
-    """The executor's thread has not released them yet: the end waits for it."""
+    """The executor's thread has not released them yet, so the interpreter's end waits for it."""
     done = run(
         ASYNC
         + """
@@ -335,7 +335,7 @@ def test_streams_that_are_over_at_the_end_of_the_interpreter() -> None:
 
 
 def test_the_end_of_the_interpreter_waits_for_a_thread_that_is_in_python() -> None:
-    """It gives up the GIL meanwhile, and goes on when the thread has left."""
+    """It releases the GIL meanwhile, and continues when the thread has left."""
     done = run(
         """
     import atexit, os, sys, threading

@@ -1,4 +1,4 @@
-"""What C++ allocates is freed: the memory in use does not grow with the number of calls."""
+"""C++ allocations are freed: memory in use does not grow with the number of calls."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from test_async import batch_of, connected
 from test_dlpack_table import export, import_
 
 CALLS = 400
-LEAST = 16 * CALLS  # bytes: less than the smallest object of each call
+LEAST = 16 * CALLS  # bytes; less than the smallest object per call
 
 
 class Usage(ctypes.Structure):
-    """mallinfo2 of glibc."""
+    """glibc's mallinfo2."""
 
     _fields_ = [(f"field{n}", ctypes.c_size_t) for n in range(10)]
 
@@ -95,7 +95,7 @@ USES: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("name", USES)
 def test_the_memory_in_use_does_not_grow(name: str) -> None:
     use, calls = USES[name], CALLS if name != "an async stream" else CALLS // 4
-    for _ in range(calls // 2):  # caches are filled
+    for _ in range(calls // 2):  # fills caches
         use()
     before = Usage.now()
     for _ in range(calls):

@@ -1,4 +1,4 @@
-"""Allocations of Python that fail: each of a call in turn, in a child process."""
+"""Failing Python allocations: each allocation of a call in turn, in a child process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from test_buffers import run
 
 pytest.importorskip("_testcapi")
 
-# A crash ends the child, and a call that ends with another exception than MemoryError is printed.
+# A crash ends the child. Exceptions other than MemoryError are printed.
 PROGRAM = """
     import array, gc, os, sys
     import _testcapi, numpy, pyarrow

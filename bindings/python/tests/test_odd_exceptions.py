@@ -1,4 +1,4 @@
-"""Exceptions whose text, number or name cannot be read, on their way to C."""
+"""Exceptions whose text, errno or name cannot be read, on their way to C."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from test_callbacks import called_by_c
 
 BATCH = pyarrow.record_batch({"n": [1]})
 SCHEMA = Schema.from_arrow(BATCH.schema)
-DEVICE = 22  # of no runtime
+DEVICE = 22  # no runtime supports it
 
 
 PROTOCOLS: dict[str, Callable[[Any], object]] = {
@@ -71,7 +71,7 @@ ODD = [
 
 @pytest.fixture(autouse=True)
 def without_frames() -> Iterator[None]:
-    """The exceptions of this module do not keep the frames of the tests, and so their objects."""
+    """Removes the frames from this module's exceptions: they keep the tests' objects alive."""
     yield
     for error, *_ in ODD:
         error.__traceback__ = error.__context__ = None
@@ -86,7 +86,7 @@ def check(error: Error, code: int, text: str) -> None:
 
 
 def raised_in_c(batches: Iterator[Any], expected: str) -> tuple[int, bool]:
-    """The errno value that C sees, and whether the text is as expected."""
+    """Returns the errno value that C sees, and whether the text is as expected."""
     stream, array = abi.ArrowArrayStream(), abi.ArrowArray()
     capsule = ArrayStream.from_batches(SCHEMA, batches).__arrow_c_stream__()
     abi.move(struct_in(abi.ArrowArrayStream, capsule), stream)
@@ -178,7 +178,7 @@ def test_a_type_whose_metaclass_lies() -> None:
 @pytest.mark.parametrize("name", PROTOCOLS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
 def test_of_a_property(name: str, error: type[BaseException]) -> None:
-    """Not that the object lacks the attribute."""
+    """The error must not be read as a missing attribute."""
 
     class Raising:
         def __getattr__(self, found: str) -> Any:

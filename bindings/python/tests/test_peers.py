@@ -1,5 +1,5 @@
-"""Tables, arrays and schemas to the other libraries of Arrow and back: whatever one of them does
-with data of pyarrow, it does with the same data from us."""
+"""Tables, arrays and schemas to the other Arrow libraries and back: a library must treat data from
+fletching like the same data from pyarrow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def library(request: pytest.FixtureRequest) -> Peer:
 
 
 class Only:
-    """One method of an object, on the type, where some libraries look for it."""
+    """An object with one method, on the type, where some libraries look it up."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -42,7 +42,7 @@ class OnlyStream(Only):
 
 
 def outcome(call: Callable[..., object], *arguments: object) -> object:
-    """Some libraries raise a BaseException."""
+    """Returns the result or the exception; some libraries raise a BaseException."""
     try:
         return call(*arguments)
     except BaseException as error:
@@ -102,7 +102,7 @@ def test_arrays_both_ways(library: Peer, case: str) -> None:
 
 
 def test_a_stream_of_a_column(library: Peer) -> None:
-    """Batches that are no structs."""
+    """Batches that are not structs."""
     if library.name not in ("pyarrow", "polars", "pandas"):
         pytest.skip(f"{library.name} has no array of more than one piece")
     makers = {"pyarrow": pyarrow.chunked_array}
@@ -133,7 +133,7 @@ def test_schemas_both_ways(library: Peer) -> None:
 
 
 def test_a_requested_schema(library: Peer) -> None:
-    """The consumer reads the schema of the result, whichever it is."""
+    """The consumer reads the schema of the result, so any result is valid."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
     requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
     capsule = outcome(theirs.__arrow_c_stream__, requested.__arrow_c_schema__())
@@ -146,7 +146,7 @@ def test_a_requested_schema(library: Peer) -> None:
 
 
 def test_a_schema_that_is_requested_of_us() -> None:
-    """It is no demand: pyarrow converts the array, or refuses."""
+    """The request is not binding: pyarrow converts the array or raises."""
     requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
     for kind in (ArrayStream, DeviceArrayStream):
         reader = pyarrow.RecordBatchReader.from_stream(kind.from_arrow(TABLE), schema=requested)
@@ -163,14 +163,14 @@ def test_a_schema_that_is_requested_of_us() -> None:
 def refused(library: Peer, source: object) -> None:
     with pytest.raises(BaseException) as caught:
         theirs = library.table(source)
-        theirs.schema  # noqa: B018  nanoarrow reads it when it is asked
+        theirs.schema  # nanoarrow reads it on access
     assert not isinstance(caught.value, (KeyboardInterrupt, SystemExit, AssertionError))
 
 
 @pytest.mark.parametrize("made", [Produced, ProducedOnDevice])
 @pytest.mark.parametrize("kind", [DeviceArray, DeviceArrayStream])
 def test_a_refusal_releases_once(library: Peer, made: Any, kind: Any) -> None:
-    """A release may be called while the exception of the library is set."""
+    """A release may run while the library's exception is set."""
     produced = made(format="?")
     array = DeviceArray.from_arrow(produced)
     if kind is DeviceArray and not library.takes_arrays:
@@ -197,7 +197,7 @@ def test_an_error_of_a_stream_arrives(library: Peer, kind: Any) -> None:
 
 
 def test_capsules_are_used_once(library: Peer) -> None:
-    """Theirs by us, and ours by them."""
+    """The library's capsules in fletching, and fletching's in the library."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
     capsule = Given(stream=theirs.__arrow_c_stream__())
     ArrayStream.from_arrow(capsule)

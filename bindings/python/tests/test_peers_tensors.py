@@ -1,7 +1,7 @@
 """Tensors and buffers of pyarrow, nanoarrow and cuda-core's StridedMemoryView, both ways.
 
-On the stand-in for CUDA, cuda-core has no array of the CUDA Array Interface: for that it asks the
-driver for its functions by cuGetProcAddress.
+On the stand-in for CUDA, cuda-core cannot import the CUDA Array Interface: it looks up the driver's
+functions with cuGetProcAddress for that.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from standin import Gpu
 
 
 def test_pyarrow_and_nanoarrow() -> None:
-    """Arrays of pyarrow have __dlpack__. Buffers of nanoarrow take the struct from before DLPack
-    1.0, a copy, and have the buffer protocol."""
+    """pyarrow's arrays have __dlpack__. nanoarrow's buffers take the struct from before DLPack 1.0,
+    which is a copy, and support the buffer protocol."""
     source = pyarrow.array([1, 2, 3], pyarrow.int16())
     array = from_dlpack(source)
     assert (array.type, array.buffers[1]) == ("int16", source.buffers()[1].address)

@@ -35,7 +35,7 @@ def test_pending_releases_running_while_the_callback_has_not_returned(gpu: Gpu) 
     inside, go = threading.Event(), threading.Event()
 
     class Slow(ProducedOnDevice):
-        """Whose memory takes time to release."""
+        """An array whose memory is slow to release."""
 
         class Releases(list[str]):
             def append(self, what: str) -> None:
@@ -68,7 +68,7 @@ def test_pending_releases_leaked_by_a_captured_stream(gpu: Gpu) -> None:
 
 
 def test_end_of_interpreter_waits_for_releases() -> None:
-    """The thread that releases waits for the GIL, which is taken when the program ends."""
+    """The releasing thread waits for the GIL, which is held when the program ends."""
     done = run(
         """
     import gc, sys, threading

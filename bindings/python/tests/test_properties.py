@@ -1,4 +1,4 @@
-"""Shapes, strides, types, metadata and slices at random, with NumPy and pyarrow as the judges.
+"""Random shapes, strides, types, metadata and slices, with NumPy and pyarrow as the oracles.
 Hypothesis draws the same examples in every run."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 
 @st.composite
 def views(draw: st.DrawFn) -> numpy.ndarray[Any, Any]:
-    """A part of an array, with steps, dimensions in any order and maybe empty."""
+    """A slice of an array, with steps, in any order of dimensions, possibly empty."""
     shape = draw(st.lists(st.integers(0, 5), min_size=1, max_size=4))
     whole = numpy.arange(int(numpy.prod(shape))).astype(draw(dtypes)).reshape(shape)
     whole = whole.transpose(draw(st.permutations(range(whole.ndim))))
@@ -94,14 +94,14 @@ def test_record_batches(values: dict[str, Any], start: int, length: int, device:
         assert pyarrow.array(array.column(name)).equals(whole.field(name))
     batch = pyarrow.RecordBatch.from_struct_array(whole)
     if batch.num_rows == 0:
-        return  # pyarrow's table drops an empty one
+        return  # pyarrow's table drops an empty batch
     stream = ArrayStream.from_batches(Schema.from_arrow(batch.schema), [batch, batch])
     assert pyarrow.table(stream).to_batches() == [batch, batch]
 
 
 @given(st.binary(max_size=50), st.lists(st.sampled_from("ACRSD"), max_size=20))
 def test_references(source: bytes, operations: list[str]) -> None:
-    """After any operations the memory of an array is released with the last of its objects."""
+    """After any operations, an array's memory is released with the last of its objects."""
     memory = bytearray(source) or bytearray(1)
     before = sys.getrefcount(memory)
     kept: list[Any] = [from_buffer(memory)]
@@ -121,4 +121,4 @@ def test_references(source: bytes, operations: list[str]) -> None:
     kept.clear()
     gc.collect()
     assert sys.getrefcount(memory) == before
-    memory.append(0)  # a BufferError while it is held
+    memory.append(0)  # raises BufferError while the memory is held

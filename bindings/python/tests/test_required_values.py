@@ -1,5 +1,5 @@
-"""Nulls where a type allows none: map entries and keys, and run ends. Other libraries end the
-process when they import such an array, or read wrong values."""
+"""Nulls in values that must not be null: map entries, map keys, and run ends. Other libraries
+terminate the process on import of such an array, or read wrong values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAPS = pyarrow.array([[("a", 1), ("b", 2)]], MAP.type)
 
 
 class WithNull:
-    """An array with a null in the child on a path, which pyarrow itself cannot make."""
+    """An array with a null in the child on a path, which pyarrow itself cannot create."""
 
     def __init__(self, array: pyarrow.Array, path: tuple[int, ...], null_count: int) -> None:
         self.array, self.path, self.null_count = array, path, null_count
@@ -75,7 +75,7 @@ def test_from_arrow_null_in_map_is_an_error(name: str, null_count: int, wrong: s
 
 
 class Stream:
-    """A C stream of one batch again and again."""
+    """A C stream that repeats one batch."""
 
     def __init__(self, source: Any) -> None:
         self.source, self.stream = source, abi.ArrowArrayStream()

@@ -1,4 +1,4 @@
-"""The rules of the Arrow PyCapsule interface (spec/rules/pycapsule.yaml), each by its id."""
+"""The rules of the Arrow PyCapsule interface (spec/rules/pycapsule.yaml), one test per ID."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_rule_capsule_consumed_once(kind: Any) -> None:
 
 
 def test_rule_capsule_kept_until_imported() -> None:
-    """The capsules are the only references to structs that die with them."""
+    """The capsules are the only owners of the structs, which are freed with them."""
     array = Array.from_arrow(Given(array=Array.from_arrow(NUMBERS).__arrow_c_array__()))
     gc.collect()
     assert array.to_numpy().tolist() == [1, 2, 3]

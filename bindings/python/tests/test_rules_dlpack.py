@@ -1,4 +1,4 @@
-"""The rules of DLPack's Python methods (spec/rules/dlpack.yaml), each by its id."""
+"""The rules of DLPack's Python methods (spec/rules/dlpack.yaml), one test per ID."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def capsule(**keywords: Any) -> Any:
 
 
 def test_rule_dlpack_managed_deleter_takes_gil() -> None:
-    """The deleter is called as C does, without the GIL, and drops a Python object."""
+    """The deleter is called without the GIL, as from C, and drops a Python object."""
     memory = bytearray(b"abc")
     before = sys.getrefcount(memory)
     held = from_buffer(memory).__dlpack__(max_version=(1, 0))
@@ -102,7 +102,7 @@ def test_rule_dlpack_method_max_version() -> None:
 
 @pytest.mark.parametrize("version", [None, (0, 8)])
 def test_rule_dlpack_method_max_version_too_old(version: Any) -> None:
-    """The old struct needs a copy: it could not say that memory is read-only."""
+    """The old struct needs a copy, because it cannot mark memory as read-only."""
     produced = Produced()
     held = Array.from_arrow(produced).__dlpack__(max_version=version)
     assert name_of(held) == LEGACY
@@ -281,7 +281,7 @@ def test_rule_dlpack_stream_fits_requested_device() -> None:
 def test_rule_dlpack_stream_cpu_request_synchronizes(
     request_: dict[str, Any], stream: int | None
 ) -> None:
-    """The host copies, whatever stream the consumer has."""
+    """The host copies for any stream of the consumer."""
     with standin.gpu() as gpu:
         source = ProducedOnDevice(device_type=3, device_id=0)
         array = DeviceArray.from_arrow(source).export_with_event(gpu.stream())

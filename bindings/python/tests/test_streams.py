@@ -27,7 +27,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 class Numbers:
-    """A stream in Python: int32 batches, then the end or an error."""
+    """A Python stream of int32 batches that ends or fails."""
 
     def __init__(self, batches: int, error: Exception | None = None) -> None:
         self.left, self.error = batches, error
@@ -248,7 +248,7 @@ def test_next_stop_iteration_of_a_batch_is_not_the_end(kind: Any) -> None:
 
 @each_kind
 def test_next_error_with_another_text_has_the_exception_as_its_cause(kind: Any) -> None:
-    """Of a stream in Python that is behind another library's stream."""
+    """Another library's stream is between the Python stream and the reader."""
 
     def batches() -> Iterator[Any]:
         yield BATCHES[0]
@@ -275,7 +275,7 @@ def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
 def test_a_producer_that_uses_its_own_stream(kind: Any, use: Any) -> None:
     def batches() -> Iterator[Any]:
         assert "struct<" in repr(streams[0])
-        for _ in range(2):  # the first error does not end the call that it is within
+        for _ in range(2):  # the first error does not end the outer call
             with pytest.raises(fletching.Error, match="called by its own producer") as raised:
                 use(streams[0])
             assert raised.value.errno == errno.EDEADLK

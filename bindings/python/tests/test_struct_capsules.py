@@ -1,4 +1,4 @@
-"""Structs of fletching.abi in and out of capsules."""
+"""Structs of fletching.abi moved into and out of capsules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fletching import DeviceArray, Error, abi, from_buffer, from_capsule, to_cap
 
 
 class Exporter:
-    """A producer of an int32 array, in the lines that it takes."""
+    """A producer of an int32 array in few lines."""
 
     values = (ctypes.c_int32 * 3)(1, 2, 3)
     buffers = (ctypes.c_void_p * 2)(None, ctypes.addressof(values))

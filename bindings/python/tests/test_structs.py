@@ -67,7 +67,7 @@ RELEASABLE = [
 
 
 def fill(struct: Any, marks: bool = True) -> list[int]:
-    """A struct with a release; the list of its arguments."""
+    """Fills a struct with a release callback; returns the list of that callback's arguments."""
     owner = struct.array if isinstance(struct, ArrowDeviceArray) else struct
     kind = type(owner.release)
     seen: list[int] = []

@@ -1,4 +1,4 @@
-"""The public surface: every name has a text, and repr describes an object."""
+"""The public surface: every name has a docstring, and repr describes an object."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def members() -> Iterator[tuple[str, Any]]:
                     yield f"{name}.{member}", value
 
 
-# What Python's own protocols and enumerations say, an attribute of a class, and a capsule.
+# Members of Python's own protocols and enums, a class attribute, and a capsule.
 WITHOUT = ("errno", "strerror", "metadata", "__dlpack_c_exchange_api__")
 
 
@@ -115,7 +115,7 @@ def test_addresses_of_buffers() -> None:
 
 
 def test_what_stores_a_type() -> None:
-    """Types that one side lacks, as what stores them."""
+    """Types that one side lacks, imported as their storage type."""
     days = Array.from_arrow(pyarrow.array([1, 2], pyarrow.date32()))
     with pytest.raises(BufferError, match="as_storage"):
         days.to_numpy()
@@ -159,7 +159,7 @@ def test_repr() -> None:
 
 
 def test_hasattr_is_right_on_objects_and_finds_the_type() -> None:
-    """Some libraries look for a method on the type."""
+    """Some libraries look up a method on the type."""
     device = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
     host = DeviceArray.from_arrow(TABLE.to_batches()[0])
     name = "__arrow_c_array__"

@@ -1,5 +1,5 @@
-"""What the host reads is waited for, without the GIL: in each test another Python thread opens the
-gate. With the GIL held that thread could not run, and the test would hang."""
+"""The host waits for data that it reads, without the GIL: in each test another Python thread opens
+the gate. If the wait held the GIL, that thread could not run and the test would hang."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ READS: dict[str, Callable[[DeviceArray], object]] = {
 
 
 class DeviceOnly:
-    """Has no method for the CPU."""
+    """Has no CPU method."""
 
     def __init__(self, array: DeviceArray) -> None:
         self.__arrow_c_device_array__ = array.__arrow_c_device_array__
 
 
 class StreamOnly:
-    """Has no method for devices."""
+    """Has no device method."""
 
     def __init__(self, stream: Any) -> None:
         self.__arrow_c_stream__ = stream.__arrow_c_stream__
@@ -121,7 +121,7 @@ def test_streams_of_memory_that_the_cpu_reads_too() -> None:
 
 @pytest.mark.usefixtures("no_switches")
 def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
-    """For the stream of the consumer, which the producer has ordered its work before."""
+    """The wait is for the consumer's stream, which the producer has synchronized with its work."""
     array = DeviceArray.from_arrow(ProducedOnDevice((1, 2, 3), device_type=PINNED, device_id=0))
     capsule = array.__dlpack__(max_version=(1, 0), stream=-1)
     tensor = tensor_in(capsule).dl_tensor
@@ -138,7 +138,7 @@ def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Python's handler of SIGINT, which it does not install in a background job of a shell."""
+    """Installs Python's SIGINT handler, which a background job of a shell does not have."""
     before = signal.signal(SIGINT, signal.default_int_handler)
     yield
     signal.signal(SIGINT, before)
@@ -146,7 +146,7 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_synchronize_ctrl_c_interrupts(gpu: Gpu) -> None:
-    """The wait itself goes on, and keeps the array until the gate is open."""
+    """The wait itself continues, and keeps the array until the gate is open."""
     source = ProducedOnDevice(device_type=PINNED, device_id=0)
     array = DeviceArray.from_arrow(source).export_with_event(gpu.gated())
     waiting = threading.Event()

@@ -1,4 +1,4 @@
-"""Columns as arrays of NumPy, which keep them."""
+"""Columns as NumPy arrays, which keep the columns alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers, inspect and help say about the package."""
+"""The package as seen by type checkers, inspect and help."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def convert(array: Array) -> DeviceArray:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The errors of mypy, which takes seconds to start."""
+    """The errors of mypy, which is slow to start."""
     folder = tmp_path_factory.mktemp("typed")
     sources = {"first_example": FIRST_EXAMPLE, "right": RIGHT}
     sources |= {name.replace(" ", "_"): code for name, (code, _) in MISTAKES.items()}
     for name, code in sources.items():
         (folder / f"{name}.py").write_text(code, encoding="utf-8")
     done = subprocess.run(
-        # pyarrow has no types.
+        # pyarrow has no type hints.
         [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped", "."],
         cwd=folder,
         env={"MYPYPATH": str(FOLDER / "src")},

@@ -1,4 +1,4 @@
-"""validate(), validate_handler() and report_live(): the layer of libfletching."""
+"""validate(), validate_handler() and report_live(): the validation layer of libfletching."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL = Stress.POISON | Stress.MOVE | Stress.PRIVATE_DATA | Stress.THREAD | Stress
 
 @pytest.fixture(autouse=True)
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Loads libfletching from the build; a test that loads another one leaves it to no other."""
+    """Loads libfletching from the build, and clears the cached library after each test."""
     monkeypatch.setenv("FLETCHING_LIBRARY", str(library_path("libfletching.so")))
     _validate._load.cache_clear()
     yield

@@ -1,4 +1,4 @@
-"""Waits that a Python object does, for a device type without a runtime in Fletching."""
+"""Waits in a Python object, for a device type without a runtime in Fletching."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fletching import DeviceArray, Error, from_dlpack, register_waiter
 from test_buffers import run
 
 EVENT = 0x5EED
-DEVICE = 9999  # of no runtime
-EXT_DEV = 12  # which DLPack has
+DEVICE = 9999  # no runtime supports it
+EXT_DEV = 12  # a device type that DLPack has
 
 
 class Waiter:
@@ -47,7 +47,7 @@ def test_the_three_operations() -> None:
     given.wait_on(7)
     given.synchronize()
     assert given.ready()
-    assert waiter.calls == [EVENT, (EVENT, 7), *[EVENT] * 3]  # the wait asks first
+    assert waiter.calls == [EVENT, (EVENT, 7), *[EVENT] * 3]  # synchronize calls ready first
 
 
 def test_an_exception_is_the_error() -> None:
