@@ -1,4 +1,4 @@
-# What the stub has instead of what nanobind finds.
+# Replacements for parts of nanobind's stub.
 # Protocols, so that from_arrow has the type that it returns.
 ^fletching\._core\.__prefix__$:
     \from typing import Any, Protocol, final
@@ -50,7 +50,7 @@ DeviceArrayStream.__arrow_c_stream__$:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 
-# A method without a signature, and what it calls.
+# A method without a signature, and the function that it calls.
 rray.__dlpack__$:
     \from typing_extensions import CapsuleType
     def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType: ...
@@ -68,11 +68,11 @@ Stream.__arrow_c_device_stream__$:
 # Every class has one.
 \.__repr__:
 
-# A capsule of the module's.
+# A capsule of the module.
 \.__dlpack_c_exchange_api__$:
     \from typing_extensions import CapsuleType
     __dlpack_c_exchange_api__: CapsuleType
 
-# For NumPy alone.
+# Used only for NumPy.
 _ReadyTensor$:
 

@@ -107,7 +107,7 @@ def test_column_child_offset_overflows_is_an_error(kind: Any) -> None:
 
 
 def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
-    """Only a struct and a sparse union have children of their own length."""
+    """Only structs and sparse unions have children of the parent's length."""
     lists = pyarrow.array([[1], [2, 3]])[1:]
     values = Array.from_arrow(lists).column(0)
     assert (values.offset, len(values)) == (0, 3)
