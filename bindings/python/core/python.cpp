@@ -20,7 +20,7 @@ namespace {
 
 PyObject* error_type = nullptr;  // fletching.Error; lives as long as the process
 
-// The number of foreign threads that use Python, and whether entering is no longer allowed.
+// The number of foreign threads that use Python, and whether entering is forbidden.
 std::atomic<int> inside{0};
 std::atomic<bool> closed{false};
 std::atomic<bool> has_leaked{false};

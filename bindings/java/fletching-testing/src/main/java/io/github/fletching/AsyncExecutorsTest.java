@@ -178,7 +178,7 @@ class AsyncExecutorsTest extends AsyncProducerTest {
             metadata,
             peer,
             array -> {
-              throw new InternalError("no room"); // JUnit ends its run at an OutOfMemoryError
+              throw new InternalError("no room"); // JUnit aborts its run on OutOfMemoryError
             });
     arrays.open(AsyncRows.schema());
     arrays.onNext(live.batch(1));

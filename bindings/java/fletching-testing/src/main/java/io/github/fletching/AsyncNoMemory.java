@@ -30,7 +30,7 @@ public final class AsyncNoMemory {
   }
 
   /**
-   * Returns the number of blocks that are neither freed nor reusable after rejected and cancelled
+   * Returns the number of blocks that are neither freed nor reusable after rejected and canceled
    * streams.
    */
   private static int lost() {

@@ -129,7 +129,7 @@ class AsyncSendsTest extends AsyncProducerTest {
     String text = "java.lang.IllegalStateException: no request";
     assertEquals("error 5 " + text + ", release", peer.run().calls());
     assertResult(5, text);
-    assertEquals(List.of("request 1"), upstream.calls); // a failed publisher is not cancelled
+    assertEquals(List.of("request 1"), upstream.calls); // a failed publisher is not canceled
     upstream = new Recorded("cancel");
     open();
     sending.onSubscribe(upstream);

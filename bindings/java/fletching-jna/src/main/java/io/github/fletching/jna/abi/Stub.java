@@ -9,8 +9,8 @@ import io.github.fletching.abi.engine.Failures;
 /** A C function that runs Java code. Catches every exception, because JNA would return 0 to C. */
 final class Stub implements CallbackProxy {
   /**
-   * Attaches a thread that C started as a daemon at its first call, and detaches it when the thread
-   * ends: detaching after every call would cost more than the calls.
+   * Attaches a foreign thread as a daemon at its first call, and detaches it when it ends:
+   * detaching after every call would cost more than the calls.
    */
   static final CallbackThreadInitializer FOREIGN_THREADS =
       new CallbackThreadInitializer(true, false, "fletching-callback");

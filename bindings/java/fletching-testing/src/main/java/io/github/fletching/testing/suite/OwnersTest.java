@@ -216,7 +216,7 @@ class OwnersTest {
   @Test
   void ruleSyncEventDestroyedByRelease() {
     DeviceArray table = deviceTable(4096);
-    table.attach(object("event")); // a foreign release destroys the event, too
+    table.attach(object("event")); // a foreign release destroys its event
     DeviceArray first = table.takeChild(0);
     DeviceArray second = table.takeChild(1);
     assertEquals(4096, first.syncEvent());

@@ -94,7 +94,7 @@ class StandinFailuresTest {
                   array::isReady,
                   () -> Releases.export(stream),
                   () -> releaseAfter(gpu, stream));
-          failing.operations.forEach(Runnable::run); // now called() lists their functions
+          failing.operations.forEach(Runnable::run); // so that called() lists all functions
           for (String function : gpu.called()) {
             for (int nth = 1; nth <= 2; nth++) {
               int call = nth;
