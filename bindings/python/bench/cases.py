@@ -28,7 +28,7 @@ _ENVIRONMENT = {
 def _rows(
     case: str, ours: str, other: tuple[str, str], rounds: int, limits: tuple[float, float]
 ) -> tuple[Row, Row]:
-    """`other`: name and case of the peer; `limits`: of ours / other, in time and instructions."""
+    """`other`: name and case of the peer; `limits`: ours / other, in time and instructions."""
     who, theirs = other
     programs: dict[str, tuple[str, ...]] = {_OURS: (*_PROGRAM, ours), who: (*_PROGRAM, theirs)}
     timed: dict[str, tuple[str, ...]] = {

@@ -59,8 +59,8 @@ Object make_object(Schema schema, Owner<Raw> array) {
   return Object{Foreign(std::move(shared_schema)), Foreign(unwrap(share(std::move(array))), waits)};
 }
 
-/// Moves the structs out of the two capsules of `result`. If one of them is rejected, nothing is
-/// moved.
+/// Moves the structs out of the two capsules of `result`. If one of them is rejected, both
+/// keep their structs.
 template <class Raw>
 std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* method) {
   const auto [schema_capsule, array_capsule] = two_capsules(result, method);

@@ -31,7 +31,7 @@ std::string_view integer_format(bool is_signed, Py_ssize_t bytes) {
   }
 }
 
-/// Returns the Arrow format of elements in the struct module's notation; empty if there is none.
+/// Returns the Arrow format of elements in the struct module's notation; empty if Arrow has none.
 std::string_view arrow_format(std::string_view text, Py_ssize_t bytes) {
   constexpr bool kLittle = std::endian::native == std::endian::little;
   if (!text.empty() && std::string_view("@=<>!").find(text.front()) != std::string_view::npos) {

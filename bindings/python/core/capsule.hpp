@@ -91,7 +91,7 @@ std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const c
 /// other exception of the lookup.
 nb::object find_attribute(nb::handle object, Name& name);
 
-/// Calls the method of `object`; returns an invalid handle if there is no such method.
+/// Calls the method of `object`; returns an invalid handle if the method is missing.
 nb::object call_protocol(nb::handle object, Name& method);
 
 /// Returns the requested schema, or None, from the arguments of a METH_FASTCALL method. Accepts

@@ -28,7 +28,7 @@ struct PySchema {
 /// event.
 using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
 
-/// The objects that own an array's memory, for Python's collector; NULL if there are none. The
+/// The objects that own an array's memory, for Python's collector; NULL without owners. The
 /// array keeps them alive.
 using Owners = std::shared_ptr<const std::vector<PyObject*>>;
 
@@ -80,7 +80,7 @@ GivenStream read_stream(nb::handle stream);
 /// Error with EINVAL for -1.
 Stream stream_of(nb::handle stream, ArrowDeviceType type);
 
-/// Returns the value of __cuda_array_interface__. Raises AttributeError if there is none.
+/// Returns the value of __cuda_array_interface__. Raises AttributeError if the array has none.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
 /// Must be called before bind_python: atexit functions run in reverse order.
@@ -123,9 +123,9 @@ std::string encode_metadata_of(nb::handle mapping);
 /// Returns keys and values as bytes. For a repeated key, the last value wins.
 nb::dict to_dictionary(const MetadataView& metadata);
 
-/// Returns the field's index for an index or a name; -1 if there is no such field.
+/// Returns the field's index for an index or a name; -1 if no field matches.
 int64_t find_column(const ArrowSchema& schema, nb::handle column);
-/// Does the same for a column. Raises Error if there is no such column.
+/// Does the same for a column. Raises Error if no column matches.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);
 
 }  // namespace fletching::python

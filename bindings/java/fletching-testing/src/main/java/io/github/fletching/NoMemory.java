@@ -13,7 +13,7 @@ final class NoMemory {
 
   private NoMemory() {}
 
-  /** Reports what happens to an array whose allocation fails, and to the next array. */
+  /** Reports the outcome for an array whose allocation fails, and for the next array. */
   static String report() throws ReflectiveOperationException {
     String refused = "";
     Field instance = Reaper.class.getDeclaredField("INSTANCE");

@@ -59,7 +59,7 @@ class ArrowLimitsTest extends ImportFixture {
             Schema schema = type.get().build();
             try {
               ArrowData.importVector(small, source, schema, dictionaries).close();
-            } catch (FletchingException e) { // the array is released: nothing may read it
+            } catch (FletchingException e) { // the array is released and must not be read
               for (long id : dictionaries.getDictionaryIds()) {
                 assertEquals(0, dictionaries.lookup(id).getVector().getValueCount());
               }
