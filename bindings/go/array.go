@@ -12,30 +12,30 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Array owns an ArrowArray. Close it, or move it on with Export.
+// Array owns an ArrowArray. Call Close, or pass the array on with Export.
 //
-// A move is a bitwise copy, after which the source is released, as in the C data interface. The data
-// of the accessors belongs to the producer and lives as long as the owner is open; after Close they
-// return the values of an empty array. They need no call of C.
+// A move is a bitwise copy that leaves the source released, as in the C data interface. The data
+// returned by the accessors belongs to the producer and is valid until Close. After Close the accessors
+// return the values of an empty array. The accessors make no C calls.
 //
-// Text: Arrow C data interface, "Memory management".
+// See "Memory management" in the Arrow C data interface.
 type Array struct {
 	arrayOwner[abi.ArrowArray]
 }
 
-// DeviceArray owns an ArrowDeviceArray, with the event that it has. See Array.
+// DeviceArray owns an ArrowDeviceArray and its event. See Array.
 //
-// Text: Arrow C device data interface, "Structure definitions".
+// See "Structure definitions" in the Arrow C device data interface.
 type DeviceArray struct {
 	arrayOwner[abi.ArrowDeviceArray]
 }
 
-// ImportArray moves the struct at an address of C in, which is released afterwards: the address that
-// cdata and drivers pass. Without a call of C.
+// ImportArray moves the struct at a C address, such as the addresses that cdata and drivers pass, into
+// an owner and leaves the source released. It makes no C calls.
 //
-// The struct is as the texts ask for it: its callbacks, lists and children are what they say, no
-// other party releases it, and its release may run on any thread. This is the only place where the
-// caller promises something. No buffer is ever read.
+// The caller promises that the struct follows the specification: its callbacks, lists and children are
+// valid, no other party releases it, and its release callback may run on any thread. No other function
+// requires such a promise. Buffers are never read.
 //
 // Errors: EINVAL for nil and for a released struct.
 func ImportArray(address unsafe.Pointer) (*Array, error) {
@@ -46,8 +46,8 @@ func ImportArray(address unsafe.Pointer) (*Array, error) {
 	return array, nil
 }
 
-// ImportDeviceArray is ImportArray for an ArrowDeviceArray. SyncEvent is NULL or the event of the
-// device type.
+// ImportDeviceArray is ImportArray for an ArrowDeviceArray. The struct's sync_event must be NULL or an
+// event of the device type.
 func ImportDeviceArray(address unsafe.Pointer) (*DeviceArray, error) {
 	array := &DeviceArray{}
 	if err := importInto(&array.owner, &deviceArrayKind, address); err != nil {
@@ -68,23 +68,23 @@ func newDeviceArray(value abi.ArrowDeviceArray) *DeviceArray {
 	return array
 }
 
-// arrayOwner is what both owners have. A device array begins with its array.
+// arrayOwner is the common part of both owners. A device array begins with its array.
 type arrayOwner[R abi.ArrowArray | abi.ArrowDeviceArray] struct {
 	owner[R]
-	known typeOf // nil for an array of unknown type, which is every imported one
+	known typeOf // nil if the type is unknown, as for every imported array
 }
 
-// DeclareType declares the type of the array, for streams that compare it with their schema: the function is
-// called when one does. FromValues declares the type of its array, and so does package arrowgo; the type of
-// an imported array is unknown.
+// DeclareType declares the type of the array for streams that compare it with their schema. Such a
+// stream calls the function. FromValues and package arrowgo declare the types of their arrays. The type
+// of an imported array is unknown.
 func (a *arrayOwner[R]) DeclareType(typeOf func() (*SchemaBuilder, error)) { a.known = typeOf }
 
-// base is nil for a closed owner.
+// base returns nil if the owner is closed.
 func (a *arrayOwner[R]) base() *abi.ArrowArray {
 	return (*abi.ArrowArray)(unsafe.Pointer(a.get()))
 }
 
-// Root returns a view of the array itself, for code that walks through views.
+// Root returns a view of the array itself.
 func (a *arrayOwner[R]) Root() ArrayView {
 	return ArrayView{view[abi.ArrowArray]{owner: a, raw: a.base()}}
 }
@@ -92,7 +92,7 @@ func (a *arrayOwner[R]) Root() ArrayView {
 // Length returns the number of values.
 func (a *arrayOwner[R]) Length() int64 { return a.Root().Length() }
 
-// NullCount returns the number of nulls, -1 when the producer has not counted.
+// NullCount returns the number of nulls, or -1 if the producer has not counted them.
 func (a *arrayOwner[R]) NullCount() int64 { return a.Root().NullCount() }
 
 // Offset returns the index of the first value in every buffer.
@@ -101,28 +101,28 @@ func (a *arrayOwner[R]) Offset() int64 { return a.Root().Offset() }
 // NumBuffers returns the number of buffers.
 func (a *arrayOwner[R]) NumBuffers() int { return a.Root().NumBuffers() }
 
-// Buffer returns the address of a buffer, on the device of the array; 0 for none.
+// Buffer returns the address of a buffer on the device of the array, 0 if the buffer is NULL.
 func (a *arrayOwner[R]) Buffer(index int) uintptr { return a.Root().Buffer(index) }
 
-// BufferAddresses returns a copy of the list of buffers.
+// BufferAddresses returns a copy of the buffer list.
 func (a *arrayOwner[R]) BufferAddresses() []uintptr { return a.Root().BufferAddresses() }
 
-// NumChildren returns the number of children; 0 for a list that is NULL, and for a count that is
-// negative or above 2^22.
+// NumChildren returns the number of children. It returns 0 if the list is NULL or the count is negative
+// or above 2^22.
 func (a *arrayOwner[R]) NumChildren() int { return a.Root().NumChildren() }
 
-// Child returns a view of a child; of a released struct where there is none, or it was moved out.
+// Child returns a view of a child, which reads as released if the child does not exist or was moved out.
 func (a *arrayOwner[R]) Child(index int) ArrayView { return a.Root().Child(index) }
 
-// Dictionary returns a view of the dictionary; of a released struct where there is none.
+// Dictionary returns a view of the dictionary, which reads as released if there is no dictionary.
 func (a *arrayOwner[R]) Dictionary() ArrayView { return a.Root().Dictionary() }
 
-// Attach keeps a value until the release of the struct: what the producer does not know of and the
-// data needs. A value with a method Close is closed then, on the thread that releases. A child that
-// is moved out does not prolong its life; see Share for that. Release and private_data of the struct
-// change.
+// Attach keeps a value until the struct is released: one that the data needs and the producer does not
+// know. If the value has a Close method, it is called then, on the releasing thread. A child that is
+// moved out does not keep the value; see Share for that. Attach changes release and private_data of
+// the struct.
 //
-// Errors: EINVAL when the array is closed, ENOMEM; then the value is still the caller's.
+// Errors: EINVAL if the array is closed, ENOMEM. After an error the caller still owns the value.
 func (a *arrayOwner[R]) Attach(value any) error {
 	if a.IsReleased() {
 		return closed("attach")
@@ -133,8 +133,8 @@ func (a *arrayOwner[R]) Attach(value any) error {
 
 // --- Views --------------------------------------------------------------------------------------
 
-// ArrayView reads an array that an owner keeps alive. Of a released one, and after the owner was
-// closed, it reads the values of an empty array.
+// ArrayView reads an array that an owner keeps alive. It reads as an empty array if the struct is
+// released or the owner is closed.
 type ArrayView struct {
 	view[abi.ArrowArray]
 }
@@ -144,7 +144,7 @@ func (v ArrayView) Length() int64 {
 	return read(v.view, func(raw *abi.ArrowArray) int64 { return raw.Length })
 }
 
-// NullCount returns the number of nulls, -1 when the producer has not counted.
+// NullCount returns the number of nulls, or -1 if the producer has not counted them.
 func (v ArrayView) NullCount() int64 {
 	return read(v.view, func(raw *abi.ArrowArray) int64 { return raw.NullCount })
 }
@@ -159,7 +159,7 @@ func (v ArrayView) NumBuffers() int {
 	return read(v.view, func(raw *abi.ArrowArray) int { return len(buffersOf(raw)) })
 }
 
-// Buffer returns the address of a buffer, on the device of the array; 0 for none.
+// Buffer returns the address of a buffer on the device of the array, 0 if the buffer is NULL.
 func (v ArrayView) Buffer(index int) uintptr {
 	return read(v.view, func(raw *abi.ArrowArray) uintptr {
 		if buffers := buffersOf(raw); index >= 0 && index < len(buffers) {
@@ -169,12 +169,12 @@ func (v ArrayView) Buffer(index int) uintptr {
 	})
 }
 
-// BufferAddresses returns a copy of the list of buffers.
+// BufferAddresses returns a copy of the buffer list.
 func (v ArrayView) BufferAddresses() []uintptr {
 	return read(v.view, func(raw *abi.ArrowArray) []uintptr { return slices.Clone(buffersOf(raw)) })
 }
 
-// buffersOf is empty for a count that was never set: no type has as many buffers.
+// buffersOf returns no buffers if the count is implausible: no type has so many buffers.
 func buffersOf(raw *abi.ArrowArray) []uintptr {
 	if raw.NBuffers > maxStructs {
 		return nil
@@ -182,15 +182,15 @@ func buffersOf(raw *abi.ArrowArray) []uintptr {
 	return raw.BufferAddresses()
 }
 
-// Child returns a view of a child; of a released struct where there is none, or it was moved out.
+// Child returns a view of a child, which reads as released if the child does not exist or was moved out.
 func (v ArrayView) Child(index int) ArrayView { return ArrayView{v.child(index)} }
 
-// Dictionary returns a view of the dictionary; of a released struct where there is none.
+// Dictionary returns a view of the dictionary, which reads as released if there is no dictionary.
 func (v ArrayView) Dictionary() ArrayView { return ArrayView{v.dictionary()} }
 
 // --- Devices ------------------------------------------------------------------------------------
 
-// DeviceType returns the type of the device that the buffers are on; 0 for a closed array.
+// DeviceType returns the device type of the buffers, 0 if the array is closed.
 func (a *DeviceArray) DeviceType() abi.DeviceType {
 	if raw := a.get(); raw != nil {
 		return raw.DeviceType
@@ -198,7 +198,7 @@ func (a *DeviceArray) DeviceType() abi.DeviceType {
 	return 0
 }
 
-// DeviceID returns which device of that type; -1 where it does not matter, as on the CPU.
+// DeviceID returns the ID of the device, or -1 where it has no meaning, as on the CPU.
 func (a *DeviceArray) DeviceID() int64 {
 	if raw := a.get(); raw != nil {
 		return raw.DeviceID
@@ -206,8 +206,8 @@ func (a *DeviceArray) DeviceID() int64 {
 	return -1
 }
 
-// SyncEvent returns the event to wait on before a buffer is read, 0 for none. It lives until the
-// array is released.
+// SyncEvent returns the event to wait on before reading a buffer, 0 if there is none. The event is valid
+// until the array is released.
 func (a *DeviceArray) SyncEvent() uintptr {
 	if raw := a.get(); raw != nil {
 		return raw.SyncEvent
@@ -215,8 +215,8 @@ func (a *DeviceArray) SyncEvent() uintptr {
 	return 0
 }
 
-// ToDevice moves an array in CPU memory into a device array, with the DeviceID -1 that Arrow has for
-// the CPU. Errors: EINVAL for a closed array.
+// ToDevice moves an array in CPU memory into a device array with DeviceID -1, Arrow's value for the CPU.
+// Errors: EINVAL for a closed array.
 func (a *Array) ToDevice() (*DeviceArray, error) {
 	source, err := a.take("to_device")
 	if err != nil {
@@ -228,7 +228,7 @@ func (a *Array) ToDevice() (*DeviceArray, error) {
 	return moved, nil
 }
 
-// ToHost moves the array of a device array on the CPU out. Errors: EINVAL for a closed array, for
+// ToHost moves the array out of a device array on the CPU. Errors: EINVAL for a closed array, for
 // another device type, and for an array with an event, which an ArrowArray cannot carry.
 func (a *DeviceArray) ToHost() (*Array, error) {
 	if found := a.DeviceType(); found != abi.DeviceCPU && !a.IsReleased() {
@@ -249,16 +249,14 @@ func (a *DeviceArray) ToHost() (*Array, error) {
 
 // --- Children -----------------------------------------------------------------------------------
 
-// TakeChild moves a child out. The parent lists it as released; the texts ask that the parent is
-// released soon afterwards.
-//
-// Errors: EINVAL when there is no such child, or it was moved out before.
+// TakeChild moves a child out. It is released in the parent's list. The specification demands that the
+// parent is released soon afterwards.
 func (a *Array) TakeChild(index int) (*Array, error) {
 	child, err := childToTake(a.base(), index)
 	return a.takeBelow(child, index, err)
 }
 
-// TakeDictionary is TakeChild for the dictionary.
+// TakeDictionary moves the dictionary out; see TakeChild.
 func (a *Array) TakeDictionary() (*Array, error) {
 	dictionary, err := dictionaryToTake(a.base())
 	return a.takeBelow(dictionary, ofDictionary, err)
@@ -275,15 +273,15 @@ func (a *Array) takeBelow(below *abi.ArrowArray, index int, err error) (*Array, 
 	return taken, nil
 }
 
-// TakeChild moves a child out, as a device array on the same device with the parent's event, which
-// lives until the parent and every child that was taken are released: then release and private_data
-// of both change. See Array.TakeChild.
+// TakeChild moves a child out into a device array on the same device with the parent's event. The event
+// is valid until the parent and every taken child are released; if there is an event, release and
+// private_data of both structs change. See Array.TakeChild.
 func (a *DeviceArray) TakeChild(index int) (*DeviceArray, error) {
 	child, err := childToTake(a.base(), index)
 	return a.takeBelow(child, index, err)
 }
 
-// TakeDictionary is TakeChild for the dictionary.
+// TakeDictionary moves the dictionary out; see TakeChild.
 func (a *DeviceArray) TakeDictionary() (*DeviceArray, error) {
 	dictionary, err := dictionaryToTake(a.base())
 	return a.takeBelow(dictionary, ofDictionary, err)
@@ -306,7 +304,7 @@ func (a *DeviceArray) takeBelow(below *abi.ArrowArray, index int, err error) (*D
 	return taken, nil
 }
 
-// around is an array on the same device with the same event.
+// around returns a device array with the same device and event.
 func around(raw *abi.ArrowDeviceArray, array abi.ArrowArray) abi.ArrowDeviceArray {
 	return abi.ArrowDeviceArray{
 		Array: array, DeviceID: raw.DeviceID, DeviceType: raw.DeviceType, SyncEvent: raw.SyncEvent,

@@ -11,39 +11,38 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// ArrayBuilder describes an array with all its children. It is plain data, which does not have to
-// be closed; Build and BuildOn may be called repeatedly.
+// ArrayBuilder describes an array with all its children. It is plain data that needs no Close. Build and
+// BuildOn may be called repeatedly.
 //
-// The array is one allocation of C: the structs and the lists of buffers and children. It lives until
-// the last of the structs is released: the array, or a child that was moved out of it.
+// The structs and the lists of buffers and children of an array are in one C allocation. It is freed
+// when the last struct is released: the array, or a child that was moved out of it.
 //
-// Text: Arrow C data interface, "Release callback semantics for producers".
+// See "Release callback semantics for producers" in the Arrow C data interface.
 type ArrayBuilder struct {
 	// Length is the number of values.
 	Length int64
 
-	// NullCount is the number of nulls; -1 when it is not counted.
+	// NullCount is the number of nulls, or -1 if it is unknown.
 	NullCount int64
 
 	// Offset is the index of the first value in every buffer.
 	Offset int64
 
 	// Buffers are the addresses of the buffers: on the device, in C memory or in pinned Go memory
-	// (runtime.Pinner); 0 for none. They belong to the owner or live at least as long. An address
-	// does not keep memory of Go alive.
+	// (runtime.Pinner); 0 for NULL. The buffers belong to the owner or outlive it. An address does
+	// not keep Go memory alive.
 	Buffers []uintptr
 
-	// Children and Dictionary describe the structs below.
+	// Children and Dictionary describe the nested structs.
 	Children   []ArrayBuilder
 	Dictionary *ArrayBuilder
 }
 
-// Build returns the array. The owner, which may be nil, is kept until the last struct is released;
-// one with a method Close is closed then, on the thread that releases. A panic of it goes no
-// further.
+// Build returns the array. The owner, which may be nil, is kept until the last struct is released. If
+// it has a Close method, it is called then, on the releasing thread. A panic of Close is recovered.
 //
-// Errors: EINVAL for a length, offset or null count out of range, more than 256 levels or 2^22
-// structs; ENOMEM. Then the owner is still the caller's.
+// Errors: EINVAL for a length, offset or null count out of range and for more than 256 levels or 2^22
+// structs, ENOMEM. After an error the caller still owns the owner.
 func (b *ArrayBuilder) Build(owner any) (*Array, error) {
 	s := newSlot(&arrayKind)
 	if err := b.build(owner, s.raw); err != nil {
@@ -55,11 +54,11 @@ func (b *ArrayBuilder) Build(owner any) (*Array, error) {
 	return array, nil
 }
 
-// BuildOn returns the array as a device array. SyncEvent is 0 or of the type that the device type has
-// (docs/synchronization.md): the address of the handle as a rule, in C memory or pinned, valid until
-// the owner is closed.
+// BuildOn returns the array as a device array. SyncEvent is 0 or an event of the kind that the device type
+// uses (docs/synchronization.md): usually the address of a handle, in C memory or pinned, which is valid
+// until the owner is closed.
 //
-// Errors: as Build; EINVAL also for an event on a device type that has none.
+// Errors: as Build, and EINVAL for an event on a device type without events.
 func (b *ArrayBuilder) BuildOn(deviceType abi.DeviceType, deviceID int64, syncEvent uintptr, owner any) (*DeviceArray, error) {
 	if info, known := deviceType.Info(); syncEvent != 0 && known && info.EventPointer == abi.EventNone {
 		return nil, invalid("array builder: sync_event not NULL: expected NULL, because the device type has no event")
@@ -73,7 +72,7 @@ func (b *ArrayBuilder) BuildOn(deviceType abi.DeviceType, deviceID int64, syncEv
 	}), nil
 }
 
-// build fills the struct at the root, unless there is an error.
+// build fills the root struct unless it returns an error.
 func (b *ArrayBuilder) build(owner any, root *abi.ArrowArray) error {
 	structs, buffers := 0, 0
 	if err := b.count(&structs, &buffers, 0); err != nil {
@@ -115,7 +114,7 @@ func (b *ArrayBuilder) count(structs, buffers *int, depth int) error {
 	return b.Dictionary.count(structs, buffers, depth+1)
 }
 
-// write fills the struct and those below it.
+// write fills the struct and its nested structs.
 func (b *ArrayBuilder) write(raw *abi.ArrowArray, block uintptr, free *freeBlock[abi.ArrowArray]) {
 	buffers := take(&free.addresses, len(b.Buffers))
 	copy(buffers, b.Buffers)

@@ -47,7 +47,7 @@ func TestDataTypeCodesAreInOrder(t *testing.T) {
 	}
 }
 
-// A tensor's device has the names that an array's has.
+// DLPack and Arrow devices share the names of the device types.
 func TestDLDeviceTypeIsDeviceType(t *testing.T) {
 	device := abi.DLDevice{DeviceType: abi.DeviceCUDAManaged}
 	if device.DeviceType.String() != "cuda_managed" {

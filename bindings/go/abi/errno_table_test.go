@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The numbers are those of errno.h in the Universal C Runtime.
+// The numbers are from errno.h of the Universal C Runtime.
 func TestErrorNumbersOfWindows(t *testing.T) {
 	for code, number := range map[syscall.Errno]int32{
 		syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EINTR: 4, syscall.EIO: 5, syscall.ECHILD: 10, syscall.EAGAIN: 11,

@@ -25,7 +25,7 @@ func TestErrorNumberOf(t *testing.T) {
 		{fs.ErrInvalid, abi.EINVAL},
 		{context.Canceled, abi.ECANCELED},
 		{context.DeadlineExceeded, abi.ECANCELED},
-		{syscall.ENOTSUP, abi.ENOTSUP}, // is ErrUnsupported, and keeps its number
+		{syscall.ENOTSUP, abi.ENOTSUP}, // matches errors.ErrUnsupported but keeps its number
 		{fmt.Errorf("wrapped: %w", syscall.ENODEV), abi.ENODEV},
 		{syscall.Errno(0), abi.EIO},
 		{errors.New("any other"), abi.EIO},

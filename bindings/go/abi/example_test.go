@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	var array abi.ArrowDeviceArray // in a real program C fills it in
+	var array abi.ArrowDeviceArray // a real program gets it from C
 	array.DeviceType = abi.DeviceCUDAHost
 	array.DeviceID = 0
 
@@ -19,7 +19,7 @@ func Example() {
 	if array.IsReleased() {
 		fmt.Println("the array is released")
 	}
-	fmt.Println(abi.DeviceType(1000)) // a number that is not assigned yet
+	fmt.Println(abi.DeviceType(1000)) // an unassigned number
 	// Output:
 	// cuda_host has events of type cudaEvent_t*
 	// the array is released

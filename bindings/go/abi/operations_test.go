@@ -14,7 +14,7 @@ import (
 
 func address[T any](value *T) uintptr { return uintptr(unsafe.Pointer(value)) }
 
-// Package variables: the structs hold addresses, which keep nothing alive.
+// These are package variables because the addresses in the structs do not keep them alive.
 var (
 	format     = []byte("+s\x00")
 	badText    = []byte("\xff\x00")
@@ -38,7 +38,7 @@ func TestReading(t *testing.T) {
 	if !slices.Equal(schema.ChildAddresses(), schemas) || schema.Child(0) != &childOne || schema.Child(0).FormatString() != "+s" {
 		t.Errorf("%v", schema.ChildAddresses())
 	}
-	for _, missing := range []int{-1, 1, 2} { // 1: NULL
+	for _, missing := range []int{-1, 1, 2} { // child 1 is NULL
 		if schema.Child(missing) != nil {
 			t.Errorf("child %d", missing)
 		}
@@ -86,7 +86,7 @@ func TestMoving(t *testing.T) {
 	}
 }
 
-// TestTypesOfCallbacks compiles assignments that mix callbacks up.
+// TestTypesOfCallbacks compiles assignments between fields of different callback types.
 func TestTypesOfCallbacks(t *testing.T) {
 	for assignment, compiles := range map[string]bool{
 		"stream.Release = stream.Release":                               true,

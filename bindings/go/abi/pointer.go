@@ -4,13 +4,13 @@ package abi
 
 import "unsafe"
 
-// Pointer turns an address that a struct holds into a pointer. It is the address of C memory, or
-// of Go memory that is pinned, and valid for as long as the pointer is used; 0 becomes nil.
+// Pointer converts an address from a struct to a pointer; 0 becomes nil. The address must be in C memory
+// or in pinned Go memory, which must stay valid while the pointer is used.
 func Pointer(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// text copies a text that ends in NUL.
+// text copies a NUL-terminated string.
 func text(address uintptr) string {
 	if address == 0 {
 		return ""
@@ -23,7 +23,7 @@ func text(address uintptr) string {
 	return string(unsafe.Slice((*byte)(first), length))
 }
 
-// list is a view of values in C memory; empty for a count that no memory has room for.
+// list returns a view of values in C memory. It is empty if the count exceeds the address space.
 func list[T any](address uintptr, count int64) []T {
 	most := ^uintptr(0) >> 1 / unsafe.Sizeof(*new(T))
 	if address == 0 || count < 1 || uint64(count) > uint64(most) {

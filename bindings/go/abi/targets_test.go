@@ -11,8 +11,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/targets"
 )
 
-// TestTargets checks the package as the compiler does for each target that it knows, with the sizes
-// and alignments of that target: this is what sees an assertion that does not hold there.
+// TestTargets type-checks the package for each target of the Go compiler, with the sizes and alignments
+// of that target, and so detects assertions that do not hold there.
 func TestTargets(t *testing.T) {
 	list, err := exec.Command("go", "tool", "dist", "list").Output()
 	if err != nil {
@@ -34,14 +34,14 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestAssertionsFire makes the first int64 field narrower, and takes the padding away, and expects
-// assertions that name what is wrong.
+// TestAssertionsFire narrows the first int64 field, and removes the padding, and expects assertion
+// errors that name the mistake.
 func TestAssertionsFire(t *testing.T) {
 	field := regexp.MustCompile(`(\w+) int64\n`)
 	padding := regexp.MustCompile(`\t_ \[\d+\]byte.*\n`)
 	for _, class := range []struct {
 		goos, goarch, file string
-		padded             bool // where Go would not do it
+		padded             bool // the target needs padding that Go would not add
 	}{
 		{"linux", "amd64", "structs_64bit.go", false},
 		{"linux", "arm", "structs_32bit_align8.go", true},

@@ -30,12 +30,12 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// counter counts how often it was closed.
+// counter counts calls of Close.
 type counter int
 
 func (c *counter) Close() { *c++ }
 
-// checked is an allocator that notices at the end of the test what was not released.
+// checked returns an allocator that reports leaks at the end of the test.
 func checked(t *testing.T) memory.Allocator {
 	allocator := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	t.Cleanup(func() { allocator.AssertSize(t, 0) })
@@ -80,7 +80,7 @@ func build(t *testing.T, allocator memory.Allocator, dataType arrow.DataType, va
 	return built
 }
 
-// others are built by the functions of arrow-go, since FromJSON does not know them.
+// others are arrays of types that FromJSON does not support.
 func others(t *testing.T, allocator memory.Allocator) map[string]arrow.Array {
 	ints := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1, 2, 3]`)
 	texts := build(t, allocator, arrow.BinaryTypes.String, `["a", "b", "c"]`)
@@ -99,7 +99,7 @@ func others(t *testing.T, allocator memory.Allocator) map[string]arrow.Array {
 	}
 }
 
-// thereAndBack exports and imports.
+// thereAndBack exports an array and imports it again.
 func thereAndBack(source arrow.Array, options arrowgo.Options) (arrow.Array, error) {
 	exported := must(must(arrowgo.ExportArray(source)).ToDevice())
 	return arrowgo.ImportArray(context.Background(), exported, source.DataType(), options)
@@ -118,7 +118,7 @@ func TestEveryTypeThereAndBack(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				runtime.GC() // what is not pinned may be collected or moved now
+				runtime.GC() // may collect or move memory that is not pinned
 				if !array.Equal(part, back) {
 					t.Errorf("expected %v, got %v", part, back)
 				}
@@ -158,7 +158,7 @@ func TestExportKeepsTheMemoryOfTheArray(t *testing.T) {
 	allocator.AssertSize(t, 0)
 }
 
-// What arrow-go imports with its own functions is the same.
+// arrow-go's own import functions return an equal array.
 func TestExportForCdata(t *testing.T) {
 	allocator := checked(t)
 	for _, each := range types {
@@ -297,7 +297,7 @@ func TestExportWritesZeroForUncountedNulls(t *testing.T) {
 	}
 }
 
-// gate is a waiter whose events happen when it is opened.
+// gate is a waiter whose events complete when it is opened.
 type gate struct {
 	fletching.UnsupportedWaiter
 	waiting, open chan struct{}
@@ -332,7 +332,7 @@ func TestEventsAreWaitedFor(t *testing.T) {
 	go func() {
 		defer close(done)
 		found := must(arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{}))
-		if !opened { // written before the gate opens
+		if !opened { // opened is written before the gate opens
 			t.Error("read before the event")
 		}
 		found.Release()

@@ -22,8 +22,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
-// produce sends batches of arrow-go's own async producer to the stream. Its buffers are in memory of C, because
-// cdata pins none.
+// produce sends batches to the stream with arrow-go's own async producer. Its buffers are in C memory
+// because cdata does not pin Go memory.
 func produce(count int, handler unsafe.Pointer) (sent chan error, size func() int) {
 	allocator := mallocator.NewMallocator()
 	messages := make(chan cdata.RecordMessage, count)
@@ -60,7 +60,7 @@ func TestAsyncStreamReadsArrowGo(t *testing.T) {
 	}
 }
 
-// arrow-go's producer ends the process when it gets NULL for a batch to drop.
+// arrow-go's producer terminates the process if it gets NULL for a batch to drop.
 func TestSkipDropsBatchOfArrowGo(t *testing.T) {
 	for range 20 {
 		stream := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{Window: 4})
@@ -71,7 +71,7 @@ func TestSkipDropsBatchOfArrowGo(t *testing.T) {
 		}
 		stream.Skip()
 		batch.Close()
-		for err == nil { // to the end, where nothing calls arrow-go's producer, which is freed before the release
+		for err == nil { // to the end, after which nobody calls arrow-go's producer, which is freed before the release
 			if batch, _, err = stream.Next(context.Background()); err == nil {
 				batch.Close()
 			}
@@ -104,7 +104,7 @@ func TestLoopThatIsLeftDropsBatchesOfArrowGo(t *testing.T) {
 	}
 }
 
-// skipRaces skips a test in which the race detector reports arrow-go.
+// skipRaces skips a test in which the race detector reports races in arrow-go.
 func skipRaces(t *testing.T, reason string) {
 	info, _ := debug.ReadBuildInfo()
 	for _, setting := range info.Settings {
@@ -157,7 +157,7 @@ func TestSendToArrowGo(t *testing.T) {
 	}
 }
 
-// arrow-go's consumer extracts nothing after its context is done: the context of Send ends the wait.
+// arrow-go's consumer extracts no batch after its context is done. The context of Send ends the wait.
 func TestSendToCancelledArrowGoConsumer(t *testing.T) {
 	consumer, cancel := context.WithCancel(context.Background())
 	handler, streams := receive(consumer, 4)
@@ -185,7 +185,7 @@ func TestSendToCancelledArrowGoConsumer(t *testing.T) {
 	}
 }
 
-// A reader whose batches have another schema than it says.
+// unlike is a reader whose batches do not match its schema.
 type unlike struct{ array.RecordReader }
 
 func (unlike) Schema() *arrow.Schema {

@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/corpus"
 )
 
-// expect compares an error with the verdict.
+// expect compares an error with the verdict of a case.
 func expect(t *testing.T, c corpus.Case, err error) {
 	t.Helper()
 	if accepted := c.Accepted && !c.IsException("arrow-go"); accepted != (err == nil) {
@@ -43,7 +43,7 @@ func TestCorpusSchemasGetTheirVerdict(t *testing.T) {
 func TestCorpusArraysGetTheirVerdict(t *testing.T) {
 	corpus.Each(t, corpus.Array, func(t *testing.T, c corpus.Case) {
 		if c.NeedsData() {
-			return // arrow-go reads such buffers as they are, and may crash
+			return // arrow-go reads such buffers without a check and may crash
 		}
 		schema := corpusSchema(t, c)
 		defer schema.Close()

@@ -15,12 +15,12 @@ func invalid(format string, values ...any) error {
 	return fletching.NewError(syscall.EINVAL, fmt.Sprintf(format, values...), nil)
 }
 
-// missing is the error for an argument that is nil.
+// missing returns the error for a nil argument.
 func missing(operation, what string) error {
 	return invalid("%s: %s is nil: expected one", operation, what)
 }
 
-// guarded calls arrow-go, whose panics and errors become our errors.
+// guarded calls arrow-go and converts its panics and errors.
 func guarded[T any](operation string, body func() (T, error)) (value T, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

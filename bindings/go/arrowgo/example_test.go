@@ -26,7 +26,7 @@ func idBatch(ids ...int64) arrow.RecordBatch {
 	return builder.NewRecordBatch()
 }
 
-// printIDs prints the values of every batch of a reader of arrow-go.
+// printIDs prints the values of every batch of an arrow-go reader.
 func printIDs(reader array.RecordReader) {
 	for reader.Next() {
 		fmt.Println(reader.RecordBatch().Column(0))
@@ -36,12 +36,12 @@ func printIDs(reader array.RecordReader) {
 	}
 }
 
-// A record batch of arrow-go is passed to a consumer in C, and what C returns becomes a record batch.
+// Passes an arrow-go record batch to a C consumer, and imports the array that C returns.
 func Example() {
 	batch := idBatch(1, 2, 3)
 	exported := must(arrowgo.ExportRecordBatch(batch)) // pinned, not copied
 	batch.Release()
-	var raw abi.ArrowArray // in a real program its address comes from C
+	var raw abi.ArrowArray // in a real program the address comes from C
 	if err := exported.Export(unsafe.Pointer(&raw)); err != nil {
 		panic(err)
 	}
@@ -56,7 +56,7 @@ func Example() {
 	// Output: 3 [1 2 3]
 }
 
-// One column goes to C with its schema, and comes back.
+// Exports a column with its schema, and imports it again.
 func ExampleExportArray() {
 	builder := array.NewStringBuilder(memory.NewGoAllocator())
 	builder.AppendValues([]string{"ash", "", "yew"}, []bool{true, false, true})
@@ -73,7 +73,7 @@ func ExampleExportArray() {
 	// Output: wood ["ash" (null) "yew"]
 }
 
-// The schema of record batches keeps its metadata.
+// Keeps the metadata of a schema.
 func ExampleExportSchema() {
 	metadata := arrow.NewMetadata([]string{"origin"}, []string{"sensor 7"})
 	exported := must(arrowgo.ExportSchema(arrow.NewSchema(idSchema.Fields(), &metadata)))
@@ -85,7 +85,7 @@ func ExampleExportSchema() {
 	// map[origin:sensor 7]
 }
 
-// A batch that came with its schema, as a file or a message has it.
+// Imports a batch that comes with its schema, as from a file or a message.
 func ExampleImportBatch() {
 	schema, source, err := fletching.NewRecordBatch(fletching.NumberColumn("id", []int64{4, 5}))
 	if err != nil {
@@ -100,7 +100,7 @@ func ExampleImportBatch() {
 	// Output: id [4 5]
 }
 
-// A reader of arrow-go becomes a stream of C, which another part of the program reads.
+// Exports an arrow-go reader as a C stream, which another part of the program reads.
 func ExampleExportReader() {
 	first, second := idBatch(1, 2), idBatch(3)
 	source := must(array.NewRecordReader(idSchema, []arrow.RecordBatch{first, second}))
@@ -122,8 +122,8 @@ func ExampleExportReader() {
 	// [3]
 }
 
-// A device stream is read as any reader of arrow-go is: events are waited for, and memory that the CPU
-// cannot access is an error.
+// Reads a device stream like any arrow-go reader. The reader waits for events and returns an error for
+// memory that the CPU cannot access.
 func ExampleImportReader() {
 	schema := must(arrowgo.ExportSchema(idSchema))
 	stream := must(fletching.NewDeviceArrayStream(schema, abi.DeviceCPU, func(yield func(*fletching.DeviceArray, error) bool) {

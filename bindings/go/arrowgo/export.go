@@ -13,10 +13,10 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 )
 
-// ExportArray returns the array, in one allocation of C. The array is retained, and its memory pinned
-// where it is of Go, until the last struct is released.
+// ExportArray returns the array in one C allocation. It retains the array, and pins its Go memory,
+// until the last struct is released.
 //
-// Errors: as those of fletching.ArrayBuilder.
+// Errors: as fletching.ArrayBuilder.Build.
 func ExportArray(source arrow.Array) (*fletching.Array, error) {
 	if source == nil {
 		return nil, missing("export array", "array")
@@ -31,7 +31,7 @@ func ExportArray(source arrow.Array) (*fletching.Array, error) {
 	return result, err
 }
 
-// ExportRecordBatch is ExportArray for a record batch, which becomes a struct.
+// ExportRecordBatch is ExportArray for a record batch, which becomes a struct array.
 func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
 	if batch == nil {
 		return nil, missing("export record batch", "batch")
@@ -51,7 +51,7 @@ func ExportRecordBatch(batch arrow.RecordBatch) (*fletching.Array, error) {
 	return result, err
 }
 
-// exported keeps the memory behind the structs.
+// exported keeps the memory of the buffers alive.
 type exported struct {
 	release func()
 	pins    runtime.Pinner
@@ -65,7 +65,7 @@ func (e *exported) Close() {
 func export(release func(), build func(*runtime.Pinner) fletching.ArrayBuilder) (*fletching.Array, error) {
 	owner := &exported{release: release}
 	built := false
-	defer func() { // also when an array with too few buffers panics
+	defer func() { // also if an array with too few buffers panics
 		if !built {
 			owner.Close()
 		}
@@ -76,7 +76,7 @@ func export(release func(), build func(*runtime.Pinner) fletching.ArrayBuilder) 
 	return result, err
 }
 
-// zeros is where empty buffers are: some consumers expect an address.
+// zeros is the address of empty buffers: some consumers reject NULL.
 var zeros [8]uint64
 
 func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilder {
@@ -99,7 +99,7 @@ func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilde
 	}
 	if is.views {
 		const first = 2
-		sizes := make([]int64, len(buffers)-first+1) // one more, so that there is a first
+		sizes := make([]int64, len(buffers)-first+1) // one extra element, so that sizes[0] exists
 		for i, buffer := range buffers[first:] {
 			sizes[i] = int64(buffer.Len())
 		}
@@ -119,7 +119,7 @@ func builderOf(pins *runtime.Pinner, data arrow.ArrayData) fletching.ArrayBuilde
 func addressOf(pins *runtime.Pinner, buffer *memory.Buffer, validity bool) uintptr {
 	if buffer != nil && buffer.Len() > 0 {
 		first := unsafe.SliceData(buffer.Bytes())
-		pins.Pin(first) // which does nothing for memory of C
+		pins.Pin(first) // no effect on C memory
 		return uintptr(unsafe.Pointer(first))
 	}
 	if validity {

@@ -17,7 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
-// extension is the type of ints with another name.
+// extension is an extension type with int storage.
 type extension struct{ arrow.ExtensionBase }
 
 type extensionArray struct{ array.ExtensionArrayBase }
@@ -32,7 +32,7 @@ func (*extension) ExtensionEquals(other arrow.ExtensionType) bool {
 
 func (e *extension) Deserialize(arrow.DataType, string) (arrow.ExtensionType, error) { return e, nil }
 
-// The export has the storage type. The import has the type that the caller names.
+// An export uses the storage type. An import uses the type that the caller passes.
 func TestExtensionTypes(t *testing.T) {
 	ints := build(t, checked(t), arrow.PrimitiveTypes.Int32, `[1, null, 3]`)
 	defer ints.Release()
@@ -52,7 +52,7 @@ func TestExtensionTypes(t *testing.T) {
 	}
 }
 
-// Some consumers expect an address of an empty buffer; a validity buffer may be NULL.
+// Some consumers reject NULL for an empty buffer. A validity buffer may be NULL.
 func TestEmptyBuffersHaveAnAddress(t *testing.T) {
 	data := array.NewData(arrow.PrimitiveTypes.Int32, 0, []*memory.Buffer{nil, nil}, nil, 0, 0)
 	defer data.Release()
@@ -76,7 +76,7 @@ func TestAnExportThatIsRefusedReleasesTheArray(t *testing.T) {
 	data.Release()
 }
 
-// arrow-go has a buffer that C does not have, or none.
+// arrow-go's null array has one buffer, which C does not have, or no buffer.
 func TestNullsWithoutABuffer(t *testing.T) {
 	for _, buffers := range [][]*memory.Buffer{nil, {nil}} {
 		data := array.NewData(arrow.Null, 3, buffers, nil, 3, 0)

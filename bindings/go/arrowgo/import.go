@@ -17,20 +17,19 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// ImportArray returns an array of the type, of the memory of the device array, which is consumed. An
-// Array becomes a device array with ToDevice.
+// ImportArray converts the device array to an arrow-go array of the type, which uses the same memory. It
+// consumes the device array. Use ToDevice to convert an Array to a device array.
 //
-// The memory has to be one that the CPU can access: cpu, cuda_host, cuda_managed, rocm_host. An event is
-// waited for, with the context, as DeviceArray.Synchronize does; nothing is waited for where there is
-// none.
+// The CPU must be able to access the memory: cpu, cuda_host, cuda_managed, rocm_host. If there is an
+// event, ImportArray waits for it with the context, as DeviceArray.Synchronize does.
 //
-// Everything that the structs show is compared with the type before arrow-go gets it: the numbers of buffers and
-// children, their lengths, NULL buffers, and their addresses as Options.Alignment says. An array without values may
-// have NULL offsets. A NULL validity buffer with a null count of -1 means no nulls. The contents of buffers are not
-// checked: they are the producer's promise.
+// All properties that the structs expose are checked against the type before arrow-go gets the array:
+// the numbers of buffers and children, their lengths, NULL buffers, and addresses according to
+// Options.Alignment. An array without values may have NULL offsets. A NULL validity buffer with a null
+// count of -1 means no nulls. The contents of buffers are not checked.
 //
-// Errors: EINVAL for an array that is closed, on another device or not of the type, and for a buffer that is
-// not aligned; those of Synchronize.
+// Errors: EINVAL for an array that is closed, on another device or not of the type, and for a misaligned
+// buffer; those of Synchronize.
 func ImportArray(ctx context.Context, source *fletching.DeviceArray, dataType arrow.DataType, options Options) (arrow.Array, error) {
 	host, err := onHost(ctx, source)
 	if err != nil {
@@ -43,13 +42,13 @@ func ImportArray(ctx context.Context, source *fletching.DeviceArray, dataType ar
 	return importArray(host, dataType, options, func(data *array.Data) (arrow.Array, error) { return array.MakeFromData(data), nil })
 }
 
-// ImportRecordBatch is ImportArray for a struct without null rows, which are counted where the producer has not.
+// ImportRecordBatch is ImportArray for a struct array without null rows. It counts them if the producer has not.
 func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schema *arrow.Schema, options Options) (arrow.RecordBatch, error) {
 	host, err := onHost(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	defer host.Close() // which does nothing after the import
+	defer host.Close() // no effect after the import
 	if schema == nil {
 		return nil, missing("import record batch", "schema")
 	}
@@ -67,12 +66,12 @@ func ImportRecordBatch(ctx context.Context, source *fletching.DeviceArray, schem
 	})
 }
 
-// ImportBatch is ImportRecordBatch for a schema that came with the array. Both are consumed.
+// ImportBatch is ImportRecordBatch for an array that comes with its schema. It consumes both.
 //
 // Errors: also those of ImportSchema.
 func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fletching.Schema, options Options) (arrow.RecordBatch, error) {
 	if source != nil {
-		defer source.Close() // which does nothing after the import
+		defer source.Close() // no effect after the import
 	}
 	imported, err := ImportSchema(schema)
 	if err != nil {
@@ -81,12 +80,12 @@ func ImportBatch(ctx context.Context, source *fletching.DeviceArray, schema *fle
 	return ImportRecordBatch(ctx, source, imported, options)
 }
 
-// onHost returns the array when its data is there. It consumes the source.
+// onHost waits for the data and returns the array. It consumes the source.
 func onHost(ctx context.Context, source *fletching.DeviceArray) (*fletching.Array, error) {
 	if source == nil {
 		return nil, missing("import array", "array")
 	}
-	defer source.Close() // which does nothing after the export
+	defer source.Close() // no effect after the export
 	if source.IsReleased() {
 		return nil, fletching.NewError(syscall.EINVAL, "import array: closed: expected a live array", fletching.ErrClosed)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
-// numbers is an array of int32 at an address, which counts its releases.
+// numbers returns an int32 array at an address and counts its releases.
 func numbers(address uintptr, releases *counter) *fletching.DeviceArray {
 	builder := fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0, address}}
 	return must(builder.BuildOn(abi.DeviceCPU, -1, 0, releases))
@@ -33,7 +33,7 @@ func TestAlignment(t *testing.T) {
 	pinner.Pin(&bytes[0])
 	defer pinner.Unpin()
 	address := uintptr(unsafe.Pointer(&bytes[0])) + 1
-	*(*byte)(abi.Pointer(address)) = 7 // 7, 0, 0
+	*(*byte)(abi.Pointer(address)) = 7 // the values are 7, 0, 0
 	*(*byte)(abi.Pointer(address + 8)) = 9
 	imported := func(alignment arrowgo.Alignment) (copied []string, releases *counter, found arrow.Array, err error) {
 		releases = new(counter)
@@ -51,7 +51,7 @@ func TestAlignment(t *testing.T) {
 	if err != nil || len(copied) != 1 || !strings.Contains(copied[0], named) {
 		t.Fatal(err, copied)
 	}
-	*(*byte)(abi.Pointer(address)) = 8 // the copy does not change
+	*(*byte)(abi.Pointer(address)) = 8 // must not change the copy
 	runtime.GC()
 	if values := found.(*array.Int32).Int32Values(); values[0] != 7 || values[2] != 9 {
 		t.Error(values)
@@ -68,7 +68,7 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// There is one offset more than rows.
+// There is one more offset than rows.
 func TestOffsetsThatAreCopied(t *testing.T) {
 	memory := make([]byte, 16)
 	offsets := memory[1:13]
@@ -92,7 +92,7 @@ func TestOffsetsThatAreCopied(t *testing.T) {
 	}
 }
 
-// Each copy has room of its own.
+// Each copy has separate memory.
 func TestColumnsThatAreCopied(t *testing.T) {
 	memory := make([]uint64, 3)
 	var pinner runtime.Pinner
@@ -120,7 +120,7 @@ func TestColumnsThatAreCopied(t *testing.T) {
 	}
 }
 
-// What no builder makes.
+// No builder makes a negative offset.
 func TestANegativeOffsetIsRefused(t *testing.T) {
 	releases := new(counter)
 	raw := new(abi.ArrowDeviceArray)

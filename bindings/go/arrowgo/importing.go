@@ -20,33 +20,33 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// Alignment is the treatment of a buffer at an address that is not a multiple of the size of its values.
-// The texts recommend multiples of 8 and allow any; arrow-go reads the values in place, which Go does not
-// promise to work and some processors refuse.
+// Alignment says how an import treats a buffer at an address that is not a multiple of its value size.
+// The specification recommends multiples of 8 and allows any address. arrow-go reads values in place,
+// which Go does not guarantee to work for misaligned values and some processors do not support.
 type Alignment int
 
 const (
-	RefuseMisaligned Alignment = iota // an error that names the buffer
-	CopyMisaligned                    // a copy of that buffer; see Options.OnCopy
-	AcceptMisaligned                  // as it is
+	RefuseMisaligned Alignment = iota // returns an error that names the buffer
+	CopyMisaligned                    // copies that buffer; see Options.OnCopy
+	AcceptMisaligned                  // uses the buffer in place
 )
 
-// Options are those of an import.
+// Options configures an import.
 type Options struct {
-	// Alignment is RefuseMisaligned unless it is set.
+	// Alignment defaults to RefuseMisaligned.
 	Alignment Alignment
 
-	// OnCopy is called with every buffer that is copied. It may be nil.
+	// OnCopy is called for every buffer that is copied. It may be nil.
 	OnCopy func(message string)
 }
 
-// maxDepth is how many levels of structs there may be.
+// maxDepth is the maximum number of nested structs.
 const maxDepth = 256
 
-// imported is the allocator of the buffers of one array: the last one that is freed releases the struct.
+// imported is the allocator of the buffers of one array. It releases the struct when the last buffer is freed.
 type imported struct {
 	raw     abi.ArrowArray
-	uses    atomic.Int64 // the buffers, and the import until its end
+	uses    atomic.Int64 // the buffers, plus the import while it runs
 	options Options
 }
 
@@ -60,10 +60,10 @@ func (i *imported) Free([]byte) {
 	}
 }
 
-// place is a struct in the tree, for messages.
+// place is the position of a struct in the tree, for messages.
 type place struct {
 	above *place
-	index int // below the one above; -1 for its dictionary
+	index int // in the parent; -1 for its dictionary
 	depth int
 }
 
@@ -79,8 +79,8 @@ func (p *place) String() string {
 	return fmt.Sprintf("%v.children[%d]", p.above, p.index)
 }
 
-// importArray consumes the array. The function makes what is returned of its data. Data and buffers that a failed
-// import leaves are garbage of Go: only the struct is released.
+// importArray consumes the array. finish converts its data to the result. After a failed import only the
+// struct is released: the data and buffers are garbage-collected.
 func importArray[T any](source *fletching.Array, dataType arrow.DataType, options Options, finish func(*array.Data) (T, error)) (result T, err error) {
 	i := &imported{options: options}
 	i.uses.Store(1)
@@ -88,7 +88,7 @@ func importArray[T any](source *fletching.Array, dataType arrow.DataType, option
 		return result, err
 	}
 	done := false
-	defer func() { // also when OnCopy panics
+	defer func() { // also if OnCopy panics
 		if !done {
 			callbacks.ReleaseArrowArray(&i.raw)
 		}
@@ -105,7 +105,7 @@ func importArray[T any](source *fletching.Array, dataType arrow.DataType, option
 	return result, err
 }
 
-// data checks an array against its type, by everything that the structs show, and returns it for arrow-go.
+// data checks all properties of the structs against the type and returns the array for arrow-go.
 func (i *imported) data(raw *abi.ArrowArray, dataType arrow.DataType, at *place, least int64) (*array.Data, error) {
 	if raw == nil || raw.IsReleased() {
 		return nil, invalid("%v: NULL or released: expected an array", at)
@@ -122,7 +122,7 @@ func (i *imported) data(raw *abi.ArrowArray, dataType arrow.DataType, at *place,
 		return nil, err
 	}
 	length, offset, nulls := raw.Length, raw.Offset, raw.NullCount
-	if length == 0 { // then no buffer is read: any of them may be NULL, or shorter than the offset
+	if length == 0 { // no buffer is read: any buffer may be NULL, or shorter than the offset
 		offset, nulls = 0, 0
 	}
 	buffers, err := i.buffers(raw, is, length, offset, at)
@@ -135,7 +135,7 @@ func (i *imported) data(raw *abi.ArrowArray, dataType arrow.DataType, at *place,
 	case arrow.SPARSE_UNION, arrow.DENSE_UNION:
 		nulls = 0
 	default:
-		if buffers[0] == nil { // no nulls, which a producer need not have counted
+		if buffers[0] == nil { // no nulls; the producer need not have counted them
 			nulls = 0
 		}
 	}
@@ -159,7 +159,7 @@ func (i *imported) data(raw *abi.ArrowArray, dataType arrow.DataType, at *place,
 	return data, nil
 }
 
-// checkCounts looks at the numbers and lists of one struct.
+// checkCounts checks the counts and lists of one struct.
 func checkCounts(raw *abi.ArrowArray, storage arrow.DataType, is layout, at *place, least int64) error {
 	rows := raw.Length + raw.Offset
 	if raw.Length < 0 || raw.Offset < 0 || rows < 0 || rows > math.MaxInt-8 {
@@ -208,7 +208,7 @@ func checkCounts(raw *abi.ArrowArray, storage arrow.DataType, is layout, at *pla
 // zeroOffsets are the offsets of an array without values.
 var zeroOffsets [8]byte
 
-// buffers returns those of arrow-go, which has one for the validity of a union too.
+// buffers returns the buffers for arrow-go, which has a validity buffer for unions too.
 func (i *imported) buffers(raw *abi.ArrowArray, is layout, length, offset int64, at *place) ([]*memory.Buffer, error) {
 	addresses := raw.BufferAddresses()
 	rows := length + offset
@@ -257,7 +257,7 @@ func (i *imported) buffers(raw *abi.ArrowArray, is layout, length, offset int64,
 	return i.viewed(addresses, first+is.fixed, result, at)
 }
 
-// viewed appends the variadic buffers of views.
+// viewed appends the variadic buffers of a view array.
 func (i *imported) viewed(addresses []uintptr, first int, result []*memory.Buffer, at *place) ([]*memory.Buffer, error) {
 	last := len(addresses) - 1
 	count := last - first
@@ -281,14 +281,14 @@ func (i *imported) viewed(addresses []uintptr, first int, result []*memory.Buffe
 }
 
 func lastOffset(offsets []byte, spec buffer) int64 {
-	last := offsets[len(offsets)-int(spec.bits/8):] // at any alignment
+	last := offsets[len(offsets)-int(spec.bits/8):] // may be misaligned
 	if spec.bits == 32 {
 		return int64(int32(binary.NativeEndian.Uint32(last)))
 	}
 	return int64(binary.NativeEndian.Uint64(last))
 }
 
-// fixedBuffer is a buffer of so many bytes, aligned as the options say.
+// fixedBuffer returns a buffer of the size, and applies the alignment option.
 func (i *imported) fixedBuffer(address uintptr, spec buffer, size int64, at *place, index int) (*memory.Buffer, error) {
 	if size == 0 {
 		return memory.NewBufferBytes([]byte{}), nil
@@ -312,7 +312,7 @@ func (i *imported) fixedBuffer(address uintptr, spec buffer, size int64, at *pla
 	return memory.NewBufferBytes(copied), nil
 }
 
-// buffer is memory of the array, which its release frees.
+// buffer returns memory of the array; freeing it counts toward the release of the array.
 func (i *imported) buffer(address uintptr, size int64) *memory.Buffer {
 	if size == 0 {
 		return memory.NewBufferBytes([]byte{})
@@ -343,7 +343,7 @@ func (i *imported) children(raw *abi.ArrowArray, storage arrow.DataType, is layo
 	return result, checkSpecial(result, storage, rows, at)
 }
 
-// checkSpecial is for what maps and run-end encoded arrays ask of their children.
+// checkSpecial checks the requirements of maps and run-end encoded arrays on their children.
 func checkSpecial(children []arrow.ArrayData, storage arrow.DataType, rows int64, at *place) error {
 	switch storage.ID() {
 	case arrow.MAP:
@@ -370,9 +370,9 @@ func checkSpecial(children []arrow.ArrayData, storage arrow.DataType, rows int64
 	return nil
 }
 
-// countNulls counts where the producer has not, and keeps the result.
+// countNulls counts the nulls if the producer has not, and stores the result.
 func countNulls(data *array.Data) int {
-	if data.NullN() < 0 { // then there is a validity buffer
+	if data.NullN() < 0 { // implies a validity buffer
 		set := bitutil.CountSetBits(data.Buffers()[0].Bytes(), data.Offset(), data.Len())
 		data.SetNullN(data.Len() - set)
 	}

@@ -6,22 +6,22 @@ package arrowgo
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// layout describes the structs of an array of a type in the C data interface.
+// layout describes the buffers and children that a type has in the C data interface.
 type layout struct {
 	validity bool
-	fixed    int       // the buffers behind the validity that are in every array
-	buffers  [2]buffer // these
-	views    bool      // as many more buffers as there are, and one with their sizes
+	fixed    int       // the number of buffers after the validity that every array has
+	buffers  [2]buffer // those buffers
+	views    bool      // variadic buffers follow, and a buffer with their sizes
 	children int
-	known    bool // false for a type that this package does not know
+	known    bool // false for a type that this package does not support
 }
 
-// buffer has a width for values of a known size.
+// buffer describes one buffer. bits is set for values of a fixed size.
 type buffer struct {
 	bits      int64
 	alignment uintptr
-	offsets   bool // one value more than rows
-	data      bool // what the offsets before it refer to
+	offsets   bool // one more value than rows
+	data      bool // the target of the preceding offsets
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	bytes     = buffer{alignment: 1, data: true}
 )
 
-// storageOf is the type of the storage of an extension type, and any other type itself.
+// storageOf returns the storage type of an extension type, and any other type unchanged.
 func storageOf(dataType arrow.DataType) arrow.DataType {
 	for {
 		extension, ok := dataType.(arrow.ExtensionType)
@@ -41,7 +41,7 @@ func storageOf(dataType arrow.DataType) arrow.DataType {
 	}
 }
 
-// layoutOf is for a type of storage.
+// layoutOf returns the layout of a storage type.
 func layoutOf(dataType arrow.DataType) layout {
 	switch dataType.ID() {
 	case arrow.NULL:
@@ -81,7 +81,7 @@ func layoutOf(dataType arrow.DataType) layout {
 
 func values(bits int64, alignment uintptr) buffer { return buffer{bits: bits, alignment: alignment} }
 
-// alignmentOf is that of the type of Go through which arrow-go reads the values.
+// alignmentOf returns the alignment of the Go type through which arrow-go reads the values.
 func alignmentOf(dataType arrow.DataType, bits int64) uintptr {
 	switch dataType.ID() {
 	case arrow.FIXED_SIZE_BINARY, arrow.BOOL:
@@ -92,7 +92,7 @@ func alignmentOf(dataType arrow.DataType, bits int64) uintptr {
 	return uintptr(max(min(bits/8, 8), 1))
 }
 
-// childOf is the type of a child, and how many values it has for one of the parent; 0 where buffers say that.
+// childOf returns the type of a child and its number of values per parent row, 0 if buffers determine the number.
 func childOf(dataType arrow.DataType, index int) (child arrow.DataType, perRow int64) {
 	switch dataType := dataType.(type) {
 	case *arrow.StructType:

@@ -157,7 +157,7 @@ func TestImportArrayKnowsSizesOfBuffers(t *testing.T) {
 	}
 }
 
-// An array without values may have NULL for every buffer, and an offset.
+// An array without values may have NULL for every buffer, and may have an offset.
 func TestImportArrayAcceptsNullBuffersOfNoValues(t *testing.T) {
 	for _, each := range types {
 		for _, offset := range []int64{0, 5} {
@@ -179,7 +179,7 @@ func TestImportArrayAcceptsNullBuffersOfNoValues(t *testing.T) {
 	}
 }
 
-// emptyOf is an array of a type with NULL for every buffer.
+// emptyOf returns an array of a type with NULL for every buffer.
 func emptyOf(t *testing.T, dataType arrow.DataType) fletching.ArrayBuilder {
 	source := build(t, checked(t), dataType, "[]")
 	defer source.Release()

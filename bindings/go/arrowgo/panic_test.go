@@ -16,8 +16,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
-// panicked runs what has to panic, and collects twice: the finalizer of a runtime.Pinner with a pin that
-// was forgotten ends the process.
+// panicked runs a body that must panic, and collects garbage twice: the finalizer of a runtime.Pinner
+// with a leaked pin terminates the process.
 func panicked(t *testing.T, body func()) {
 	t.Helper()
 	func() {

@@ -14,11 +14,11 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 )
 
-// ImportReader returns a reader of the batches, which owns the stream: the last Release closes it. Each
-// batch is imported as ImportRecordBatch does, with the context. Next is for one goroutine at a time.
+// ImportReader returns a reader that owns the stream: the last Release closes it. Each batch is
+// imported as by ImportRecordBatch, with the context. Only one goroutine at a time may call Next.
 //
-// Errors: those of the stream and of ImportSchema; then the stream was closed. Those of a batch are what
-// Err returns.
+// Errors: those of the stream and of ImportSchema, after which the stream is closed. Err returns the
+// errors of batches.
 func ImportReader(ctx context.Context, stream *fletching.DeviceArrayStream, options Options) (array.RecordReader, error) {
 	if stream == nil {
 		return nil, missing("import reader", "stream")
@@ -26,7 +26,7 @@ func ImportReader(ctx context.Context, stream *fletching.DeviceArrayStream, opti
 	return newReader(ctx, stream, stream.Next, options)
 }
 
-// ImportHostReader is ImportReader for batches in memory of the CPU.
+// ImportHostReader is ImportReader for batches in CPU memory.
 func ImportHostReader(ctx context.Context, stream *fletching.ArrayStream, options Options) (array.RecordReader, error) {
 	if stream == nil {
 		return nil, missing("import reader", "stream")
@@ -62,7 +62,7 @@ func newReader(ctx context.Context, source stream, next func() (*fletching.Devic
 	return r, nil
 }
 
-// reader is an array.RecordReader.
+// reader implements array.RecordReader.
 type reader struct {
 	uses    atomic.Int64
 	ctx     context.Context
@@ -114,8 +114,8 @@ func (r *reader) Err() error {
 	return r.err
 }
 
-// ExportReader returns a stream of the batches. The reader is retained until the stream is released, and
-// Next is called on the thread of the consumer.
+// ExportReader returns a stream of the batches. It retains the reader until the stream is released, and
+// calls Next on the consumer's thread.
 //
 // Errors: as ExportSchema.
 func ExportReader(source array.RecordReader) (*fletching.ArrayStream, error) {
@@ -135,7 +135,7 @@ func ExportReader(source array.RecordReader) (*fletching.ArrayStream, error) {
 	return result, err
 }
 
-// batches is a fletching.Reader.
+// batches implements fletching.Reader.
 type batches struct{ source array.RecordReader }
 
 func (b *batches) Next() (*fletching.Array, error) {

@@ -25,7 +25,7 @@ import (
 
 var schemaOfA = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 
-// tables is a reader of so many batches: 0; 0, 1; ...
+// tables returns a reader of count batches with the rows 0; 0, 1; ...
 func tables(t *testing.T, count int) array.RecordReader {
 	return tablesIn(checked(t), count)
 }
@@ -70,7 +70,7 @@ func checkTables(t *testing.T, reader array.RecordReader, count int) {
 func TestReaderThereAndBack(t *testing.T) {
 	source := tables(t, 3)
 	stream := must(arrowgo.ExportReader(source))
-	source.Release() // the stream has it
+	source.Release() // the stream retains it
 	reader := must(arrowgo.ImportHostReader(context.Background(), stream, arrowgo.Options{}))
 	reader.Retain()
 	reader.Release()
@@ -80,7 +80,7 @@ func TestReaderThereAndBack(t *testing.T) {
 	}
 }
 
-// A reader that is not read to its end releases its batch.
+// A reader releases its current batch if the caller stops early.
 func TestReaderLeftEarly(t *testing.T) {
 	source := tables(t, 3)
 	stream := must(arrowgo.ExportReader(source))
@@ -104,8 +104,8 @@ func TestReadersOfCdata(t *testing.T) {
 	checkTables(t, reader, 3)
 	reader.Release()
 
-	// In memory of C: cdata writes addresses of Go memory that is not pinned into memory of C, where
-	// GOEXPERIMENT=cgocheck2 ends the process.
+	// In C memory: cdata writes addresses of unpinned Go memory into C memory, for which
+	// GOEXPERIMENT=cgocheck2 terminates the process.
 	ofC := mallocator.NewMallocator()
 	source = tablesIn(ofC, 2)
 	cdata.ExportRecordReader(source, raw)
@@ -117,7 +117,7 @@ func TestReadersOfCdata(t *testing.T) {
 	ofC.AssertSize(t, 0)
 }
 
-// failing is a reader of devices that ends with an error.
+// failing is a device stream reader that ends with an error.
 type failing struct {
 	batches []*fletching.DeviceArray
 	err     error
@@ -175,7 +175,7 @@ func TestReadersThatFail(t *testing.T) {
 	source.RecordReader.Release()
 }
 
-// broken fails at once.
+// broken is a reader that fails at once.
 type broken struct{ array.RecordReader }
 
 func (*broken) Next() bool { return false }

@@ -18,10 +18,11 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// ImportSchema returns the schema of record batches, and closes its argument.
+// ImportSchema returns the schema of record batches and closes its argument.
 //
-// Errors: EINVAL for a schema that is closed or of no struct, for what arrow-go does not know, and, with the field,
-// for metadata that it cannot represent: of a dictionary, and of the entries, keys and run ends of a type.
+// Errors: EINVAL for a schema that is closed or not a struct, and for fields that arrow-go cannot
+// represent, which the error names: unsupported types, and metadata of a dictionary or of the entries,
+// keys and run ends of a type.
 func ImportSchema(schema *fletching.Schema) (*arrow.Schema, error) {
 	field, err := ImportField(schema)
 	if err != nil {
@@ -47,7 +48,7 @@ func ImportField(schema *fletching.Schema) (arrow.Field, error) {
 	return guarded("import schema", func() (arrow.Field, error) { return fieldOf(&builder, builder.Name) })
 }
 
-// fieldOf is the field of a schema; the path is for messages.
+// fieldOf returns the field of a schema. The path is for messages.
 func fieldOf(b *fletching.SchemaBuilder, path string) (field arrow.Field, err error) {
 	field = arrow.Field{Name: b.Name, Nullable: b.Flags&abi.FlagNullable != 0, Metadata: metadataOf(b.Metadata)}
 	children := make([]arrow.Field, len(b.Children))
@@ -88,7 +89,7 @@ func dictionaryOf(b *fletching.SchemaBuilder, indices arrow.DataType, path strin
 	return &arrow.DictionaryType{IndexType: indices, ValueType: values.Type, Ordered: b.Flags&abi.FlagDictionaryOrdered != 0}, err
 }
 
-// typeOf is the type of a format. A type without children is arrow-go's own reading of it.
+// typeOf returns the type of a format. arrow-go parses the formats of types without children.
 func typeOf(b *fletching.SchemaBuilder, children []arrow.Field) (arrow.DataType, error) {
 	nested, spec, hasSpec := strings.Cut(b.Format, ":")
 	expected := map[string]int{"+l": 1, "+L": 1, "+vl": 1, "+vL": 1, "+w": 1, "+m": 1, "+r": 2}
@@ -148,7 +149,7 @@ func unknownFormat(format string) error {
 	return fmt.Errorf("format %q: not a known format", format)
 }
 
-// isLeaf finds the malformed formats that arrow-go takes: as a type, with a default, or with a panic.
+// isLeaf rejects malformed formats that arrow-go accepts, replaces by a default, or panics on.
 func isLeaf(name, spec string, hasSpec bool) bool {
 	switch {
 	case strings.HasPrefix(name, "+"):
@@ -164,7 +165,7 @@ func isLeaf(name, spec string, hasSpec bool) bool {
 	return true
 }
 
-// isDecimal checks precision, scale and, where it is not 128, the width in bits.
+// isDecimal checks the precision, the scale and, unless it is omitted, the width in bits.
 func isDecimal(parts []string) bool {
 	if len(parts) == 2 {
 		parts = append(parts, "128")
@@ -235,10 +236,10 @@ func leafOf(format string) (arrow.DataType, error) {
 
 // --- Export -------------------------------------------------------------------------------------
 
-// ExportSchema returns the schema as one of a struct.
+// ExportSchema returns the schema as a struct schema.
 //
-// Errors: EINVAL for a name or a time zone with U+0000 or without UTF-8, with the place of the field, and for a type
-// that arrow-go does not export.
+// Errors: EINVAL, with the path of the field, for a name or a time zone that contains U+0000 or is not
+// UTF-8, and for a type that arrow-go does not export.
 func ExportSchema(schema *arrow.Schema) (*fletching.Schema, error) {
 	if schema == nil {
 		return nil, missing("export schema", "schema")

@@ -109,7 +109,7 @@ func TestExportSchemaRefusesTextWithNUL(t *testing.T) {
 	}
 }
 
-// Metadata may be any bytes.
+// Metadata may contain any bytes.
 func TestSchemaKeepsMetadataThatIsNotUTF8(t *testing.T) {
 	metadata := arrow.NewMetadata([]string{"\xff", "k\x00"}, []string{"\xfe\x00v", ""})
 	field := arrow.Field{Name: "a", Type: arrow.MapOfWithMetadata(arrow.BinaryTypes.String, arrow.Metadata{}, arrow.Null, metadata), Metadata: metadata}

@@ -18,7 +18,7 @@ type counted struct{ releases int }
 
 func (c *counted) Release(*abi.ArrowArray) { c.releases++ }
 
-// newArray is an array in Go memory whose release C calls.
+// newArray returns an array in Go memory with C release callbacks.
 func newArray(value callbacks.ArrowArrayCallbacks) abi.ArrowArray {
 	return abi.ArrowArray{
 		Length:      3,
@@ -60,7 +60,7 @@ func TestReleaseOnce(t *testing.T) {
 	}
 }
 
-type stream struct{ problem any } // a panic
+type stream struct{ problem any } // problem: the value to panic with
 
 func (s *stream) GetSchema(_ *abi.ArrowDeviceArrayStream, out *abi.ArrowSchema) int32 {
 	if s.problem != nil {
@@ -72,7 +72,7 @@ func (s *stream) GetSchema(_ *abi.ArrowDeviceArrayStream, out *abi.ArrowSchema) 
 
 func (s *stream) GetNext(*abi.ArrowDeviceArrayStream, *abi.ArrowDeviceArray) int32 {
 	var none *abi.ArrowSchema
-	return int32(none.Flags) // a nil pointer
+	return int32(none.Flags) // dereferences a nil pointer
 }
 
 func (s *stream) GetLastError(*abi.ArrowDeviceArrayStream) uintptr { panic("no text") }
@@ -164,7 +164,7 @@ func TestInvalidHandles(t *testing.T) {
 			t.Errorf("%#x: %d, %v", handle, code, called)
 		}
 	}
-	object.PrivateData = callbacks.NewHandle(&counted{}) // of another struct
+	object.PrivateData = callbacks.NewHandle(&counted{}) // the handle of another struct type
 	defer callbacks.DeleteHandle(object.PrivateData)
 	if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(object, new(abi.ArrowSchema)); code != int32(syscall.EIO) {
 		t.Errorf("%d", code)

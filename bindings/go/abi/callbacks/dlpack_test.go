@@ -13,7 +13,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// exchange implements one function; a call of another one panics.
+// exchange implements one function. A call of any other function panics.
 type exchange struct {
 	callbacks.DLPackExchangeAPICallbacks
 }
@@ -23,7 +23,7 @@ func (exchange) CurrentWorkStream(device abi.DLDeviceType, id int32, out *uintpt
 	return 0
 }
 
-// errors takes what set_error is called with: its signature is that of on_next_task, but for the names.
+// errors records the arguments of set_error, whose signature is that of on_next_task up to the names.
 type errors struct {
 	callbacks.ArrowAsyncDeviceStreamHandlerCallbacks
 	kind, message string

@@ -2,30 +2,29 @@
 
 //go:build cgo
 
-// Package callbacks calls the callbacks of the structs of package abi, and lets C call Go. It needs
+// Package callbacks calls the callbacks of the structs of package abi and lets C call Go. It requires
 // cgo.
 //
 // # Go calls C
 //
-// For every callback there is a function Call<Struct><Field>, which calls the function in the struct, and
-// for every struct that is released Release<Struct>. Each costs one cgo call. Structs may be in Go
-// memory, which has no Go pointers in it, or in C memory; texts are addresses of C memory or of pinned
-// Go memory.
+// Call<Struct><Field> calls one callback of a struct. Release<Struct> releases a struct. Each costs one
+// cgo call. A struct may be in C memory, or in Go memory since it contains no Go pointers. Strings are
+// addresses of C memory or of pinned Go memory.
 //
 // # C calls Go
 //
-// For every callback there is one C function, <Struct><Field>Stub, which lives as long as the process.
-// It finds the Go value by the handle in private_data (DLPack: manager_ctx) of its struct: see
-// [NewHandle]. The functions of DLPackExchangeAPI get no struct: they call the value that
-// [SetDLPackExchangeAPI] was called with.
+// Each callback has one C function, <Struct><Field>Stub, which is valid for the whole process lifetime.
+// It finds the Go value through the handle in the private_data field of its struct (manager_ctx in
+// DLPack): see [NewHandle]. The functions of DLPackExchangeAPI receive no struct. They call the value
+// passed to [SetDLPackExchangeAPI].
 //
-// A panic in Go never reaches C. The stub returns what the callback's contract has for a failure: EIO,
-// -1, NULL, or nothing. Where the struct has get_last_error, or an argument that takes an error, it gets
-// the text of the panic. [OnPanic] sees every panic. A method must not call runtime.Goexit, and so no
-// FailNow of package testing.
+// A panic in Go never reaches C. The stub returns the failure value of the callback's contract: EIO,
+// -1, NULL, or no value. Where the struct has get_last_error, or the callback takes an error argument,
+// the text of the panic is reported there. [OnPanic] observes every panic. A method must not call
+// runtime.Goexit, and so must not call FailNow of package testing.
 //
 // # Threads
 //
-// All functions may be called from any goroutine, and the stubs from any thread. Access to a struct
-// follows the documentation of its fields.
+// All functions may be called from any goroutine, and the stubs from any thread. The documentation of
+// the fields says how access to a struct must be synchronized.
 package callbacks

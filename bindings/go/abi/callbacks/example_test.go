@@ -13,7 +13,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// exported keeps Go memory where it is until C releases the array.
+// exported pins Go memory until C releases the array.
 type exported struct{ pinner runtime.Pinner }
 
 func (e *exported) Release(array *abi.ArrowArray) {
@@ -22,7 +22,7 @@ func (e *exported) Release(array *abi.ArrowArray) {
 	fmt.Println("released")
 }
 
-// Go memory becomes an array of C; README.md has the same with a consumer in C.
+// Exports Go memory to C as an array. README.md has the same example with a C consumer.
 func Example() {
 	values := []int32{4, 5, 6}
 	buffers := &[2]uintptr{0, uintptr(unsafe.Pointer(&values[0]))} // no validity buffer

@@ -21,9 +21,9 @@ import (
 
 var observer atomic.Pointer[func(callback string, value any)]
 
-// OnPanic sets the function that is called with every panic that a stub has recovered, and with the name of
-// the callback, such as "ArrowArray.release". A release has no other way to report one. nil
-// removes it. The function is called from any thread.
+// OnPanic sets a function that is called, from any thread, with every panic that a stub recovers and
+// with the name of the callback, such as "ArrowArray.release". It is the only report of a panic in a
+// release callback. nil removes the function.
 func OnPanic(observe func(callback string, value any)) {
 	if observe == nil {
 		observer.Store(nil)
@@ -32,7 +32,7 @@ func OnPanic(observe func(callback string, value any)) {
 	observer.Store(&observe)
 }
 
-// observed notifies the observer, whose own panic ends here.
+// observed calls the observer and recovers its panics.
 func observed(callback string, value any) {
 	defer func() { _ = recover() }()
 	if observe := observer.Load(); observe != nil {
@@ -40,7 +40,7 @@ func observed(callback string, value any) {
 	}
 }
 
-// What each stub defers, by what its contract has for a failure.
+// The functions that stubs defer, one for each way in which a callback can report a failure.
 
 func ignore(callback string) {
 	if value := recover(); value != nil {
@@ -81,7 +81,7 @@ func text(callback string, value any) string {
 	return strings.ReplaceAll(described, "\x00", "?")
 }
 
-// static is called by the functions of a table that get no pointer to it.
+// static holds the implementation of a table whose functions receive no pointer to it.
 type static[T any] struct{ value atomic.Pointer[T] }
 
 func (s *static[T]) set(value T) { s.value.Store(&value) }
@@ -94,7 +94,7 @@ func (s *static[T]) get() T {
 	return *value
 }
 
-// at is the struct at an address that C passes.
+// at returns the struct at an address passed by C.
 func at[T any](address uintptr) *T {
 	return (*T)(abi.Pointer(address))
 }

@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// A handle has, from the lowest bit on, a shard, an index in it and the generation of the slot there. On
-// 64-bit targets the highest bit is set, which no address of user space has.
+// A handle consists of, from the lowest bit, a shard number, a slot index in the shard and the generation
+// of the slot. On 64-bit targets the highest bit is set, which no user-space address has.
 const (
 	shardBits      = 4
 	indexBits      = 16 + 16*wide
@@ -24,7 +24,7 @@ const (
 
 type slot struct {
 	value      any
-	text       unsafe.Pointer // of a panic, in C memory
+	text       unsafe.Pointer // the text of a panic, in C memory
 	generation uintptr
 	live       bool
 }
@@ -33,18 +33,19 @@ type shard struct {
 	mutex sync.Mutex
 	slots []slot
 	free  []uintptr
-	_     [64]byte // the next shard is in another cache line
+	_     [64]byte // keeps the next shard in another cache line
 }
 
 var shards [1 << shardBits]shard
 
-// mostInShard is a variable for the tests.
+// mostInShard is a variable so that tests can lower it.
 var mostInShard = 1 << indexBits
 
-// NewHandle returns a number for the value, which stays reachable until [DeleteHandle]: call that in
-// Release of the value. The number is not an address and never 0: C may keep it anywhere, such as in
-// private_data. It is used again at the earliest after 134,217,726 others (4,094 on 32-bit targets), so
-// that a stale handle is noticed. It panics when all numbers are in use: 1,048,576 on 32-bit targets.
+// NewHandle returns a number for the value, which stays reachable until [DeleteHandle]. The value's
+// Release method must call DeleteHandle. The number is not an address and never 0. C may store it anywhere, for
+// example in private_data. A number is reused after 134,217,726 others at the earliest (4,094 on 32-bit
+// targets), so that stale handles are detected. NewHandle panics if all numbers are in use: 1,048,576
+// on 32-bit targets.
 func NewHandle(value any) uintptr {
 	handle, ok := TryNewHandle(value)
 	if !ok {
@@ -53,7 +54,7 @@ func NewHandle(value any) uintptr {
 	return handle
 }
 
-// TryNewHandle is NewHandle without the panic: ok is false when all numbers are in use.
+// TryNewHandle is NewHandle without the panic: ok is false if all numbers are in use.
 func TryNewHandle(value any) (handle uintptr, ok bool) {
 	first := uintptr(rand.Uint32())
 	for i := range uintptr(len(shards)) {
@@ -82,8 +83,7 @@ func newIn(number uintptr, value any) (handle uintptr, ok bool) {
 	return mark | generation<<(shardBits+indexBits) | index<<shardBits | number, true
 }
 
-// HandleValue returns the value of a handle. live is false where the number is not a handle, or not
-// any more.
+// HandleValue returns the value of a handle. live is false if the number is not a handle or was deleted.
 func HandleValue(handle uintptr) (value any, live bool) {
 	s, slot := lock(handle)
 	defer s.mutex.Unlock()
@@ -93,8 +93,8 @@ func HandleValue(handle uintptr) (value any, live bool) {
 	return slot.value, true
 }
 
-// DeleteHandle makes the handle invalid and returns its value; live is false where it was not valid.
-// Of several calls with the same handle, one returns the value.
+// DeleteHandle invalidates the handle and returns its value. live is false if the handle is not valid.
+// Of several calls with the same handle, only one returns the value.
 func DeleteHandle(handle uintptr) (value any, live bool) {
 	s, slot := lock(handle)
 	defer s.mutex.Unlock()
@@ -102,7 +102,7 @@ func DeleteHandle(handle uintptr) (value any, live bool) {
 		return nil, false
 	}
 	value = slot.value
-	if slot.text != nil { // else a call of C for nothing
+	if slot.text != nil { // avoids a useless C call
 		C.free(slot.text)
 	}
 	slot.value, slot.text, slot.live = nil, nil, false
@@ -110,7 +110,7 @@ func DeleteHandle(handle uintptr) (value any, live bool) {
 	return value, true
 }
 
-// lock returns the locked shard of a number, and nil where the number is not a handle.
+// lock locks and returns the shard of a number; nil if the number is not a handle.
 func lock(handle uintptr) (*shard, *slot) {
 	s := &shards[handle%uintptr(len(shards))]
 	s.mutex.Lock()
@@ -126,7 +126,7 @@ func lock(handle uintptr) (*shard, *slot) {
 	return s, slot
 }
 
-// find returns the implementation of a struct; it panics without one.
+// find returns the implementation of a struct. It panics if there is none.
 func find[T any](handle uintptr) T {
 	value, live := HandleValue(handle)
 	if !live {
@@ -135,7 +135,7 @@ func find[T any](handle uintptr) T {
 	return value.(T)
 }
 
-// setText keeps the text of a panic until the next call, for get_last_error.
+// setText keeps the text of a panic for get_last_error until the next call.
 func setText(handle uintptr, text string) {
 	s, slot := lock(handle)
 	defer s.mutex.Unlock()
@@ -148,7 +148,7 @@ func setText(handle uintptr, text string) {
 	}
 }
 
-// keptText is 0 without a text.
+// keptText returns the address of the kept text, 0 if there is none.
 func keptText(handle uintptr) uintptr {
 	s, slot := lock(handle)
 	defer s.mutex.Unlock()

@@ -51,7 +51,7 @@ func TestGenerationsWrap(t *testing.T) {
 	if _, live := DeleteHandle(last); !live {
 		t.Fatal("not the last generation")
 	}
-	for { // until the slot is used again
+	for { // until the slot is reused
 		next := NewHandle(2)
 		if next&^(((1<<generationBits)-1)<<(shardBits+indexBits)) == handle&^(((1<<generationBits)-1)<<(shardBits+indexBits)) {
 			if next>>(shardBits+indexBits)%(1<<generationBits) != 1 {
@@ -87,7 +87,7 @@ func TestOneOfManyDeletes(t *testing.T) {
 	}
 }
 
-// A full shard leaves the value to another one.
+// A full shard passes the value on to another shard.
 func TestHandlesRunOut(t *testing.T) {
 	all := mostInShard
 	defer func() { mostInShard = all }()
@@ -114,7 +114,7 @@ func TestHandlesRunOut(t *testing.T) {
 			free++
 		}
 	}
-	mostInShard = smallest + 1 // room in the smallest shards only
+	mostInShard = smallest + 1 // leaves space only in the smallest shards
 	for i := range free {
 		handle, ok := TryNewHandle(i)
 		if value, live := HandleValue(handle); !ok || !live || value != i {

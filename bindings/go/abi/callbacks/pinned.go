@@ -13,24 +13,25 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// How many levels of structs there may be, as in package fletching: one that is listed below itself has no end.
+// maxDepth is the maximum nesting depth, as in package fletching. It stops the walk of a cyclic tree.
 const maxDepth = 256
 
-// tree is the common part of a schema and an array.
+// tree is the interface that schemas and arrays share.
 type tree[T any] interface {
 	ChildAddresses() []uintptr
 	Child(i int) *T
 	DictionaryStruct() *T
 }
 
-// CheckPinned returns an error that names the first field, of the struct that object points to or of its
-// children and dictionary, with the address of Go memory that is not pinned: the garbage collector may
-// free that memory while C uses it. It returns nil for a released struct, and an error for a tree of more
-// than 256 levels.
+// CheckPinned looks for addresses of unpinned Go memory, which the garbage collector may free while C
+// uses it. It walks the struct that object points to, its children and its dictionary, and returns an
+// error that names the first such field. It returns nil for a released struct, and an error for a tree
+// of more than 256 levels.
 //
-// It is for tests and debug builds of exporters, before the struct is passed to C. It asks cgo's own check of
-// pointers, and finds nothing where GODEBUG=cgocheck=0 turns that off, or on a goroutine's stack. On
-// 32-bit targets an opaque number, such as a handle, may be taken for an address.
+// Tests and debug builds of exporters should call it before they pass the struct to C. It relies on
+// cgo's pointer check: it finds no mistakes if GODEBUG=cgocheck=0 disables that check, and none in
+// memory on a goroutine's stack. On 32-bit targets it may mistake an opaque number, such as a handle,
+// for an address.
 func CheckPinned(object any) error {
 	value := reflect.ValueOf(object)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
@@ -100,7 +101,7 @@ func checkList(path string, addresses []uintptr) error {
 	return nil
 }
 
-// checkAddress passes the address to cgo inside of Go memory, which panics where that is forbidden.
+// checkAddress passes Go memory that contains the address to cgo, which panics if the address is not allowed.
 func checkAddress(path string, address uintptr) (problem error) {
 	if address == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	global  [4]int32 // is never freed
-	escaped []any    // what is in it is not on the stack
+	global  [4]int32 // never freed
+	escaped []any    // moves values to the heap
 )
 
 func TestCheckPinned(t *testing.T) {
@@ -27,14 +27,14 @@ func TestCheckPinned(t *testing.T) {
 		"ArrowDeviceArray.Array.Dictionary.PrivateData",
 	} {
 		var pinner runtime.Pinner
-		// pin returns the address of Go memory, pinned unless it is the place of the mistake.
+		// pin returns the address of Go memory, which it pins unless this path is the one to leave unpinned.
 		pin := func(path string, memory unsafe.Pointer) uintptr {
 			if path != unpinned {
 				pinner.Pin(memory)
 			}
 			return uintptr(memory)
 		}
-		event, data := new([4]int64), &[1024]int32{} // no tiny objects: those share a pin
+		event, data := new([4]int64), &[1024]int32{} // not tiny objects: those share a pin
 		handle := callbacks.NewHandle(t)
 		buffer := [4]uintptr{pin("ArrowDeviceArray.Array.Children[0].Buffers[0]", unsafe.Pointer(&data[7]))}
 		child := &abi.ArrowArray{NBuffers: 1, Buffers: pin("-", unsafe.Pointer(&buffer)), Release: 1, PrivateData: handle}
@@ -82,7 +82,7 @@ func TestCheckPinned(t *testing.T) {
 func TestCheckPinnedOfDeepTrees(t *testing.T) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
-	chain := func(levels int) *abi.ArrowArray { // the last of them is below itself when there are none
+	chain := func(levels int) *abi.ArrowArray { // with 0 levels the array is its own child
 		array := &abi.ArrowArray{Release: 1}
 		list := &[4]uintptr{uintptr(unsafe.Pointer(array))}
 		pinner.Pin(array)
