@@ -17,46 +17,47 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// AsyncOptions say how an AsyncStream requests batches, and which it refuses.
+// AsyncOptions configures how an AsyncStream requests batches and which of them it rejects.
 type AsyncOptions struct {
-	// Options are those of warnings: device-array.reserved-zero.
+	// Options are the options of warnings: device-array.reserved-zero.
 	Options
 
-	// Window is how many batches are requested and not taken: the back-pressure. They are requested when
-	// the schema arrives, and again as batches are taken, half a window at a time. 0 is a window of 16;
-	// below 0 only Request requests batches.
+	// Window is the number of batches that may be requested and not yet taken (back-pressure). The
+	// stream requests them when the schema arrives, and half a window at a time as batches are taken.
+	// 0 means 16. If it is negative, only Request requests batches.
 	Window int
 
-	// DropWithNull drops a batch by extracting it to NULL, as the text has it: then the producer need not make its
-	// data. Otherwise its data is extracted and released, because a NULL ends the process in arrow-go's producer.
+	// DropWithNull makes the stream drop a batch by extracting it to NULL, as the specification defines,
+	// so that the producer need not make its data. Otherwise the stream extracts the data and releases
+	// it, because NULL terminates the process in arrow-go's producer.
 	DropWithNull bool
 
-	// OnSchema and OnTask may refuse the schema, and a batch that is not extracted yet: the error ends
-	// the stream, and its code is what the producer gets. They are called on the producer's thread, one
-	// call at a time, and may be nil. The schema is lent.
+	// OnSchema may reject the schema, and OnTask a batch before its extraction. An error ends the
+	// stream, and the producer gets its code. Both may be nil. They are called on the producer's
+	// thread, one call at a time. OnSchema must not keep the schema.
 	OnSchema func(schema *Schema, metadata Metadata) error
 	OnTask   func(metadata Metadata) error
 }
 
-// AsyncStream is a handler for a producer of another library, and the batches that it passes. Close it.
+// AsyncStream is a handler for the producer of another library, and a queue of its batches. Call Close.
 //
-// Every task of the producer is extracted once: into a batch, or to be dropped. After the end the release of
-// the handler extracts what is queued, so that no batch is lost. The release waits while a batch is
-// extracted, and while batches are requested, on another thread.
+// Every task of the producer is extracted once, into a batch or to be dropped. If the handler is released
+// after the end of the stream, the release extracts the queued batches, so that none is lost. The release
+// waits for extractions and requests that run on other threads.
 //
-// Errors: what the producer reported, or its extract_data returned; EIO for a code that is not positive,
-// and when the handler was released before the end; EINVAL when the producer broke a rule, which the
-// message names; ECANCELED, or the errno value of its cause, when the context of the stream is done.
+// Errors: the code that the producer reported or that its extract_data returned; EIO for a code that is
+// not positive, and if the handler is released before the end; EINVAL if the producer broke a rule, which
+// the message names; ECANCELED, or the errno value of its cause, if the context of the stream is done.
 //
-// All methods may be called from any goroutine, several at once. Batches outlive the stream.
+// All methods may be called concurrently from any goroutine. Batches may outlive the stream.
 //
-// Text: C device data interface, "Async device stream interface".
+// See "Async device stream interface" in the Arrow C device data interface.
 type AsyncStream struct {
 	core   *asyncConsumer
-	detach func() bool // from the context
+	detach func() bool // detaches the stream from its context
 }
 
-// closedAsync is the consumer of a zero AsyncStream.
+// closedAsync returns the consumer of a zero AsyncStream.
 var closedAsync = sync.OnceValue(func() *asyncConsumer {
 	core := newAsyncConsumer(AsyncOptions{})
 	core.close()
@@ -70,8 +71,8 @@ func (s *AsyncStream) consumer() *asyncConsumer {
 	return s.core
 }
 
-// NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done. With a nil context
-// the stream fails with EINVAL.
+// NewAsyncStream returns a stream without a producer. The stream is cancelled when the context is done. If
+// the context is nil, the stream fails with EINVAL.
 func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	core := newAsyncConsumer(options)
 	if ctx == nil {
@@ -87,23 +88,23 @@ func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	return stream
 }
 
-// canceled is the error of a context that is done: ECANCELED, unless its cause has an errno value.
+// canceled returns the error of a context that is done: ECANCELED, unless its cause has an errno value.
 func canceled(what string, ctx context.Context) error {
 	cause, code := context.Cause(ctx), syscall.ECANCELED
 	_ = errors.As(cause, &code)
 	return NewError(code, what+": "+cause.Error(), errors.Join(cause, ctx.Err()))
 }
 
-// Handler returns the address of an ArrowAsyncDeviceStreamHandler in memory of C, for one producer, which
-// has to call its release in any case. The address is valid until the release and Close; nil after Close, and without
-// memory for it, which ends the stream with ENOMEM.
+// Handler returns the address of an ArrowAsyncDeviceStreamHandler in C memory. It is for one producer,
+// which must call the handler's release in any case. The address is valid until both that release and
+// Close. Handler returns nil after Close, and if there is no memory, which ends the stream with ENOMEM.
 func (s *AsyncStream) Handler() unsafe.Pointer {
 	defer runtime.KeepAlive(s)
 	return s.consumer().expose()
 }
 
-// Close cancels the stream: batches that are queued are dropped, without waiting for the producer. It
-// does nothing for a stream that was closed before.
+// Close cancels the stream and drops the queued batches, without waiting for the producer. Later calls
+// have no effect.
 func (s *AsyncStream) Close() {
 	if s.core != nil {
 		s.detach()
@@ -112,10 +113,10 @@ func (s *AsyncStream) Close() {
 	runtime.KeepAlive(s)
 }
 
-// Schema waits for the schema of every batch, and returns it for the caller to close.
+// Schema waits for the schema of the batches and returns it. The caller must close it.
 //
-// Errors: that of the stream when it has failed before the schema; ECANCELED when the context is done
-// first, which leaves the stream as it is; see Shared.View for others.
+// Errors: that of the stream if it failed before the schema; ECANCELED if the context is done first,
+// which does not affect the stream; those of Shared.View.
 func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 	defer runtime.KeepAlive(s)
 	if ctx == nil {
@@ -124,10 +125,10 @@ func (s *AsyncStream) Schema(ctx context.Context) (*Schema, error) {
 	return s.consumer().waitSchema(ctx)
 }
 
-// Next waits for the next batch, and returns it with its metadata; io.EOF after the last. The batches
-// behind one that cannot be extracted follow when the producer has sent the end.
+// Next waits for the next batch and returns it with its metadata. After the last batch it returns io.EOF.
+// If a batch cannot be extracted, the batches after it follow only if the producer has sent the end.
 //
-// Errors: see AsyncStream; ECANCELED when the context is done first, which leaves the stream as it is.
+// Errors: see AsyncStream; ECANCELED if the context is done first, which does not affect the stream.
 func (s *AsyncStream) Next(ctx context.Context) (*DeviceArray, Metadata, error) {
 	defer runtime.KeepAlive(s)
 	if ctx == nil {
@@ -136,8 +137,8 @@ func (s *AsyncStream) Next(ctx context.Context) (*DeviceArray, Metadata, error) 
 	return s.consumer().next(ctx)
 }
 
-// All returns the batches, and at the end the error where there is one. When the loop is left, or the
-// context is done, the stream is closed. A batch is the caller's to close.
+// All returns the batches, and at the end the error, if any. The stream is closed when the loop is left or
+// the context is done. The caller must close each batch.
 func (s *AsyncStream) All(ctx context.Context) iter.Seq2[*DeviceArray, error] {
 	return func(yield func(*DeviceArray, error) bool) {
 		defer s.Close()
@@ -150,8 +151,8 @@ func (s *AsyncStream) All(ctx context.Context) iter.Seq2[*DeviceArray, error] {
 	}
 }
 
-// Request requests n batches more than the window; before the schema the number is kept until then. It
-// does nothing once the stream is over. Errors: EINVAL when n is below 1.
+// Request requests n batches in addition to the window. A request before the schema is sent when the
+// schema arrives. After the end Request has no effect. Errors: EINVAL if n is below 1.
 func (s *AsyncStream) Request(n int64) error {
 	if n < 1 {
 		return notPositive(n)
@@ -161,13 +162,13 @@ func (s *AsyncStream) Request(n int64) error {
 	return nil
 }
 
-// Skip drops the oldest batch that has arrived; see AsyncOptions.DropWithNull. False without a batch.
+// Skip drops the oldest batch that has arrived; see AsyncOptions.DropWithNull. It returns false if there is none.
 func (s *AsyncStream) Skip() bool {
 	defer runtime.KeepAlive(s)
 	return s.consumer().skip()
 }
 
-// DeviceType returns the type of the device that every batch is on; 0 until there is a schema.
+// DeviceType returns the device type of the batches, 0 before the schema arrives.
 func (s *AsyncStream) DeviceType() abi.DeviceType {
 	defer runtime.KeepAlive(s)
 	core := s.consumer()
@@ -176,7 +177,7 @@ func (s *AsyncStream) DeviceType() abi.DeviceType {
 	return core.promise.deviceType
 }
 
-// Metadata returns the metadata of the stream; none until there is a schema.
+// Metadata returns the metadata of the stream, which is empty before the schema arrives.
 func (s *AsyncStream) Metadata() Metadata {
 	defer runtime.KeepAlive(s)
 	core := s.consumer()
@@ -187,7 +188,7 @@ func (s *AsyncStream) Metadata() Metadata {
 
 // --- Both sides ---------------------------------------------------------------------------------
 
-// asyncPromise is a stream's promise about every batch, as far as it is cheap to compare.
+// asyncPromise holds the properties that every batch of a stream must have, as far as they are cheap to compare.
 type asyncPromise struct {
 	deviceType    abi.DeviceType
 	children      int64
@@ -215,12 +216,12 @@ func notPositive(n int64) error {
 	return invalid("request: n is not positive: expected 1 or more, got %d", n)
 }
 
-// popFirst takes the first element off.
+// popFirst removes and returns the first element.
 func popFirst[T any](queue *[]T) T {
 	return popAt(queue, 0)
 }
 
-// popAt moves those before the item, which are few.
+// popAt removes an item by moving the items before it, which are few.
 func popAt[T any](queue *[]T, index int) T {
 	var none T
 	item := (*queue)[index]

@@ -22,7 +22,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// asyncState is a state of the consumer in docs/reference/async.md.
+// asyncState is a state of the consumer; see docs/reference/async.md.
 type asyncState int
 
 const (
@@ -41,42 +41,42 @@ const (
 // isLive reports whether the application does not know yet how the stream ends.
 func (s asyncState) isLive() bool { return s == asyncCreated || s == asyncStreaming }
 
-// asyncConsumer is the state of an AsyncStream. The handler has it by a handle, and the stream.
+// asyncConsumer is the state of an AsyncStream. The stream has a pointer to it, the handler has a handle.
 type asyncConsumer struct {
 	options AsyncOptions
-	handler *abi.ArrowAsyncDeviceStreamHandler // in memory of C, until it is no longer used
+	handler *abi.ArrowAsyncDeviceStreamHandler // in C memory, until the last user leaves
 	users   atomic.Int32                       // the stream, the handler until its release, and running handler calls
-	calling atomic.Bool                        // a handler call
-	made    []uintptr                          // the stack of NewAsyncStream, where owners are traced
-	woken   func()                             // for the replay of the traces: called when there is news
+	calling atomic.Bool                        // a handler call is running
+	made    []uintptr                          // the stack of NewAsyncStream if owners are traced
+	woken   func()                             // called on every change, for the replay of traces
 
 	mutex    sync.Mutex
-	quiet    sync.Cond       // a call to the producer has returned
-	waiting  []chan struct{} // of calls that wait, the first one first; each has room for one wake
+	quiet    sync.Cond       // signaled when a call to the producer returns
+	waiting  []chan struct{} // waiting calls, oldest first; each channel has capacity for one wake
 	state    asyncState
-	schema   *Shared[*Schema] // nil until there is one
+	schema   *Shared[*Schema] // nil before the schema arrives
 	metadata Metadata
 	promise  asyncPromise
 	producer *abi.ArrowAsyncProducer
-	demand   int64 // what was requested before on_schema; then what may still arrive
+	demand   int64 // before on_schema, the requested batches; afterwards, the batches that may still arrive
 	owed     int64 // batches that were taken and not requested again
 	queue    []queuedTask
-	promised int        // of the queue, to callers that request more before they take it
-	shut     bool       // no task is taken from the queue any more
-	kept     []received // what the release of a stream that has ended has extracted
-	keeping  bool       // while it extracts
+	promised int        // queued tasks reserved for callers that request more before they take a task
+	shut     bool       // no further task may be taken from the queue
+	kept     []received // batches that the release extracted after the end of the stream
+	keeping  bool       // true while the release extracts
 	failure  error
 	closed   bool   // by the application
-	running  [2]int // calls to tasks, and to the producer's object
+	running  [2]int // running calls to tasks, and to the producer object
 }
 
-// queuedTask is a copy of what on_next_task was called with.
+// queuedTask is a copy of the arguments of on_next_task.
 type queuedTask struct {
 	task     abi.ArrowAsyncTask
 	metadata Metadata
 }
 
-// received is a batch, or the error instead of it.
+// received is a batch, or the error of its extraction.
 type received struct {
 	batch    *DeviceArray
 	metadata Metadata
@@ -93,7 +93,7 @@ func newAsyncConsumer(options AsyncOptions) *asyncConsumer {
 	return c
 }
 
-// wake wakes the calls that wait. Without the lock.
+// wake wakes all waiting calls. The caller must not hold the lock.
 func (c *asyncConsumer) wake() {
 	c.mutex.Lock()
 	for len(c.waiting) > 0 {
@@ -105,7 +105,7 @@ func (c *asyncConsumer) wake() {
 	}
 }
 
-// wakeOne is wake for one batch, which one call takes. Without the lock.
+// wakeOne wakes one call, for one batch. The caller must not hold the lock.
 func (c *asyncConsumer) wakeOne() {
 	c.mutex.Lock()
 	c.wakeFirst()
@@ -121,7 +121,7 @@ func (c *asyncConsumer) wakeFirst() {
 	}
 }
 
-// wait returns with the lock when there is news, or the context is done.
+// wait unlocks until there is a change or the context is done, and returns with the lock.
 func (c *asyncConsumer) wait(ctx context.Context) {
 	news := make(chan struct{}, 1)
 	c.waiting = append(c.waiting, news)
@@ -145,8 +145,9 @@ func (c *asyncConsumer) unlocked(body func()) {
 
 // --- Calls to the producer ------------------------------------------------------------------------
 //
-// All of them begin and return with the lock, which is not held during the call. A call that takes a
-// task from the queue is counted with the same lock, so that the release finds it in either place.
+// All of them are called with the lock and return with it, but do not hold it during the call. A call that
+// takes a task from the queue is counted under the same lock, so that the release finds the task in one
+// of the two places.
 
 func (c *asyncConsumer) out(kind int, call func(stream C.uintptr_t)) {
 	c.running[kind]++
@@ -157,7 +158,7 @@ func (c *asyncConsumer) out(kind int, call func(stream C.uintptr_t)) {
 	c.quiet.Broadcast()
 }
 
-// sendRequest does nothing unless the stream is streaming.
+// sendRequest has no effect unless the stream is streaming.
 func (c *asyncConsumer) sendRequest(n int64) {
 	if c.state == asyncStreaming {
 		c.demand = saturated(c.demand, n)
@@ -177,7 +178,7 @@ func (c *asyncConsumer) callCancel() {
 	})
 }
 
-// extract returns a code, and whether it is the producer's.
+// extract returns the batch or an error, and whether the producer knows of the error.
 func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKnows bool) {
 	slot := emptySlot(&deviceArrayKind)
 	var code C.int
@@ -202,7 +203,7 @@ func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKno
 	return received{batch, queued.metadata, nil}, false
 }
 
-// drop is an extraction with NULL, which ends the process in arrow-go's producer, or one whose result is released.
+// drop extracts to NULL, or, since that terminates the process in arrow-go's producer, extracts and releases.
 func (c *asyncConsumer) drop(task abi.ArrowAsyncTask) {
 	c.out(C.kFletchingToTask, func(stream C.uintptr_t) {
 		if c.options.DropWithNull {
@@ -231,9 +232,9 @@ func (c *asyncConsumer) request(n int64) {
 	}
 }
 
-// isQueued reports whether there is a task to take. It sends the request for more first: the producer of
-// libarrow goes with its last task; and by half windows, because it costs as much as a batch. When the stream
-// ends meanwhile, the task is the caller's all the same.
+// isQueued reports whether there is a task to take. It requests more batches before the task is taken,
+// because libarrow's producer is destroyed with its last task, and half a window at a time, because a
+// request costs as much as a batch. If the stream ends during the request, the caller still gets the task.
 func (c *asyncConsumer) isQueued() bool {
 	for !c.shut && len(c.queue) > 0 {
 		if half := (c.options.Window + 1) / 2; half <= 0 || c.owed+1 < int64(half) {
@@ -256,7 +257,7 @@ func (c *asyncConsumer) next(ctx context.Context) (*DeviceArray, Metadata, error
 	defer c.mutex.Unlock()
 	for {
 		if ctx.Err() != nil {
-			c.wakeFirst() // a wake that came together with the end of the context is for another call
+			c.wakeFirst() // passes on a wake that arrived together with the end of the context
 			return nil, nil, canceled("async stream", ctx)
 		}
 		if c.isQueued() {
@@ -282,8 +283,8 @@ func (c *asyncConsumer) next(ctx context.Context) (*DeviceArray, Metadata, error
 	}
 }
 
-// lose ends a stream of which an extraction has failed. A producer that does not know of it would wait
-// for the next request.
+// lose ends a stream after a failed extraction. It cancels a producer that does not know of the failure,
+// which would otherwise wait for the next request.
 func (c *asyncConsumer) lose(err error, producerKnows bool) {
 	if c.state == asyncStreaming {
 		c.state = asyncBroken
@@ -328,7 +329,7 @@ func (c *asyncConsumer) waitSchema(ctx context.Context) (*Schema, error) {
 	}
 }
 
-// cancel drops the queue. The reason is the error of later calls, unless the stream has ended.
+// cancel drops the queue. Later calls return the reason, unless the stream has ended.
 func (c *asyncConsumer) cancel(reason error) {
 	c.mutex.Lock()
 	before, kept := c.state, c.kept
@@ -352,7 +353,7 @@ func (c *asyncConsumer) cancel(reason error) {
 
 // --- Lifetime -------------------------------------------------------------------------------------
 
-// expose makes the handler.
+// expose creates the handler.
 func (c *asyncConsumer) expose() unsafe.Pointer {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -378,7 +379,7 @@ func (c *asyncConsumer) expose() unsafe.Pointer {
 	return unsafe.Pointer(c.handler)
 }
 
-// leave frees the handler when it has no user any more.
+// leave frees the handler when its last user leaves.
 func (c *asyncConsumer) leave() {
 	if c.users.Add(-1) == 0 && c.handler != nil {
 		callbacks.DeleteHandle(c.handler.PrivateData)
@@ -406,7 +407,7 @@ func (c *asyncConsumer) close() bool {
 	return true
 }
 
-// collected is the close of a stream that was forgotten.
+// collected closes a stream that became unreachable without a Close.
 func (c *asyncConsumer) collected() {
 	if c.close() {
 		leaks.Add(1)
@@ -421,5 +422,5 @@ func saturated(sum, n int64) int64 {
 	return sum + n
 }
 
-// errLostProducer is the failure of a stream whose handler was released before its end.
+// errLostProducer is the error of a stream whose handler is released before the end.
 var errLostProducer = NewError(syscall.EIO, "release: called too early: expected on_next_task(NULL) or on_error before", nil)

@@ -18,11 +18,11 @@ import (
 
 // --- A consumer -----------------------------------------------------------------------------------
 
-// consumerPeer writes down what is called, and keeps the tasks.
+// consumerPeer records the calls that it gets and keeps the tasks.
 type consumerPeer struct {
 	calls
 	handlers []abi.ArrowAsyncDeviceStreamHandler
-	refuses  string // a call, with the code
+	refuses  string // the call that returns the code
 	code     int32
 	inside   func(call string) // runs inside every call
 	running  atomic.Bool
@@ -118,7 +118,7 @@ func (p *consumerPeer) oldest() abi.ArrowAsyncTask {
 	return task
 }
 
-// extract is the number of rows of the oldest task, or the negative code.
+// extract returns the number of rows of the oldest task, or the negative code.
 func (p *consumerPeer) extract() int64 {
 	task := p.oldest()
 	array := peer.New[abi.ArrowDeviceArray](1)

@@ -18,7 +18,7 @@ import (
 
 // --- Contexts, loops and collections ----------------------------------------------------------------
 
-// endlessly sends a batch of 1 row, 2 rows and so on, until the consumer has enough.
+// endlessly sends batches of 1 row, 2 rows and so on, until the consumer cancels.
 func endlessly(t *testing.T, stream *AsyncStream, live *live) <-chan error {
 	t.Helper()
 	handler := stream.Handler()
@@ -96,7 +96,7 @@ func TestContextsOfAnAsyncStream(t *testing.T) {
 		stream.Close()
 	}
 	expectNone(t, &live)
-	// Before there is a producer, and with an errno value.
+	// Before there is a producer, with a cause that has an errno value.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	cancel(syscall.ETIMEDOUT)
@@ -129,11 +129,11 @@ func TestCloseWakesReaders(t *testing.T) {
 	}
 }
 
-// A stream without a reference is cancelled and counted, and not while a call of it waits.
+// An unreachable stream is cancelled and reported, but not while one of its calls waits.
 func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
 	var live live
 	reports := make(chan Leak, 1)
-	OnLeak(func(leak Leak) { // other tests have leaks too
+	OnLeak(func(leak Leak) { // other tests leak too
 		if leak.Struct == "async stream" {
 			reports <- leak
 		}
@@ -146,7 +146,7 @@ func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
 		select {
 		case err := <-sent:
 			done = err == nil
-		default: // the next collection
+		default: // collect again
 		}
 	}
 	expectText(t, (<-reports).Struct, "async stream")
@@ -165,14 +165,14 @@ func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
 	callbacks.ReleaseArrowAsyncDeviceStreamHandler(p)
 }
 
-// waitingReader keeps no reference to the stream, other than that of the reader.
+// waitingReader leaves the stream reachable only from a waiting Next.
 func waitingReader() (handler *abi.ArrowAsyncDeviceStreamHandler, core *asyncConsumer) {
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	go func() { _ = nextRow(stream) }()
 	return (*abi.ArrowAsyncDeviceStreamHandler)(stream.Handler()), stream.core
 }
 
-// watched is a context that never ends, and counts those who wait for its end.
+// watched is a context that never ends and counts the goroutines that wait for its end.
 type watched struct {
 	context.Context
 	waiting atomic.Int32

@@ -16,7 +16,7 @@ import (
 
 // --- A producer that is driven manually ------------------------------------------------------------
 
-// hand runs the steps of a producer whose batches never wait, other than after the last.
+// hand runs the steps of a producer whose batches are always available, except after the last one.
 type hand struct {
 	*asyncSending
 	idle     atomic.Bool
@@ -24,10 +24,10 @@ type hand struct {
 	freed    bool
 }
 
-// items are batches and errors.
+// items returns a list of batches and errors.
 func items(all ...any) []any { return all }
 
-// counting are batches of 1 row, 2 rows and so on.
+// counting returns batches of 1 row, 2 rows and so on.
 func counting(count int) (all []any) {
 	for rows := 1; rows <= count; rows++ {
 		all = append(all, rowsOf(rows))
@@ -35,7 +35,7 @@ func counting(count int) (all []any) {
 	return all
 }
 
-const endless = "endless" // the last of the items: nothing comes after it
+const endless = "endless" // as the last item: the batches do not end
 
 func yieldAll(ctx context.Context, all []any, idle *atomic.Bool, yield func(AsyncBatch, error) bool) {
 	for at, item := range all {
@@ -70,7 +70,7 @@ func opens(schema *Schema, idle *atomic.Bool, all []any) openBatches {
 	}
 }
 
-// sendTo is stepped until it waits for the peer.
+// sendTo starts a producer and steps it until it waits for the peer.
 func sendTo(t *testing.T, p *consumerPeer, producer AsyncProducer, all []any) *hand {
 	h := &hand{}
 	if producer.DeviceType == 0 {
@@ -97,7 +97,7 @@ func sendTo(t *testing.T, p *consumerPeer, producer AsyncProducer, all []any) *h
 	return h
 }
 
-// run makes the calls that are due. True when the handler is released.
+// run makes all due calls. It returns true when the handler is released.
 func (h *hand) run() bool {
 	for !h.released {
 		for settled := false; !settled; runtime.Gosched() {
@@ -115,7 +115,7 @@ func (h *hand) run() bool {
 	return true
 }
 
-// started has sent the schema.
+// started returns a producer that has sent the schema.
 func started(t *testing.T, all ...any) (*consumerPeer, *hand) {
 	p := newConsumerPeer(t)
 	h := sendTo(t, p, AsyncProducer{}, all)

@@ -14,9 +14,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// The callbacks of a handler, by the cells of docs/reference/async.md.
+// The callbacks of a handler, which implement the cells of docs/reference/async.md.
 
-// receive runs a handler call that may refuse its argument.
+// receive runs a handler call that may reject its argument.
 func (c *asyncConsumer) receive(body func() error) int32 {
 	c.users.Add(1)
 	defer c.leave()
@@ -32,12 +32,12 @@ func (c *asyncConsumer) receive(body func() error) int32 {
 	return codeOf(err)
 }
 
-// OnSchema takes the schema, or refuses it.
+// OnSchema takes or rejects the schema.
 func (c *asyncConsumer) OnSchema(self *abi.ArrowAsyncDeviceStreamHandler, schema *abi.ArrowSchema) int32 {
 	return c.receive(func() error { return c.receiveSchema(self.Producer, schema) })
 }
 
-// OnNextTask queues a task, or takes the end.
+// OnNextTask queues a task, or handles the end of the stream.
 func (c *asyncConsumer) OnNextTask(_ *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) int32 {
 	return c.receive(func() error {
 		if task == nil {
@@ -54,7 +54,7 @@ func (c *asyncConsumer) OnError(_ *abi.ArrowAsyncDeviceStreamHandler, code int32
 	c.end(asyncFailed, foreign(code, printableC(message)))
 }
 
-// Release gives the handler back; a second one does nothing.
+// Release releases the handler. A second call has no effect.
 func (c *asyncConsumer) Release(*abi.ArrowAsyncDeviceStreamHandler) {
 	if c.receiveRelease() {
 		c.leave()
@@ -78,7 +78,7 @@ func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) er
 		return err
 	}
 	promise := asyncPromiseOf(raw, object.DeviceType)
-	schema := newSchema(*raw) // moved back when the application refuses it
+	schema := newSchema(*raw) // moved back if the application rejects it
 	if c.options.OnSchema != nil && state == asyncCreated {
 		if err := guarded(func() error { return c.options.OnSchema(schema, metadata) }); err != nil {
 			return giveBack(schema, raw, err)
@@ -94,7 +94,7 @@ func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) er
 	return nil
 }
 
-// giveBack leaves the schema with the producer.
+// giveBack returns the schema to the producer.
 func giveBack(schema *Schema, raw *abi.ArrowSchema, err error) error {
 	if slot := schema.leave(); slot != nil {
 		slot.free()
@@ -104,7 +104,7 @@ func giveBack(schema *Schema, raw *abi.ArrowSchema, err error) error {
 	return err
 }
 
-// begin is the first demand, unless the application has cancelled.
+// begin sends the first request, or the cancel if the application has cancelled.
 func (c *asyncConsumer) begin(object *abi.ArrowAsyncProducer, promise asyncPromise, shared *Shared[*Schema], metadata Metadata) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -170,7 +170,7 @@ func (c *asyncConsumer) receiveEnd() error {
 	return nil
 }
 
-// end is an error, unless the application knows how the stream has ended.
+// end sets the error of the stream, unless the application already knows how the stream ended.
 func (c *asyncConsumer) end(state asyncState, err error) {
 	c.mutex.Lock()
 	live := c.state.isLive()
@@ -187,7 +187,7 @@ func (c *asyncConsumer) end(state asyncState, err error) {
 	}
 }
 
-// receiveRelease is false when it is not the first call.
+// receiveRelease returns false if it was called before.
 func (c *asyncConsumer) receiveRelease() bool {
 	stream := C.uintptr_t(uintptr(unsafe.Pointer(c.handler)))
 	tasks := int(C.fletching_async_here(stream, C.kFletchingToTask))
@@ -208,7 +208,7 @@ func (c *asyncConsumer) receiveRelease() bool {
 	if before.isLive() {
 		c.failure = errLostProducer
 	}
-	// A producer that is destroyed with its last task outlives another thread's call to it.
+	// A producer that is destroyed with its last task must not be destroyed during a call from another thread.
 	for c.running[C.kFletchingToProducer] > producer {
 		c.quiet.Wait()
 	}
@@ -226,14 +226,14 @@ func (c *asyncConsumer) receiveRelease() bool {
 	return true
 }
 
-// dropQueue leaves promised batches.
+// dropQueue drops the queue except for reserved batches.
 func (c *asyncConsumer) dropQueue() {
 	for len(c.queue) > c.promised {
 		c.drop(popAt(&c.queue, c.promised).task)
 	}
 }
 
-// stop ends the taking of tasks.
+// stop prevents further tasks from being taken, and drops the queue.
 func (c *asyncConsumer) stop(cancel bool) {
 	if c.shut {
 		return
@@ -245,19 +245,19 @@ func (c *asyncConsumer) stop(cancel bool) {
 	c.dropQueue()
 }
 
-// settle extracts the queue: for the application, or to drop it.
+// settle extracts or drops the queued tasks.
 func (c *asyncConsumer) settle() {
 	for c.keeping && len(c.queue) > 0 {
 		result, _ := c.extract(popFirst(&c.queue))
 		if c.keeping {
 			c.kept = append(c.kept, result)
-		} else if result.batch != nil { // cancelled meanwhile
+		} else if result.batch != nil { // cancelled during the extraction
 			c.unlocked(result.batch.Close)
 		}
 	}
 	c.keeping = false
 	c.dropQueue()
-	for len(c.queue) > 0 { // promised to a caller further out on this thread
+	for len(c.queue) > 0 { // reserved for a caller that this call is nested in
 		result, _ := c.extract(popFirst(&c.queue))
 		c.kept = append(c.kept, result)
 	}

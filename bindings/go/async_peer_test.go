@@ -28,10 +28,10 @@ func must[T any](value T, err error) T {
 
 func intSchema() *Schema { return must((&SchemaBuilder{Format: "i"}).Build()) }
 
-// rowsOf is a batch of so many rows.
+// rowsOf returns a batch with this number of rows.
 func rowsOf(rows int) *DeviceArray { return must(must(FromValues(make([]int32, rows))).ToDevice()) }
 
-// live counts the batches that are not released.
+// live counts unreleased batches.
 type live struct{ atomic.Int64 }
 
 func (l *live) Close() { l.Add(-1) }
@@ -56,7 +56,7 @@ func made(array *DeviceArray, err error) AsyncBatch {
 	return AsyncBatch{Make: func() (*DeviceArray, error) { return array, err }}
 }
 
-// row is the number of rows of a batch, which is closed; or the negative code; 0 at the end.
+// row closes the batch and returns its number of rows, the negative code, or 0 at the end.
 func row(batch *DeviceArray, err error) int64 {
 	switch {
 	case err == io.EOF:
@@ -73,7 +73,7 @@ func nextRow(stream *AsyncStream) int64 {
 	return row(batch, err)
 }
 
-// allRows ends with 0, or the negative code.
+// allRows reads the stream. The last element is 0 or the negative code.
 func allRows(stream *AsyncStream) []int64 {
 	var rows []int64
 	for len(rows) == 0 || rows[len(rows)-1] > 0 {
@@ -110,7 +110,7 @@ func expectNone(t *testing.T, live *live) {
 	}
 }
 
-// calls are those that a peer got, in their order.
+// calls records the calls to a peer in order.
 type calls struct {
 	mutex sync.Mutex
 	lines []string

@@ -15,52 +15,54 @@ import (
 
 // AsyncBatch is one batch of an AsyncProducer: an array, or a function that makes it.
 type AsyncBatch struct {
-	// Array is moved in when the batch is yielded.
+	// Array is consumed when the batch is yielded.
 	Array *DeviceArray
 
-	// Make returns the array when the consumer extracts the batch, on the consumer's thread; it should
-	// not block. It is not called when the consumer drops the task. Its error, its panic, and an array that
-	// the stream may not have are what extract_data returns, and end the stream with on_error.
+	// Make returns the array when the consumer extracts the batch, on the consumer's thread. It should
+	// not block. It is not called if the consumer drops the task. If it returns an error, panics, or
+	// returns an array that does not fit the stream, extract_data returns the error, and the stream
+	// ends with on_error.
 	Make func() (*DeviceArray, error)
 
 	// Metadata is passed with the task.
 	Metadata Metadata
 }
 
-// AsyncProducer sends a stream of batches to the handler of a consumer.
+// AsyncProducer sends a stream of batches to a consumer's handler.
 //
-// Text: C device data interface, "Async device stream interface".
+// See "Async device stream interface" in the Arrow C device data interface.
 type AsyncProducer struct {
-	// DeviceType is the type of the devices that every batch is on.
+	// DeviceType is the device type of all batches.
 	DeviceType abi.DeviceType
 
-	// Metadata is that of the stream.
+	// Metadata is the metadata of the stream.
 	Metadata Metadata
 
-	// Open returns the schema, which is moved in, and the batches, which are read one ahead of the
-	// consumer's requests, so that the end is sent without a request. Both run on a goroutine of their
-	// own. Its context is done when the stream is over: a wait for data has to end then.
+	// Open returns the schema, which is consumed, and the batches. The batches are read one ahead of
+	// the consumer's requests, so that the end is sent without a request. Open and the iteration run
+	// on a separate goroutine. They must return when the context is done, which is when the stream is
+	// over.
 	Open func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error)
 }
 
 // Send makes all calls of the handler at the address, on the calling goroutine. It returns when the
-// handler is released, which is after the last task is extracted, and the batches have ended: nil after
-// the end, and when the consumer has cancelled; else the error that the consumer got, or the one with
-// which it refused something. The handler is released in any case. When the context is done and the consumer has not
-// extracted a batch, it returns, and a goroutine releases the handler once the consumer has: arrow-go's consumer
-// never does after its own context was done.
+// handler is released, after the batches have ended and the last task is extracted. It returns nil after
+// the end and if the consumer cancelled. Otherwise it returns the error that the consumer got, or that
+// the consumer returned. The handler is released in any case. If the context is done and the consumer has
+// not extracted a batch, Send returns early, and a goroutine releases the handler after the extraction.
+// arrow-go's consumer never extracts after its own context is done.
 //
-// An error of Open or of the batches is what on_error gets, with its errno value or EIO; so is a panic,
-// with EIO and its message, and the cause of a context that is done before the end, with its errno value
-// or ECANCELED. They, and a cancel, overtake batches that are not sent.
+// on_error gets an error of Open or of the batches, with its errno value or EIO; a panic, with EIO and its
+// message; and the cause of a context that is done before the end, with its errno value or ECANCELED.
+// These errors, and a cancel, overtake batches that are not sent yet.
 //
-// Errors: EINVAL for an address that is nil, a handler without a callback, whose release is the only one called, a
-// device type of 0, a schema or a batch that is closed, and a batch on another type of device or of another schema.
+// Errors: EINVAL for a nil address, for a handler with a NULL callback, of which only release is called, for
+// device type 0, for a closed schema or batch, and for a batch of another device type or schema.
 func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 	switch {
 	case handler == nil:
 		return invalid("send: handler is nil: expected an address")
-	case ctx == nil: // the handler is released all the same
+	case ctx == nil: // the handler must still be released
 		return AsyncProducer{DeviceType: p.DeviceType, Open: func(context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
 			return nil, nil, noContext("send")
 		}}.Send(context.Background(), handler)
@@ -77,7 +79,7 @@ func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 	return s.result
 }
 
-// missingCallback returns the name of a callback that is NULL, or "".
+// missingCallback returns the name of a NULL callback, or "".
 func missingCallback(handler *abi.ArrowAsyncDeviceStreamHandler) string {
 	switch {
 	case handler.OnSchema == 0:
@@ -92,9 +94,9 @@ func missingCallback(handler *abi.ArrowAsyncDeviceStreamHandler) string {
 	return ""
 }
 
-// Send sends the batches of an iterator to the handler of a consumer, and blocks until the handler is released:
-// see AsyncProducer.Send. The schema and the batches are moved in. The iterator is not interrupted while it waits
-// for data.
+// Send sends the batches of an iterator to a consumer's handler and blocks until the handler is released:
+// see AsyncProducer.Send. It consumes the schema and the batches. It does not interrupt an iterator that
+// waits for data.
 func Send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error], handler unsafe.Pointer) error {
 	return send(ctx, schema, deviceType, handler, func(_ context.Context, yield func(AsyncBatch, error) bool) {
 		if batches == nil {
@@ -109,8 +111,8 @@ func Send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batche
 	})
 }
 
-// SendChannel sends the batches of a channel until it is closed. What is in the channel when the
-// consumer cancels stays there. See Send.
+// SendChannel sends the batches of a channel until the channel is closed. If the consumer cancels, the
+// remaining batches stay in the channel. See Send.
 func SendChannel(ctx context.Context, schema *Schema, deviceType abi.DeviceType, batches <-chan *DeviceArray, handler unsafe.Pointer) error {
 	return send(ctx, schema, deviceType, handler, func(ctx context.Context, yield func(AsyncBatch, error) bool) {
 		for {
@@ -127,7 +129,7 @@ func SendChannel(ctx context.Context, schema *Schema, deviceType abi.DeviceType,
 }
 
 func send(ctx context.Context, schema *Schema, deviceType abi.DeviceType, handler unsafe.Pointer, batches func(context.Context, func(AsyncBatch, error) bool)) error {
-	defer discard(schema) // which does nothing when it was sent
+	defer discard(schema) // no effect after it was sent
 	open := func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error) {
 		return schema, func(yield func(AsyncBatch, error) bool) { batches(ctx, yield) }, nil
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// --- A producer that calls manually ------------------------------------------------------------------
+// --- A producer that is driven by the test ----------------------------------------------------------
 
-// producerPeer makes its calls one by one, and writes down those of the consumer.
+// producerPeer makes its calls one by one and records the consumer's calls.
 type producerPeer struct {
 	calls
 	handler *abi.ArrowAsyncDeviceStreamHandler
@@ -28,7 +28,7 @@ type producerPeer struct {
 	inside  atomic.Pointer[func(call string)]
 }
 
-// givenTask is a task of the peer.
+// givenTask is a task that the peer passes.
 type givenTask struct {
 	peer   *producerPeer
 	number int
@@ -47,7 +47,7 @@ func (g *givenTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceAr
 	}
 	g.peer.called(fmt.Sprintf("%s %d", what, g.number))
 	switch {
-	case g.code != 0 && out != nil: // a partial fill, which is not the consumer's to look at
+	case g.code != 0 && out != nil: // a partial result, which the consumer must not read
 		out.Array.Release = callbacks.ArrowArrayReleaseStub()
 		out.Array.PrivateData = 1
 	case out != nil && !g.batch.IsReleased():
@@ -72,7 +72,7 @@ func (p *producerPeer) Request(_ *abi.ArrowAsyncProducer, n int64) {
 
 func (p *producerPeer) Cancel(*abi.ArrowAsyncProducer) { p.called("cancel") }
 
-// created is a stream whose schema is not known.
+// created returns a stream before its schema.
 func created(t *testing.T, options AsyncOptions) (*producerPeer, *AsyncStream) {
 	options.DropWithNull = true
 	stream := NewAsyncStream(context.Background(), options)
@@ -92,7 +92,7 @@ func created(t *testing.T, options AsyncOptions) (*producerPeer, *AsyncStream) {
 	return p, stream
 }
 
-// opened is a stream with this window whose schema is known.
+// opened returns a stream with this window after its schema.
 func opened(t *testing.T, window int) (*producerPeer, *AsyncStream) {
 	p, stream := created(t, AsyncOptions{Window: window})
 	expectCode(t, p.schema(intSchema()), 0)
@@ -109,7 +109,7 @@ func (p *producerPeer) schema(schema *Schema) int32 {
 	return code
 }
 
-// task has so many rows, which are its number.
+// task passes a task with this number of rows, which is also its number.
 func (p *producerPeer) task(rows int) int32 { return p.give(&givenTask{p, rows, rowsOf(rows), 0}, nil) }
 
 func (p *producerPeer) give(task *givenTask, metadata []byte) int32 {
@@ -135,7 +135,7 @@ func (p *producerPeer) end() int32 {
 	return code
 }
 
-// fail reports an error; without a text it is NULL.
+// fail reports an error. An empty text is passed as NULL.
 func (p *producerPeer) fail(code int32, text string) {
 	memory := peer.New[byte](len(text))
 	defer peer.Free(memory)
@@ -149,7 +149,7 @@ func (p *producerPeer) fail(code int32, text string) {
 
 func (p *producerPeer) release() { callbacks.ReleaseArrowAsyncDeviceStreamHandler(p.handler) }
 
-// failure is the error of a stream, which stays.
+// failure returns the error of a stream and checks that it stays.
 func failure(t *testing.T, stream *AsyncStream) *Error {
 	t.Helper()
 	var ours *Error

@@ -18,8 +18,8 @@ import (
 
 type seqOfBatches = iter.Seq2[AsyncBatch, error]
 
-// The races that such code has had: an error that is seen as an end, a release that wakes no one, an
-// extraction that happens twice, a producer that goes away while a request is pending.
+// Races that similar code has had: an error mistaken for an end, a release that does not wake a waiting
+// call, a double extraction, a producer that is destroyed while a request is pending.
 
 const raceRuns = 300
 
@@ -121,7 +121,7 @@ func TestACancelAtAnyTimeLosesNoTask(t *testing.T) {
 	}
 }
 
-// Extracting the queue in the release and a cancel meet.
+// Cancels the stream while its release extracts the queue.
 func TestACancelDuringTheReleaseDropsWhatIsKept(t *testing.T) {
 	var live live
 	p, stream := opened(t, 9)
@@ -166,7 +166,7 @@ func releaseDuring(t *testing.T, call string, action func(stream *AsyncStream)) 
 	for stream.core.current() != asyncReleasing {
 		runtime.Gosched()
 	}
-	select { // it cannot be seen that it waits, only that it has not returned
+	select { // the test cannot observe the wait, only that release has not returned
 	case <-released:
 		t.Errorf("release does not wait for %s", call)
 	default:
@@ -202,12 +202,12 @@ func TestReleaseExtractsNothingWhileARequestRuns(t *testing.T) {
 	close(mayGoOn)
 	<-released
 	<-requested
-	expectText(t, p.take(), "request 1, extract 1") // the peer writes a call down when it is over
+	expectText(t, p.take(), "request 1, extract 1") // the peer records a call when it returns
 	expectRows(t, allRows(stream), 1, 0)
 }
 
-// A producer that breaks the rules calls release from inside of a call to it: no call is waited for
-// that cannot return before.
+// A producer that breaks the rules calls release from inside a call to it. The release must not wait for
+// a call that cannot return before it.
 func TestReleaseInsideACall(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		for _, call := range []string{"request", "cancel", "next", "skip"} {
@@ -226,7 +226,7 @@ func TestReleaseInsideACall(t *testing.T) {
 				_ = stream.Request(1)
 			case "cancel":
 				stream.Close()
-			case "next": // which requests first
+			case "next": // requests first
 				if found := nextRow(stream); found != 1 {
 					t.Error(call, found)
 				}
@@ -272,7 +272,7 @@ func TestExtractionsAndTheEndReleaseOnce(t *testing.T) {
 	}
 }
 
-// The context of a producer is done, its batches end, and a request is pending.
+// The producer's context ends while a request is pending.
 func TestAProducerThatGoesAwayIsAnError(t *testing.T) {
 	for range raceRuns {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -308,8 +308,8 @@ func TestAnIdleProducerIsNotWoken(t *testing.T) {
 	}
 }
 
-// A caller with a batch at hand requests more before it takes it, and the stream ends meanwhile: what the
-// caller was to get it gets, the batches behind it are dropped or kept as ever.
+// A caller that is about to take a batch requests more first, and the stream ends during the request. The
+// caller still gets its batch, and the batches after it are dropped or kept as usual.
 func TestAnEndDuringTheRequestLeavesTheBatch(t *testing.T) {
 	for _, c := range []struct {
 		inside   func(p *producerPeer)
@@ -335,7 +335,7 @@ func TestAnEndDuringTheRequestLeavesTheBatch(t *testing.T) {
 					c.inside(p)
 					return
 				}
-				ended = start(func() bool { c.inside(p); return true }) // whose release waits for the request
+				ended = start(func() bool { c.inside(p); return true }) // its release waits for the request
 			}
 			p.inside.Store(&inside)
 			rows := allRows(stream)
@@ -363,7 +363,7 @@ func TestABatchThatIsLeftMayBeSkipped(t *testing.T) {
 	expectText(t, p.take(), "extract 1, request 1")
 }
 
-// Two callers request at once, and each has a batch.
+// Two callers request at the same time, and each gets a batch.
 func TestEachCallerHasItsBatch(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 2)
@@ -382,7 +382,7 @@ func TestEachCallerHasItsBatch(t *testing.T) {
 	}
 }
 
-// A batch wakes one call, and none is lost when the context of the woken one ends at that moment.
+// A batch wakes one call. The wake is not lost if the context of that call ends at the same time.
 func TestTaskWakesOneReader(t *testing.T) {
 	p, stream := opened(t, 100)
 	core := stream.core

@@ -25,7 +25,7 @@ var stateNames = [...]string{
 	"created", "cancelled_early", "streaming", "cancelled", "ended", "broken", "failed", "refused", "releasing", "released",
 }
 
-// consumerPlayer is the producer and the application of a consumer.
+// consumerPlayer plays the producer and the application of a consumer.
 type consumerPlayer struct {
 	replay
 	stream    *AsyncStream
@@ -34,10 +34,10 @@ type consumerPlayer struct {
 	objects   []abi.ArrowAsyncProducer
 	refusal   error
 	known     *thing
-	refused   bool // the schema
+	refused   bool // the schema was rejected
 	releases  []chan struct{}
-	inside    atomic.Int32 // how many calls of the consumer are playing steps
-	told      sync.Mutex   // guards what follows
+	inside    atomic.Int32 // number of the consumer's calls that are playing steps
+	told      sync.Mutex   // guards the following fields
 	knows     struct{ schema, end, err bool }
 	arriving  *peerTask
 	cancelled bool
@@ -46,7 +46,7 @@ type consumerPlayer struct {
 	codes     []int
 }
 
-// extraction is a take of the application, held open inside extract_data.
+// extraction is a Next call of the application that is blocked inside extract_data.
 type extraction struct {
 	task    int
 	inside  bool // extract_data was called
@@ -218,7 +218,7 @@ func (p *consumerPlayer) take(task int) int32 {
 	return <-e.answers
 }
 
-// finishExtraction lets extract_data return a code; the other one is the code of take.
+// finishExtraction makes extract_data return `returned` and expects the take to return code.
 func (p *consumerPlayer) finishExtraction(step *traceStep, code, returned int32) {
 	p.told.Lock()
 	at := slices.IndexFunc(p.running, func(e *extraction) bool { return e.task == step.Task })
@@ -247,7 +247,7 @@ func (p *consumerPlayer) join() {
 	p.releases = nil
 }
 
-// release returns when it is done, or waits.
+// release returns when the release is done or waits.
 func (p *consumerPlayer) release(step *traceStep) {
 	if step.Returns == nil {
 		callbacks.CallArrowAsyncDeviceStreamHandlerRelease(p.handler)
@@ -260,7 +260,7 @@ func (p *consumerPlayer) release(step *traceStep) {
 		callbacks.CallArrowAsyncDeviceStreamHandlerRelease(p.handler)
 		close(done)
 	}()
-	// The steps within its notification are played before the next one.
+	// Play the steps nested in its notification before the next step.
 	for p.core.current() != asyncReleasing || p.expects() > 0 || p.inside.Load() > before {
 		select {
 		case <-done:
@@ -272,7 +272,7 @@ func (p *consumerPlayer) release(step *traceStep) {
 	}
 }
 
-// wake is called with every news.
+// wake is called on every change.
 func (p *consumerPlayer) wake() {
 	if what := p.news(); what != "" {
 		p.reached(what, "notify")
@@ -300,13 +300,13 @@ func (p *consumerPlayer) news() string {
 	case hasSchema && !p.knows.schema:
 		p.knows.schema = true
 		return "notify schema"
-	case arriving != nil && state == asyncStreaming: // a release that waits may wake late
+	case arriving != nil && state == asyncStreaming: // a waiting release may wake late
 		return traceCall{Notify: "task", Task: &arriving.number}.String()
 	}
 	return ""
 }
 
-// reached plays the steps within this call, when it is the last of its name.
+// reached plays the steps nested in this call, if it is the last call of its name.
 func (p *consumerPlayer) reached(what, name string) {
 	p.inside.Add(1)
 	defer p.inside.Add(-1)
@@ -342,7 +342,7 @@ func (p *consumerPlayer) extract(task *peerTask, out *abi.ArrowDeviceArray) int3
 		}
 	}
 	if wanted {
-		// Written also when the extraction fails: the consumer must not look at it then.
+		// Filled in even if the extraction fails: the consumer must not read it then.
 		*out = task.array(task)
 		if task.isWrong {
 			out.DeviceType = abi.DeviceCUDA
@@ -367,7 +367,7 @@ func (p *consumerPlayer) finish() string {
 		<-e.answers
 	}
 	p.join()
-	// The stream ends as the application was notified, and with nothing left.
+	// The stream must end as the application was notified, with no batches left.
 	batch, _, err := p.stream.Next(context.Background())
 	for err == nil {
 		batch.Close()

@@ -21,7 +21,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// producerPlayer is the source, the executor and the consumer of a producer.
+// producerPlayer plays the source, the executor and the consumer of a producer.
 type producerPlayer struct {
 	replay
 	sending  *asyncSending
@@ -32,13 +32,13 @@ type producerPlayer struct {
 	known    *thing
 	batches  []*thing
 	dropped  map[int]bool
-	failing  map[int]bool // batches that are made when they are extracted
+	failing  map[int]bool // batches that are made during the extraction
 	errno    syscall.Errno
 	tasks    []abi.ArrowAsyncTask
 	codes    []int
 }
 
-// offers is what the source has for its reader.
+// offers holds the items of the source that its reader has not read.
 type offers struct {
 	sync.Mutex
 	changed sync.Cond
@@ -58,7 +58,7 @@ func (o *offers) offer(change func()) {
 	o.reject()
 }
 
-// reject releases what is not taken any more.
+// reject releases the remaining items after close.
 func (o *offers) reject() {
 	if o.closed {
 		if o.schema != nil {
@@ -77,7 +77,7 @@ func (o *offers) reject() {
 
 func (o *offers) close() { o.offer(func() { o.closed = true }) }
 
-// await is called with the lock.
+// await must be called with the lock held.
 func (o *offers) await(ready func() bool) bool {
 	for !o.closed && !ready() {
 		o.idle = true
@@ -111,7 +111,7 @@ func (p *producerPlayer) open(ctx context.Context) (*Schema, iter.Seq2[AsyncBatc
 	}, nil
 }
 
-// settle returns when the reader has read what it can.
+// settle waits until the reader has read all available items.
 func (p *producerPlayer) settle() {
 	for settled := false; !settled; runtime.Gosched() {
 		p.sending.mutex.Lock()
@@ -264,7 +264,7 @@ func (p *producerPlayer) extract(step *traceStep) int32 {
 	return code
 }
 
-// called plays the steps that happen until the call returns.
+// called plays the steps up to the return of the call.
 func (p *producerPlayer) called(format string, values ...any) int32 {
 	what := fmt.Sprintf(format, values...)
 	p.happened("%s", what)

@@ -20,8 +20,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// Every trace of `fletching traces` (tests/traces/README.md), against both sides. In this package,
-// because a replay reads the state.
+// Replays every trace of `fletching traces` (tests/traces/README.md) against both sides. The tests are in
+// this package because a replay reads the internal state.
 
 type traceCall struct {
 	Call, Notify string
@@ -31,7 +31,7 @@ type traceCall struct {
 	N            *int64
 }
 
-// String is how a call and a notification are compared.
+// String returns the form in which calls and notifications are compared.
 func (c traceCall) String() string {
 	text := c.Call
 	if c.Notify != "" {
@@ -73,7 +73,7 @@ type trace struct {
 	}
 }
 
-// playAll plays all traces of a side, and says which differ.
+// playAll replays all traces of a side and reports those that differ.
 func playAll(t *testing.T, side string, count int, play func(*trace) string) {
 	repository.Need(t)
 	path := filepath.Join("..", "..", "build", "go", "traces", side+".json")
@@ -95,7 +95,7 @@ func playAll(t *testing.T, side string, count int, play func(*trace) string) {
 	}
 }
 
-// replay is the cursor over the steps of one trace. The first difference ends it.
+// replay is a cursor over the steps of one trace. It stops at the first difference.
 type replay struct {
 	trace    *trace
 	mutex    sync.Mutex
@@ -121,7 +121,7 @@ func (r *replay) hasFailed() bool {
 	return r.failed != ""
 }
 
-// next is nil after the last step.
+// next returns the next step, nil after the last one.
 func (r *replay) next() *traceStep {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -146,7 +146,7 @@ func (r *replay) expectsAnother(name string) bool {
 	})
 }
 
-// happened is a call of the side under test, or a notification.
+// happened records a call of the side under test, or a notification.
 func (r *replay) happened(format string, values ...any) {
 	what := fmt.Sprintf(format, values...)
 	r.mutex.Lock()
@@ -165,7 +165,7 @@ func (r *replay) happened(format string, values ...any) {
 	r.mutex.Unlock()
 }
 
-// perform is one step, from its event to its result.
+// perform plays one step, from its event to its result.
 func (r *replay) perform(step *traceStep, work func() int32) {
 	r.mutex.Lock()
 	r.at++
@@ -206,7 +206,7 @@ func (r *replay) compareFinal(schema string, tasks []string, codes []int) string
 	return r.failed
 }
 
-// thing is a schema or a batch, and what becomes of it.
+// thing tracks what happens to a schema or a batch.
 type thing struct {
 	number           int
 	mutex            sync.Mutex
@@ -220,7 +220,7 @@ func (t *thing) meets(fate string) {
 	t.fates = append(t.fates, fate)
 }
 
-// fate is what became of it, once; anything else shows in the comparison.
+// fate returns the outcome if it happened once. Any other result fails the comparison.
 func (t *thing) fate(freed string) string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -230,7 +230,7 @@ func (t *thing) fate(freed string) string {
 	return strings.Join(t.fates, ", ")
 }
 
-// freedSchema and freedArray note the release.
+// freedSchema and freedArray record the release.
 type freedSchema struct{ *thing }
 
 func (f freedSchema) Release(self *abi.ArrowSchema) {

@@ -38,7 +38,7 @@ func TestSendChannel(t *testing.T) {
 	}
 	stream.Close()
 	expectNone(t, &live)
-	// A cancel is noticed while the channel is empty.
+	// The producer notices a cancel while the channel is empty.
 	stream = NewAsyncStream(context.Background(), AsyncOptions{})
 	empty := make(chan *DeviceArray)
 	sent = start(func() error {
@@ -75,7 +75,7 @@ func TestBatchesThatMisbehave(t *testing.T) {
 			t.Errorf("%s: %v, %v", expected, err, failure)
 		}
 	}
-	// Yield is called after it has returned false.
+	// Calls yield again after it returned false.
 	rude := AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
 		return intSchema(), func(yield func(AsyncBatch, error) bool) {
 			for yield(AsyncBatch{Array: live.batch(1)}, nil) {
@@ -208,7 +208,7 @@ func TestABatchThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// Two calls find the task at the same time.
+// Two concurrent calls extract the same task.
 func TestATaskIsExtractedOnce(t *testing.T) {
 	p, h := started(t, rowsOf(1), endless)
 	p.request(1)
@@ -252,7 +252,7 @@ func TestSendNeedsADeviceType(t *testing.T) {
 
 // --- Waking -------------------------------------------------------------------------------------------
 
-// isWoken takes the news of a producer.
+// isWoken consumes the wake signal of a producer.
 func (h *hand) isWoken() bool {
 	select {
 	case <-h.news:
@@ -262,8 +262,8 @@ func (h *hand) isWoken() bool {
 	}
 }
 
-// After the last call before the release the extraction of the last task wakes the producer, and none
-// before does.
+// Only the extraction of the last task wakes the producer after the last call before the release. Earlier
+// extractions do not.
 func TestTheLastTaskWakesTheProducer(t *testing.T) {
 	for name, stop := range map[string]func(p *consumerPeer){
 		"end":    nil,
@@ -303,7 +303,7 @@ func TestTheLastTaskWakesTheProducer(t *testing.T) {
 	}
 }
 
-// A consumer that never extracts a batch holds Send until its context is done; the handler is released later.
+// A consumer that never extracts a batch blocks Send until its context is done. The handler is released later.
 func TestSendReturnsWhenContextIsDoneAndBatchIsHeld(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		p := newConsumerPeer(t)
@@ -364,7 +364,7 @@ func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {
 	}
 }
 
-// A context that is done ends the batches before the stream has noticed.
+// A done context ends the batches before the stream notices it.
 func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
 	var live live
 	p := newConsumerPeer(t)
@@ -387,7 +387,7 @@ func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
 	s.free()
 }
 
-// The stream stops between the look at its context and the offer.
+// The stream stops between the check of its context and the offer.
 func TestABatchThatComesTooLateIsReleased(t *testing.T) {
 	var live live
 	p := newConsumerPeer(t)
@@ -424,7 +424,7 @@ func awaitSchema(s *asyncSending) {
 	}
 }
 
-// The batches may end while what they had offered is sent: then no goroutine waits for it.
+// The batches may end while the schema is being sent. No goroutine waits for them then.
 func TestTheSourceEndsWhileItsSchemaIsSent(t *testing.T) {
 	p := newConsumerPeer(t)
 	s := newAsyncSending(context.Background(), AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())

@@ -18,14 +18,14 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// asyncStop is why a stream stops. The first reason counts.
+// asyncStop is the reason why a stream stops. The first reason counts.
 type asyncStop int
 
 const (
 	asyncRunning asyncStop = iota
 	asyncByConsumer
 	asyncByFailure
-	asyncOver // the end was sent, or the consumer has refused something
+	asyncOver // the end was sent, or the consumer rejected something
 )
 
 // asyncStep is the effect of a step.
@@ -37,39 +37,39 @@ const (
 	asyncReleases
 )
 
-// asyncSending is a producer at work: one goroutine calls the handler, another one reads the batches,
-// and the consumer calls from any thread.
+// asyncSending is a running producer. One goroutine calls the handler, another one reads the batches, and
+// the consumer calls from any thread.
 type asyncSending struct {
-	producer *abi.ArrowAsyncProducer // in memory of C
+	producer *abi.ArrowAsyncProducer // in C memory
 	handler  *abi.ArrowAsyncDeviceStreamHandler
 	promise  asyncPromise
-	types    *SchemaBuilder // of the schema
-	number   int            // of the next batch, for the goroutine that reads
-	news     chan struct{}  // there is something to do
+	types    *SchemaBuilder // the types of the schema
+	number   int            // the number of the next batch; used by the reading goroutine
+	news     chan struct{}  // signaled when there is work
 
-	user      context.Context // of the caller of Send
-	source    context.Context // of the batches
+	user      context.Context // the context of Send's caller
+	source    context.Context // the context of the batches
 	endSource context.CancelFunc
 	sourceEnd chan struct{} // closed when the batches have ended
-	taken     chan struct{} // what was read is being sent, and more may be read; there is always room
+	taken     chan struct{} // signaled when the last offer is being sent; sending to it never blocks
 
 	mutex     sync.Mutex
 	stopped   asyncStop
 	failure   error
 	requested int64
-	open      int        // the tasks that are delivered and not extracted
+	open      int        // tasks that are delivered and not extracted
 	schema    *Schema    // read and not sent
 	next      *asyncTask // read and not sent
-	ended     bool       // there is no further batch
+	ended     bool       // there are no more batches
 
-	// Of the goroutine that calls.
+	// Used only by the calling goroutine.
 	sent   int64
-	over   bool // only the release is due
+	over   bool // only the release remains
 	task   abi.ArrowAsyncTask
 	result error
 }
 
-// newAsyncSending sets the producer of the handler, in one allocation of C with its metadata.
+// newAsyncSending sets the handler's producer, which is in one C allocation with its metadata.
 func newAsyncSending(ctx context.Context, p AsyncProducer, handler unsafe.Pointer) *asyncSending {
 	s := &asyncSending{
 		handler: (*abi.ArrowAsyncDeviceStreamHandler)(handler), promise: asyncPromise{deviceType: p.DeviceType},
@@ -110,7 +110,7 @@ func encoded(metadata Metadata) ([]byte, error) {
 	return metadata.Encode()
 }
 
-// free is called without a running read, when the consumer is gone.
+// free stops the reading goroutine and frees the producer. The consumer must not use it any more.
 func (s *asyncSending) free() {
 	s.endSource()
 	<-s.sourceEnd
@@ -127,8 +127,8 @@ func (s *asyncSending) wake() {
 	}
 }
 
-// wait returns when there is something to do. A context that is done stops the stream. It is false when only the
-// consumer's extractions are missing and nobody waits for them any more.
+// wait blocks until there is work. It stops the stream when the context is done. It returns false when only
+// extractions by the consumer remain and the caller of Send must not be blocked any longer.
 func (s *asyncSending) wait() bool {
 	select {
 	case <-s.news:
@@ -143,7 +143,7 @@ func (s *asyncSending) wait() bool {
 	return true
 }
 
-// run makes the calls of the handler until it is released, or until wait is false.
+// run calls the handler until it is released, or until wait returns false.
 func (s *asyncSending) run(wait func() bool) (released bool) {
 	for {
 		switch s.step() {
@@ -158,7 +158,7 @@ func (s *asyncSending) run(wait func() bool) (released bool) {
 	}
 }
 
-// abandon leaves the release of the handler to a goroutine, which waits for the consumer's extractions.
+// abandon passes the release of the handler to a goroutine that waits for the consumer's extractions.
 func (s *asyncSending) abandon() error {
 	err := s.result
 	if err == nil {
@@ -173,7 +173,7 @@ func (s *asyncSending) abandon() error {
 
 // --- The consumer's calls -------------------------------------------------------------------------
 
-// stop does nothing for a stream that has stopped.
+// stop has no effect on a stopped stream.
 func (s *asyncSending) stop(reason asyncStop, err error) {
 	s.mutex.Lock()
 	if s.stopped == asyncRunning {
@@ -184,7 +184,7 @@ func (s *asyncSending) stop(reason asyncStop, err error) {
 	s.wake()
 }
 
-// Request adds to the demand.
+// Request increases the demand.
 func (s *asyncSending) Request(_ *abi.ArrowAsyncProducer, n int64) {
 	if n < 1 {
 		s.stop(asyncByFailure, notPositive(n))
@@ -196,7 +196,7 @@ func (s *asyncSending) Request(_ *abi.ArrowAsyncProducer, n int64) {
 	s.wake()
 }
 
-// Cancel ends the stream.
+// Cancel stops the stream.
 func (s *asyncSending) Cancel(*abi.ArrowAsyncProducer) { s.stop(asyncByConsumer, nil) }
 
 // --- The handler's calls --------------------------------------------------------------------------
@@ -239,7 +239,7 @@ func (s *asyncSending) step() asyncStep {
 
 func (s *asyncSending) sendSchema(schema *Schema) asyncStep {
 	code, _ := callbacks.CallArrowAsyncDeviceStreamHandlerOnSchema(s.handler, schema.get())
-	schema.Close() // when the consumer has not moved it out
+	schema.Close() // no effect if the consumer has moved it out
 	return s.called("on_schema", code)
 }
 
@@ -273,7 +273,7 @@ func (s *asyncSending) sendEnd() asyncStep {
 	return asyncCalls
 }
 
-// sendStop drops the batches that were read, and reports a failure.
+// sendStop drops the batches that were read and reports a failure.
 func (s *asyncSending) sendStop() asyncStep {
 	s.finish()
 	if s.failure == nil {
@@ -294,7 +294,7 @@ func (s *asyncSending) sendStop() asyncStep {
 	return asyncCalls
 }
 
-// called takes the result of a call of the handler, whose callbacks are not NULL.
+// called handles the result of a handler call.
 func (s *asyncSending) called(call string, code int32) asyncStep {
 	if code == 0 {
 		return asyncCalls
@@ -307,7 +307,7 @@ func (s *asyncSending) called(call string, code int32) asyncStep {
 	return asyncCalls
 }
 
-// finish ends the reading. Only the release is due.
+// finish stops the reading. Only the release remains.
 func (s *asyncSending) finish() {
 	s.over = true
 	s.endSource()

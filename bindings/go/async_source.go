@@ -14,10 +14,10 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// openBatches is AsyncProducer.Open.
+// openBatches is the type of AsyncProducer.Open.
 type openBatches = func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error)
 
-// start reads the stream on a goroutine, unless it has stopped already.
+// start reads the stream on a goroutine, unless the stream has already stopped.
 func (s *asyncSending) start(open openBatches) {
 	if !s.offer(func() {}) {
 		close(s.sourceEnd)
@@ -27,7 +27,7 @@ func (s *asyncSending) start(open openBatches) {
 		defer close(s.sourceEnd)
 		var err error = NewError(syscall.EIO, "batches: ended by runtime.Goexit: expected a return", nil)
 		defer func() {
-			if s.user.Err() != nil { // the batches may have ended for that reason
+			if s.user.Err() != nil { // which may be why the batches ended
 				err = canceled("producer", s.user)
 			}
 			s.readAll(err)
@@ -89,7 +89,7 @@ func (s *asyncSending) read(open openBatches) (err error) {
 	return err
 }
 
-// offer is false for a stream that has stopped.
+// offer returns false if the stream has stopped.
 func (s *asyncSending) offer(set func()) bool {
 	s.mutex.Lock()
 	running := s.stopped == asyncRunning
@@ -101,7 +101,7 @@ func (s *asyncSending) offer(set func()) bool {
 	return running
 }
 
-// pass returns when the batch was sent, or the stream is over.
+// pass returns when the batch is being sent or the stream is over.
 func (s *asyncSending) pass(batch AsyncBatch) error {
 	task := asyncTasks.Get().(*asyncTask)
 	task.sending, task.number = s, s.number
@@ -123,7 +123,7 @@ func (s *asyncSending) pass(batch AsyncBatch) error {
 	return nil
 }
 
-// waitTaken returns when the last offer was taken, or the stream is over.
+// waitTaken waits until the last offer is taken or the stream is over.
 func (s *asyncSending) waitTaken() {
 	select {
 	case <-s.taken:
@@ -131,7 +131,7 @@ func (s *asyncSending) waitTaken() {
 	}
 }
 
-// take moves an array in. It is closed when the stream may not have it.
+// take consumes an array. It closes an array that does not fit the stream.
 func (s *asyncSending) take(array *DeviceArray, number int) (*slot[abi.ArrowDeviceArray], error) {
 	if array == nil {
 		return nil, invalid("batch: nil: expected an array")
@@ -157,10 +157,10 @@ func releaseSlot(taken *slot[abi.ArrowDeviceArray]) {
 
 // --- Tasks ----------------------------------------------------------------------------------------
 
-// asyncTask is one batch, from the reading to the consumer's extract_data. It is used again.
+// asyncTask is one batch, from the read to the consumer's extract_data. Tasks are pooled.
 type asyncTask struct {
 	sending  *asyncSending
-	slot     *slot[abi.ArrowDeviceArray] // nil when the array is not made yet
+	slot     *slot[abi.ArrowDeviceArray] // nil if the array is not made yet
 	number   int                         // in the stream, from 0
 	make     func() (*DeviceArray, error)
 	metadata []byte
@@ -168,7 +168,7 @@ type asyncTask struct {
 
 var asyncTasks = sync.Pool{New: func() any { return new(asyncTask) }}
 
-// nobody is a task that was extracted, and the producer of a stream that did not begin.
+// nobody handles calls to an extracted task, and to the producer of a stream that did not begin.
 type nobody struct{}
 
 func (nobody) ExtractData(*abi.ArrowAsyncTask, *abi.ArrowDeviceArray) int32 {
@@ -181,7 +181,7 @@ func (nobody) Cancel(*abi.ArrowAsyncProducer) {}
 
 var spent = callbacks.NewHandle(nobody{})
 
-// ExtractData moves the array out, or drops it. Of several calls one deletes the handle.
+// ExtractData moves the array out or drops it. Of concurrent calls only one deletes the handle.
 func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceArray) int32 {
 	_, ours := callbacks.DeleteHandle(self.PrivateData)
 	self.PrivateData = spent
@@ -219,7 +219,7 @@ func (t *asyncTask) move(out *abi.ArrowDeviceArray) (err error) {
 	return nil
 }
 
-// discard releases the batch unless it was moved out. The task is used again.
+// discard releases the batch unless it was moved out, and returns the task to the pool.
 func (t *asyncTask) discard() {
 	if t.slot != nil {
 		releaseSlot(t.slot)
@@ -228,14 +228,14 @@ func (t *asyncTask) discard() {
 	asyncTasks.Put(t)
 }
 
-// takeBack drops a task that the consumer has refused, and has not extracted.
+// takeBack drops a task that the consumer rejected and did not extract.
 func takeBack(handle uintptr) {
 	if value, ours := callbacks.DeleteHandle(handle); ours {
 		value.(*asyncTask).close()
 	}
 }
 
-// close is the end of a task that was delivered.
+// close ends a delivered task.
 func (t *asyncTask) close() {
 	s := t.sending
 	t.discard()

@@ -24,10 +24,10 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Many streams on several goroutines, each of which ends in one of several ways at a random time.
-// FLETCHING_ASYNC_STREAMS says how many.
+// Runs many streams on several goroutines. Each ends in one of several ways at a random time.
+// FLETCHING_ASYNC_STREAMS sets their number.
 
-// endings are the ways in which a producer ends.
+// ending is the way in which a producer ends.
 type ending int
 
 const (
@@ -36,7 +36,7 @@ const (
 	withPanic
 	withGoexit
 	unmade    // one batch cannot be made
-	abandoned // its context is done, at any time
+	abandoned // its context is done at any time
 	endingCount
 )
 
@@ -44,8 +44,8 @@ type stormPlan struct {
 	count  int
 	ending ending
 	window int
-	takes  int    // the consumer takes so many; -1 for all
-	leaves string // how it ends then
+	takes  int    // number of batches that the consumer takes; -1 for all
+	leaves string // how the consumer ends afterwards
 	skips  bool
 	random *rand.Rand
 }
@@ -93,7 +93,7 @@ func (p stormPlan) open(live *live) openBatches {
 	}
 }
 
-// check says whether what the consumer has seen fits the plan.
+// check reports whether the rows seen by the consumer match the plan.
 func (p stormPlan) check(rows []int64, skipped int) error {
 	taken := slices.IndexFunc(rows, func(row int64) bool { return row <= 0 })
 	if taken < 0 {
@@ -114,7 +114,7 @@ func (p stormPlan) check(rows []int64, skipped int) error {
 	expected := map[ending]syscall.Errno{
 		regularly: 0, withError: 71, withPanic: syscall.EIO, withGoexit: syscall.EIO, unmade: syscall.ENOMEM, abandoned: syscall.ECANCELED,
 	}[p.ending]
-	maySkip := p.ending == unmade && skipped > 0 && last == 0 // what is skipped is not made
+	maySkip := p.ending == unmade && skipped > 0 && last == 0 // a skipped batch is not made
 	if last != expected && !maySkip {
 		return fmt.Errorf("the end is %d", last)
 	}
@@ -124,7 +124,7 @@ func (p stormPlan) check(rows []int64, skipped int) error {
 	return nil
 }
 
-// run is one stream from its beginning to its end. Returns when both sides are done.
+// run runs one stream from its beginning to its end. It returns when both sides are done.
 func (p stormPlan) run(live *live) error {
 	sending, cancelSending := context.WithCancel(context.Background())
 	defer cancelSending()
@@ -211,7 +211,7 @@ func TestManyAsyncStreams(t *testing.T) {
 	expectNoGoroutine(t, before)
 }
 
-// expectNoGoroutine shows the stacks of those that are left. What has ended may be counted for a moment.
+// expectNoGoroutine prints the stacks of leaked goroutines. A finished goroutine may still be counted briefly.
 func expectNoGoroutine(t *testing.T, before int) {
 	t.Helper()
 	for tries := 0; runtime.NumGoroutine() > before; tries++ {

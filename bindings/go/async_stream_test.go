@@ -62,7 +62,7 @@ func TestOnSchemaKeepsOrRefusesTheSchema(t *testing.T) {
 	}
 }
 
-// The handler is freed when it is released and the stream is closed, in any order.
+// The handler is freed after its release and the stream's Close, in any order.
 func TestHandlerLivesUntilReleaseAndClose(t *testing.T) {
 	for _, closeFirst := range []bool{false, true} {
 		p, stream := opened(t, 1)
@@ -71,7 +71,7 @@ func TestHandlerLivesUntilReleaseAndClose(t *testing.T) {
 			stream.Close()
 		} else {
 			p.release()
-			p.release() // which does no harm while the stream is there
+			p.release() // has no effect while the stream is open
 		}
 		if _, lives := callbacks.HandleValue(handle); !lives || core.users.Load() != 1 {
 			t.Error("freed too early")
@@ -136,7 +136,7 @@ func TestAWrongBatchIsNamed(t *testing.T) {
 	}
 }
 
-// The release of a stream that has ended extracts the queue, and Skip drops from it too.
+// The release of an ended stream extracts the queue, and Skip drops from these batches too.
 func TestAWrongBatchAfterTheEndIsLostAlone(t *testing.T) {
 	p, stream := opened(t, 3)
 	p.give(&givenTask{number: 1, batch: onCUDA(rowsOf(1))}, nil)
@@ -169,7 +169,7 @@ func TestWarningsOfAnAsyncStream(t *testing.T) {
 	}
 }
 
-// A batch that is dropped without NULL is extracted and released, once.
+// A batch that is dropped without NULL is extracted and released once.
 func TestSkipReleasesExtractedBatch(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		var live live

@@ -20,8 +20,8 @@ struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_
 
 void fletching_block_free(uintptr_t block) { free((void*)block); }
 
-/* Whether these were the last. When all are ours no other thread can have one, so the count need
- * not be written. */
+/* Returns whether these were the last references. If all belong to the caller, no other thread can
+ * have one, so the count need not be written. */
 static int take_last(size_t* count, size_t ours) {
   return __atomic_load_n(count, __ATOMIC_ACQUIRE) == ours ||
          __atomic_fetch_sub(count, ours, __ATOMIC_ACQ_REL) == ours;
@@ -34,7 +34,7 @@ static void append(struct FletchingChain* chain, struct FletchingLink* first,
   last->next = NULL;
 }
 
-/* Runs and frees the links. Those that a link adds come next, as they would with recursion. */
+/* Runs and frees the links. Links that a link adds run next, as they would with recursion. */
 static void run_all(struct FletchingChain* chain) {
   while (chain->first != NULL) {
     struct FletchingLink* link = chain->first;
@@ -71,7 +71,7 @@ static void leave_block(struct FletchingBlock* block, size_t structs,
   free(block);
 }
 
-static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as many columns */
+static const int64_t most_structs = 1 << 22; /* as in tree.go: more columns than any table has */
 
 #define STRUCT ArrowSchema
 #define FIELD schema
@@ -83,8 +83,8 @@ static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as m
 
 /* --- Children that need the event of their parent --- */
 
-/* Takes one use of the share that keeps the event of an array alive. Without a share, moves the
- * array into a new one. Returns NULL without memory. */
+/* Takes a reference to the share that keeps the event of an array alive. Without a share, moves the
+ * array into a new one. Returns NULL if out of memory. */
 static struct FletchingShare* hold_event(struct ArrowArray* parent) {
   if (parent->release == run_hook_array) {
     const struct HookArrowArray* hook = parent->private_data;

@@ -22,7 +22,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// The layouts in C and in Go are the same: a difference in either direction does not compile.
+// The C and Go layouts are equal: a difference in either direction does not compile.
 const (
 	_ = uint(unsafe.Sizeof(abi.ArrowSchema{}) - C.sizeof_struct_ArrowSchema)
 	_ = uint(C.sizeof_struct_ArrowSchema - unsafe.Sizeof(abi.ArrowSchema{}))
@@ -39,27 +39,27 @@ var (
 	releaseArray  = abi.ArrowArrayReleaseFunc(C.address_of_release_array())
 )
 
-// base is a struct that has others of its type below it.
+// base is a struct type with nested structs of the same type.
 type base interface {
 	abi.ArrowSchema | abi.ArrowArray
 }
 
-// block is everything below a struct that we export, in one allocation of C: the structs, the root
-// among them, the addresses of all but the root, further addresses, and bytes. It holds no pointer
-// of Go. The C half counts the structs that are not released and then frees it.
+// block is the content of an exported struct, in one C allocation: the structs, including the root; the
+// addresses of all structs except the root; further addresses; and bytes. It contains no Go pointers.
+// The C half counts the unreleased structs and frees the block with the last one.
 type block[B base] struct {
 	address   uintptr
 	structs   []B
-	list      []uintptr // the address of each struct but the root, for lists of children
+	list      []uintptr // the address of each struct except the root, for lists of children
 	addresses []uintptr
 	bytes     []byte
 }
 
-// newBlock makes room. All structs have to be filled and handed on. The block keeps the value of
-// the handle and a use of the share; either may be 0. ok is false when there is no memory.
+// newBlock allocates a block. The caller must fill in all structs and pass them on. The block owns the
+// value of the handle and a reference to the share; either may be 0. ok is false if out of memory.
 func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintptr) (b block[B], ok bool) {
 	var node B
-	if structs > maxStructs || addresses > math.MaxInt/16 { // so that no size overflows 64 bits
+	if structs > maxStructs || addresses > math.MaxInt/16 { // no size may overflow 64 bits
 		return b, false
 	}
 	before := C.sizeof_struct_FletchingBlock + uint64(structs)*uint64(unsafe.Sizeof(node))
@@ -83,7 +83,7 @@ func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintp
 	return b, true
 }
 
-// addressOf is 0 for an empty list.
+// addressOf returns 0 for an empty list.
 func addressOf[T any](list []T) uintptr {
 	if len(list) == 0 {
 		return 0
@@ -91,7 +91,7 @@ func addressOf[T any](list []T) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(list)))
 }
 
-// freeBlock is what is not in use yet of a block that is being filled.
+// freeBlock is the unused remainder of a block that is being filled.
 type freeBlock[B base] struct {
 	structs   []B
 	list      []uintptr
@@ -99,14 +99,14 @@ type freeBlock[B base] struct {
 	bytes     []byte
 }
 
-// take cuts the first elements off.
+// take removes and returns the first elements.
 func take[T any](free *[]T, count int) []T {
 	taken := (*free)[:count:count]
 	*free = (*free)[count:]
 	return taken
 }
 
-// newHandle is 0 for nil. ok is false when all handles are in use, which happens on 32-bit targets.
+// newHandle returns 0 for nil. ok is false if all handles are in use, which happens on 32-bit targets.
 func newHandle(value any) (handle uintptr, ok bool) {
 	if value == nil {
 		return 0, true
@@ -114,15 +114,15 @@ func newHandle(value any) (handle uintptr, ok bool) {
 	return callbacks.TryNewHandle(value)
 }
 
-// dropHandle does not close the value.
+// dropHandle deletes the handle and does not close the value.
 func dropHandle(handle uintptr) {
 	if handle != 0 {
 		callbacks.DeleteHandle(handle)
 	}
 }
 
-// dropValue is called by C when the last struct that needs the value is released. A value that owns a struct
-// is not closed here: C releases the struct afterwards, so that owners of owners need no recursion.
+// dropValue is called by C when the last struct that needs the value is released. It does not close a value
+// that owns a struct: C releases that struct afterwards, so that chains of owners need no recursion.
 func dropValue(handle C.uintptr_t) *C.struct_FletchingShare {
 	value, _ := callbacks.DeleteHandle(uintptr(handle))
 	if holder, ok := value.(interface {
@@ -166,7 +166,8 @@ func (s *Shared[T]) due() *C.struct_FletchingShare {
 	return s.owner.due()
 }
 
-// due moves the struct of an owner out. Returns nil for a closed owner, and without memory after a release here.
+// due moves an owner's struct out. It returns nil if the owner is closed. If there is no memory, it releases
+// the struct and returns nil.
 func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_FletchingShare {
 	if o.IsReleased() {
 		return nil
@@ -183,8 +184,8 @@ func due[R raw](o *owner[R], moved func(*R) *C.struct_FletchingShare) *C.struct_
 	return link
 }
 
-// callArrayRelease releases our leaf, when it is the last of its block, without the way from Go to C
-// and back to Go. It does what fletching_release_array does.
+// callArrayRelease releases our own leaf, if it is the last struct of its block, without crossing
+// from Go to C and back to Go. It has the same effect as fletching_release_array.
 func callArrayRelease(raw *abi.ArrowArray) (called bool) {
 	if raw.Release != releaseArray {
 		return callbacks.CallArrowArrayRelease(raw)
@@ -203,11 +204,11 @@ func releaseBlock(raw *abi.ArrowArray) (called bool) {
 	raw.Release = 0
 	value, _ := callbacks.DeleteHandle(uintptr(block.owner))
 	discard(value)
-	C.fletching_block_free(C.uintptr_t(raw.PrivateData)) // a number, so that cgo checks no pointer
+	C.fletching_block_free(C.uintptr_t(raw.PrivateData)) // a number, so that cgo makes no pointer check
 	return true
 }
 
-// attach hooks a struct of any producer: the value is dropped after its release.
+// attach hooks a struct of any producer, so that the value is dropped after its release.
 func attach[B base](target *B, value any) error {
 	handle, ok := newHandle(value)
 	if !ok {
@@ -227,7 +228,7 @@ func attach[B base](target *B, value any) error {
 	return nil
 }
 
-// makeShared moves a struct into a share, and leaves one that has a use of it.
+// makeShared moves a struct into a share and replaces it with a struct that references the share.
 func makeShared[B base](source *B) error {
 	var code C.int
 	switch source := any(source).(type) {
@@ -242,7 +243,7 @@ func makeShared[B base](source *B) error {
 	return nil
 }
 
-// takeWithEvent moves a child out: the event of the parent lives until both are released.
+// takeWithEvent moves a child out. The parent's event is valid until both are released.
 func takeWithEvent(parent, child, out *abi.ArrowArray) error {
 	if C.fletching_take_with_event(cArray(parent), cArray(child), cArray(out)) != 0 {
 		return noMemory("take_child")

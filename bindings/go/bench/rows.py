@@ -1,7 +1,7 @@
-"""What package fletching is measured against: one entry per row of the table.
+"""The comparisons of package fletching: one entry per row of the table.
 
-Callgrind counts instructions of Go as it does those of C; preemption by signals, which it does not
-survive, is off.
+Callgrind counts Go instructions like C instructions. Preemption by signals is disabled because
+Callgrind does not survive it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _GO = {"GODEBUG": "asyncpreemptoff=1"}
 
 
 def _leaf(case: str, name: str, floor: float, arrow: float) -> Row:
-    """`floor` and `arrow`: how much of their cost is allowed."""
+    """`floor` and `arrow`: the allowed multiple of their cost."""
     programs = {
         _OURS: ("fletching_bench_go", name),
         _FLOOR: ("fletching_bench_floor_go", name),
@@ -29,7 +29,7 @@ def _leaf(case: str, name: str, floor: float, arrow: float) -> Row:
 
 ROWS = (
     _leaf("one leaf of C: import, close", "import", 1.3, 0.25),
-    # The floor itself, which pins, is more than a fifth of arrow-go here.
+    # The floor, which pins, costs more than a fifth of arrow-go here.
     _leaf("one leaf of Go: export, import, close", "export", 1.6, 0.36),
     Row(
         "one leaf of C: to DLPack and back, close",
@@ -64,7 +64,7 @@ ROWS = (
             _OURS: ("fletching_bench_go", "import", "100000"),
             _ARROW: ("fletching_bench_arrow_go", "import", "100000"),
         },
-        at_most=1.01,  # what the runtime allocates meanwhile is counted too
+        at_most=1.01,  # allocations of the Go runtime during the rounds are counted too
     ),
     Row(
         "handoff of 1,000 columns",
@@ -78,8 +78,8 @@ ROWS = (
         (10, 60),
         environment=_GO,
     ),
-    # The channel stays in Go; a batch of the interface passes C four times. arrow-go's own async
-    # stream is not here: it spins, and crashed in most runs.
+    # The channel stays in Go, while a batch of the interface crosses to or from C four times. arrow-go's own
+    # async stream is not included: it spins, and crashed in most runs.
     Row(
         "async stream, to another goroutine, window of 64, a batch",
         "nanoseconds",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The cases of `make bench-go` as a user of arrow-go writes them. It has no device array, so the fields
-// of the device are set beside it. Its arrays exist before: only the handoff is measured.
+// The cases of `make bench-go` as a user of arrow-go writes them. arrow-go has no device array, so the
+// device fields are set separately. The arrays are created in advance: only the handoff is measured.
 package main
 
 import (
@@ -28,7 +28,7 @@ var (
 
 func newColumn() arrow.Array {
 	bytes := unsafe.Slice((*byte)(abi.Pointer(peer.Data()[0])), 8*peer.Rows)
-	buffers := []*memory.Buffer{nil, memory.NewBufferBytes(bytes)} // of C: no unpinned memory of Go is exported
+	buffers := []*memory.Buffer{nil, memory.NewBufferBytes(bytes)} // in C memory: no unpinned Go memory is exported
 	return array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, peer.Rows, buffers, nil, 0, 0))
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Batches to another goroutine, with a window of 64: through the async interface, and through a channel.
-// PROGRAM NAME BATCHES prints the nanoseconds of a batch.
+// Sends batches to another goroutine with a window of 64, through the async interface and through a
+// channel. PROGRAM NAME BATCHES prints the nanoseconds per batch.
 package main
 
 import (
@@ -22,7 +22,7 @@ const window = 64
 
 var leaf = peer.Leaf()
 
-// batches are made by the other side, and imported.
+// batches imports batches made by the C peer.
 func batches(count int) iter.Seq2[*fletching.DeviceArray, error] {
 	raw := new(abi.ArrowDeviceArray)
 	return func(yield func(*fletching.DeviceArray, error) bool) {

@@ -51,7 +51,7 @@ func handoff() {
 	peer.Consume(raw)
 }
 
-var schema *fletching.Schema // of the leaf, which a user has at hand
+var schema *fletching.Schema // the leaf's schema, which the user already has
 
 func tensor() {
 	*raw = leaf

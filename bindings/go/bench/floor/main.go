@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The floor of the cases of `make bench-go`, hand-written with cgo: one object of Go for what the user
-// holds, one call of C for each release and each allocation of C. It checks nothing, notices no owner
-// that are not closed, and keeps what is pinned in one variable.
+// The floor of the cases of `make bench-go`, hand-written with cgo: one Go object per owner, one C call
+// per release and per C allocation. It checks no arguments, does not detect unclosed owners, and keeps
+// all pins in one variable.
 package main
 
 // #cgo CFLAGS: -O2 -I${SRCDIR}/../../../../cpp/include -I${SRCDIR}/../../../../cpp/bench/c
@@ -54,7 +54,7 @@ func exportLeaf() {
 	last.close()
 }
 
-// held belongs to the user: a tensor, or the schema and array of one.
+// held is the user's object: a tensor, or a schema and an array.
 type held struct {
 	tensor uintptr
 	schema abi.ArrowSchema

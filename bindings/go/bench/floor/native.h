@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is left of the cases without a library: the calls and the allocations that no implementation
- * can do without. */
+ * The cases without a library: the calls and allocations that every implementation needs. */
 #ifndef FLETCHING_GO_BENCH_FLOOR_H
 #define FLETCHING_GO_BENCH_FLOOR_H
 
@@ -12,11 +11,11 @@
 /* Calls the release callback of the array. */
 void floor_release(struct ArrowArray* array);
 
-/* An array of a pinned buffer, in one allocation. Its release calls floor_go_unpin. NULL: no
- * memory. */
+/* An array of a pinned buffer, in one allocation. Its release calls floor_go_unpin. Returns NULL if
+ * out of memory. */
 struct ArrowArray* floor_new(int64_t length, uintptr_t values, uintptr_t owner);
 
-/* The array as a tensor, and the tensor as an array. */
+/* Convert the array to a tensor, and the tensor to an array. */
 uintptr_t floor_to_dlpack(struct ArrowDeviceArray* array);
 void floor_from_dlpack(uintptr_t tensor, struct ArrowSchema* schema,
                        struct ArrowDeviceArray* array);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The imports of `make bench-go` that make arrays of arrow-go, by package arrowgo. Program arrowgo has them by cdata.
+// The imports of `make bench-go` into arrow-go arrays with package arrowgo. Program arrowgo uses cdata.
 package main
 
 import (

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "peer.c" /* cpp/bench/c: the other side in the benchmarks of every language */
+#include "peer.c" /* cpp/bench/c: the peer in the benchmarks of every language */
 
 #include "native.h"
 

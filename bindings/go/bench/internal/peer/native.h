@@ -4,7 +4,7 @@
 
 #include "peer.h"
 
-/* An array of kRows integers of 64 bits, which owns nothing. */
+/* An array of kRows 64-bit integers, which owns no memory. */
 void bench_leaf(struct ArrowDeviceArray* out);
 
 #endif /* FLETCHING_GO_BENCH_NATIVE_H */

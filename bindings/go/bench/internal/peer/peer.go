@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package peer has what the programs of `make bench-go` share: the other side, in C, and the main function.
+// Package peer contains the common parts of the programs of `make bench-go`: the C peer and the main function.
 package peer
 
 // #cgo CFLAGS: -O2 -I${SRCDIR}/../../../../../cpp/bench/c -I${SRCDIR}/../../../../../cpp/include
@@ -31,25 +31,25 @@ const (
 	Rows    = C.kRows
 )
 
-// Leaf returns an array of Rows integers of 64 bits, which owns nothing: a copy of it is another one.
+// Leaf returns an array of Rows 64-bit integers. It owns no memory, so a copy is a separate array.
 func Leaf() abi.ArrowDeviceArray {
 	leaf := new(abi.ArrowDeviceArray)
 	C.bench_leaf((*C.struct_ArrowDeviceArray)(unsafe.Pointer(leaf)))
 	return *leaf
 }
 
-// Data returns the addresses of the columns: one value each, in memory of C.
+// Data returns the addresses of the columns, which have one value each in C memory.
 func Data() []uintptr {
 	return unsafe.Slice((*uintptr)(unsafe.Pointer(C.peer_data())), Columns)
 }
 
-// Consume is a consumer in C: it moves the batch, reads every child, and releases.
+// Consume is a C consumer: it moves the batch, reads every child, and releases the batch.
 func Consume(array *abi.ArrowDeviceArray) {
 	C.peer_consume((*C.struct_ArrowDeviceArray)(unsafe.Pointer(array)))
 }
 
-// Main runs a case so often: PROGRAM CASE ROUNDS. It prints what a round costs: nanoseconds of the
-// processor, the garbage collector's among them, and allocations of Go.
+// Main runs a case a number of times: PROGRAM CASE ROUNDS. It prints the cost of a round: CPU time in
+// nanoseconds, including the garbage collector's, and Go allocations.
 func Main(cases map[string]func()) {
 	runtime.GOMAXPROCS(1)
 	if len(os.Args) != 3 || cases[os.Args[1]] == nil {
@@ -77,7 +77,7 @@ func usage() {
 	os.Exit(2)
 }
 
-// Check ends the program at an error.
+// Check terminates the program if there is an error.
 func Check(err error) {
 	if err != nil {
 		panic(err)

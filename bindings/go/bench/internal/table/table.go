@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package table has the table that two programs of `make bench-go` import.
+// Package table contains the table that two programs of `make bench-go` import.
 package table
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const columns = 100
 
-// New returns a struct array of 100 columns, which owns nothing: a copy of it is another one.
+// New returns a struct array of 100 columns. It owns no memory, so a copy is a separate array.
 func New() abi.ArrowDeviceArray {
 	table := peer.Leaf()
 	builder := fletching.ArrayBuilder{Length: peer.Rows, Buffers: []uintptr{0}}
@@ -26,11 +26,11 @@ func New() abi.ArrowDeviceArray {
 	peer.Check(err)
 	release, data := table.Array.Release, table.Array.PrivateData
 	peer.Check(array.Export(unsafe.Pointer(&table.Array)))
-	table.Array.Release, table.Array.PrivateData = release, data // the block stays
+	table.Array.Release, table.Array.PrivateData = release, data // the block is never freed
 	return table
 }
 
-// Fields are those of the table.
+// Fields returns the fields of the table.
 func Fields() []arrow.Field {
 	fields := make([]arrow.Field, columns)
 	for i := range fields {
