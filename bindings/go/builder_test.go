@@ -18,7 +18,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// batch describes a record batch of so many columns; the last has a dictionary.
+// batch describes a record batch with this number of columns, the last of which has a dictionary.
 func batch(columns int) *fletching.ArrayBuilder {
 	builder := &fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0}}
 	for i := range columns {
@@ -66,7 +66,7 @@ func TestTheOwnerLivesUntilTheLastStruct(t *testing.T) {
 	}
 }
 
-// Everything that a struct of ours points to is in the allocation that is its private data.
+// All memory of a built struct is in the allocation that private_data points to.
 func TestABuiltTreeIsOneAllocation(t *testing.T) {
 	var schema abi.ArrowSchema
 	builder := table()
@@ -74,7 +74,7 @@ func TestABuiltTreeIsOneAllocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := eachAddress(t, reflect.ValueOf(schema), schema.PrivateData)
-	// Format , name and private data of 6 schemas, metadata, 2 lists, a dictionary, and 5 that are listed.
+	// Format, name and private data of 6 schemas, metadata, 2 lists, a dictionary, and 5 listed schemas.
 	if expected := 6*3 + 1 + 2 + 1 + 5; count != expected {
 		t.Errorf("expected %d addresses in a schema, got %d", expected, count)
 	}
@@ -88,7 +88,7 @@ func TestABuiltTreeIsOneAllocation(t *testing.T) {
 	must(fletching.ImportArray(unsafe.Pointer(&array))).Close()
 }
 
-// eachAddress checks and counts the addresses of a struct and of those below it.
+// eachAddress checks and counts the addresses in a struct and its nested structs.
 func eachAddress(t *testing.T, value reflect.Value, block uintptr) (count int) {
 	t.Helper()
 	inside := func(name string, address uintptr) {
@@ -230,7 +230,7 @@ func TestACopyOfASchemaNeedsUTF8(t *testing.T) {
 	}
 }
 
-// pyarrow and arrow-java refuse a name that is NULL.
+// pyarrow and arrow-java reject a NULL name.
 func TestASchemaWithoutNameAndMetadata(t *testing.T) {
 	var raw abi.ArrowSchema
 	succeed(t, must((&fletching.SchemaBuilder{Format: "i", Metadata: fletching.Metadata{}}).Build()).Export(unsafe.Pointer(&raw)))
@@ -252,7 +252,7 @@ func TestNoChildOfASchema(t *testing.T) {
 	}
 }
 
-// A schema whose two children are the same one, 22 levels deep, has 2^23 structs.
+// A schema that lists one child twice on each of 22 levels has 2^23 structs.
 func TestACopyOfASchemaIsLimited(t *testing.T) {
 	level := must((&fletching.SchemaBuilder{Format: "i"}).Build())
 	lists := peer.New[uintptr](2 * 22)

@@ -53,7 +53,7 @@ func TestTakeChild(t *testing.T) {
 	log.expect(t, "a1", "ad")
 }
 
-// The event lives as long as the parent and every child that was taken, in whatever order.
+// The event is valid until the parent and every taken child are released, in any order.
 func TestRuleSyncEventDestroyedByRelease(t *testing.T) {
 	for _, order := range permutations(4) {
 		var log log
@@ -91,7 +91,7 @@ func permutations(count int) [][]int {
 	return all
 }
 
-// The taken child keeps the event alive, not the other structs of the parent.
+// The taken child keeps the event alive, but not the other structs of the parent.
 func TestTakenChildDoesNotKeepTheDictionary(t *testing.T) {
 	var log log
 	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, true))
@@ -136,7 +136,7 @@ func TestAnyNumberOfAttachedValues(t *testing.T) {
 	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, false))
 	closed := 0
 	for i := range most {
-		if i == most/2 || i == most/2+1 { // the event is held once
+		if i == most/2 || i == most/2+1 { // the second child reuses the share of the event
 			must(array.TakeChild(i - most/2)).Close()
 		}
 		if err := array.Attach(onClose(func() { closed++ })); err != nil {
@@ -154,7 +154,7 @@ type onClose func()
 
 func (f onClose) Close() { f() }
 
-// What is below a struct that was moved out lives as long as that.
+// Views below a moved-out struct read as released.
 func TestViewsBelowWhatWasMovedOut(t *testing.T) {
 	var log log
 	raw := rawArray(&log, "a", 1, false)
@@ -177,7 +177,7 @@ func TestViewsBelowWhatWasMovedOut(t *testing.T) {
 	log.expect(t, "b0", "bd", "b", "a")
 }
 
-// What is not needed any more is not kept by the table of handles.
+// The table of handles does not keep a value after its release.
 func TestAnAttachedValueCanBeCollected(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
@@ -212,7 +212,7 @@ func TestCountsOfBuffersThatAreReadAsNone(t *testing.T) {
 	}
 }
 
-// An array of 256 levels below one more.
+// Nests an array of 256 levels in one more level.
 func TestViewsOfDeepArrays(t *testing.T) {
 	var log log
 	deep := fletching.ArrayBuilder{}

@@ -14,8 +14,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// ColumnReader reads the values of an array in memory that the CPU can access. What it returns is a copy, except the
-// slice of NumbersOf. It trusts that buffers are as long as the type and the offsets say, which no struct shows.
+// ColumnReader reads the values of an array in memory that the CPU can access. The results are copies, except the
+// slice of NumbersOf. It trusts the producer that buffers are as long as type and offsets say, since the structs do
+// not contain buffer sizes.
 type ColumnReader struct {
 	format         string
 	array          ArrayView
@@ -23,10 +24,10 @@ type ColumnReader struct {
 	nulls          int64
 }
 
-// ReadArray returns a reader of the array, of the type that the schema describes.
+// ReadArray returns a reader of the array with the type of the schema.
 //
-// Errors: EINVAL for what was closed, for an array with an event or on a device that the CPU cannot read, and for a
-// length, an offset or a null count out of range.
+// Errors: EINVAL for a closed array or schema, for an array with an event or on a device that the CPU cannot read,
+// and for a length, an offset or a null count out of range.
 func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
 	if array.IsReleased() || schema.IsReleased() {
 		return ColumnReader{}, closed("read")
@@ -34,7 +35,7 @@ func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
 	if err := array.readable(); err != nil {
 		return ColumnReader{}, err
 	}
-	const most = math.MaxInt/8 - 1 // so that no size overflows
+	const most = math.MaxInt/8 - 1 // no size may overflow
 	length, offset := array.Length(), array.Offset()
 	if length < 0 || offset < 0 || length > most-offset {
 		return ColumnReader{}, invalid("read: length or offset out of range: expected 0 or more, got %d and %d", length, offset)
@@ -46,10 +47,10 @@ func ReadArray(array ArrayView, schema SchemaView) (ColumnReader, error) {
 	return ColumnReader{schema.Format(), array, int(length), int(offset), nulls}, nil
 }
 
-// ReadColumn returns a reader of a child of a struct array, from the struct's offset on and with its length.
+// ReadColumn returns a reader of a child of a struct array, with the struct's offset and length.
 //
-// Errors: as ReadArray; EINVAL also when there is no such child, when the child is shorter than the struct, and for
-// a struct with null rows, which are counted where the producer has not.
+// Errors: as ReadArray; EINVAL also if there is no such child, if the child is shorter than the struct, and if the
+// struct has null rows, which ReadColumn counts if the producer has not.
 func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, error) {
 	parent, err := ReadArray(batch, schema)
 	if err != nil {
@@ -59,7 +60,7 @@ func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, er
 	case parent.format != "+s" || index < 0 || index >= batch.NumChildren() || index >= schema.NumChildren():
 		return ColumnReader{}, invalid("read column: child %d: no such child of format %q", index, parent.format)
 	}
-	if parent.nulls != 0 { // or not counted
+	if parent.nulls != 0 { // or -1
 		valid, err := parent.Valid()
 		switch {
 		case err != nil:
@@ -77,7 +78,7 @@ func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, er
 			index, parent.offset+parent.length, column.length)
 	}
 	if column.length != parent.length && column.nulls > 0 {
-		column.nulls = -1 // not counted in the part
+		column.nulls = -1 // the nulls of a part are not counted
 	}
 	column.length = parent.length
 	column.offset += parent.offset
@@ -88,9 +89,9 @@ func ReadColumn(batch ArrayView, schema SchemaView, index int) (ColumnReader, er
 func (c ColumnReader) Len() int { return c.length }
 
 // Valid returns for each row whether it has a value. Errors: EINVAL for nulls without a validity buffer, and for
-// an array that was closed.
+// a closed array.
 func (c ColumnReader) Valid() ([]bool, error) {
-	defer runtime.KeepAlive(c.array.owner) // a read holds addresses of C
+	defer runtime.KeepAlive(c.array.owner) // reads use C addresses
 	if c.array.IsReleased() {
 		return nil, closed("read")
 	}
@@ -98,7 +99,7 @@ func (c ColumnReader) Valid() ([]bool, error) {
 	switch c.format[:min(2, len(c.format))] {
 	case "n":
 		return make([]bool, c.length), nil
-	case "+u", "+r": // unions and run ends have no validity buffer
+	case "+u", "+r": // unions and run-end encoded arrays have no validity buffer
 		return valid, nil
 	}
 	address := c.array.Buffer(0)
@@ -111,11 +112,11 @@ func (c ColumnReader) Valid() ([]bool, error) {
 	return c.bits(address), nil
 }
 
-// NumbersOf returns the values, without a copy. They live as long as the owner of the array, which the slice does not
-// keep: close the owner after the last read. Rows that are null have any value.
+// NumbersOf returns the values without a copy. The slice is valid until the array's owner is closed and does not
+// keep the owner alive, so close the owner after the last read. Null rows have unspecified values.
 //
-// Errors: EINVAL for another type, and for a buffer that is NULL or not aligned. Types of dates and times have the
-// integers with which they are stored, and a dictionary-encoded array has its indices.
+// Errors: EINVAL for another type, and for a NULL or misaligned buffer. Dates and times are returned as their
+// storage integers, a dictionary-encoded array as its indices.
 func NumbersOf[T Primitive](c ColumnReader) ([]T, error) {
 	if expected := FormatOf[T](); storageOf(c.format) != expected {
 		return nil, invalid("read: format: expected %q, got %q", expected, c.format)
@@ -130,7 +131,7 @@ func NumbersOf[T Primitive](c ColumnReader) ([]T, error) {
 	return unsafe.Slice((*T)(abi.Pointer(address)), c.offset+c.length)[c.offset:], nil
 }
 
-// storageOf is the format of the integers of dates, times, durations and months, and any other format itself.
+// storageOf returns the integer format of dates, times, durations and months, and any other format unchanged.
 func storageOf(format string) string {
 	switch name, _, _ := strings.Cut(format, ":"); name {
 	case "tdD", "tts", "ttm", "tiM":
@@ -154,13 +155,13 @@ func (c ColumnReader) Bools() ([]bool, error) {
 	return c.bits(address), nil
 }
 
-// Strings returns the values of a utf8 or large utf8 column. Errors: as NumbersOf; EINVAL also for offsets that
-// are negative or decrease.
+// Strings returns the values of a utf8 or large utf8 column. Errors: as NumbersOf; EINVAL also for negative or
+// decreasing offsets.
 func (c ColumnReader) Strings() ([]string, error) {
 	return texts(c, "u", "U", func(value []byte) string { return string(value) })
 }
 
-// Binaries is Strings for a binary or large binary column.
+// Binaries returns the values of a binary or large binary column; see Strings.
 func (c ColumnReader) Binaries() ([][]byte, error) {
 	return texts(c, "z", "Z", func(value []byte) []byte { return append([]byte{}, value...) })
 }
@@ -178,7 +179,7 @@ func texts[T any](c ColumnReader, small, large string, copied func([]byte) T) ([
 
 func textsOf[O int32 | int64, T any](c ColumnReader, copied func([]byte) T) ([]T, error) {
 	address, err := c.buffer(1, 3)
-	if err != nil || c.length == 0 { // then the offsets may be NULL
+	if err != nil || c.length == 0 { // without rows the offsets may be NULL
 		return nil, err
 	}
 	if address%unsafe.Alignof(O(0)) != 0 {
@@ -207,7 +208,7 @@ func textsOf[O int32 | int64, T any](c ColumnReader, copied func([]byte) T) ([]T
 	return values, nil
 }
 
-// buffer returns the address of a buffer of a type that has count of them. It is not NULL if there are values.
+// buffer returns the address of one of the count buffers of a type. It is not NULL if there are values.
 func (c ColumnReader) buffer(index, count int) (uintptr, error) {
 	switch found := c.array.NumBuffers(); {
 	case c.array.IsReleased():
@@ -233,7 +234,7 @@ func (c ColumnReader) bits(address uintptr) []bool {
 	return values
 }
 
-// readable reports why the CPU cannot read the buffers of the owner.
+// readable returns an error if the CPU cannot read the buffers of the owner.
 func (v ArrayView) readable() error {
 	owner := v.owner
 	for below, isView := owner.(view[abi.ArrowArray]); isView; below, isView = owner.(view[abi.ArrowArray]) {

@@ -19,22 +19,22 @@ type Column struct {
 	name, format string
 	length       int
 	nulls        int64
-	buffers      []unsafe.Pointer // in memory of Go, or nil; the first one is the validity
+	buffers      []unsafe.Pointer // in Go memory, or nil; the first is the validity
 	problem      error
 }
 
-// NumberColumn returns a column of the values, without a copy: they must not be written until the batch is released.
+// NumberColumn returns a column of the values without a copy. They must not be modified until the batch is released.
 func NumberColumn[T Primitive](name string, values []T) Column {
 	return Column{name: name, format: FormatOf[T](), length: len(values), buffers: []unsafe.Pointer{nil, first(values)}}
 }
 
-// BoolColumn returns a column of bits, which are copied.
+// BoolColumn returns a bool column. It copies the values.
 func BoolColumn(name string, values []bool) Column {
 	return Column{name: name, format: "b", length: len(values), buffers: []unsafe.Pointer{nil, first(bitmap(values))}}
 }
 
-// StringColumn returns a utf8 column, which is a copy. NewRecordBatch refuses text that is not UTF-8, and more than
-// 2^31-1 bytes.
+// StringColumn returns a utf8 column. It copies the values. NewRecordBatch rejects strings that are not UTF-8, and more
+// than 2^31-1 bytes.
 func StringColumn(name string, values []string) Column {
 	column := bytesColumn(name, "u", values)
 	for row, value := range values {
@@ -46,7 +46,7 @@ func StringColumn(name string, values []string) Column {
 	return column
 }
 
-// BinaryColumn returns a binary column, which is a copy. NewRecordBatch refuses more than 2^31-1 bytes.
+// BinaryColumn returns a binary column. It copies the values. NewRecordBatch rejects more than 2^31-1 bytes.
 func BinaryColumn(name string, values [][]byte) Column { return bytesColumn(name, "z", values) }
 
 func bytesColumn[T string | []byte](name, format string, values []T) Column {
@@ -59,7 +59,7 @@ func bytesColumn[T string | []byte](name, format string, values []T) Column {
 		size += len(value)
 	}
 	offsets := make([]int32, 1, len(values)+1)
-	data := make([]byte, 0, max(size, 1)) // some consumers expect an address also of no bytes
+	data := make([]byte, 0, max(size, 1)) // some consumers reject NULL even without bytes
 	for _, value := range values {
 		data = append(data, value...)
 		offsets = append(offsets, int32(len(data)))
@@ -67,7 +67,7 @@ func bytesColumn[T string | []byte](name, format string, values []T) Column {
 	return Column{name: name, format: format, length: len(values), buffers: []unsafe.Pointer{nil, first(offsets), unsafe.Pointer(unsafe.SliceData(data))}}
 }
 
-// WithValidity returns the column with a null in each row where valid is false.
+// WithValidity returns the column with nulls in the rows where valid is false.
 func (c Column) WithValidity(valid []bool) Column {
 	if len(valid) != c.length && c.problem == nil {
 		c.problem = invalid("column %q: validity: expected %d values, got %d", c.name, c.length, len(valid))
@@ -82,11 +82,11 @@ func (c Column) WithValidity(valid []bool) Column {
 	return c
 }
 
-// NewRecordBatch returns a struct array of the columns, and its schema. The memory of the columns is pinned until the
-// last struct of the array is released.
+// NewRecordBatch returns a struct array of the columns, and its schema. The columns' memory is pinned until the last
+// struct of the array is released.
 //
-// Errors: EINVAL for columns of different lengths, a validity of another length, text that is not UTF-8, and a name
-// that SchemaBuilder refuses; EOVERFLOW for too many bytes; ENOMEM.
+// Errors: EINVAL for columns or validities of different lengths, for strings that are not UTF-8, and for a name that
+// SchemaBuilder rejects; EOVERFLOW for too many bytes; ENOMEM.
 func NewRecordBatch(columns ...Column) (*Schema, *Array, error) {
 	types := &SchemaBuilder{Format: "+s"}
 	builder := ArrayBuilder{Buffers: []uintptr{0}}
@@ -126,7 +126,7 @@ func NewRecordBatch(columns ...Column) (*Schema, *Array, error) {
 	return schema, array, nil
 }
 
-// first is nil for a slice without values.
+// first returns nil for an empty slice.
 func first[T any](values []T) unsafe.Pointer {
 	if len(values) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func first[T any](values []T) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(values))
 }
 
-// bitmap has the first value in the lowest bit.
+// bitmap stores the first value in the lowest bit.
 func bitmap(values []bool) []byte {
 	bits := make([]byte, (len(values)+7)/8)
 	for i, value := range values {

@@ -23,7 +23,7 @@ import (
 
 type celsius float64
 
-// nowhere is no address: a read through it crashes.
+// nowhere is an invalid address: a read through it crashes.
 const nowhere = 1
 
 func column(t *testing.T, schema *fletching.Schema, batch *fletching.Array, index int) fletching.ColumnReader {
@@ -42,7 +42,7 @@ func expectValues[T any](t *testing.T, values []T, err error, expected ...T) {
 	}
 }
 
-// throughC moves the batch through a struct, as to another library.
+// throughC moves the batch through a C struct, as if to another library.
 func throughC(t *testing.T, batch *fletching.Array) *fletching.Array {
 	raw := new(abi.ArrowArray)
 	if err := batch.Export(unsafe.Pointer(raw)); err != nil {
@@ -150,7 +150,7 @@ func TestNewRecordBatchRefuses(t *testing.T) {
 			t.Errorf("%s: expected %v with %q, got %v", name, each.code, each.text, err)
 		}
 	}
-	for range 2 { // a pin that is left behind ends the process, in a finalizer of the first round
+	for range 2 { // the finalizer of a leaked pin terminates the process, in the first round
 		collected := make(chan struct{})
 		runtime.SetFinalizer(new([64]byte), func(*[64]byte) { close(collected) })
 		runtime.GC()
@@ -182,7 +182,7 @@ func TestReadColumnRefuses(t *testing.T) {
 	}
 }
 
-// No byte is read, so there may be none.
+// The data buffer may be NULL because no byte is read.
 func TestStringsWithoutDataBehindOffsets(t *testing.T) {
 	offsets := []int32{3, 3}
 	array := must((&fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, pin(t, &offsets[0]), 0}}).Build(nil))
@@ -314,7 +314,7 @@ func TestColumnReaderOfAClosedArrayReadsNothing(t *testing.T) {
 	expectClosed(t, "Valid", valid)
 }
 
-// The CPU must not read what a device has, or has not finished.
+// The CPU must not read memory that it cannot access, or that a device has not finished.
 func TestReadArrayRefusesDeviceMemoryAndEvents(t *testing.T) {
 	schema := must((&fletching.SchemaBuilder{Format: "l"}).Build())
 	defer schema.Close()
@@ -333,7 +333,7 @@ func TestReadArrayRefusesDeviceMemoryAndEvents(t *testing.T) {
 	expectValues(t, values, err, 7)
 }
 
-// pin returns the address of Go memory, which stays until the end of the test.
+// pin pins Go memory until the end of the test and returns its address.
 func pin[T any](t *testing.T, value *T) uintptr {
 	pinner := new(runtime.Pinner)
 	pinner.Pin(value)

@@ -24,7 +24,7 @@ func playGroup(t *testing.T, subject int, group string) []conformance.Result {
 	return results
 }
 
-// conforms plays a group, reports wrong results, and expects one of the verdicts.
+// conforms runs a group, reports wrong results, and requires at least one result with the first verdict.
 func conforms(t *testing.T, subject int, group string, expected ...string) {
 	t.Helper()
 	verdicts := map[string]int{}
@@ -48,7 +48,7 @@ func conforms(t *testing.T, subject int, group string, expected ...string) {
 func TestConformance(t *testing.T) {
 	repository.Need(t)
 	succeed(t, conformance.Open())
-	elsewhere := []string{ // TestConformanceEvents; the native replay, which -race looks into
+	elsewhere := []string{ // tested by TestConformanceEvents, and by the native replay, which -race covers
 		"events", "devices", "producer-traces", "consumer-traces",
 	}
 	for _, subject := range []int{conformance.Views, conformance.Moves} {
@@ -62,7 +62,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// The devices that the stand-ins have, and those of the machine.
+// Runs on the devices of the stand-ins and of the machine.
 func TestConformanceEvents(t *testing.T) {
 	gpu.Need(t, "standin/libcuda.so.1")
 	gpu.InProcess(t, func(t *testing.T) {

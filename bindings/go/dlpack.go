@@ -17,35 +17,35 @@ import (
 
 // --- The stream argument ------------------------------------------------------------------------
 
-// Ordering says whether the host, a stream or nothing waits for the producer's work.
+// Ordering says whether the host, a stream or neither waits for the producer's work.
 type Ordering int
 
-// The zero value is none of them: an ordering that was forgotten is an error.
+// The zero value is not an ordering: an unset ordering is an error.
 const (
-	// OrderNothing leaves it to the consumer, who synchronizes or has waited.
+	// OrderNothing leaves the order to the consumer, which synchronizes or has waited.
 	OrderNothing Ordering = C.FLETCHING_ORDER_NOTHING
 
-	// OrderHost means that the work is done when the call returns.
+	// OrderHost means that the work is complete when the call returns.
 	OrderHost Ordering = C.FLETCHING_ORDER_HOST
 
 	// OrderStream makes a stream wait for the work.
 	OrderStream Ordering = C.FLETCHING_ORDER_STREAM
 )
 
-// ConsumerStream is the stream argument of DLPack, as a producer gets it and a consumer passes it.
+// ConsumerStream is the stream argument of DLPack, which a consumer passes to a producer.
 type ConsumerStream struct {
-	Ordering Ordering // has to be set
+	Ordering Ordering // required
 
-	// Stream is the stream of OrderStream. It is used during the call only. One that is captured is refused.
+	// Stream is the stream of OrderStream. It is used only during the call. A capturing stream is rejected.
 	Stream Stream
 }
 
-// ReadConsumerStream reads the stream argument of Python's __dlpack__ for data on a device type; nil is None.
+// ReadConsumerStream reads the stream argument of Python's __dlpack__ for data on a device type. nil means None.
 //
-// CUDA: None or 1 is the legacy default stream, 2 the per-thread stream, -1 none, 0 is refused. ROCm: None or 0 is the
-// default stream, -1 none, 1 and 2 are refused. Other positive numbers are handles. With None and memory that the host
-// reads, pinned or managed, the host is ordered, which includes the default stream. Other devices accept None only,
-// which orders the host. Errors are EINVAL. Text: array API, __dlpack__.
+// CUDA: None or 1 is the legacy default stream, 2 the per-thread stream, -1 no stream; 0 is rejected. ROCm: None or 0
+// is the default stream, -1 no stream; 1 and 2 are rejected. Other positive numbers are handles. For None and
+// host-readable memory, pinned or managed, the host is ordered, which includes the default stream. Other devices accept
+// only None, which orders the host. Errors are EINVAL. See __dlpack__ in the array API standard.
 func ReadConsumerStream(deviceType abi.DeviceType, argument *int64) (*ConsumerStream, error) {
 	var handle C.uintptr_t
 	var ordering C.int
@@ -56,7 +56,7 @@ func ReadConsumerStream(deviceType abi.DeviceType, argument *int64) (*ConsumerSt
 	return &ConsumerStream{Ordering(ordering), NewStream(deviceType, uintptr(handle))}, nil
 }
 
-// numbers is no stream for nil. See Stream.numbers for the device type.
+// numbers converts the stream for the core; nil is no stream. See Stream.numbers for the device type.
 func (s *ConsumerStream) numbers(data abi.DeviceType) C.struct_OrderNumbers {
 	if s == nil {
 		return C.struct_OrderNumbers{}
@@ -68,27 +68,28 @@ func (s *ConsumerStream) numbers(data abi.DeviceType) C.struct_OrderNumbers {
 
 // TensorOptions are the options of an export to DLPack.
 type TensorOptions struct {
-	// AsStorage exports types that DLPack lacks as what stores them: unit, scale, time zone or meaning get lost.
+	// AsStorage exports types that DLPack lacks as their storage type. Unit, scale, time zone or meaning are lost.
 	AsStorage bool
 
-	// Writable says that the array is the caller's alone. By default the tensor is read-only, because Arrow's buffers
-	// are shared and do not change.
+	// Writable says that the caller is the only user of the array. By default the tensor is read-only, because
+	// Arrow's buffers are shared and immutable.
 	Writable bool
 
 	// Copied says that the array is a copy for this consumer.
 	Copied bool
 
-	// IgnoreNulls exports the memory in the place of nulls as it is.
+	// IgnoreNulls exports the values of null rows unchanged.
 	IgnoreNulls bool
 
-	// Aligned makes Data a multiple of 256, as dlpack.h demands, with the first element at ByteOffset. By default Data
-	// is the first element: some consumers ignore ByteOffset. On devices whose buffers are handles it is the handle.
+	// Aligned makes Data a multiple of 256, as dlpack.h requires, with the first element at ByteOffset. By default
+	// Data is the address of the first element, because some consumers ignore ByteOffset. On devices whose buffers are
+	// handles, Data is the handle.
 	Aligned bool
 
-	// Stream, unless nil, is ordered behind the sync_event of the array before the call returns.
+	// Stream, unless nil, is made to wait for the array's sync_event before the call returns.
 	Stream *ConsumerStream
 
-	// EventHandled says that the consumer waits for sync_event in another way.
+	// EventHandled says that the consumer waits for sync_event by other means.
 	EventHandled bool
 }
 
@@ -111,24 +112,24 @@ func (o TensorOptions) bits() (bits C.uint32_t) {
 	return bits
 }
 
-// Tensor moves the array, whose type is the schema, into a DLPack tensor, without a copy.
+// Tensor moves the array, whose type is the schema, into a DLPack tensor without a copy.
 //
 // Shape: the array's length, then one dimension for each fixed-size list around the values, or the dimensions of
 // arrow.fixed_shape_tensor. Strides are always set. A type that Arrow lacks, such as bfloat16, is arrow.opaque with the
 // vendor DLPack. A tensor without elements has no Data.
 //
-// Ownership: on success the deleter releases the array, on any thread; after an error it is still the caller's. The
-// schema stays the caller's.
+// Ownership: on success the tensor's deleter releases the array, on any thread. After an error the caller still owns
+// the array. The caller keeps the schema.
 //
-// Errors: ENOTSUP for a type or nulls that DLPack lacks, EINVAL for a malformed schema or array, for a closed one, and
-// for an event without Stream and EventHandled, ERANGE for a device id, ENOMEM, and those of Synchronize and WaitOn.
-// An array whose NullCount is -1 is exported if the host can read the validity bitmap, no work is pending, and all bits
-// are set. Text: dlpack.h.
+// Errors: ENOTSUP for a type or nulls that DLPack lacks; EINVAL for a malformed or closed schema or array, and for an
+// event without Stream and EventHandled; ERANGE for a device id; ENOMEM; those of Synchronize and WaitOn. An array
+// whose NullCount is -1 is exported if the host can read the validity bitmap, no work is pending, and all bits are set.
+// See dlpack.h.
 func (a *DeviceArray) Tensor(schema *Schema, options TensorOptions) (*Tensor, error) {
 	return a.tensor(schema, options, false)
 }
 
-// LegacyTensor is Tensor as the struct from before DLPack 1.0. It has no flags: EINVAL unless Writable.
+// LegacyTensor returns the struct from before DLPack 1.0, which has no flags. EINVAL unless Writable. See Tensor.
 func (a *DeviceArray) LegacyTensor(schema *Schema, options TensorOptions) (*Tensor, error) {
 	return a.tensor(schema, options, true)
 }
@@ -155,14 +156,14 @@ func (a *DeviceArray) tensor(schema *Schema, options TensorOptions, isLegacy boo
 	}
 	var tensor C.uintptr_t
 	if err := errorOf(export(options.Stream.numbers(slot.raw.DeviceType), &tensor)); err != nil {
-		a.slot.Store(slot) // still the caller's
+		a.slot.Store(slot) // returns the array to the caller
 		return nil, err
 	}
 	slot.free()
 	return newTensor(uintptr(tensor), isLegacy), nil
 }
 
-// orderWaiter orders the stream behind an event that a waiter of Go waits for, which the core does not know.
+// orderWaiter makes the stream wait for an event through a Go waiter, which the core does not know.
 func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
 	raw, waiter, err := a.waiting("to_dlpack")
 	if raw == nil || waiter == nil || options.Stream == nil {
@@ -175,7 +176,7 @@ func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
 		err = a.WaitOn(options.Stream.Stream)
 	case OrderNothing:
 	default:
-		return nil // the core refuses it
+		return nil // the core rejects it
 	}
 	options.Stream, options.EventHandled = nil, true
 	return err
@@ -185,44 +186,44 @@ func (a *DeviceArray) orderWaiter(options *TensorOptions) error {
 
 // TensorImportOptions are the options of an import from DLPack.
 type TensorImportOptions struct {
-	// AsStorage imports types that Arrow lacks as what stores them, instead of as arrow.opaque.
+	// AsStorage imports types that Arrow lacks as their storage type, instead of as arrow.opaque.
 	AsStorage bool
 
-	// Lists makes fixed-size lists of the inner dimensions, within each other, of which the last one varies fastest.
-	// By default they are arrow.fixed_shape_tensor, which has any order.
+	// Lists makes nested fixed-size lists of the inner dimensions, the last of which must vary fastest. By default
+	// they are arrow.fixed_shape_tensor, which supports any order.
 	Lists bool
 
-	// Copy gathers elements that are not in an order that Arrow can express, or not aligned, in new memory of the CPU,
-	// if the host can read them. Otherwise they are ENOTSUP.
+	// Copy copies misaligned elements, and elements in an order that Arrow cannot express, to new CPU memory if the
+	// host can read them. Otherwise they are ENOTSUP.
 	Copy bool
 
-	// Stream, unless nil, is the stream that the producer was given: the array gets a sync_event that happens when the
-	// current work on the stream is done. Before a copy, the host waits for the stream.
+	// Stream, unless nil, is the stream that was passed to the producer. The array gets a sync_event that completes
+	// with the current work on the stream. Before a copy, the host waits for the stream.
 	Stream *ConsumerStream
 }
 
-// ImportedTensor is a tensor as Arrow has it. Close the schema and the array.
+// ImportedTensor is a tensor in Arrow form. The caller must close the schema and the array.
 type ImportedTensor struct {
 	Schema *Schema
 	Array  *DeviceArray
 
-	// ReadOnly says that the memory is read-only; so is that of a legacy tensor.
+	// ReadOnly says that the memory is read-only, as is that of a legacy tensor.
 	ReadOnly bool
 
-	// Copied says that the memory is a copy for this import, made by the producer or here.
+	// Copied says that the memory is a copy for this import, made by the producer or by the import.
 	Copied bool
 }
 
-// DeviceArray makes a schema and an array of the tensor, without a copy unless the options ask for one.
+// DeviceArray converts the tensor to a schema and an array, without a copy unless the options request one.
 //
 // Shape: the first dimension is the array's length; a tensor without dimensions is an array of length 1. ByteOffset is
-// added to the address, or to the offset of the array where a buffer is a handle.
+// added to the address, or to the offset of the array if a buffer is a handle.
 //
-// Ownership: the tensor is consumed in any case. Its deleter is called when the array, and each child that was taken
-// out of it, are closed, on any thread; at once after an error and after a copy.
+// Ownership: the tensor is consumed in any case. Its deleter is called, on any thread, when the array and each child
+// taken from it are closed. After an error and after a copy it is called at once.
 //
 // Errors: ENOTSUP for types, strides and alignments that Arrow lacks, and for another major version; EINVAL for a
-// malformed or closed tensor; ENOMEM; with a stream those of ExportWithEvent. Text: dlpack.h.
+// malformed or closed tensor; ENOMEM; with a stream those of ExportWithEvent. See dlpack.h.
 func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, error) {
 	address := t.leave()
 	if address == 0 {
@@ -244,7 +245,7 @@ func (t *Tensor) DeviceArray(options TensorImportOptions) (*ImportedTensor, erro
 		isLegacy = 1
 	}
 	var flags C.uint64_t
-	// The device type is the tensor's, which may not be read here; any that has a runtime will do.
+	// The device type is that of the tensor, which must not be read here. Any type with a runtime works.
 	order := options.Stream.numbers(abi.DeviceCUDA)
 	err := errorOf(C.import_tensor(C.uintptr_t(address), isLegacy, order, bits, cSchema(schema.raw), cDeviceArray(array.raw), &flags))
 	if err != nil {
@@ -267,18 +268,18 @@ func (i *ImportedTensor) Close() {
 	i.Array.Close()
 }
 
-// --- The table of functions ---------------------------------------------------------------------
+// --- The function table -------------------------------------------------------------------------
 
-// Exchange is the table of functions of a framework, DLPackExchangeAPI, of major version 1. It lives as long as the
-// process. Text: dlpack.h, DLPackExchangeAPI.
+// Exchange is a framework's function table, DLPackExchangeAPI, of major version 1. It is valid for the lifetime of
+// the process. See DLPackExchangeAPI in dlpack.h.
 type Exchange struct {
 	table uintptr
 }
 
-// FindExchange returns the table of major version 1 that the header at an address of C leads to. The address is the
-// pointer of the capsule "dlpack_exchange_api" of a Python type.
+// FindExchange returns the table of major version 1 in the chain of headers at a C address. The address is the pointer
+// of the capsule "dlpack_exchange_api" of a Python type.
 //
-// Errors: EINVAL for nil, ENOTSUP when none has major version 1.
+// Errors: EINVAL for nil, ENOTSUP if no table has major version 1.
 func FindExchange(header unsafe.Pointer) (*Exchange, error) {
 	if header == nil {
 		return nil, invalid("exchange: table is nil: expected an address")
@@ -290,14 +291,14 @@ func FindExchange(header unsafe.Pointer) (*Exchange, error) {
 	return &Exchange{uintptr(table)}, nil
 }
 
-// Table returns the struct, for functions that the caller calls itself: those of Python objects need the GIL.
+// Table returns the struct, for functions that the caller calls directly: those of Python objects need the GIL.
 func (e *Exchange) Table() *abi.DLPackExchangeAPI {
 	return (*abi.DLPackExchangeAPI)(abi.Pointer(e.table))
 }
 
-// Allocate returns a new tensor of the framework, of this shape, type and device.
+// Allocate returns a new tensor of the framework with this shape, type and device.
 //
-// Errors: ENOSYS when the table lacks the function, EINVAL for a negative size, ENOMEM, and EIO with the framework's
+// Errors: ENOSYS if the table lacks the function, EINVAL for a negative size, ENOMEM, and EIO with the framework's
 // message.
 func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 	var address C.uintptr_t
@@ -308,11 +309,11 @@ func (e *Exchange) Allocate(like TensorData) (*Tensor, error) {
 	return newTensor(uintptr(address), false), nil
 }
 
-// WorkStream returns the stream on which the framework works now, for a tensor that a function without synchronization
-// has returned; OrderNothing on a device without events.
+// WorkStream returns the framework's current work stream, for a tensor returned by a function without synchronization.
+// It returns OrderNothing for a device without events.
 //
-// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS when the table lacks the function, and EIO. For
-// memory that the host reads, CUDA is asked for the current context: ENOENT if its library is not found.
+// Errors: ENOTSUP on devices other than those of CUDA and ROCm, ENOSYS if the table lacks the function, and EIO. For
+// host-readable memory, CUDA is queried for the current context: ENOENT if its library is not found.
 func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*ConsumerStream, error) {
 	var handle C.uintptr_t
 	var ordering C.int
@@ -325,6 +326,6 @@ func (e *Exchange) WorkStream(deviceType abi.DeviceType, deviceID int32) (*Consu
 	return &ConsumerStream{Ordering(ordering), NewStream(deviceType, uintptr(handle)).OnDevice(int64(found))}, nil
 }
 
-// ExchangeAllocator returns a C function for the ManagedTensorAllocator of your own table. It allocates CPU memory that is
-// aligned to 256 bytes and not initialized.
+// ExchangeAllocator returns a C function for the ManagedTensorAllocator of your own table. It allocates uninitialized CPU
+// memory, aligned to 256 bytes.
 func ExchangeAllocator() uintptr { return uintptr(C.exchange_allocator()) }

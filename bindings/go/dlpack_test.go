@@ -37,16 +37,16 @@ func numbers(t *testing.T, values ...int32) (*fletching.Schema, *fletching.Devic
 	return schema, must(builder.BuildOn(abi.DeviceCPU, -1, 0, onClose(pinner.Unpin)))
 }
 
-// awaitedNumbers has one number on a device, and an event.
+// awaitedNumbers returns a device array with one number and an event.
 func awaitedNumbers(deviceType abi.DeviceType, event uintptr) *fletching.DeviceArray {
 	builder := fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0x1000}}
 	return must(builder.BuildOn(deviceType, 0, event, nil))
 }
 
-// elements reads the values of a tensor on the CPU, the last index varying fastest.
+// elements reads the values of a tensor on the CPU in row-major order.
 func elements[T any](tensor *fletching.Tensor) (values []T) {
 	shape, strides := tensor.Shape(), tensor.Strides()
-	first := tensor.Data() + uintptr(tensor.ByteOffset()) // a number: Data may be outside of the allocation
+	first := tensor.Data() + uintptr(tensor.ByteOffset()) // not a pointer: Data may be outside the allocation
 	var visit func(axis int, at int64)
 	visit = func(axis int, at int64) {
 		if axis == len(shape) {
@@ -121,7 +121,7 @@ func TestTensorPlacesTheFirstElement(t *testing.T) {
 	tensor.Close()
 }
 
-// A stream is never left out because its ordering says nothing.
+// Unknown orderings must be rejected, not treated as no stream.
 var unknownOrderings = []*fletching.ConsumerStream{{}, {Ordering: -1}, {Ordering: 9}}
 
 func TestTensorImportRefusesUnknownOrderings(t *testing.T) {
@@ -207,7 +207,7 @@ func TestLegacyTensor(t *testing.T) {
 
 // --- Owners of tensors ---
 
-// countedTensor is a tensor whose owner counts that it is closed.
+// countedTensor returns a tensor and the number of Close calls of its owner.
 func countedTensor(t *testing.T, data fletching.TensorData) (*fletching.Tensor, *int) {
 	t.Helper()
 	closed := new(int)
@@ -218,7 +218,7 @@ func TestTensorIsDeletedOnce(t *testing.T) {
 	data := fletching.TensorData{DataType: float32s, DeviceType: abi.DeviceCUDA, DeviceID: 1, Data: 0x1000, Shape: []int64{2}}
 	tensor, closed := countedTensor(t, data)
 	copied := reflect.New(reflect.TypeFor[fletching.Tensor]())
-	copied.Elem().Set(reflect.ValueOf(tensor).Elem()) // a copy that go vet does not see
+	copied.Elem().Set(reflect.ValueOf(tensor).Elem()) // a copy that go vet does not detect
 	owner := copied.Interface().(*fletching.Tensor)
 	owner.Close()
 	if !owner.IsReleased() || *closed != 0 {
@@ -340,7 +340,7 @@ func TestTypesThatArrowLacksSurvive(t *testing.T) {
 	expectError(t, err, syscall.ENOTSUP, "no Arrow type for unknown(99) of 16 bits")
 }
 
-// random is a tensor of any shape, of an order that Arrow can express unless it isStrided.
+// random returns a tensor of random shape, in an order that Arrow can express unless isStrided.
 func random(source *rand.Rand, isStrided bool) fletching.TensorData {
 	data := fletching.TensorData{DeviceType: abi.DeviceCPU, Shape: make([]int64, source.IntN(5))}
 	for i := range data.Shape {
@@ -427,7 +427,7 @@ func TestReadConsumerStream(t *testing.T) {
 	}
 }
 
-// A consumer's stream waits for the event of the array, and the event of an import for the producer's stream.
+// A consumer's stream waits for the array's event, and the event of an import waits for the producer's stream.
 func TestStandinTensorsAreOrdered(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -454,7 +454,7 @@ func TestStandinTensorsAreOrdered(t *testing.T) {
 	})
 }
 
-// A waiter of Go orders a stream that the core does not know.
+// A Go waiter orders a stream that the core does not know.
 func TestTensorWaitsThroughAWaiter(t *testing.T) {
 	waiter := &countingWaiter{}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, waiter))
@@ -500,7 +500,7 @@ func (w *countingWaiter) Synchronize(context.Context, fletching.SyncEvent) error
 func (w *countingWaiter) WaitOn(fletching.SyncEvent, fletching.Stream) error { w.waits++; return nil }
 func (w *countingWaiter) Ready(fletching.SyncEvent) (bool, error)            { return true, nil }
 
-// --- The table of functions ---
+// --- The function table ---
 
 func TestExchange(t *testing.T) {
 	table := &abi.DLPackExchangeAPI{ManagedTensorAllocator: abi.DLPackExchangeAPIManagedTensorAllocatorFunc(fletching.ExchangeAllocator())}

@@ -2,68 +2,69 @@
 
 //go:build cgo
 
-// Package fletching exchanges Arrow data on any device with other libraries of the process, through
+// Package fletching exchanges Arrow data on any device with other libraries in the process, through
 // the Arrow C data interface, C stream interface, C device data interface, C device stream interface
-// and async C device stream interface. It needs cgo, and no Arrow library.
+// and async C device stream interface. It requires cgo, but no Arrow library.
 //
 // # Ownership
 //
-// Schema, Array, DeviceArray, ArrayStream and DeviceArrayStream each own one C struct. Import moves a struct
-// in: what is at the address is released afterwards. Export moves it on. Close releases it, and does nothing
-// the second time. A collected owner that was not closed is released by the garbage collector and counted
-// by Leaks: that is a safety net, at an unknown time. A closed owner is an empty one: what reads it
-// returns zeros, and what needs a live one returns an error that is ErrClosed and EINVAL. A nil owner panics,
-// as a nil pointer does everywhere in Go: a function that returns an error returns no owner.
+// Schema, Array, DeviceArray, ArrayStream and DeviceArrayStream each own one C struct. Import moves a
+// struct into an owner and leaves the source released. Export moves it out. Close releases it; a second
+// Close has no effect. If an unclosed owner is garbage-collected, its struct is released and counted by
+// Leaks; this is a safety net without a guaranteed time. A closed owner is empty: accessors return
+// zero values, and operations that need a live struct return an error that is ErrClosed and EINVAL. A nil
+// owner panics like any nil pointer. Functions that return an error return no owner.
 //
-// A failed import of a struct leaves it with the caller; what a function documents as moved in is released
-// once, also when the function fails.
+// A failed import of a struct leaves it with the caller. An argument that a function documents as consumed
+// is released once, also if the function fails.
 //
 // # Memory
 //
-// What C keeps is memory of C, or pinned memory of Go. No pointer of Go is stored in it. Reading a
-// struct needs no call of C, a release needs one. Only a ColumnReader reads buffers, and never those of a device
-// that the CPU cannot access.
+// Memory that C keeps is C memory or pinned Go memory. No Go pointer is stored in it. Reading a struct
+// needs no C call, releasing it needs one. Only a ColumnReader reads buffers, and never buffers that the
+// CPU cannot access.
 //
 // # Pointers
 //
-// The address of a struct, which you have as a pointer to a type of cgo, is an unsafe.Pointer: Import, Export, and
-// the handler of an async stream. An address inside a struct is a uintptr, because it may be of a device or an
-// opaque number, which a Go pointer must not be: buffers, events, handles of streams. abi.Pointer makes an
-// unsafe.Pointer of the address of a buffer that the CPU can access.
+// Import, Export, and the handler of an async stream take the address of a struct as an unsafe.Pointer,
+// which you have as a pointer to a cgo type. An address inside a struct, such as a buffer, an event or a
+// stream handle, is a uintptr, because it may be a device address or an opaque number, which a Go pointer
+// must not be. abi.Pointer converts the address of a CPU-accessible buffer to an unsafe.Pointer.
 //
 // # Threads
 //
-// An owner may move between goroutines. Several may read it at once; none may while it is closed,
-// exported, or a child is taken. Streams say more. A release callback of ours may be called on any thread of
-// C, and closes the owner of a builder there. Send runs the batches on a goroutine of its own, which has
-// ended when it returns; an AsyncStream has no goroutine.
+// An owner may move between goroutines. Several goroutines may read it at once, but not while it is
+// closed or exported or a child is taken. The types of streams document their own rules. Release callbacks of this
+// package may be called on any C thread, and close the owner of a builder there. Send runs the batches on
+// a separate goroutine, which has ended when Send returns. An AsyncStream has no goroutine.
 //
 // # Your functions
 //
-// A panic never reaches C: it becomes an error, or ends where there is none to return. What C calls must
-// not call runtime.Goexit, and so no FailNow of package testing: the methods of a Reader, OnSchema,
-// OnTask and OnWarning of AsyncOptions, Make of AsyncBatch, and Close of an owner or an attached value.
-// Iterators and Open have a separate goroutine and may.
+// A panic never reaches C: it becomes an error, or is dropped if no error can be returned. Functions that
+// C calls must not call runtime.Goexit, and so must not call FailNow of package testing: the methods of a
+// Reader; OnSchema, OnTask and OnWarning of AsyncOptions; Make of AsyncBatch; and Close of an owner or an
+// attached value. Iterators and Open run on a separate goroutine and may.
 //
-// An address that was read, such as that of a buffer, keeps nothing alive: close the owner behind the
-// last use of it, or call runtime.KeepAlive there.
+// An address that was read, such as that of a buffer, keeps no memory alive: close the owner after the
+// last use of the address, or call runtime.KeepAlive there.
 //
 // # Errors
 //
-// An error is a *Error: the errno value that C passes, and the message, which has the text of a foreign
-// producer. errors.Is compares it with a syscall.Errno, with ErrClosed and with its cause. A panic in what
-// C calls, an iterator or a Close, ends there and becomes EIO.
+// An error is a *Error: the errno value that C passes, and the message, which contains the text of a
+// foreign producer. errors.Is compares it with a syscall.Errno, with ErrClosed and with its cause. A panic
+// in a function that C calls, an iterator or a Close is recovered and becomes EIO.
 //
 // # Events
 //
-// A device array may be handed over before a device has filled it. Synchronize, WaitOn and Ready wait for its
-// event or ask it, ExportWithEvent records one, and ReleaseAfter closes an array that a kernel still
-// reads. The vendors' libraries are loaded when the first event needs them, and never unloaded.
+// A device array may be handed over before a device has filled it. Synchronize and WaitOn wait for its
+// event, and Ready queries it. ExportWithEvent records an event. ReleaseAfter closes an array that a
+// kernel still reads. The vendors' libraries are loaded by the first operation on an event that needs
+// them, and are never unloaded.
 //
 // # A Go library is not unloaded
 //
-// A process cannot unload Go: its runtime has threads, signal handlers and thread-local storage of which
-// none ends. A library that is built with -buildmode=c-shared is linked so that dlclose leaves it where it is;
-// link one that contains a c-archive with -z nodelete. So every release callback that this package has handed
-// out stays callable until the process ends, which is what the C data interface asks for.
+// A process cannot unload Go: the threads, signal handlers and thread-local storage of its runtime never
+// end. A library built with -buildmode=c-shared is linked so that dlclose does not unload it. Link a
+// library that contains a c-archive with -z nodelete. Thus every release callback of this package stays
+// callable until the process ends, as the C data interface requires.
 package fletching

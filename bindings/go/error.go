@@ -15,29 +15,29 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// More of a foreign text is never read.
+// maxText is the maximum number of bytes read from a foreign text.
 const maxText = 4096
 
-// ErrClosed is the cause of the errors of an owner that was closed, exported or moved.
+// ErrClosed is the cause of errors about an owner that was closed, exported or moved.
 var ErrClosed = errors.New("closed or moved: expected a live struct")
 
-// Error is an errno value and a message, as the C interfaces return them. Of an error that a stream
-// returned, the code is the producer's and the message is what its get_last_error said, fit to
-// print.
+// Error is an errno value and a message, as the C interfaces return them. For an error returned by a
+// stream, the code is the producer's, and the message is the text of its get_last_error with unprintable
+// bytes escaped.
 //
 // errors.Is finds the code (errors.Is(err, syscall.EINVAL)) and the cause.
 type Error struct {
 	// Code is at least 1.
 	Code syscall.Errno
 
-	// Message names the failure and the expected value. Empty when the producer sent no message.
+	// Message names the failure and the expected value. It is empty if the producer sent no message.
 	Message string
 
 	cause error
 }
 
-// NewError returns an error for your stream to yield. A code below 1, which means success in
-// C, becomes EIO. The cause may be nil.
+// NewError returns an error for a stream to yield. A code below 1, which means success in C, becomes EIO.
+// The cause may be nil.
 func NewError(code syscall.Errno, message string, cause error) *Error {
 	if int(code) < 1 {
 		code = syscall.EIO
@@ -45,7 +45,7 @@ func NewError(code syscall.Errno, message string, cause error) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// Error returns the message, or the text of the code without a message.
+// Error returns the message, or the text of the code if there is no message.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return e.Code.Error()
@@ -75,12 +75,12 @@ func noMemory(operation string) error {
 	return NewError(syscall.ENOMEM, operation+": no memory", nil)
 }
 
-// A rule that another party broke. The ids are those of docs/reference/rules.
+// brokenRule returns the error for a rule broken by another party. The ids are in docs/reference/rules.
 func brokenRule(rule, message string) error {
 	return invalid("%s (rule %s)", message, rule)
 }
 
-// The result of a foreign callback. A code below 1 is in the text, because it becomes EIO.
+// foreign returns the error of a foreign callback. A code below 1 becomes EIO, so the text includes it.
 func foreign(code int32, text string) *Error {
 	if code < 1 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s (code %d)", text, code), " ")
@@ -88,8 +88,8 @@ func foreign(code int32, text string) *Error {
 	return NewError(abi.SystemError(max(code, 0)), text, nil)
 }
 
-// codeOf is the number that C gets for an error of the user's, whose methods may panic: those of an *Error that
-// is nil do.
+// codeOf returns the number passed to C for a user's error. The methods of such an error may panic, as those
+// of a nil *Error do.
 func codeOf(err error) int32 {
 	code := abi.EIO
 	_ = guarded(func() error {
@@ -104,7 +104,7 @@ func codeOf(err error) int32 {
 
 // --- Panics -------------------------------------------------------------------------------------
 
-// guarded runs code whose panics must not pass: they become EIO and the message of the panic.
+// guarded runs code whose panics must not propagate: they become EIO with the message of the panic.
 func guarded(body func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -115,7 +115,7 @@ func guarded(body func() error) (err error) {
 	return body()
 }
 
-// A value of a panic may panic when it is printed.
+// panicText returns the text of a panic. Printing its value may panic.
 func panicText(problem any) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -125,7 +125,7 @@ func panicText(problem any) (text string) {
 	return fmt.Sprint(problem)
 }
 
-// discard closes a value of the user's where no error can be returned.
+// discard closes a user's value where no error can be returned.
 func discard(value any) {
 	_ = guarded(func() error {
 		switch value := value.(type) {
@@ -140,8 +140,8 @@ func discard(value any) {
 
 // --- Foreign texts ------------------------------------------------------------------------------
 
-// printable is the text with every byte that is not UTF-8 and every control character, other than a
-// line feed and a tab, as \xNN. It ends with "..." when it was longer than 4096 bytes.
+// printable returns the text with invalid UTF-8 bytes and control characters, except line feed and tab, as
+// \xNN. A text longer than 4096 bytes is cut and ends with "...".
 func printable(text string) string {
 	cut := len(text) > maxText
 	if cut {
@@ -163,7 +163,7 @@ func printable(text string) string {
 	return result.String()
 }
 
-// A character that the cut before the last byte would split is left out.
+// wholeCharacters excludes a character that the cut before the last byte would split.
 func wholeCharacters(text string) int {
 	end := len(text) - 1
 	for end > maxText-4 && !utf8.RuneStart(text[end]) {
@@ -172,7 +172,7 @@ func wholeCharacters(text string) int {
 	return end
 }
 
-// printableC is the same for a text of C; empty for NULL.
+// printableC is printable for a C string; it returns "" for NULL.
 func printableC(address uintptr) string {
 	if address == 0 {
 		return ""

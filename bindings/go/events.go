@@ -17,63 +17,63 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Stream is a stream or queue, which the caller owns, its device, and what to do while it is captured.
+// Stream is a stream or queue owned by the caller, with its device and its behavior during a capture.
 type Stream struct {
 	deviceType abi.DeviceType
 	handle     uintptr
-	device     int64 // with an offset of 1, so that the zero value means the array's
+	device     int64 // plus 1, so that the zero value means the array's device
 	onCapture  OnCapture
 }
 
 // NewStream returns a stream. The handle is the CUstream, cudaStream_t, hipStream_t or
 // cl_command_queue, or a stream that the waiter of another device type accepts.
 //
-// CUDA and HIP have default streams, once for each device: 0 and 1 are the legacy stream, 2 is the per-thread stream of
-// the thread that the call runs on. They are those of the array's device, whatever device is current.
+// CUDA and HIP have default streams on each device: 0 and 1 are the legacy stream, 2 is the per-thread stream of the
+// calling thread. They belong to the array's device, independent of the current device.
 func NewStream(deviceType abi.DeviceType, handle uintptr) Stream {
 	return Stream{deviceType: deviceType, handle: handle}
 }
 
-// DeviceType returns the type of the devices that the stream is for.
+// DeviceType returns the device type of the stream.
 func (s Stream) DeviceType() abi.DeviceType { return s.deviceType }
 
 // Handle returns the handle.
 func (s Stream) Handle() uintptr { return s.handle }
 
-// OnDevice returns the stream with the device that it belongs to, for a default stream of another
-// device than the array's. The driver knows the device of any other stream.
+// OnDevice returns the stream with its device, for a default stream of another device than the array's.
+// The driver knows the device of any other stream.
 func (s Stream) OnDevice(deviceID int64) Stream {
 	s.device = deviceID + 1
 	return s
 }
 
-// With returns the stream with a choice for captures.
+// With returns the stream with a capture option.
 func (s Stream) With(choice OnCapture) Stream {
 	s.onCapture = choice
 	return s
 }
 
-// OnCapture is the choice of an operation on a stream that is being captured into a CUDA or HIP graph.
-// It makes no difference on any other stream, and with any other runtime.
+// OnCapture selects the behavior of an operation on a stream that is being captured into a CUDA or HIP
+// graph. It has no effect on other streams and with other runtimes.
 type OnCapture int
 
 const (
-	// RefuseCapture returns EBUSY, before a call that would invalidate the capture.
+	// RefuseCapture returns EBUSY before a call that would invalidate the capture.
 	RefuseCapture OnCapture = C.FLETCHING_CAPTURE_REFUSE
 
 	// ExternalEvent makes the graph record the event, or wait for it, at each launch. The graph does not keep the
-	// event: the array must not be released before the graph and everything instantiated from it are destroyed.
-	// Before the first launch a recorded event counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.
+	// event alive: the array must not be released until the graph and all its instances are destroyed. Before the
+	// first launch a recorded event counts as complete. ENOTSUP before CUDA 11.1 and ROCm 7.0.
 	ExternalEvent OnCapture = C.FLETCHING_CAPTURE_EXTERNAL_EVENT
 
-	// KeepArray is for ReleaseAfter, and for an array that the graph does not read: it is kept until the capture has
-	// ended and the stream has passed. The stream must live until then. A launch of the graph may come later: an
-	// array that it reads must live longer than the graph. Other operations refuse as with RefuseCapture.
+	// KeepArray is for ReleaseAfter and an array that the graph does not read. The array is kept until the capture
+	// has ended and the stream has passed. The stream must live until then. An array that the graph reads must
+	// outlive the graph, since launches may come later. Other operations behave as with RefuseCapture.
 	KeepArray OnCapture = C.FLETCHING_CAPTURE_KEEP
 )
 
 // numbers converts the stream for an operation on an array of this device type. For the core,
-// FLETCHING_RUNTIME_NONE means the array's own runtime; -1 makes it refuse a stream that has none.
+// FLETCHING_RUNTIME_NONE means the array's runtime; -1 makes it reject a stream without a runtime.
 func (s Stream) numbers(array abi.DeviceType) C.struct_StreamNumbers {
 	runtime := runtimeOf(s.deviceType)
 	if runtime == C.FLETCHING_RUNTIME_NONE && runtimeOf(array) != C.FLETCHING_RUNTIME_NONE {
@@ -84,20 +84,20 @@ func (s Stream) numbers(array abi.DeviceType) C.struct_StreamNumbers {
 	}
 }
 
-// SyncEvent is the event of a live device array, as a [Waiter] gets it. It belongs to the producer.
+// SyncEvent is the event of a live device array, passed to a [Waiter]. The producer owns it.
 type SyncEvent struct {
-	// DeviceType is the type of the device that the array is on.
+	// DeviceType is the device type of the array.
 	DeviceType abi.DeviceType
 
-	// DeviceID is which device of that type.
+	// DeviceID is the ID of the device.
 	DeviceID int64
 
-	// Address is sync_event as the struct has it, never 0.
+	// Address is the value of sync_event, never 0.
 	Address uintptr
 }
 
-// waiting returns the struct of an array with an event, and the waiter that is registered for its device type;
-// no struct without an event and after an error.
+// waiting returns the struct of an array with an event, and the waiter registered for its device type. It returns
+// no struct if there is no event and after an error.
 func (a *DeviceArray) waiting(operation string) (*abi.ArrowDeviceArray, Waiter, error) {
 	if a.IsReleased() {
 		return nil, nil, closed(operation)
@@ -117,7 +117,7 @@ func cDeviceArray(raw *abi.ArrowDeviceArray) *C.struct_ArrowDeviceArray {
 	return (*C.struct_ArrowDeviceArray)(unsafe.Pointer(raw))
 }
 
-// Names of the core in its messages, as they are here.
+// ourNames replaces names in the core's messages with their Go names.
 var ourNames = strings.NewReplacer("FLETCHING_CAPTURE_EXTERNAL_EVENT", "stream.With(ExternalEvent)",
 	"vulkan::WaitContext", "VulkanContext", "WaitContext", "VulkanContext",
 	"as_storage", "AsStorage", "event_handled", "EventHandled")
@@ -132,28 +132,29 @@ func errorOf(outcome C.struct_Outcome) error {
 
 func readyOf(outcome C.struct_Outcome) (bool, error) { return outcome.is_ready != 0, errorOf(outcome) }
 
-// Synchronize blocks until the event has happened: then the host may read what it can read of the
-// buffers. NULL is nothing to wait for.
+// Synchronize blocks until the event completes. The host may then read the buffers that it can access. If
+// sync_event is NULL, it returns at once.
 //
-// If the context ends first, the error is ECANCELED with its cause, or the errno value of that. No runtime can be
-// interrupted: with a context that can end, the event is queried with pauses of up to a millisecond, and the call
-// keeps no thread. With another context the thread waits in the runtime.
+// If the context ends first, the error is ECANCELED with its cause, or the errno value of the cause. A wait in a
+// runtime cannot be interrupted: if the context can end, Synchronize queries the event with pauses of up to a
+// millisecond and occupies no thread. Otherwise the thread waits in the runtime.
 //
 // Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
-// operation loads; Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
+// operation loads. Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
 // cannot be waited on is an error, never skipped.
 //
 // Errors of this and the other operations: ENOENT if the library of the runtime is not found, ENOSYS if it lacks a
-// function, ENOTSUP if the runtime does not support the operation, EINVAL for a closed array, or a handle that is no
-// event or stream, EBUSY for a stream that is being captured into a graph, EIO for another error of the runtime, whose
-// name is in the text, and the errors of a waiter. After an error the contents of the buffers are unspecified.
+// function, ENOTSUP if the runtime does not support the operation, EINVAL for a closed array or an invalid event or
+// stream handle, EBUSY for a capturing stream, EIO for another error of the runtime, which the message names, and the
+// errors of a waiter. After an error the contents of the buffers are unspecified.
 //
 // CUDA contexts: an operation on a stream uses the stream's context. No operation creates a context, and each restores
-// the thread's current context, or the thread's HIP device. A goroutine that has made a context current locks its
+// the thread's current context, or the thread's HIP device. A goroutine that has made a context current must lock its
 // thread (runtime.LockOSThread). While another thread captures a graph, the operations neither fail nor disturb the
 // capture; HIP before ROCm 7.2 may refuse a query while any thread captures in global mode, and invalidate that capture.
 //
-// Any goroutine may call this, several at once. Text: Arrow C device data interface, "Synchronization Events".
+// Synchronize may be called concurrently from any goroutine. See "Synchronization Events" in the Arrow C device data
+// interface.
 func (a *DeviceArray) Synchronize(ctx context.Context) error {
 	const operation = "synchronize"
 	raw, waiter, err := a.waiting(operation)
@@ -182,7 +183,7 @@ func waitUntil(ctx context.Context, ready func() (bool, error), synchronize func
 	return synchronize()
 }
 
-// pollUntil returns when the event has happened, and at once for a context that cannot end.
+// pollUntil returns when the event has completed, and at once if the context cannot end.
 func pollUntil(ctx context.Context, ready func() (bool, error)) error {
 	if ctx == nil {
 		return noContext("synchronize")
@@ -208,8 +209,8 @@ func pollUntil(ctx context.Context, ready func() (bool, error)) error {
 	}
 }
 
-// WaitOn makes later work on the stream wait for the event, and returns while the event is pending: then kernels on that
-// stream may read the buffers. EBUSY for a stream that is being captured; see [Stream.With]. Errors and threads are as
+// WaitOn makes later work on the stream wait for the event, and returns without waiting. Kernels enqueued on that
+// stream afterwards may read the buffers. EBUSY for a capturing stream; see [Stream.With]. Errors and threads are as
 // for Synchronize.
 func (a *DeviceArray) WaitOn(stream Stream) error {
 	raw, waiter, err := a.waiting("wait_on")
@@ -226,7 +227,7 @@ func (a *DeviceArray) WaitOn(stream Stream) error {
 	return waiter.WaitOn(eventOf(raw), stream)
 }
 
-// Ready reports whether the event has happened. It does not block. Errors and threads are as for
+// Ready reports whether the event has completed, without blocking. Errors and threads are as for
 // Synchronize.
 func (a *DeviceArray) Ready() (bool, error) {
 	raw, waiter, err := a.waiting("ready")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of the core as Go makes them. A handle is a number in Go, which must not take it for a
- * pointer, and a call that succeeds writes no message. */
+ * Wrappers of the core's functions for Go. Handles are numbers, because Go must not treat them as
+ * pointers. A successful call writes no message. */
 #ifndef FLETCHING_GO_EVENTS_H
 #define FLETCHING_GO_EVENTS_H
 
@@ -27,7 +27,7 @@ struct VulkanNumbers {
 struct Outcome {
   int code;
   int is_ready;
-  char* text; /* of malloc, after a failure; NULL without memory */
+  char* text; /* from malloc, after a failure; NULL if out of memory */
 };
 
 static inline struct Outcome outcome_of(int code, const int* is_ready,
@@ -76,7 +76,7 @@ DEFINE_READY(ready_vulkan, (const Array* array, struct VulkanNumbers of),
 DEFINE(wait_on_vulkan, (const Array* array, struct VulkanNumbers of, uintptr_t command_buffer),
        FletchingDeviceArrayWaitOnVulkan, array, VULKAN(of), (void*)command_buffer)
 
-int FLETCHING_PREFIXED(StartRelease)(struct FletchingRelease* release); /* of core.go */
+int FLETCHING_PREFIXED(StartRelease)(struct FletchingRelease* release); /* in core.go */
 static inline void set_release_starter(void) {
   FletchingSetReleaseStarter(FLETCHING_PREFIXED(StartRelease));
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// A dictionary-encoded column moves out of its table.
+// Moves a dictionary-encoded column out of its table.
 func ExampleArray_TakeChild() {
 	words := fletching.ArrayBuilder{Length: 2}
 	table := must((&fletching.ArrayBuilder{Length: 3, Children: []fletching.ArrayBuilder{
@@ -20,7 +20,7 @@ func ExampleArray_TakeChild() {
 	}}).Build(nil))
 	codes := must(table.TakeChild(0))
 	fmt.Println(table.Child(0).IsReleased(), codes.NullCount(), codes.Offset(), codes.NumBuffers(), codes.Dictionary().Length())
-	table.Close() // the column lives on
+	table.Close() // the column stays valid
 	values := must(codes.TakeDictionary())
 	codes.Close()
 	fmt.Println(values.Length())
@@ -30,7 +30,7 @@ func ExampleArray_TakeChild() {
 	// 2
 }
 
-// Several consumers get the columns of one table.
+// Passes the columns of one table to several consumers.
 func ExampleArray_Share() {
 	table := must((&fletching.ArrayBuilder{Length: 3, Children: []fletching.ArrayBuilder{{Length: 3}, {Length: 3}}}).Build(closes("table")))
 	shared := must(table.Share())
@@ -38,7 +38,7 @@ func ExampleArray_Share() {
 	fmt.Println(shared.NumColumns(), column.Length(), all.NumChildren())
 	shared.Close()
 	all.Close()
-	column.Close() // the last one releases the table
+	column.Close() // the last column releases the table
 	// Output:
 	// 2 3 2
 	// table is closed
@@ -48,7 +48,7 @@ type closes string
 
 func (name closes) Close() { fmt.Println(name, "is closed") }
 
-// The memory of a file lives as long as the array.
+// Keeps the memory of a file until the array is released.
 func ExampleArray_Attach() {
 	array := must((&fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0, 4096}}).Build(nil))
 	if err := array.Attach(closes("file")); err != nil {
@@ -98,7 +98,7 @@ func ExampleNewRecordBatch() {
 		panic(err)
 	}
 	defer schema.Close()
-	defer batch.Close() // or batch.Export(address), to a consumer in C
+	defer batch.Close() // or batch.Export(address), to a C consumer
 	for i := range batch.NumChildren() {
 		column, err := fletching.ReadColumn(batch.Root(), schema.Root(), i)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// A column becomes a tensor for a model, and the tensor that comes back becomes a column.
+// Converts a column to a tensor, and a tensor back to a column.
 func ExampleDeviceArray_Tensor() {
 	schema, column, err := prices()
 	if err != nil {
@@ -21,7 +21,7 @@ func ExampleDeviceArray_Tensor() {
 	defer schema.Close()
 	tensor, err := column.Tensor(schema, fletching.TensorOptions{})
 	if err != nil {
-		panic(err) // the column is still ours
+		panic(err) // the caller still owns the column
 	}
 	fmt.Println(tensor.Shape(), tensor.Strides(), tensor.DataType().Bits, tensor.DeviceType(), tensor.DeviceID())
 	fmt.Println(tensor.IsReleased(), tensor.Data() != 0, tensor.ByteOffset(), tensor.Version().Major, tensor.Flags())
@@ -59,7 +59,7 @@ func prices() (*fletching.Schema, *fletching.DeviceArray, error) {
 	return schema, column, err
 }
 
-// A consumer of before DLPack 1.0 gets the struct without flags, which cannot say that memory is read-only.
+// Exports the struct from before DLPack 1.0, whose missing flags cannot mark memory as read-only.
 func ExampleDeviceArray_LegacyTensor() {
 	schema, column, err := prices()
 	if err != nil {
@@ -83,7 +83,7 @@ func ExampleDeviceArray_LegacyTensor() {
 	// Output: true [3]
 }
 
-// Memory without an Arrow schema.
+// Exports memory that has no Arrow schema.
 func ExampleTensorOf() {
 	matrix, err := fletching.TensorOf([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	if err != nil {
@@ -111,7 +111,7 @@ func ExampleTensorOf() {
 	// device memory is closed
 }
 
-// The argument that a consumer passes to Python's __dlpack__ for data on a device.
+// Reads the argument that a consumer passes to Python's __dlpack__ for data on a device.
 func ExampleReadConsumerStream() {
 	perThread := int64(2)
 	stream, err := fletching.ReadConsumerStream(abi.DeviceCUDA, &perThread)
@@ -122,7 +122,7 @@ func ExampleReadConsumerStream() {
 	// Output: true 2
 }
 
-// A framework allocates a tensor through its table, and says on which stream it works.
+// Allocates a tensor through a framework's table and queries the framework's work stream.
 func ExampleFindExchange() {
 	exchange, err := fletching.FindExchange(tableOfFramework())
 	if err != nil {
@@ -143,7 +143,8 @@ func ExampleFindExchange() {
 	// exchange: the table lacks current_work_stream
 }
 
-// A table with our allocator. The functions for Python objects come from the framework's own code.
+// framework is a table with the allocator of this package. The framework's code provides the functions for Python
+// objects.
 var framework = abi.DLPackExchangeAPI{
 	Header:                 abi.DLPackExchangeAPIHeader{Version: abi.DLPackVersion{Major: abi.DLPackMajorVersion}},
 	ManagedTensorAllocator: abi.DLPackExchangeAPIManagedTensorAllocatorFunc(fletching.ExchangeAllocator()),

@@ -11,7 +11,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// exportFromGPU hands on memory of a GPU that a kernel on the CUstream has yet to fill. The owner's Close
+// exportFromGPU exports GPU memory that a kernel on the CUstream has yet to fill. The owner's Close
 // frees it, after the last release.
 func exportFromGPU(memory uintptr, length int64, owner any, device abi.DeviceType, cuStream uintptr, out unsafe.Pointer) error {
 	builder := fletching.ArrayBuilder{Length: length, Buffers: []uintptr{0, memory}}
@@ -19,7 +19,7 @@ func exportFromGPU(memory uintptr, length int64, owner any, device abi.DeviceTyp
 	if err != nil {
 		return err
 	}
-	defer array.Close() // which does nothing after Export
+	defer array.Close() // no effect after Export
 	if err := array.ExportWithEvent(fletching.NewStream(device, cuStream)); err != nil {
 		return err
 	}
@@ -27,5 +27,5 @@ func exportFromGPU(memory uintptr, length int64, owner any, device abi.DeviceTyp
 }
 
 func ExampleDeviceArray_ExportWithEvent() {
-	_ = exportFromGPU // called with the address of an ArrowDeviceArray of a consumer in C
+	_ = exportFromGPU // called with the address of a C consumer's ArrowDeviceArray
 }

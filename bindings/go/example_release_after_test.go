@@ -10,8 +10,8 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 )
 
-// sumOnGPU imports an array, whose data may not be there yet, and lets a kernel read it. It blocks
-// nowhere. Launch enqueues the kernel on the CUstream.
+// sumOnGPU imports an array whose data may still be pending and makes a kernel read it, without
+// blocking. launch enqueues the kernel on the CUstream.
 func sumOnGPU(address unsafe.Pointer, cuStream uintptr, launch func(values uintptr, length int64) error) error {
 	array, err := fletching.ImportDeviceArray(address)
 	if err != nil {
@@ -19,18 +19,18 @@ func sumOnGPU(address unsafe.Pointer, cuStream uintptr, launch func(values uintp
 	}
 	stream := fletching.NewStream(array.DeviceType(), cuStream)
 	if err := array.WaitOn(stream); err != nil {
-		array.Close() // nothing reads it
+		array.Close() // no kernel reads it
 		return err
 	}
 	if err := launch(array.Buffer(1), array.Length()); err != nil {
 		array.Close()
 		return err
 	}
-	// Close would free the memory under the kernel. After an error here the array is not closed: a real
-	// program keeps it, and closes it when the stream has passed.
+	// Close would free the memory under the kernel. ReleaseAfter also takes the array if it returns an error:
+	// then it has released the array after the kernel, or leaked it.
 	return array.ReleaseAfter(stream)
 }
 
 func ExampleDeviceArray_ReleaseAfter() {
-	_ = sumOnGPU // called with the address that a producer in C has filled
+	_ = sumOnGPU // called with an address that a C producer has filled in
 }

@@ -44,7 +44,7 @@ func ExampleMetadata_Encode() {
 	// Output: 14 [{k v}]
 }
 
-// An error for a stream to yield.
+// Creates an error for a stream to yield.
 func ExampleNewError() {
 	cause := errors.New("disk full")
 	err := fletching.NewError(syscall.ENOSPC, "spill: "+cause.Error(), cause)
@@ -52,14 +52,14 @@ func ExampleNewError() {
 	// Output: spill: disk full true true 2
 }
 
-// A program in development prints where an array was made that was never closed.
+// Prints where an array was created that was never closed, during development.
 func ExampleOnLeak() {
 	found := make(chan fletching.Leak, 1000)
 	fletching.OnLeak(func(leak fletching.Leak) { found <- leak })
 	fletching.TraceOwners(true)
 	defer fletching.OnLeak(nil)
 	defer fletching.TraceOwners(false)
-	_ = must(fletching.FromValues([]int32{1})) // and no Close
+	_ = must(fletching.FromValues([]int32{1})) // never closed
 	runtime.GC()
 	for leak := range found {
 		if strings.Contains(leak.Stack, "ExampleOnLeak") {

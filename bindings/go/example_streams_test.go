@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// countdown is a fletching.Reader.
+// countdown implements fletching.Reader.
 type countdown struct{ rows int }
 
 func (c *countdown) Next() (*fletching.Array, error) {
@@ -27,7 +27,7 @@ func (c *countdown) Next() (*fletching.Array, error) {
 
 func (c *countdown) Close() { fmt.Println("closed at", c.rows) }
 
-// The stream of a reader goes through C and back.
+// Passes the stream of a reader through C and back.
 func ExampleNewArrayStreamFrom() {
 	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
 	var raw abi.ArrowArrayStream // in a real program the address comes from C
@@ -46,7 +46,7 @@ func ExampleNewArrayStreamFrom() {
 	// closed at 2
 }
 
-// The stream refuses an array of another type than the schema.
+// Rejects an array of another type than the schema.
 func ExampleNewArrayStream() {
 	schema := must((&fletching.SchemaBuilder{Format: "l"}).Build())
 	stream := must(fletching.NewArrayStream(schema, func(yield func(*fletching.Array, error) bool) {
@@ -60,7 +60,7 @@ func ExampleNewArrayStream() {
 	// Output: batch 0: expected format "l", got "g"
 }
 
-// onDevice is a reader of device arrays.
+// onDevice reads device arrays.
 type onDevice struct{ countdown }
 
 func (d *onDevice) Next() (*fletching.DeviceArray, error) {
@@ -88,7 +88,7 @@ func ExampleImportDeviceArrayStream() {
 	// closed at 0
 }
 
-// The consumer requests each batch, and drops the first one.
+// Requests each batch, and drops the first one.
 func ExampleSendChannel() {
 	ctx := context.Background()
 	consumer := fletching.NewAsyncStream(ctx, fletching.AsyncOptions{Window: -1})
@@ -107,7 +107,7 @@ func ExampleSendChannel() {
 	if err := consumer.Request(2); err != nil {
 		panic(err)
 	}
-	for !consumer.Skip() { // not arrived yet
+	for !consumer.Skip() { // the batch has not arrived yet
 	}
 	batch, _, err := consumer.Next(ctx)
 	fmt.Println(batch.Length(), err)

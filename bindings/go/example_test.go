@@ -13,13 +13,13 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// The example of README.md: a table of two columns goes through C and back.
+// Passes a table of two columns through C and back, as in README.md.
 func Example() {
 	first, second := must(fletching.FromValues([]int32{1, 2, 3})), must(fletching.FromValues([]float64{0.5, 1.5, 2.5}))
 	table := fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0}, Children: []fletching.ArrayBuilder{
 		{Length: 3, Buffers: first.BufferAddresses()}, {Length: 3, Buffers: second.BufferAddresses()},
 	}}
-	exported := must(table.Build(owners{first, second})) // closed when C has released the table
+	exported := must(table.Build(owners{first, second})) // closed after C releases the table
 
 	var raw abi.ArrowArray // in a real program the address comes from C, or from cdata
 	if err := exported.Export(unsafe.Pointer(&raw)); err != nil {
@@ -62,7 +62,7 @@ func ExampleNewDeviceArrayStream() {
 	if err != nil {
 		panic(err)
 	}
-	defer stream.Close() // or stream.Export, to a consumer in C
+	defer stream.Close() // or stream.Export, to a C consumer
 	for batch, err := range stream.All(context.Background()) {
 		if err != nil {
 			panic(err)
@@ -76,7 +76,7 @@ func ExampleNewDeviceArrayStream() {
 	// 3 cpu
 }
 
-// One goroutine sends, as a producer in another library would, and this one receives.
+// Sends on one goroutine, like a producer in another library, and receives on this one.
 func ExampleAsyncStream() {
 	ctx := context.Background()
 	stream := fletching.NewAsyncStream(ctx, fletching.AsyncOptions{Window: 4})
