@@ -21,34 +21,34 @@ func printFindings(out io.Writer, array *fletching.Array, schema *fletching.Sche
 	return err
 }
 
-// It needs libfletching.
+// Requires libfletching.
 func ExampleArray_Check() {
 	_ = printFindings
 }
 
-// readValidated reads a stream of a producer whose calls, schemas and batches are validated.
+// readValidated reads a stream and validates the producer's calls, schemas and batches.
 func readValidated(stream *fletching.DeviceArrayStream) ([]fletching.Finding, error) {
 	findings, err := stream.Validate(fletching.ValidateShape, fletching.StressPoison, fletching.StressMove)
 	if err != nil {
 		return nil, err
 	}
-	must(stream.Schema()).Close() // which the batches are compared with
+	must(stream.Schema()).Close() // the batches are compared with it
 	for batch, err := range stream.All(background) {
 		if err != nil {
 			return nil, err
 		}
 		batch.Close()
 	}
-	_, err = fletching.ReportLive() // structs that are not closed
+	_, err = fletching.ReportLive() // unclosed structs
 	return findings.Take(), err
 }
 
-// It needs libfletching.
+// Requires libfletching.
 func ExampleDeviceArrayStream_Validate() {
 	_ = readValidated
 }
 
-// sendValidated gives a producer a handler that validates its calls.
+// sendValidated passes a producer a handler that validates its calls.
 func sendValidated(stream *fletching.AsyncStream, produce func(handler unsafe.Pointer)) (fletching.Findings, error) {
 	handler, findings, err := fletching.ValidateHandler(stream.Handler(), fletching.ValidateShape)
 	if err == nil {
@@ -57,7 +57,7 @@ func sendValidated(stream *fletching.AsyncStream, produce func(handler unsafe.Po
 	return findings, err
 }
 
-// It needs libfletching.
+// Requires libfletching.
 func ExampleValidateHandler() {
 	_ = sendValidated
 }

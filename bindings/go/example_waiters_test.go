@@ -12,7 +12,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// queues waits on the events of a runtime that the package does not call.
+// queues waits on the events of a runtime that the package does not support.
 type queues struct{ fletching.UnsupportedWaiter }
 
 func (queues) Synchronize(context.Context, fletching.SyncEvent) error { return nil }
@@ -41,7 +41,7 @@ func ExampleRegisterWaiter() {
 	// <nil>
 }
 
-// A stream that is captured into a CUDA graph waits each time the graph is launched.
+// Makes a stream that is captured into a CUDA graph wait at each launch of the graph.
 func ExampleStream_With() {
 	capture := func(array *fletching.DeviceArray, cuStream uintptr) error {
 		return array.WaitOn(fletching.NewStream(abi.DeviceCUDA, cuStream).With(fletching.ExternalEvent))
@@ -49,7 +49,7 @@ func ExampleStream_With() {
 	_ = capture
 }
 
-// The legacy default stream of device 1, whatever device the array is on.
+// Uses the legacy default stream of device 1, independent of the array's device.
 func ExampleStream_OnDevice() {
 	wait := func(array *fletching.DeviceArray) error {
 		return array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0).OnDevice(1))
@@ -71,7 +71,7 @@ func ExampleDeviceArray_SynchronizeVulkan() {
 	_ = wait
 }
 
-// Before the process exits, the releases that a stream has not passed yet are counted.
+// Counts the pending releases before the process exits.
 func ExamplePendingReleases() {
 	fmt.Println(fletching.PendingReleases().Pending >= 0)
 	// Output: true

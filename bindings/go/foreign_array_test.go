@@ -59,13 +59,13 @@ func imported(t *testing.T, raw abi.ArrowDeviceArray) *fletching.DeviceArray {
 	return array
 }
 
-// plainArray is an array without children and without an event.
+// plainArray returns an array without children and without an event.
 func plainArray(t *testing.T, deviceType abi.DeviceType, onRelease func()) *fletching.DeviceArray {
 	t.Helper()
 	return imported(t, abi.ArrowDeviceArray{Array: foreignArray(onRelease), DeviceType: deviceType})
 }
 
-// countedArray is an array of two children, and the releases of it and of them.
+// countedArray returns an array with two children, and the release counts of the array and of the children.
 func countedArray(t *testing.T, deviceType abi.DeviceType) (array *fletching.DeviceArray, parents, children *releaseCount) {
 	t.Helper()
 	parents, children = newReleases(), newReleases()
@@ -73,7 +73,7 @@ func countedArray(t *testing.T, deviceType abi.DeviceType) (array *fletching.Dev
 	return imported(t, abi.ArrowDeviceArray{Array: raw, DeviceType: deviceType}), parents, children
 }
 
-// awaited is an array with an event, or with what has to be refused as one.
+// awaited returns an array with an event, which may be invalid.
 func awaited(t *testing.T, deviceType abi.DeviceType, event uintptr) *fletching.DeviceArray {
 	t.Helper()
 	return imported(t, abi.ArrowDeviceArray{Array: foreignArray(func() {}), DeviceType: deviceType, SyncEvent: event})
@@ -86,7 +86,7 @@ func succeed(t *testing.T, err error) {
 	}
 }
 
-// expectCode expects a code and parts of the text.
+// expectCode expects an error with a code and parts of its text.
 func expectCode(t *testing.T, err error, code syscall.Errno, parts ...string) {
 	t.Helper()
 	if !errors.Is(err, code) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// log is what happened, in order.
+// log records events in order.
 type log struct {
 	mutex sync.Mutex
 	lines []string
@@ -46,7 +46,7 @@ func (l *log) expect(t *testing.T, lines ...string) {
 	l.lines = nil
 }
 
-// note is written down when it is closed.
+// note logs its Close.
 type note struct {
 	log  *log
 	text string
@@ -54,7 +54,7 @@ type note struct {
 
 func (n *note) Close() { n.log.add(n.text) }
 
-// foreign is a producer without the package, in C memory.
+// foreign is a producer in C memory that does not use the package.
 type foreign struct {
 	onRelease  func()
 	buffers    []uintptr
@@ -78,7 +78,7 @@ func (f *foreign) Release(self *abi.ArrowArray) {
 	f.onRelease()
 }
 
-// foreignArray is an array of one value.
+// foreignArray returns an array with one value.
 func foreignArray(onRelease func(), children ...abi.ArrowArray) abi.ArrowArray {
 	f := &foreign{
 		onRelease: onRelease, buffers: peer.New[uintptr](2),
@@ -101,7 +101,7 @@ func foreignOf(raw abi.ArrowArray) *foreign {
 	return value.(*foreign)
 }
 
-// rawArray is a foreign array "a" with the children "a0", "a1" and the dictionary "ad", which log their releases.
+// rawArray returns a foreign array "a" with the children "a0", "a1" and the dictionary "ad", which log their releases.
 func rawArray(log *log, name string, children int, withDictionary bool) abi.ArrowArray {
 	var below []abi.ArrowArray
 	for i := range children {
@@ -117,8 +117,7 @@ func rawArray(log *log, name string, children int, withDictionary bool) abi.Arro
 	return raw
 }
 
-// rawDeviceArray is the same on device 3 of CUDA's, with an event that the release of the array
-// destroys.
+// rawDeviceArray is rawArray on CUDA device 3, with an event that is destroyed when the array is released.
 func rawDeviceArray(log *log, name string, children int, withDictionary bool) abi.ArrowDeviceArray {
 	raw := abi.ArrowDeviceArray{
 		Array: rawArray(log, name, children, withDictionary), DeviceType: abi.DeviceCUDA, DeviceID: 3,

@@ -41,7 +41,7 @@ func FuzzMetadata(f *testing.F) {
 		if err != nil || !bytes.HasPrefix(block, again) || len(again) != pairs.encodedSize() {
 			t.Errorf("%x is encoded as %x: %v", block, again, err)
 		}
-		// The same at an address, where nothing says how long the block is.
+		// The same at an address, without the size of the block.
 		atAddress, err := metadataAt(uintptr(unsafe.Pointer(unsafe.SliceData(block))))
 		if err != nil || len(atAddress) != len(pairs) {
 			t.Errorf("%d pairs, at an address %d: %v", len(pairs), len(atAddress), err)
@@ -74,13 +74,13 @@ func FuzzPrintable(f *testing.F) {
 	})
 }
 
-// treeProgram builds foreign trees from bytes: any count, list, child and dictionary.
+// treeProgram builds foreign trees from bytes, with any count, list, child and dictionary.
 type treeProgram struct {
 	code    []byte
 	arrays  []*abi.ArrowArray
 	schemas []*abi.ArrowSchema
 	format  []byte
-	kept    []any // what the structs have by number only
+	kept    []any // memory that the structs reference only by address
 }
 
 func (p *treeProgram) next() int {
@@ -92,7 +92,7 @@ func (p *treeProgram) next() int {
 	return int(code)
 }
 
-// below returns the links of a struct: its children are nil, new ones, or earlier structs, itself included.
+// below returns the links of a struct. Its children are NULL, new structs, or earlier structs including itself.
 func (p *treeProgram) below(depth, earlier int, child, again func(int) uintptr) links {
 	var l links
 	l.count = int64(p.next() % 4)
@@ -133,7 +133,7 @@ func (p *treeProgram) array(depth int) uintptr {
 	p.kept = append(p.kept, buffers)
 	raw.Buffers = uintptr(unsafe.Pointer(unsafe.SliceData(buffers)))
 	if p.next()%8 != 1 {
-		raw.Release = 1 // never called: the release of the root is
+		raw.Release = 1 // never called: only the root is released
 	}
 	return uintptr(unsafe.Pointer(raw))
 }
@@ -160,8 +160,7 @@ type countedSchemaRelease struct{ calls int }
 
 func (c *countedSchemaRelease) Release(*abi.ArrowSchema) { c.calls++ }
 
-// A foreign tree of any shape is shown, copied and released, or refused; its root is released once, and
-// nothing below it is.
+// A foreign tree of any shape is read, copied and released, or rejected. Only its root is released, once.
 func FuzzTree(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{2, 7, 7, 0, 0, 0, 0, 0})
@@ -211,7 +210,7 @@ func fuzzArrays(t *testing.T, p *treeProgram) {
 	}
 }
 
-// A cycle is not left by itself.
+// readArray limits the depth because cycles have no end.
 func readArray(view ArrayView, depth int) {
 	_, _ = view.Length(), view.BufferAddresses()
 	for i := range view.NumChildren() {

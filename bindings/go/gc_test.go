@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 )
 
-// overwritten returns an array of equal texts. Its release overwrites them.
+// overwritten returns an array of equal strings, which its release overwrites.
 func overwritten(text string, rows int) *fletching.Array {
 	offsets, data := make([]int32, rows+1), bytes.Repeat([]byte(text), rows)
 	for i := range offsets {
@@ -22,7 +22,7 @@ func overwritten(text string, rows int) *fletching.Array {
 	}
 	first := uintptr(unsafe.Pointer(&data[0]))
 	builder := fletching.ArrayBuilder{Length: int64(rows), NullCount: -1, Buffers: []uintptr{first, uintptr(unsafe.Pointer(&offsets[0])), first}}
-	return must(builder.Build(onClose(func() { // which keeps the buffers
+	return must(builder.Build(onClose(func() { // keeps the buffers alive
 		clear(offsets)
 		copy(data, bytes.Repeat([]byte{0xff}, len(data)))
 	})))
@@ -48,7 +48,7 @@ func collecting(t *testing.T) {
 	}()
 }
 
-// A reader is used after the last use of its owner.
+// Uses a reader after the last use of its owner.
 func TestReadKeepsForgottenOwner(t *testing.T) {
 	const text, rows = "sixteen bytes...", 1 << 20
 	schema := must((&fletching.SchemaBuilder{Format: "u"}).Build())
@@ -63,7 +63,7 @@ func TestReadKeepsForgottenOwner(t *testing.T) {
 			t.Fatalf("strings of a released array, the last one %q", texts[rows-1])
 		}
 		valid := must(read().Valid())
-		if !slices.Contains(valid[rows-8:], false) { // the bits of a "."
+		if !slices.Contains(valid[rows-8:], false) { // the validity buffer contains the bits of "."
 			t.Fatal("validity of a released array")
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"iter"
 	"syscall"
 	"testing"
-	_ "unsafe" // for the name of another package's variable
+	_ "unsafe" // for go:linkname
 
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
@@ -20,7 +20,7 @@ import (
 //go:linkname mostInShard github.com/fletching/fletching/bindings/go/abi/callbacks.mostInShard
 var mostInShard int
 
-// withoutHandles runs the body while every handle is in use, as 1,048,576 structs do on 32-bit targets.
+// withoutHandles runs the body while all handles are in use, as with 1,048,576 structs on 32-bit targets.
 func withoutHandles(body func()) {
 	most := mostInShard
 	mostInShard = 0
@@ -71,7 +71,7 @@ func TestWithoutHandlesNothingIsMoved(t *testing.T) {
 	expectNone(t, &live)
 }
 
-// A producer needs an address, so the stream fails instead.
+// A handler needs an address, so the stream fails.
 func TestHandlerWithoutHandlesFailsTheStream(t *testing.T) {
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	defer stream.Close()
@@ -109,7 +109,7 @@ func TestBatchWithoutHandleIsReleased(t *testing.T) {
 				batch := live.batch(1)
 				withoutHandles(func() {
 					yield(AsyncBatch{Array: batch}, nil)
-					<-ctx.Done() // the batch was sent, or cannot be
+					<-ctx.Done() // the batch was sent, or cannot be sent
 				})
 			}, nil
 		}}.Send(context.Background(), handler)

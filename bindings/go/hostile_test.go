@@ -13,8 +13,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// A stream is closed while another goroutine reads it, at whatever point the hostile peer is, which the conformance
-// suite does not do.
+// Closes a stream while another goroutine reads it, at any point of the hostile peer's calls. The conformance suite
+// does not cover this.
 func TestHostileAsyncProducersAndCloseDuringRead(t *testing.T) {
 	repository.Need(t)
 	succeed(t, peer.Open())

@@ -2,7 +2,7 @@
 
 //go:build cgo
 
-// Package conformance plays the conformance suite, whose library is opened at run time, on the Go module.
+// Package conformance runs the conformance suite, whose library is opened at run time, on the Go module.
 package conformance
 
 // #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../headers
@@ -23,9 +23,9 @@ import (
 
 // The subjects.
 const (
-	Views = iota // hands out views of shared data, and streams over readers
-	Moves        // moves, and hands out streams over iterators
-	Drops        // is Views without the first batch of a device stream, which the suite reports
+	Views = iota // returns views of shared data, and streams over readers
+	Moves        // moves data, and returns streams over iterators
+	Drops        // Views without the first batch of a device stream, which the suite must report
 )
 
 // Result is the result of one case.
@@ -53,9 +53,9 @@ func Groups() (names []string) {
 	return names
 }
 
-var results []Result // of the run
+var results []Result // of the current run
 
-// Play plays a group on a subject. One call at a time.
+// Play runs a group on a subject. Only one call may run at a time.
 func Play(subject int, group string) ([]Result, error) {
 	results = nil
 	var message C.struct_FletchingMessage
@@ -72,7 +72,7 @@ func fletching_go_conformance_report(result *C.struct_FletchingConformanceResult
 	})
 }
 
-// text is a NUL-terminated copy in Go memory, for the length of a call.
+// text returns a NUL-terminated copy in Go memory, for use during one call.
 func text(s string) *C.char {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
 }

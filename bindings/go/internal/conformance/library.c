@@ -7,10 +7,10 @@
 #define OURS(name) fletching_go_conformance_##name
 #include "forward.h"
 
-/* A context is the number of the subject. */
+/* The context of a subject is its number. */
 static const int32_t kNumbers[] = {0, 1, 2};
 
-/* cgo exports no const. */
+/* cgo cannot export a const parameter. */
 static int register_waiter(void* context, ArrowDeviceType device_type,
                            const struct FletchingWaiter* waiter, struct FletchingMessage* message) {
   return fletching_go_subject_register_waiter(context, device_type, (struct FletchingWaiter*)waiter,
@@ -51,7 +51,7 @@ const char* fletching_go_conformance_subject(int32_t number) {
   return number >= 0 && number < kSubjectCount ? kSubjects[number].name : NULL;
 }
 
-/* Of a library with the subjects: those without a fault. */
+/* Returns the subjects without a fault, for a library that exports them. */
 __attribute__((visibility("default"))) const struct FletchingSubject* FletchingConformanceSubject(
     int32_t index) {
   return index == 0 || index == 1 ? &kSubjects[index] : NULL;

@@ -1,4 +1,4 @@
-/* The conformance suite, out of a library that is opened at run time, and the subjects in Go. */
+/* The conformance suite, from a library that is opened at run time, and the subjects in Go. */
 #ifndef FLETCHING_GO_CONFORMANCE_LIBRARY_H
 #define FLETCHING_GO_CONFORMANCE_LIBRARY_H
 
@@ -17,13 +17,13 @@
   result fletching_go_conformance_##name parameters;
 FLETCHING_GO_CONFORMANCE_FUNCTIONS(FLETCHING_GO_CONFORMANCE_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text lives until the next call. */
+/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
 const char* fletching_go_conformance_open(const char* path);
 
-/* The name of a subject, from 0; NULL past the last. */
+/* Returns the name of a subject, numbered from 0; NULL after the last. */
 const char* fletching_go_conformance_subject(int32_t number);
 
-/* Plays a group on a subject, and reports each result to the Go function. */
+/* Runs a group on a subject and reports each result to the Go function. */
 int fletching_go_conformance_play(int32_t number, const char* group,
                                   struct FletchingMessage* message);
 
@@ -31,10 +31,10 @@ int fletching_go_conformance_play(int32_t number, const char* group,
 int fletching_go_conformance_connect(FletchingSubjectConnect connect, void* context,
                                      struct ArrowAsyncDeviceStreamHandler* handler);
 
-/* Returns the callback that the Go function fletching_go_subject_release is. */
+/* Returns the Go function fletching_go_subject_release as a callback. */
 void (*fletching_go_conformance_release(void))(struct ArrowAsyncDeviceStreamHandler*);
 
-/* The functions of a waiter. */
+/* Call the functions of a waiter. */
 int fletching_go_conformance_synchronize(const struct FletchingWaiter* waiter, uintptr_t event,
                                          int64_t device_id);
 int fletching_go_conformance_wait_on(const struct FletchingWaiter* waiter, uintptr_t event,

@@ -24,11 +24,11 @@ import (
 )
 
 type (
-	address = unsafe.Pointer // of a struct in C
+	address = unsafe.Pointer // of a C struct
 	batches = iter.Seq2[*fletching.DeviceArray, error]
 )
 
-// subject hands out the same data as it takes in.
+// subject returns its input data unchanged, by way of the operations of the package.
 type subject interface {
 	schema(*fletching.Schema) (*fletching.Schema, error)
 	array(*fletching.DeviceArray) (*fletching.DeviceArray, error)
@@ -38,7 +38,7 @@ type subject interface {
 	tensorOptions() fletching.TensorOptions
 	options() fletching.AsyncOptions
 	received(*fletching.Schema, *fletching.AsyncStream) (*fletching.DeviceArrayStream, error)
-	// send blocks until the stream is sent, and calls started once the producer has begun.
+	// send blocks until the stream is sent. It calls started when the producer has begun.
 	send(schema *fletching.Schema, deviceType abi.DeviceType, batches batches, handler address, started func()) error
 }
 
@@ -46,7 +46,7 @@ var subjects = [...]subject{Views: views{}, Moves: moves{}, Drops: drops{}}
 
 var background = context.Background()
 
-// views hands out views of shared data, and streams over readers.
+// views returns views of shared data, and streams over readers.
 type views struct{}
 
 func (views) schema(in *fletching.Schema) (*fletching.Schema, error) {
@@ -118,7 +118,7 @@ func (views) tensorOptions() fletching.TensorOptions { return fletching.TensorOp
 
 func (views) options() fletching.AsyncOptions { return fletching.AsyncOptions{Window: 2} }
 
-// reader reads an async stream. Its Close waits for the senders, because the suite then counts the live structs.
+// reader reads an async stream. Its Close waits for the senders, because the suite then counts live structs.
 type reader struct{ *fletching.AsyncStream }
 
 var senders sync.WaitGroup
@@ -144,7 +144,7 @@ func (views) send(schema *fletching.Schema, deviceType abi.DeviceType, batches b
 	}, handler)
 }
 
-// moves hands out what builders make of schemas and arrays, columns, and streams over iterators.
+// moves returns schemas and arrays made by builders, columns, and streams over iterators.
 type moves struct{}
 
 func (moves) schema(in *fletching.Schema) (*fletching.Schema, error) {
@@ -159,7 +159,7 @@ func (moves) schema(in *fletching.Schema) (*fletching.Schema, error) {
 	return built, err
 }
 
-// array builds an array whose owner is a view, which a malformed array has not.
+// array builds an array owned by a view of the input. Share rejects a malformed input.
 func (moves) array(in *fletching.DeviceArray) (*fletching.DeviceArray, error) {
 	view, err := viewOf(in.Share())
 	if err != nil {
@@ -172,7 +172,7 @@ func (moves) array(in *fletching.DeviceArray) (*fletching.DeviceArray, error) {
 	return built, err
 }
 
-// builderOf describes an array; nil for a released one.
+// builderOf describes an array; nil if it is released.
 func builderOf(view fletching.ArrayView) *fletching.ArrayBuilder {
 	if view.IsReleased() {
 		return nil
@@ -196,7 +196,7 @@ func (moves) child(array *fletching.DeviceArray, index int) (*fletching.DeviceAr
 	return shared.Column(index)
 }
 
-// An iterator does not close its source, so the schema keeps the source until the release.
+// An iterator does not close its source, so the schema keeps the source until its release.
 
 func (moves) stream(schema *fletching.Schema, in *fletching.ArrayStream) (*fletching.ArrayStream, error) {
 	if err := schema.Attach(in); err != nil {
@@ -240,7 +240,7 @@ func (moves) send(schema *fletching.Schema, deviceType abi.DeviceType, batches b
 	return fletching.AsyncProducer{DeviceType: deviceType, Metadata: metadata, Open: open}.Send(background, handler)
 }
 
-// drops is a subject with a fault.
+// drops is a subject with a deliberate fault.
 type drops struct{ views }
 
 func (drops) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStream) (*fletching.DeviceArrayStream, error) {
@@ -252,7 +252,7 @@ func (drops) deviceStream(schema *fletching.Schema, in *fletching.DeviceArrayStr
 
 // --- The functions of the table ---
 
-// answer calls the function of a subject, and returns its error as an errno value and a text.
+// answer calls a subject's function and returns its error as an errno value and a text.
 func answer(number address, message *C.struct_FletchingMessage, body func(s subject) error) (code C.int) {
 	var err error
 	func() {
@@ -274,7 +274,7 @@ func answer(number address, message *C.struct_FletchingMessage, body func(s subj
 	return C.int(errno)
 }
 
-// pass imports a struct, lets a subject make another one of it, and exports that.
+// pass imports a struct, converts it with a subject's function, and exports the result.
 func pass[I, O interface{ Close() }](in address, imported func(address) (I, error), out address, made func(I) (O, error)) error {
 	source, err := imported(in)
 	if err != nil {
@@ -309,7 +309,7 @@ func fletching_go_subject_array(number address, inSchema *C.struct_ArrowSchema, 
 	})
 }
 
-// clamped is for an index that no int of 32 bits has, which no array has either.
+// clamped converts an index to int. Out-of-range indexes, which no array has, stay invalid.
 func clamped(index C.int64_t) int {
 	return int(max(-1, min(index, math.MaxInt32)))
 }
@@ -362,7 +362,7 @@ func fletching_go_subject_legacy_tensor(number address, in *C.DLManagedTensor, o
 	})
 }
 
-// passTensor makes an array of a tensor, and a tensor of that.
+// passTensor converts a tensor to an array, and that array to a tensor.
 func passTensor(in address, imported func(address) (*fletching.Tensor, error),
 	exported func(*fletching.DeviceArray, *fletching.Schema, fletching.TensorOptions) (*fletching.Tensor, error),
 	options fletching.TensorOptions,
@@ -383,7 +383,7 @@ func passTensor(in address, imported func(address) (*fletching.Tensor, error),
 	return made.Export()
 }
 
-// withSchema makes a stream of the schema of another one.
+// withSchema makes a stream with the schema of another stream.
 func withSchema[I interface {
 	Schema() (*fletching.Schema, error)
 }, O any](stream I, made func(*fletching.Schema, I) (O, error)) (result O, err error) {
@@ -423,8 +423,8 @@ func fletching_go_subject_receive(number address, connect C.FletchingSubjectConn
 	})
 }
 
-// sending is a stream that is sent to a handler. The suite counts the live structs after the release of the handler,
-// while Send is still reading, so the release waits for the end of the reading.
+// sending is a stream that is sent to a handler. The suite counts live structs after the handler's release, while
+// Send may still be reading, so the release waits for the end of the reading.
 type sending struct {
 	stream  *fletching.DeviceArrayStream
 	release *[0]byte
@@ -472,21 +472,21 @@ func fletching_go_subject_send(number address, in *C.struct_ArrowDeviceArrayStre
 		go func() {
 			defer senders.Done()
 			defer stream.Close()
-			defer schema.Close() // which does nothing once it is sent
+			defer schema.Close() // no effect after it is sent
 			err := subject.send(schema, stream.DeviceType(), s.batches, address(handler), func() { start <- nil })
 			if err != nil && !strings.HasPrefix(err.Error(), "handler.") {
-				err = nil // the suite judges the calls of the handler
+				err = nil // the suite checks the calls to the handler
 			}
 			start <- err
 		}()
 		if err = <-start; err != nil {
-			handler.release = nil // it is released
+			handler.release = nil // already released
 		}
 		return err
 	})
 }
 
-// borrow moves an array in for a call, and back.
+// borrow moves an array in for the duration of a call, and back.
 func borrow(array *C.struct_ArrowDeviceArray, call func(array *fletching.DeviceArray) error) error {
 	owner, err := fletching.ImportDeviceArray(address(array))
 	if err != nil {
@@ -499,7 +499,7 @@ func streamOf(array *fletching.DeviceArray, handle address) fletching.Stream {
 	return fletching.NewStream(array.DeviceType(), uintptr(handle))
 }
 
-var vulkan fletching.VulkanContext // of the suite's device
+var vulkan fletching.VulkanContext // for the suite's device
 
 func isVulkan(array *fletching.DeviceArray) bool { return array.DeviceType() == abi.DeviceVulkan }
 
@@ -514,7 +514,7 @@ func fletching_go_subject_use_vulkan(number, device, queue address, setStages C.
 	})
 }
 
-// waiter is a waiter in C.
+// waiter wraps a C waiter.
 type waiter struct{ of *C.struct_FletchingWaiter }
 
 //export fletching_go_subject_register_waiter

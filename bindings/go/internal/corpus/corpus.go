@@ -2,7 +2,7 @@
 
 //go:build cgo
 
-// Package corpus plays the cases of tests/corpus, whose library is opened at run time.
+// Package corpus runs the cases of tests/corpus, whose library is opened at run time.
 package corpus
 
 // #cgo CFLAGS: -I${SRCDIR}/../forward
@@ -21,7 +21,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// The content of a case.
+// The kind of data in a case.
 const (
 	Schema = 1
 	Array  = 2
@@ -44,7 +44,7 @@ var open = sync.OnceValue(func() error {
 	return nil
 })
 
-// Each plays every case of a kind, and checks that it released each export once.
+// Each runs every case of a kind and checks that the case released each export once.
 func Each(t *testing.T, kind int32, play func(t *testing.T, c Case)) {
 	t.Helper()
 	repository.Need(t)
@@ -68,17 +68,17 @@ func Each(t *testing.T, kind int32, play func(t *testing.T, c Case)) {
 	}
 }
 
-// IsException reports whether a library answers differently from the verdict.
+// IsException reports whether a library is known to differ from the verdict.
 func (c Case) IsException(library string) bool {
 	return C.fletching_go_corpus_Exception(c.index, text(library)) != nil
 }
 
-// Rule returns the rule that a refused case breaks; empty if the case does not name one.
+// Rule returns the rule that a rejected case breaks, or "" if the case names none.
 func (c Case) Rule() string {
 	return C.GoString(C.fletching_go_corpus_Text(c.index, text("rule")))
 }
 
-// NeedsData reports whether only code that looks for the fault in the buffers refuses the case.
+// NeedsData reports whether the case can be rejected only by reading the buffers.
 func (c Case) NeedsData() bool {
 	return C.fletching_go_corpus_Text(c.index, text("level")) != nil
 }
@@ -111,7 +111,7 @@ func run(t *testing.T, call func(message unsafe.Pointer) C.int) {
 	}
 }
 
-// text is a NUL-terminated copy in Go memory, for the length of a call.
+// text returns a NUL-terminated copy in Go memory, for use during one call.
 func text(s string) *C.char {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
 }

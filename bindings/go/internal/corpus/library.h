@@ -1,6 +1,6 @@
-/* The functions of libfletching_corpus, out of a library that is opened at run time. Each is called
- * here as fletching_go_corpus_NAME. tests/corpus/corpus.h documents them; structs and messages are
- * pointers without a type here, so that the module needs no header from outside. */
+/* The functions of libfletching_corpus, a library that is opened at run time, each under the name
+ * fletching_go_corpus_NAME. tests/corpus/corpus.h documents them. Structs and messages are untyped
+ * pointers here, so that the module needs no header from outside. */
 #ifndef FLETCHING_GO_CORPUS_LIBRARY_H
 #define FLETCHING_GO_CORPUS_LIBRARY_H
 
@@ -23,7 +23,7 @@
   result fletching_go_corpus_##name parameters;
 FLETCHING_GO_CORPUS_FUNCTIONS(FLETCHING_GO_CORPUS_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text lives until the next call. */
+/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
 const char* fletching_go_corpus_open(const char* path);
 
 #endif /* FLETCHING_GO_CORPUS_LIBRARY_H */

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fields lists the structs, fields and constants of package abi, for the tests that compare
-// them with C.
+// Package fields lists the structs, fields and constants of package abi for the tests that compare them with C.
 package fields
 
 import "reflect"
 
 // Struct is a struct of package abi.
 type Struct struct {
-	Name   string // in C
+	Name   string // the name in C
 	Type   reflect.Type
 	Fields []Field
 }
 
-// Field is a field, by its name in C and in Go.
+// Field is a field with its names in C and in Go.
 type Field struct {
 	Name, GoName string
-	Signature    string // of a callback, in C: "void (struct ArrowArray*)"; else empty
+	Signature    string // the C signature of a callback, such as "void (struct ArrowArray*)"; else empty
 }
 
-// Integer is a macro, or an enumerator, with its value.
+// Integer is a macro or an enumerator with its value.
 type Integer struct {
 	Name  string
 	Value int64
 }
 
-// Text is a macro with a text as its value.
+// Text is a macro with a string value.
 type Text struct {
 	Name, Value string
 }
 
-// Path is a field, or a field of an embedded struct, where the compiler put it.
+// Path is a field, or a field of an embedded struct, with its location.
 type Path struct {
 	Name   string // "device_id", "array.length"
 	Type   reflect.Type
@@ -40,12 +39,12 @@ type Path struct {
 // Leaf is a value that is neither struct nor array.
 type Leaf struct {
 	Path    string
-	Element int // the index in an array, else 0
+	Element int // the index in an array, otherwise 0
 	Type    reflect.Type
 	Offset  uintptr
 }
 
-// Paths lists the fields, each embedded struct followed by its own.
+// Paths lists the fields. Each embedded struct is followed by its fields.
 func (s Struct) Paths() []Path {
 	var paths []Path
 	for _, field := range s.Fields {

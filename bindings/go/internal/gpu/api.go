@@ -11,8 +11,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// API has CUDA and HIP under the same names, so that one test holds for both, on the stand-ins. Every
-// result is checked.
+// API provides the stand-ins of CUDA and HIP under the same names, so that one test covers both. Every result is
+// checked.
 type API struct {
 	Library
 	Type                           abi.DeviceType
@@ -21,7 +21,7 @@ type API struct {
 	makeStream, makeEvent, destroy string
 }
 
-// CUDA is the stand-in in a folder of the libraries.
+// CUDA opens the CUDA stand-in in a folder of the libraries.
 func CUDA(tb testing.TB, folder string) *API {
 	return open(tb, folder+"/libcuda.so.1", &API{
 		Type: abi.DeviceCUDA, prefix: "cu", version: "_v2",
@@ -29,7 +29,7 @@ func CUDA(tb testing.TB, folder string) *API {
 	})
 }
 
-// HIP is likewise.
+// HIP opens the HIP stand-in in a folder of the libraries.
 func HIP(tb testing.TB, folder string) *API {
 	return open(tb, folder+"/libamdhip64.so.7", &API{
 		Type: abi.DeviceROCM, prefix: "hip",
@@ -47,7 +47,7 @@ func open(tb testing.TB, path string, api *API) *API {
 
 func (api *API) isCUDA() bool { return api.prefix == "cu" }
 
-// OpenDevice makes the device current for the thread.
+// OpenDevice makes the device current for the calling thread.
 func (api *API) OpenDevice(device int) {
 	if !api.isCUDA() {
 		api.OK("hipSetDevice", uintptr(device))
@@ -57,7 +57,7 @@ func (api *API) OpenDevice(device int) {
 	api.OK("cuCtxPushCurrent_v2", context)
 }
 
-// CloseDevice is the opposite.
+// CloseDevice undoes OpenDevice.
 func (api *API) CloseDevice(device int) {
 	if !api.isCUDA() {
 		api.OK("hipSetDevice", 0)
@@ -67,13 +67,13 @@ func (api *API) CloseDevice(device int) {
 	api.OK("cuDevicePrimaryCtxRelease_v2", uintptr(device))
 }
 
-// MakeStream makes a stream that waits for no other.
+// MakeStream creates a stream that does not synchronize with other streams.
 func (api *API) MakeStream() uintptr { return api.Get(api.makeStream, 0, 1) }
 
 // SynchronizeStream waits until a stream is done.
 func (api *API) SynchronizeStream(stream uintptr) { api.OK(api.prefix+"StreamSynchronize", stream) }
 
-// DestroyStream waits for the stream first.
+// DestroyStream waits for the stream and destroys it.
 func (api *API) DestroyStream(stream uintptr) {
 	api.SynchronizeStream(stream)
 	api.OK(api.destroy, stream)
@@ -84,7 +84,7 @@ func (api *API) IsIdle(stream uintptr) bool {
 	return int32(api.Call(api.prefix+"StreamQuery", stream)) == 0
 }
 
-// MakeEvent makes an event, and returns the address of its handle.
+// MakeEvent creates an event and returns the address of its handle.
 func (api *API) MakeEvent() uintptr {
 	address := Alloc(8)
 	*(*uintptr)(At(address)) = api.Get(api.makeEvent, 0, 2)
@@ -103,7 +103,7 @@ func (api *API) DestroyEvent(event uintptr) {
 	Free(event)
 }
 
-// MakeWord makes a word that a stream can wait for.
+// MakeWord allocates a word that a stream can wait for.
 func (api *API) MakeWord() uintptr {
 	if api.isCUDA() {
 		return api.Get("cuMemHostAlloc", 0, 4, 2)
@@ -111,12 +111,12 @@ func (api *API) MakeWord() uintptr {
 	return api.Get("hipExtMallocWithFlags", 0, 8, 2)
 }
 
-// FreeWord frees it.
+// FreeWord frees a word.
 func (api *API) FreeWord(word uintptr) {
 	api.OK(map[bool]string{true: "cuMemFreeHost", false: "hipFree"}[api.isCUDA()], word)
 }
 
-// WaitFor lets a stream wait until the word is 1.
+// WaitFor makes a stream wait until the word is 1.
 func (api *API) WaitFor(stream, word uintptr) {
 	if api.isCUDA() {
 		address := api.Get("cuMemHostGetDevicePointer_v2", 0, word, 0)
@@ -134,7 +134,7 @@ func (api *API) BeginCapture(stream uintptr) {
 	api.OK(api.prefix+"StreamBeginCapture"+api.version, stream, 0)
 }
 
-// EndCapture ends a valid capture, and returns the graph.
+// EndCapture ends a valid capture and returns the graph.
 func (api *API) EndCapture(stream uintptr) uintptr {
 	api.Library.tb.Helper()
 	return api.Get(api.prefix+"StreamEndCapture", 1, stream)
@@ -145,7 +145,7 @@ func (api *API) DestroyGraph(graph uintptr) { api.OK(api.prefix+"GraphDestroy", 
 
 // --- Control ------------------------------------------------------------------------------------
 
-// Counts is struct FletchingStandinCounts.
+// Counts mirrors struct FletchingStandinCounts.
 type Counts struct {
 	PrimaryReferences, Contexts, Streams, Events, Modules int64
 	DeviceMemory, HostMemory, ManagedMemory               int64
@@ -160,16 +160,15 @@ func (api *API) Alive() Counts {
 	return *(*Counts)(At(counts))
 }
 
-// Calls is how often a function was called.
+// Calls returns the number of calls of a function.
 func (api *API) Calls(function string) int64 {
 	return int64(api.CallText("FletchingStandinCalls", function))
 }
 
-// Settle returns when no stream can go on.
+// Settle waits until no stream can make progress.
 func (api *API) Settle() { api.Call("FletchingStandinSettle") }
 
-// SettleReleases returns when no thread is in the relaxed capture mode, as one that releases arrays
-// is.
+// SettleReleases waits until no thread is in relaxed capture mode, which threads that release arrays use.
 func (api *API) SettleReleases() {
 	for int64(api.Call("FletchingStandinRelaxedThreads")) > 0 {
 		runtime.Gosched()
@@ -178,7 +177,7 @@ func (api *API) SettleReleases() {
 
 // --- Gates --------------------------------------------------------------------------------------
 
-// Gated is a device that is open, a consumer's stream, and a producer's behind a gate.
+// Gated is an open device with a consumer's stream, and a producer's stream behind a gate.
 type Gated struct {
 	*API
 	Producer, Consumer uintptr
@@ -196,7 +195,7 @@ func (api *API) NewGated() *Gated {
 	return gated
 }
 
-// Shut lets the producer's stream wait from now on.
+// Shut makes later work on the producer's stream wait.
 func (g *Gated) Shut() {
 	*(*uint32)(At(g.word)) = 0
 	g.WaitFor(g.Producer, g.word)
@@ -205,13 +204,13 @@ func (g *Gated) Shut() {
 // OpenGate opens the gate.
 func (g *Gated) OpenGate() { *(*uint32)(At(g.word)) = 1 }
 
-// IsBlocked reports whether a stream is.
+// IsBlocked reports whether a stream is blocked.
 func (g *Gated) IsBlocked(stream uintptr) bool {
 	g.Settle()
 	return !g.IsIdle(stream)
 }
 
-// End expects the live objects of before.
+// End expects the same live objects as at the start.
 func (g *Gated) End() {
 	g.tb.Helper()
 	g.OpenGate()

@@ -2,8 +2,7 @@
 
 //go:build cgo
 
-// Package gpu is for tests: it calls the libraries that stand in for the vendors' (tests/standin), function by
-// function.
+// Package gpu lets tests call the functions of the libraries that stand in for the vendors' libraries (tests/standin).
 package gpu
 
 /*
@@ -29,14 +28,13 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// Library is a library of the tests, which is never unloaded.
+// Library is a test library, which is never unloaded.
 type Library struct {
 	tb     testing.TB
 	handle unsafe.Pointer
 }
 
-// Open loads a library by its path in the folder of the libraries, before another part of the process looks for it by its
-// name.
+// Open loads a library by its path in the library folder, before another part of the process looks it up by name.
 func Open(tb testing.TB, path string) Library {
 	tb.Helper()
 	repository.Need(tb)
@@ -56,7 +54,7 @@ func Exists(name string) bool {
 	return C.dlopen(text, C.RTLD_LAZY) != nil
 }
 
-// Call calls a function with up to 6 integers and addresses of C.
+// Call calls a function with up to 6 integers and C addresses.
 func (l Library) Call(name string, arguments ...uintptr) uintptr {
 	l.tb.Helper()
 	text := C.CString(name)
@@ -72,7 +70,7 @@ func (l Library) Call(name string, arguments ...uintptr) uintptr {
 	return uintptr(C.call(function, &all[0]))
 }
 
-// OK is Call for a function that has to return 0 as an int.
+// OK calls a function that must return 0 as an int.
 func (l Library) OK(name string, arguments ...uintptr) {
 	l.tb.Helper()
 	if code := int32(l.Call(name, arguments...)); code != 0 {
@@ -80,8 +78,7 @@ func (l Library) OK(name string, arguments ...uintptr) {
 	}
 }
 
-// Get calls a function that writes 8 bytes or less to an address, its argument `at`, and returns
-// them.
+// Get calls a function that writes up to 8 bytes to an address, its argument `at`, and returns them.
 func (l Library) Get(name string, at int, arguments ...uintptr) uintptr {
 	l.tb.Helper()
 	out := Alloc(8)
@@ -91,7 +88,7 @@ func (l Library) Get(name string, at int, arguments ...uintptr) uintptr {
 	return *(*uintptr)(At(out))
 }
 
-// CallText is Call with a text in front.
+// CallText calls a function whose first argument is a string.
 func (l Library) CallText(name, text string, arguments ...uintptr) uintptr {
 	l.tb.Helper()
 	address := Text(text)
@@ -99,16 +96,16 @@ func (l Library) CallText(name, text string, arguments ...uintptr) uintptr {
 	return l.Call(name, append([]uintptr{address}, arguments...)...)
 }
 
-// Alloc returns zeroed memory of C.
+// Alloc returns zeroed C memory.
 func Alloc(size int) uintptr { return uintptr(C.calloc(1, C.size_t(size))) }
 
-// Free frees what Alloc and Text return.
+// Free frees memory returned by Alloc and Text.
 func Free(address uintptr) { C.free(At(address)) }
 
-// Text returns a text in memory of C.
+// Text returns a string in C memory.
 func Text(text string) uintptr { return uintptr(unsafe.Pointer(C.CString(text))) }
 
-// At is an address of C as a pointer.
+// At converts a C address to a pointer.
 func At(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }

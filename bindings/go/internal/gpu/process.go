@@ -17,9 +17,9 @@ import (
 
 const variable = "FLETCHING_GO_TEST_PROCESS"
 
-// InProcess runs the body in a separate process, as a test that has its name: a library that is
-// loaded already is preferred, and what a stand-in counts is of the whole process. The goroutine
-// keeps its thread, because contexts belong to threads.
+// InProcess runs the body in a separate process, as the test of the same name: the dynamic loader prefers libraries
+// that are already loaded, and a stand-in counts for the whole process. The goroutine keeps its thread, because
+// contexts belong to threads.
 func InProcess(t *testing.T, body func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv(variable) == t.Name() {
@@ -28,10 +28,10 @@ func InProcess(t *testing.T, body func(t *testing.T)) {
 		body(t)
 		return
 	}
-	// On another machine the emulator that runs this process runs that one (tests/targets).
+	// The emulator that runs this process, if any, also runs the new one (tests/targets).
 	words := append(strings.Fields(os.Getenv("RUNNER")), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=45s")
 	command := exec.Command(words[0], words[1:]...)
-	// The loader finds the interposers first (tests/faults), which pass on what they do not let fail. The
+	// The loader finds the interposers first (tests/faults), which forward calls that they do not make fail. The
 	// race detector would sleep for a second at the end of a process.
 	path := filepath.Join(repository.Libraries(), "interposers") + ":" + os.Getenv("LD_LIBRARY_PATH")
 	command.Env = append(os.Environ(), variable+"="+t.Name(), "LD_LIBRARY_PATH="+path, "GORACE=atexit_sleep_ms=0")
@@ -58,7 +58,7 @@ func on(t *testing.T, folder string, body func(t *testing.T, api *API), open ...
 	})
 }
 
-// Need skips the test where a library of the tests, or a folder of them, is not built.
+// Need skips the test if a library of the tests, or a folder of them, is not built.
 func Need(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(repository.Libraries(), path)); err != nil {
@@ -71,7 +71,7 @@ func OnThread(body func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and the thread ends with the goroutine
+		runtime.LockOSThread() // the thread ends with the goroutine
 		body()
 	}()
 	<-done

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// cell is one result, as tests/roundtrip/README.md has it.
+// cell is one result in the format of tests/roundtrip/README.md.
 type cell struct {
 	Language  string `json:"language"`
 	Backend   string `json:"backend"`
@@ -23,7 +23,7 @@ type cell struct {
 	OK        bool   `json:"ok"`
 }
 
-// report appends the cell to the file that FLETCHING_CELLS names, if it names one.
+// report appends the cell to the file in FLETCHING_CELLS, if it is set.
 func report(t *testing.T, c cell) {
 	t.Helper()
 	path := os.Getenv("FLETCHING_CELLS")

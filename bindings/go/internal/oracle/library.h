@@ -1,5 +1,5 @@
-/* The functions of libfletching_oracle that the tests use, out of a library that is opened at run
- * time. Each is declared here as fletching_go_oracle_NAME. */
+/* The functions of libfletching_oracle that the tests use, from a library that is opened at run
+ * time, each under the name fletching_go_oracle_NAME. */
 #ifndef FLETCHING_GO_ORACLE_LIBRARY_H
 #define FLETCHING_GO_ORACLE_LIBRARY_H
 
@@ -56,7 +56,7 @@
   result fletching_go_oracle_##name parameters;
 FLETCHING_GO_ORACLE_FUNCTIONS(FLETCHING_GO_ORACLE_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text lives until the next call. */
+/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
 const char* fletching_go_oracle_open(const char* path);
 
 #endif /* FLETCHING_GO_ORACLE_LIBRARY_H */

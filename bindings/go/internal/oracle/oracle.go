@@ -2,9 +2,9 @@
 
 //go:build cgo
 
-// Package oracle lets the tests ask libfletching_oracle what a C compiler makes of the structs, and
-// exchanges callbacks with it. The library is opened at run time. It keeps one call in flight in
-// global state: use it from one goroutine at a time.
+// Package oracle lets tests query libfletching_oracle for the C layout of the structs, and exchange
+// callbacks with it. The library is opened at run time. It stores the current call in global state, so
+// it may be used by one goroutine at a time.
 package oracle
 
 // #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../headers
@@ -23,22 +23,22 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Callback is a callback of a struct, with the functions that exchange it.
+// Callback is a callback of a struct, with the functions to call it and to be called.
 type Callback struct {
-	Struct, Name string  // in C
-	GoName       string  // the field in Go
+	Struct, Name string  // names in C
+	GoName       string  // the Go field
 	Function     uintptr // the stub: a C function that enters Go
-	// Call calls the callback in the object; false where it is NULL.
+	// Call calls the object's callback; called is false if it is NULL.
 	Call func(object unsafe.Pointer, arguments *Arguments) (result uint64, called bool)
 }
 
-// No callback has more arguments.
+// maxArguments is the maximum number of arguments of a callback.
 const maxArguments = 8
 
-// Arguments are the bits of each argument in its own width, zero-extended.
+// Arguments holds the bits of each argument, zero-extended from its width.
 type Arguments [maxArguments]uint64
 
-// Open loads the library; call it before anything else.
+// Open loads the library. It must be called first.
 func Open(path string) error {
 	if problem := C.fletching_go_oracle_open(text(path)); problem != nil {
 		return fmt.Errorf("cannot use the oracle %s: %s; run `make`", path, C.GoString(problem))
@@ -46,7 +46,7 @@ func Open(path string) error {
 	return nil
 }
 
-// Structs lists the structs upstream.
+// Structs lists the upstream structs.
 func Structs() []string {
 	var names []string
 	for i := range C.fletching_go_oracle_StructCount() {
@@ -55,17 +55,17 @@ func Structs() []string {
 	return names
 }
 
-// Size is the size of a struct upstream, -1 for an unknown one.
+// Size returns the upstream size of a struct, -1 for an unknown struct.
 func Size(owner string) int {
 	return int(C.fletching_go_oracle_Size(text(owner)))
 }
 
-// Align is the alignment of a struct upstream, -1 for an unknown one.
+// Align returns the upstream alignment of a struct, -1 for an unknown struct.
 func Align(owner string) int {
 	return int(C.fletching_go_oracle_Align(text(owner)))
 }
 
-// Variants is how many variants of each call there are.
+// Variants returns the number of variants of each call.
 func Variants() int {
 	return int(C.fletching_go_oracle_VariantCount())
 }
@@ -77,7 +77,7 @@ func CheckStruct(owner string, size uintptr, align int) error {
 	})
 }
 
-// CheckFieldNames compares the names of the fields, joined by commas, and their order.
+// CheckFieldNames compares the names of the fields, joined by commas, in order.
 func CheckFieldNames(owner, names string) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_CheckFieldNames(text(owner), text(names), line, room)
@@ -112,7 +112,7 @@ func CheckEnumerators(owner, values string) error {
 	})
 }
 
-// Canary is the value that a field has in a filled object.
+// Canary returns the value of a field in a filled object.
 func Canary(owner, path string, element int) uint64 {
 	return uint64(C.fletching_go_oracle_Canary(text(owner), text(path), C.int32_t(element)))
 }
@@ -122,7 +122,7 @@ func Fill(owner string, object unsafe.Pointer) error {
 	return failure("Fill", owner, C.fletching_go_oracle_Fill(text(owner), object))
 }
 
-// CheckRead compares a value of a filled object.
+// CheckRead compares a value that was read from a filled object.
 func CheckRead(owner, path string, element int, seen uint64) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_CheckRead(text(owner), text(path), C.int32_t(element), C.uint64_t(seen), line, room)
@@ -150,19 +150,19 @@ func CheckSignature(owner, callback, signature string) error {
 	})
 }
 
-// CallFromC lets C call a callback that is in the object.
+// CallFromC makes C call a callback of the object.
 func CallFromC(owner, callback string, variant int, object unsafe.Pointer) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_Call(text(owner), text(callback), C.int32_t(variant), object, line, room)
 	})
 }
 
-// Install puts functions of the oracle into every callback of the object.
+// Install sets every callback of the object to a function of the oracle.
 func Install(owner string, object unsafe.Pointer) error {
 	return failure("Install", owner, C.fletching_go_oracle_Install(text(owner), object))
 }
 
-// BeginCall announces a call from Go and returns the arguments that it has to have.
+// BeginCall announces a call from Go and returns the arguments to pass.
 func BeginCall(owner, callback string, variant int, object unsafe.Pointer) Arguments {
 	C.fletching_go_oracle_BeginCall(text(owner), text(callback), C.int32_t(variant), object)
 	var arguments Arguments
@@ -172,14 +172,14 @@ func BeginCall(owner, callback string, variant int, object unsafe.Pointer) Argum
 	return arguments
 }
 
-// EndCall compares the call that was announced with what arrived.
+// EndCall compares the announced call with the call that arrived.
 func EndCall(result uint64) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_EndCall(C.uint64_t(result), line, room)
 	})
 }
 
-// at is the value at an address of C memory.
+// at returns the value at a C address.
 func at[T any](address uint64) *T {
 	return (*T)(abi.Pointer(uintptr(address)))
 }
@@ -188,7 +188,7 @@ func address[T any](value *T) uint64 {
 	return uint64(uintptr(unsafe.Pointer(value)))
 }
 
-// enter is the body of every callback in Go: it reports the arguments, and returns the expected result.
+// enter is the body of every callback in Go. It reports the arguments and returns the expected result.
 func enter(owner, callback string, arguments ...uint64) uint64 {
 	for i, argument := range arguments {
 		C.fletching_go_oracle_SawArgument(text(owner), text(callback), C.int32_t(i), C.uint64_t(argument))
@@ -196,7 +196,7 @@ func enter(owner, callback string, arguments ...uint64) uint64 {
 	return uint64(C.fletching_go_oracle_ExpectedResult())
 }
 
-// check returns the line that a check of the oracle left, as an error.
+// check returns the line written by a check of the oracle as an error.
 func check(run func(line *C.char, room C.size_t) C.int) error {
 	var line [1024]C.char
 	if run(&line[0], C.size_t(len(line))) == 0 {
@@ -212,13 +212,13 @@ func failure(verb, owner string, code C.int) error {
 	return fmt.Errorf("%s %s: %w", verb, owner, syscall.Errno(code))
 }
 
-// text is a NUL-terminated copy in Go memory, for the length of a call.
+// text returns a NUL-terminated copy in Go memory, for use during one call.
 func text(s string) *C.char {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
 }
 
-// Allocate gives zeroed memory of C that is never freed: objects of the tests hold what is no
-// address, and calls of C may keep theirs.
+// Allocate returns zeroed C memory that is never freed: the objects of the tests contain values that are not
+// addresses, and C may keep the objects.
 func Allocate(size int) unsafe.Pointer {
 	return C.calloc(1, C.size_t(size))
 }

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// checker collects what the oracle says.
+// checker collects the answers of the oracle.
 type checker struct {
 	asserted int
 	problems []error
@@ -50,7 +50,7 @@ func (c *checker) check(err error) {
 	}
 }
 
-// run makes the checks of one cell, reports it, and returns whether all of them passed.
+// run performs and reports the checks of one cell, and returns whether all passed.
 func run(t *testing.T, owner, direction string, checks func(*checker)) bool {
 	return t.Run(owner+"/"+direction, func(t *testing.T) {
 		var c checker
@@ -81,7 +81,7 @@ func TestStructs(t *testing.T) {
 		run(t, s.Name, "c_writes", func(c *checker) { checkCWrites(c, s) })
 		run(t, s.Name, "c_verifies", func(c *checker) { checkCVerifies(c, s) })
 		if !sound {
-			// A call through a callback that is elsewhere would jump anywhere.
+			// A call through a misplaced callback would jump to an arbitrary address.
 			skipped := func(c *checker) { c.check(errors.New(s.Name + ": not called, its layout is wrong")) }
 			run(t, s.Name, "c_calls", skipped)
 			run(t, s.Name, "c_is_called", skipped)
@@ -131,8 +131,8 @@ func checkLayout(c *checker, s fields.Struct) {
 	}
 }
 
-// alignment of a struct in Go. Go aligns none to more than an int64, which is less than in C on some
-// targets (see the documentation of package abi): what cannot be there is not asked for.
+// alignment returns the alignment of a struct in Go, which is at most that of int64. C aligns more strictly on some
+// targets (see the documentation of package abi), where the alignment is not checked.
 func alignment(s fields.Struct) int {
 	most := reflect.TypeFor[int64]().Align()
 	if s.Type.Align() == most && Align(s.Name) > most {
@@ -141,8 +141,8 @@ func alignment(s fields.Struct) int {
 	return s.Type.Align()
 }
 
-// checkSignatures asks about the signatures that package fields lists, which are those of package
-// callbacks; a field itself is a uintptr.
+// checkSignatures checks the signatures listed in package fields, which are those of package callbacks. The fields
+// themselves are uintptrs.
 func checkSignatures(c *checker, s fields.Struct) {
 	var names []string
 	for _, field := range s.Fields {
@@ -154,7 +154,7 @@ func checkSignatures(c *checker, s fields.Struct) {
 	c.check(CheckCallbackNames(s.Name, strings.Join(names, ",")))
 }
 
-// widths spells "int (struct ArrowAsyncTask*, int64_t)" as the oracle does: "p,8->4".
+// widths converts "int (struct ArrowAsyncTask*, int64_t)" to the oracle's form "p,8->4".
 func widths(signature string) string {
 	result, rest, _ := strings.Cut(signature, " (")
 	rest = functionPointer.ReplaceAllString(strings.TrimSuffix(rest, ")"), "void*")
@@ -205,7 +205,7 @@ func checkCCalls(c *checker, s fields.Struct) {
 	}
 	for _, callback := range callbacks {
 		for variant := range Variants() {
-			// Each time: a release sets itself to NULL.
+			// Set it again each time: a release sets itself to NULL.
 			callbackField(s, callback, object).SetUint(uint64(callback.Function))
 			c.check(CallFromC(s.Name, callback.Name, variant, object))
 		}
@@ -254,12 +254,12 @@ func callbackField(s fields.Struct, callback Callback, object unsafe.Pointer) re
 	return reflect.NewAt(s.Type, object).Elem().FieldByName(callback.GoName)
 }
 
-// newObject has room for the struct as either side sees it, and some more.
+// newObject allocates the larger of the struct's Go and C sizes, and some more.
 func newObject(s fields.Struct) unsafe.Pointer {
 	return Allocate(max(int(s.Type.Size()), Size(s.Name)) + 64)
 }
 
-// value is one value of an object, as the compiler of Go finds it.
+// value returns a value of an object at its Go offset.
 func value(leaf fields.Leaf, object unsafe.Pointer) reflect.Value {
 	return reflect.NewAt(leaf.Type, unsafe.Add(object, leaf.Offset)).Elem()
 }
@@ -282,8 +282,8 @@ func write(v reflect.Value, bits uint64) {
 	}
 }
 
-// TestGuardsFire exchanges two neighboring fields of each struct and expects the oracle to refuse
-// it in a line that names the struct and one of the two.
+// TestGuardsFire swaps two neighboring fields of each struct and expects an oracle error that names the struct and
+// one of the two fields.
 func TestGuardsFire(t *testing.T) {
 	guards := map[string]func(*checker, fields.Struct){
 		"layout": checkLayout, "c_writes": checkCWrites, "c_verifies": checkCVerifies,
@@ -302,11 +302,11 @@ func TestGuardsFire(t *testing.T) {
 	}
 }
 
-// exchange declares the struct anew, with field i behind field i+1.
+// exchange returns the struct type with field i moved behind field i+1.
 func exchange(s fields.Struct, i int) fields.Struct {
 	var members []reflect.StructField
 	place := map[string]int{}
-	for j := range s.Type.NumField() { // padding too
+	for j := range s.Type.NumField() { // includes padding
 		member := s.Type.Field(j)
 		place[member.Name] = j
 		members = append(members, reflect.StructField{Name: member.Name, PkgPath: member.PkgPath, Type: member.Type})

@@ -57,10 +57,10 @@ int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count
   return 0;
 }
 
-/* A sanitizer has another calloc. */
+/* Sanitizers replace calloc. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 
-/* Takes the place of glibc's, for everything in the process. */
+/* Replaces glibc's calloc for the whole process. */
 extern void* __libc_calloc(size_t count, size_t size);
 
 static _Thread_local int g_until_failure = -1;

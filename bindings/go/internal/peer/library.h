@@ -1,5 +1,5 @@
-/* The functions of libfletching_hostile that the tests use, out of a library that is opened at run
- * time. Each is declared here as fletching_go_peer_NAME. */
+/* The functions of libfletching_hostile that the tests use, from a library that is opened at run
+ * time, each under the name fletching_go_peer_NAME. */
 #ifndef FLETCHING_GO_PEER_LIBRARY_H
 #define FLETCHING_GO_PEER_LIBRARY_H
 
@@ -19,24 +19,24 @@
   result fletching_go_peer_##name parameters;
 FLETCHING_GO_PEER_FUNCTIONS(FLETCHING_GO_PEER_DECLARE)
 
-/* Returns NULL, or why the library cannot be used; the text lives until the next call. */
+/* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
 const char* fletching_go_peer_open(const char* path);
 
-/* An array of one value, whose release frees memory of C and enters no Go: for benchmarks. */
+/* Fills in an array of one value, whose release frees C memory without entering Go: for benchmarks. */
 void fletching_go_peer_leaf(struct ArrowDeviceArray* out);
 
-/* Releases the array `count` times, of which all but the first do nothing. */
+/* Releases the array `count` times. All calls but the first have no effect. */
 void fletching_go_peer_release(struct ArrowArray* array, int count);
 
-/* Releases the arrays on two threads, which begin at the same time. Returns 0, or -1 without a
+/* Releases the arrays on two threads, which begin at the same time. Returns 0, or -1 if there is no
  * thread. */
 int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count);
 
-/* Lets one calloc of this thread fail, behind so many that work; none for -1. Returns what was left
- * of the last setting, -1 when it has failed; -2 where this C library cannot do it. */
+/* Makes one calloc of this thread fail, after `nth` successful ones; -1 for none. Returns the rest of
+ * the previous setting, -1 if that calloc has failed, or -2 if this C library does not support it. */
 int fletching_go_peer_fail_calloc(int nth);
 
-/* The bytes that are allocated in C; 0 where this C library cannot say it. */
+/* Returns the number of bytes allocated in C, or 0 if this C library cannot report it. */
 size_t fletching_go_peer_in_use(void);
 
 #endif /* FLETCHING_GO_PEER_LIBRARY_H */

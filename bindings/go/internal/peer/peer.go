@@ -2,7 +2,7 @@
 
 //go:build cgo
 
-// Package peer lets the tests allocate in C, and call the hostile peer, which is opened at run time.
+// Package peer lets tests allocate in C and call the hostile peer, which is opened at run time.
 package peer
 
 // #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../headers
@@ -44,36 +44,36 @@ func Producers() (names []string) {
 	return names
 }
 
-// StartProducer lets threads of the peer play an async producer.
+// StartProducer makes threads of the peer run an async producer.
 func StartProducer(name string, handler unsafe.Pointer) error {
 	return check(func(message *C.struct_FletchingMessage) C.int {
 		return C.fletching_go_peer_StartProducer(text(name), (*C.struct_ArrowAsyncDeviceStreamHandler)(handler), message)
 	})
 }
 
-// Finish ends a case: an error for whatever is alive, and for every mistake.
+// Finish ends a case. It returns an error for live objects and for every mistake.
 func Finish() error {
 	return check(func(message *C.struct_FletchingMessage) C.int { return C.fletching_go_peer_Finish(message) })
 }
 
-// Leaf fills an array of one value, whose release enters no Go.
+// Leaf fills in an array of one value, whose release does not enter Go.
 func Leaf(out *abi.ArrowDeviceArray) {
 	C.fletching_go_peer_leaf((*C.struct_ArrowDeviceArray)(unsafe.Pointer(out)))
 }
 
-// Release calls the release callback of an array so often.
+// Release calls the release callback of an array count times.
 func Release(array *abi.ArrowArray, count int) {
 	C.fletching_go_peer_release((*C.struct_ArrowArray)(unsafe.Pointer(array)), C.int(count))
 }
 
-// ReleaseOnThreads releases the arrays, in memory of C, on two threads at once. It is false without a thread.
+// ReleaseOnThreads releases the arrays, in C memory, on two threads at once. It returns false if there is no thread.
 func ReleaseOnThreads(arrays []abi.ArrowArray) bool {
 	first := (*C.struct_ArrowArray)(unsafe.Pointer(unsafe.SliceData(arrays)))
 	return C.fletching_go_peer_release_on_threads(first, C.size_t(len(arrays))) == 0
 }
 
-// WithoutMemory runs the body with one calloc of C that returns NULL, behind so many that work. It reports
-// whether there was one. Not every C library can do that.
+// WithoutMemory runs the body while one C calloc, after nth successful ones, returns NULL. failed reports whether that
+// calloc was reached, can whether the C library supports this.
 func WithoutMemory(nth int, body func()) (failed, can bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -83,12 +83,12 @@ func WithoutMemory(nth int, body func()) (failed, can bool) {
 	return left == -1, left != -2
 }
 
-// ErrNotReported is what Growth returns with a C library that does not report what is in use.
+// ErrNotReported is returned by Growth if the C library does not report allocated memory.
 var ErrNotReported = errors.New("this C library does not report what is in use")
 
-// Growth is an error when the operation leaves memory of C behind, which shows when it is repeated.
+// Growth returns an error if repetitions of the operation leak C memory.
 func Growth(operation func()) error {
-	const rounds, most = 3000, 48 << 10 // 16 bytes in each round; others, and new threads, allocate as well
+	const rounds, most = 3000, 48 << 10 // 16 bytes per round; other code, and new threads, allocate as well
 	for range 200 {
 		operation()
 	}
@@ -105,18 +105,18 @@ func Growth(operation func()) error {
 	return nil
 }
 
-// SizeOf is the size of the allocation at an address, at least what was asked for.
+// SizeOf returns the size of the allocation at an address, which is at least the requested size.
 func SizeOf(address uintptr) uintptr {
 	return uintptr(C.malloc_usable_size(abi.Pointer(address)))
 }
 
-// New returns zeroed memory of C.
+// New returns zeroed C memory.
 func New[T any](count int) []T {
 	var element T
 	return unsafe.Slice((*T)(C.calloc(C.size_t(count+1), C.size_t(unsafe.Sizeof(element)))), count)
 }
 
-// Free frees what New returned.
+// Free frees memory returned by New.
 func Free[T any](memory []T) { C.free(unsafe.Pointer(unsafe.SliceData(memory))) }
 
 func check(call func(message *C.struct_FletchingMessage) C.int) error {
@@ -127,7 +127,7 @@ func check(call func(message *C.struct_FletchingMessage) C.int) error {
 	return nil
 }
 
-// text is a NUL-terminated copy in Go memory, for the length of a call.
+// text returns a NUL-terminated copy in Go memory, for use during one call.
 func text(s string) *C.char {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints how Go names device types and data-type codes: each number goes through a struct.
+// Prints the Go names of device types and data-type codes, passing each number through a struct.
 package main
 
 import (

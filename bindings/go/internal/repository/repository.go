@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repository finds the repository of Fletching, which the published module is not in.
+// Package repository finds the Fletching repository, which is not part of the published module.
 package repository
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Root returns the folder of the repository around the current one; empty outside of it.
+// Root returns the repository folder that contains the current folder; "" outside of the repository.
 func Root() string {
 	folder, _ := os.Getwd()
 	for {
@@ -24,7 +24,7 @@ func Root() string {
 	}
 }
 
-// Libraries returns the folder of the libraries of the tests: FLETCHING_LIB_DIR, or build/lib of the repository.
+// Libraries returns the folder of the test libraries: FLETCHING_LIB_DIR, or build/lib of the repository.
 func Libraries() string {
 	if folder := os.Getenv("FLETCHING_LIB_DIR"); folder != "" {
 		return folder
@@ -32,7 +32,7 @@ func Libraries() string {
 	return filepath.Join(Root(), "build", "lib")
 }
 
-// Need skips a test outside of the repository, unless FLETCHING_LIB_DIR says where its libraries are.
+// Need skips a test outside of the repository, unless FLETCHING_LIB_DIR is set.
 func Need(tb testing.TB) {
 	tb.Helper()
 	if Root() == "" && os.Getenv("FLETCHING_LIB_DIR") == "" {

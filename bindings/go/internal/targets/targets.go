@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package targets lays structs out as the compiler of Go does for any target, without compiling.
+// Package targets computes the layout of structs for any target as the Go compiler does, without compiling.
 package targets
 
 import (
@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Layout is where a struct or a field is; the offset of a struct is 0.
+// Layout is the offset and size of a struct or a field. The offset of a struct is 0.
 type Layout struct {
 	Offset, Size int64
 }
@@ -25,10 +25,10 @@ func (l Layout) String() string {
 	return fmt.Sprintf("offset %d, size %d", l.Offset, l.Size)
 }
 
-// standard reads the packages of the standard library once; their types are the same everywhere.
+// standard imports the packages of the standard library once. Their types are the same on all targets.
 var standard = importer.ForCompiler(token.NewFileSet(), "source", nil)
 
-// Sources reads the files that a package without cgo has on a target, by name.
+// Sources reads the files that a package has on a target without cgo, by name.
 func Sources(folder, goos, goarch string) (map[string]string, error) {
 	target := build.Default
 	target.GOOS, target.GOARCH, target.CgoEnabled = goos, goarch, false
@@ -47,8 +47,8 @@ func Sources(folder, goos, goarch string) (map[string]string, error) {
 	return sources, nil
 }
 
-// Check checks the types of a package for a target, sizes and assertions included; the error joins
-// everything that the compiler would refuse. Layouts are by "Struct" and "Struct.Field".
+// Check type-checks a package for a target, including sizes and assertions. The error joins all errors that the
+// compiler would report. The keys of the layouts are "Struct" and "Struct.Field".
 func Check(sources map[string]string, goarch string) (map[string]Layout, error) {
 	set := token.NewFileSet()
 	var files []*ast.File
@@ -65,7 +65,7 @@ func Check(sources map[string]string, goarch string) (map[string]Layout, error) 
 		Sizes:    types.SizesFor("gc", goarch),
 		Error:    func(err error) { problems = append(problems, err) },
 	}
-	// Check returns the first of the problems.
+	// config.Check returns only the first problem.
 	checked, _ := config.Check("target", set, files, nil)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)

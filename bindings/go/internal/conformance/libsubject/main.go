@@ -2,7 +2,7 @@
 
 //go:build cgo
 
-// The library libfletching_subject_go exports the subjects of the Go module to fletching_conformance; build it with
+// The library libfletching_subject_go exports the subjects of the Go module to fletching_conformance. Build it with
 // -buildmode=c-shared. Like every Go library it is never unloaded.
 package main
 

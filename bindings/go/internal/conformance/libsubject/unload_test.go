@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A host that is unloaded and loaded again, while what Go exported is alive. It is a program of C: this one has
-// a Go runtime already.
+// Unloads and reloads a host while structs exported by Go are alive. The test runs a C program because this
+// process already contains a Go runtime.
 func TestTheHostOfALibraryOfGoMayBeUnloaded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("testdata/unload.c is for Linux")

@@ -1,4 +1,4 @@
-/* A library that embeds the one of Go, as a plugin or a driver does. */
+/* A library that embeds the Go library, like a plugin or a driver. */
 #include "fletching/conformance.h"
 
 const struct FletchingSubject* FletchingConformanceSubject(int32_t index);

@@ -1,6 +1,6 @@
-/* Loads the host library that the first argument names, passes structs through it, unloads it, and
- * releases what came out. The second argument is the library of Go, which stays. Exit code 0: all
- * is well. */
+/* Loads the host library named by the first argument, passes structs through it, unloads it, and
+ * releases the resulting structs. The second argument is the Go library, which stays loaded. Exits
+ * with 0 on success. */
 #include <dlfcn.h>
 #include <stdio.h>
 
