@@ -105,7 +105,7 @@ func TestTheErrorsOfNoMemory(t *testing.T) {
 	}
 }
 
-// The limit itself is allowed, in what is read and in what is built.
+// The limit itself is allowed, for reading and for building.
 func TestTheMostStructs(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		var texts []byte
@@ -117,7 +117,7 @@ func TestTheMostStructs(t *testing.T) {
 			"array":  func(structs *int) error { return (&ArrayBuilder{}).count(structs, &buffers, 0) },
 			"schema": func(structs *int) error { return (&SchemaBuilder{Format: "i"}).collect(structs, &texts, 0) },
 		} {
-			structs := maxStructs - 1 + more // before this one
+			structs := maxStructs - 1 + more // counted before this one
 			if err := counted(&structs); (err != nil) != (more > 0) || err != nil && !strings.Contains(err.Error(), "too many") {
 				t.Errorf("%s: %d more: %v", name, more, err)
 			}
@@ -126,7 +126,7 @@ func TestTheMostStructs(t *testing.T) {
 }
 
 func TestNewBlockRefusesSizeThatOverflows(t *testing.T) {
-	half := math.MaxInt / 2 / int(unsafe.Sizeof(uintptr(0))) // the pointers take half of the memory
+	half := math.MaxInt / 2 / int(unsafe.Sizeof(uintptr(0))) // the pointers alone need half of the memory
 	for _, counts := range [][3]int{{1, math.MaxInt / 4, 0}, {math.MaxInt / 8, 0, 0}, {1, 0, math.MaxInt}, {1, half, math.MaxInt / 2}} {
 		if _, ok := newBlock[abi.ArrowArray](counts[0], counts[1], counts[2], 0, 0); ok {
 			t.Errorf("%v: expected no memory", counts)
@@ -134,11 +134,11 @@ func TestNewBlockRefusesSizeThatOverflows(t *testing.T) {
 	}
 }
 
-// A copy owns nothing: the slot of a closed owner is used again, by an owner that the copy would close.
+// A copy owns nothing. Otherwise it could close the next owner of the slot, because slots are reused.
 func TestCopyOfOwnerOwnsNothing(t *testing.T) {
 	array := must((&ArrayBuilder{Length: 1}).Build(nil))
 	copied := new(Array)
-	reflect.ValueOf(copied).Elem().Set(reflect.ValueOf(array).Elem()) // as `*copied = *array`, which go vet reports
+	reflect.ValueOf(copied).Elem().Set(reflect.ValueOf(array).Elem()) // like `*copied = *array`, which go vet reports
 	if !copied.IsReleased() || copied.Length() != 0 || copied.Export(unsafe.Pointer(new(abi.ArrowArray))) == nil {
 		t.Error("the copy owns the struct")
 	}

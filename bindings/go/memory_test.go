@@ -20,8 +20,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// withoutMemory runs the operation with each of its allocations in C failing once. After ENOMEM nothing has
-// changed: the operation works the next time.
+// withoutMemory runs the operation repeatedly, with a different one of its C allocations failing each time. After
+// ENOMEM the operation must succeed when it is repeated.
 func withoutMemory(t *testing.T, operation func() error) {
 	t.Helper()
 	for nth := 0; ; nth++ {
@@ -71,7 +71,7 @@ func TestBuildersWithoutMemory(t *testing.T) {
 	})
 }
 
-// After an error the builder has no hold of the owner.
+// After an error the builder does not keep the owner alive.
 func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
 	withoutMemory(t, func() error {
 		owner := &[1000]int{}
@@ -103,7 +103,7 @@ func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
 	})
 }
 
-// A schema that cannot be shown is a released one.
+// A schema that cannot be exported is a released one.
 func TestGetSchemaWithoutMemory(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
@@ -112,7 +112,7 @@ func TestGetSchemaWithoutMemory(t *testing.T) {
 	out := peer.New[abi.ArrowSchema](1)
 	defer peer.Free(out)
 	failed, can := peer.WithoutMemory(0, func() {
-		out[0].Release = 1 // of what was there before
+		out[0].Release = 1 // a stale value
 		if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(&raw[0], &out[0]); code != int32(syscall.ENOMEM) {
 			t.Errorf("code %d", code)
 		}
@@ -125,7 +125,7 @@ func TestGetSchemaWithoutMemory(t *testing.T) {
 	}
 }
 
-// The runtime ends a process that forgets a pin, when it finds that out.
+// The Go runtime terminates a process that leaks a pin when it detects the leak.
 func TestValuesWithoutMemory(t *testing.T) {
 	values := []int64{1, 2, 3}
 	withoutMemory(t, func() error {
@@ -173,7 +173,7 @@ func TestChildrenWithoutMemory(t *testing.T) {
 	log.expect(t, "a0", "a1", "ad", "a", "event")
 }
 
-// expectNoGrowth notices what an operation leaves behind in C, because it is repeated.
+// expectNoGrowth repeats an operation and reports C memory leaks.
 func expectNoGrowth(t *testing.T, what string, operation func()) {
 	t.Helper()
 	if err := peer.Growth(operation); err == peer.ErrNotReported {
@@ -254,7 +254,7 @@ func TestNothingIsLeftBehindInC(t *testing.T) {
 	})
 }
 
-// The library is loaded once, and its name is a text of C.
+// The library is loaded once. Its name is a C string.
 func TestStandinNothingIsLeftBehindInC(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -267,14 +267,14 @@ func TestStandinNothingIsLeftBehindInC(t *testing.T) {
 	})
 }
 
-// --- Sizes that no memory has ---------------------------------------------------------------------
+// --- Sizes beyond the address space ----------------------------------------------------------------
 
-// What is too long is refused before it is read.
+// Metadata that is too long is rejected before it is read.
 func TestMetadataThatIsTooLong(t *testing.T) {
 	if unsafe.Sizeof(0) < 8 {
 		t.Skip("no slice is that long on a 32-bit target")
 	}
-	most := math.MaxInt32 // a variable: most + 1 is no constant of 32 bits
+	most := math.MaxInt32 // a variable, because the constant most + 1 overflows 32 bits
 	size := (most + 1) * int(unsafe.Sizeof(fletching.KeyValue{}))
 	reserved, err := syscall.Mmap(-1, 0, size, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
 	if err != nil {

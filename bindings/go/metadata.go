@@ -13,14 +13,14 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// KeyValue is a pair of metadata: any bytes.
+// KeyValue is a pair of metadata. Key and value may contain any bytes.
 type KeyValue struct {
 	Key, Value string
 }
 
-// Metadata are pairs in their order; a key may occur more than once.
+// Metadata is an ordered list of pairs. A key may occur more than once.
 //
-// Text: Arrow C data interface, "ArrowSchema.metadata".
+// See "ArrowSchema.metadata" in the Arrow C data interface.
 type Metadata []KeyValue
 
 // Get returns the value of the first pair with this key.
@@ -33,10 +33,10 @@ func (m Metadata) Get(key string) (value string, found bool) {
 	return "", false
 }
 
-// Encode returns the block of bytes that ArrowSchema.metadata points to. No pairs are the four bytes
-// of a 0, where a schema without metadata has NULL.
+// Encode returns the bytes for ArrowSchema.metadata. Without pairs it returns the four bytes of a zero count, where a
+// schema without metadata has NULL.
 //
-// Errors: EINVAL for more than 2^31-1 pairs, and for a longer text.
+// Errors: EINVAL for more than 2^31-1 pairs, and for a key or value of more bytes.
 func (m Metadata) Encode() ([]byte, error) {
 	block, err := appendLength(nil, "too many pairs", len(m))
 	if err != nil {
@@ -53,7 +53,7 @@ func (m Metadata) Encode() ([]byte, error) {
 	return block, nil
 }
 
-// encodedSize is the length of what Encode returns.
+// encodedSize returns the length of the encoded metadata.
 func (m Metadata) encodedSize() int {
 	size := 4
 	for _, pair := range m {
@@ -69,7 +69,7 @@ func appendLength(block []byte, what string, length int) ([]byte, error) {
 	return binary.NativeEndian.AppendUint32(block, uint32(length)), nil
 }
 
-// DecodeMetadata returns the pairs of a block that ends with the bytes or before.
+// DecodeMetadata returns the pairs of an encoded block, which may be followed by other bytes.
 //
 // Errors: EINVAL for a negative count or length, and for a block that does not end within the bytes.
 func DecodeMetadata(block []byte) (Metadata, error) {
@@ -81,8 +81,8 @@ func DecodeMetadata(block []byte) (Metadata, error) {
 	})
 }
 
-// metadataAt copies the block at an address of C; none for NULL. A block with wrong lengths is read
-// beyond its end, which cannot be detected.
+// metadataAt copies the block at a C address; NULL is empty metadata. A block with wrong lengths is read past its end,
+// which cannot be detected.
 func metadataAt(address uintptr) (Metadata, error) {
 	if address == 0 {
 		return nil, nil
@@ -92,7 +92,7 @@ func metadataAt(address uintptr) (Metadata, error) {
 	})
 }
 
-// bytes returns so many bytes from there, or false beyond the end.
+// decode reads a block with a function that returns count bytes from an offset, or false past the end.
 func decode(bytes func(from, count int) ([]byte, bool)) (Metadata, error) {
 	position := 0
 	number := func(what string, pair int) (int, error) {
@@ -111,7 +111,7 @@ func decode(bytes func(from, count int) ([]byte, bool)) (Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pairs Metadata // without a capacity: the count may be any number
+	var pairs Metadata // not preallocated: the count is untrusted
 	for pair := range count {
 		var texts [2]string
 		for i, what := range [...]string{"length of key", "length of value"} {
@@ -132,7 +132,7 @@ func decode(bytes func(from, count int) ([]byte, bool)) (Metadata, error) {
 	return pairs, nil
 }
 
-// A pair of -1 is no pair.
+// malformed returns an error about a pair, or about the block if pair is -1.
 func malformed(what string, pair, position int, why string) error {
 	if pair >= 0 {
 		what = fmt.Sprintf("%s %d", what, pair)

@@ -17,7 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// onlyError is for calls of which the error counts.
+// onlyError drops the result of a call.
 func onlyError[T any](_ T, err error) error { return err }
 
 func TestNilArgumentsAreInvalid(t *testing.T) {
@@ -100,7 +100,7 @@ func TestSendWithNilArgumentsReleasesTheHandler(t *testing.T) {
 	}
 }
 
-// Zero values, and an array that was closed.
+// Calls the methods of zero values and of a closed array.
 func TestZeroValuesAreClosed(t *testing.T) {
 	shared := new(fletching.Shared[*fletching.Array])
 	expectClosed(t, "view", onlyError(shared.View()))
@@ -152,7 +152,7 @@ func TestZeroAsyncStreamIsClosed(t *testing.T) {
 	}
 }
 
-// A type that is a part of itself.
+// A type that contains itself.
 func TestCheckTypeOfEndlessTypes(t *testing.T) {
 	endless := &fletching.SchemaBuilder{Format: "i"}
 	endless.Dictionary = endless

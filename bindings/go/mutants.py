@@ -1,9 +1,9 @@
-"""Tries mutants of the packages of Go and writes what became of each to $RESULTS
+"""Runs the tests on mutants of the Go packages and writes the results to $RESULTS
 (tests/mutants_code/README.md).
 
-tools/mutants puts all mutants into one build of the tests, where an environment variable chooses
-one. Each test runs first without a mutant, which shows the mutants that it reaches and how long it
-takes. A mutant is tried on the tests that reach it.
+tools/mutants builds the tests once with all mutants, of which an environment variable selects one.
+Each test first runs without a mutant, which records its duration and the mutants that it reaches. A
+mutant is then run with the tests that reach it.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 SCRATCH = ROOT / "build" / "mutants-go"
 FOLDERS = {"fletching": ".", "callbacks": "abi/callbacks", "arrowgo": "arrowgo"}
-SAMPLE = {20: 8, 99: 2, 7: 8, 11: 5}  # by seed: so many of each file, at most
+SAMPLE = {20: 8, 99: 2, 7: 8, 11: 5}  # seed: maximum number of mutants per file
 MOST_MUTANTS = 1 << 16  # as in tools/mutants
-MOST_MEMORY = 14 << 30  # of a process: a mutant may allocate without end; stand-ins map 8 GiB
-# They compile the C code without a mutant, and thread sanitizer needs more memory than that.
+MOST_MEMORY = 14 << 30  # per process: a mutant may allocate without end; stand-ins map 8 GiB
+# They compile the C code without mutants, and thread sanitizer needs more memory than MOST_MEMORY.
 LEFT_OUT = ("TestBlockCountsAreAtomic", "TestBlockCountsThatAreNotAtomicAreReported")
-SLOW = 0.1  # seconds: such tests come after all others
-LONGEST = 5  # seconds, and three times as long as without a mutant
+SLOW = 0.1  # seconds: slower tests run last
+LONGEST = 5  # seconds, plus three times the duration without a mutant
 _FAILED = re.compile(r"^\s*--- FAIL: ([^\s/]+)", re.MULTILINE)
 _RUNNING = re.compile(r"^=== RUN +([^\s/]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Mutant(results.Mutant):
-    number: int  # that chooses it
+    number: int  # selects it
 
 
 @dataclass(frozen=True)
 class Test:
-    program: str  # of FOLDERS
+    program: str  # a key of FOLDERS
     name: str
     seconds: float
-    reached: bytes  # not 0 at the number of each mutant
+    reached: bytes  # nonzero at the number of each reached mutant
 
 
 def main() -> int:
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def build() -> list[Mutant]:
-    """Builds the tests with every mutant in them."""
+    """Builds the tests with all mutants."""
     finder = SCRATCH / "finder"
     go("build", "-C", "tools", "-o", str(finder), "./mutants")
     subprocess.run([str(finder), str(SCRATCH), *FOLDERS.values()], cwd=HOME, check=True)
@@ -86,7 +86,7 @@ def go(command: str, *arguments: str) -> None:
 
 
 def measured() -> list[Test]:
-    """Every test, the quickest first. Each has to pass without a mutant."""
+    """Returns all tests, fastest first. Each must pass without a mutant."""
     tests = []
     seen = SCRATCH / "seen"
     for program in FOLDERS:
@@ -102,7 +102,7 @@ def measured() -> list[Test]:
 
 
 def attempt(mutant: Mutant, tests: Sequence[Test]) -> results.Result:
-    """The result and the test that noticed. The tests of its own package come first."""
+    """Returns the result and the test that detected the mutant. The mutated package's tests run first."""
     own = next((p for p, folder in FOLDERS.items() if mutant.file.startswith(folder)), "fletching")
     groups: defaultdict[tuple[bool, bool, str], list[Test]] = defaultdict(list)
     for test in tests:
@@ -118,7 +118,7 @@ def attempt(mutant: Mutant, tests: Sequence[Test]) -> results.Result:
 
 
 def noticed(text: str) -> str:
-    """The test that failed, and else the last that ran: it crashed or hung."""
+    """Returns the failed test, or else the last test that ran, which crashed or hung."""
     if failed := _FAILED.search(text):
         return failed[1]
     running = _RUNNING.findall(text)
@@ -126,7 +126,7 @@ def noticed(text: str) -> str:
 
 
 def call(program: str, *arguments: str, limit: float = 60, **environment: str) -> tuple[bool, str]:
-    """Whether it passed, and what it printed. One that hangs is ended with what it started."""
+    """Returns whether the run passed, and its output. A run that hangs is killed with its children."""
     output = SCRATCH / "output"
     with output.open("wb") as file:
         process = subprocess.Popen(
@@ -150,7 +150,7 @@ def call(program: str, *arguments: str, limit: float = 60, **environment: str) -
 
 def limit_memory(process: int) -> None:
     resource.prlimit(process, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))  # of what it prints
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))  # limits the output
     resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))
 
 

@@ -15,10 +15,10 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// manyViews is more than a stack has room for.
+// manyViews is too many for nested calls on a stack.
 const manyViews = 1 << 17
 
-// below makes the array the child of a new one.
+// below makes the array the child of a new array.
 func below(t *testing.T, child *fletching.Array, owner any) *fletching.Array {
 	raw := peer.New[abi.ArrowArray](1)
 	defer peer.Free(raw)
@@ -28,7 +28,7 @@ func below(t *testing.T, child *fletching.Array, owner any) *fletching.Array {
 	return importArray(t, raw[0])
 }
 
-// The releases of views are not nested, which would end the process.
+// The releases of views must not nest, which would overflow the stack.
 func TestAnyNumberOfViewsBelowParents(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
@@ -69,7 +69,7 @@ func TestAnyNumberOfViewsWithAttachedValues(t *testing.T) {
 	}
 }
 
-// Owners that keep other owners are closed one after the other too.
+// Owners that keep other owners are also closed without nesting.
 func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 0, false))
@@ -101,7 +101,7 @@ func TestAnyNumberOfOwnersOfOwners(t *testing.T) {
 	must((&fletching.ArrayBuilder{}).Build(none)).Close()
 }
 
-// A value is dropped after the release of its struct, also of a view.
+// A value is dropped after the release of its struct, and also after that of a view.
 func TestValuesOfNestedViewsAreDroppedInOrder(t *testing.T) {
 	var log log
 	array := importArray(t, rawArray(&log, "a", 1, false))
@@ -117,7 +117,7 @@ func TestValuesOfNestedViewsAreDroppedInOrder(t *testing.T) {
 	log.expect(t, "a0", "a", "0x", "0y", "1x", "1y", "2x", "2y")
 }
 
-// A release inside a value's Close is complete when it returns, also during the release of a view.
+// A release inside a value's Close is complete when it returns, even during the release of a view.
 func TestViewInAttachedValueIsReleasedWithIt(t *testing.T) {
 	var log log
 	viewOf := func(name string) *fletching.Array {

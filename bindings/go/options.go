@@ -11,9 +11,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Warning is a rule that a foreign producer or consumer did not keep.
+// Warning is a rule that a foreign producer or consumer broke.
 type Warning struct {
-	// Rule is its id in docs/reference/rules: device-array.reserved-zero.
+	// Rule is its id in docs/reference/rules, such as device-array.reserved-zero.
 	Rule string
 
 	// Message names the actual and the expected value.
@@ -24,13 +24,13 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s (rule %s)", w.Message, w.Rule)
 }
 
-// Options handle warnings, which are dropped by default.
+// Options configures warnings, which are dropped by default.
 type Options struct {
-	// Strict makes an error of what would be a warning, EINVAL.
+	// Strict turns warnings into the error EINVAL.
 	Strict bool
 
-	// OnWarning is called for each warning, on the goroutine that reads, before the data is handed
-	// on. It may be nil.
+	// OnWarning is called for each warning, on the reading goroutine, before the data is passed on.
+	// It may be nil.
 	OnWarning func(Warning)
 }
 
@@ -47,7 +47,7 @@ func (o *Options) warn(rule, message string) error {
 	})
 }
 
-// checkBatch says whether a batch may be in a stream on devices of the type promised.
+// checkBatch checks whether a stream of the promised device type may contain the batch.
 func (o *Options) checkBatch(batch *abi.ArrowDeviceArray, promised abi.DeviceType) error {
 	if found := batch.DeviceType; found != promised {
 		message := fmt.Sprintf("batch: device_type differs from the stream's: expected %v, got %v",
@@ -67,8 +67,8 @@ func (o *Options) checkBatch(batch *abi.ArrowDeviceArray, promised abi.DeviceTyp
 	return nil
 }
 
-// replaces says whether every device that can access memory of the type promised can access memory
-// of the type found too.
+// replaces reports whether every device that can access memory of the promised type can also access
+// memory of the found type.
 func replaces(found, promised abi.DeviceType) bool {
 	devices := promised.AccessibleFrom()
 	if len(devices) == 0 {

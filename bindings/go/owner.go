@@ -21,8 +21,8 @@ type raw interface {
 	abi.ArrowSchema | abi.ArrowArray | abi.ArrowDeviceArray | abi.ArrowArrayStream | abi.ArrowDeviceArrayStream
 }
 
-// kind is what differs between the structs. The release gets the struct where it is: it is not used at its old address
-// afterwards, so it is not copied.
+// kind describes one struct type. release gets the struct in place: the address is not used afterwards, so the struct
+// need not be copied.
 type kind[R raw] struct {
 	name     string
 	callback uintptr // the offset of the release callback
@@ -49,7 +49,7 @@ var (
 			if raw.Array.Release == releaseArray {
 				return releaseBlock(&raw.Array)
 			}
-			return callbacks.CallArrowArrayRelease(&raw.Array) // without a further call: every leaf pays for it
+			return callbacks.CallArrowArrayRelease(&raw.Array) // called directly, because every leaf pays for a call
 		},
 	}
 	arrayStreamKind = kind[abi.ArrowArrayStream]{
@@ -61,17 +61,17 @@ var (
 	}
 )
 
-// slot has one struct at a time and is used again: a cleanup is attached once and not for each
-// struct. Only an owner refers to it. When an owner is collected that was not closed, its slot is
-// too, and the cleanup releases the struct.
+// slot contains one struct at a time and is reused, so that a cleanup is attached once per slot instead of
+// once per struct. Only an owner refers to it. If an unclosed owner is garbage-collected, its slot is too,
+// and the cleanup releases the struct.
 type slot[R raw] struct {
 	kind     *kind[R]
-	raw      *R       // memory of Go that has no pointers in it
-	callback *uintptr // its release
+	raw      *R       // in Go memory without pointers
+	callback *uintptr // the release callback of raw
 	traced   bool
 }
 
-// newSlot returns one whose struct is released and has any other values.
+// newSlot returns a slot whose struct is released and otherwise undefined.
 func newSlot[R raw](kind *kind[R]) *slot[R] {
 	if pooled, _ := kind.slots.Get().(*slot[R]); pooled != nil && !traceOwners.Load() {
 		return pooled
@@ -87,7 +87,7 @@ func makeSlot[R raw](kind *kind[R]) *slot[R] {
 	return s
 }
 
-// emptySlot returns one with a zero struct, which C fills.
+// emptySlot returns a slot with a zeroed struct for C to fill in.
 func emptySlot[R raw](kind *kind[R]) *slot[R] {
 	s := newSlot(kind)
 	var zero R
@@ -95,30 +95,31 @@ func emptySlot[R raw](kind *kind[R]) *slot[R] {
 	return s
 }
 
-// free returns a slot whose struct was released or moved. The stack of a traced slot is that of one owner.
+// free returns a slot to the pool after its struct was released or moved. A traced slot is not reused, because its
+// stack belongs to one owner.
 func (s *slot[R]) free() {
-	*s.callback = 0 // not every callback does that
+	*s.callback = 0 // some callbacks do not reset it
 	if !s.traced {
 		s.kind.slots.Put(s)
 	}
 }
 
-// owner owns a struct, unless it has no slot. It never gets a second slot, so no code that
-// refers to the owner reaches a slot that is used again.
+// owner owns a struct, unless it has no slot. It never gets a second slot, so code that refers to the
+// owner cannot reach a reused slot.
 //
-// A copy of an owner, which go vet reports because of the atomic field, owns nothing: its self is another one.
+// A copy of an owner, which go vet reports because of the atomic field, owns nothing: its self points to the original.
 type owner[R raw] struct {
 	slot atomic.Pointer[slot[R]]
 	self *owner[R]
 }
 
-// hold gives a new owner its slot.
+// hold sets the slot of a new owner.
 func (o *owner[R]) hold(s *slot[R]) {
 	o.self = o
-	*(**slot[R])(unsafe.Pointer(&o.slot)) = s // no other goroutine has the owner yet
+	*(**slot[R])(unsafe.Pointer(&o.slot)) = s // no other goroutine can access the owner yet
 }
 
-// held is nil for an owner that was closed, and for a copy.
+// held returns nil if the owner is closed or a copy.
 func (o *owner[R]) held() *slot[R] {
 	if o.self != o {
 		return nil
@@ -126,7 +127,7 @@ func (o *owner[R]) held() *slot[R] {
 	return o.slot.Load()
 }
 
-// leave takes the slot out.
+// leave removes and returns the slot.
 func (o *owner[R]) leave() *slot[R] {
 	if o.self != o {
 		return nil
@@ -134,7 +135,7 @@ func (o *owner[R]) leave() *slot[R] {
 	return o.slot.Swap(nil)
 }
 
-// get is the struct, and nil for an owner that was closed.
+// get returns the struct, nil if the owner is closed.
 func (o *owner[R]) get() *R {
 	if s := o.held(); s != nil {
 		return s.raw
@@ -148,10 +149,10 @@ func (o *owner[R]) IsReleased() bool {
 	return s == nil || *s.callback == 0
 }
 
-// Close releases the struct, in one call of C, on the calling goroutine. It does nothing when the
-// struct was closed, exported or moved before.
+// Close releases the struct, in one C call, on the calling goroutine. It has no effect if the struct was
+// closed, exported or moved before.
 //
-// Several goroutines may call it at once. No other method may run at the same time.
+// Several goroutines may call Close at once. No other method may run at the same time.
 func (o *owner[R]) Close() {
 	if s := o.leave(); s != nil {
 		s.kind.release(s.raw)
@@ -159,10 +160,10 @@ func (o *owner[R]) Close() {
 	}
 }
 
-// Export moves the struct to an address in C, which is overwritten. It is the receiver's to release
-// from now on; the owner is closed.
+// Export moves the struct to a C address, which is overwritten, and leaves the owner closed. The receiver
+// must release the struct.
 //
-// Errors: EINVAL for nil, and for an owner that was closed.
+// Errors: EINVAL for nil, and if the owner is closed.
 func (o *owner[R]) Export(address unsafe.Pointer) error {
 	if address == nil {
 		return invalid("export: address is nil: expected room for a struct")
@@ -176,7 +177,7 @@ func (o *owner[R]) Export(address unsafe.Pointer) error {
 	return nil
 }
 
-// take makes the slot the caller's, who frees it when the struct was moved.
+// take removes the slot for the caller, which must free it after moving the struct.
 func (o *owner[R]) take(operation string) (*slot[R], error) {
 	if o.IsReleased() {
 		return nil, closed(operation)
@@ -187,7 +188,7 @@ func (o *owner[R]) take(operation string) (*slot[R], error) {
 	return nil, closed(operation)
 }
 
-// fill gives a new owner its struct.
+// fill sets the struct of a new owner.
 func (o *owner[R]) fill(kind *kind[R], value R) {
 	s := newSlot(kind)
 	*s.raw = value
@@ -204,25 +205,25 @@ func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error
 	if *callback == 0 {
 		return invalid("import: %s is released: expected a live struct", kind.name)
 	}
-	s, _ := kind.slots.Get().(*slot[R]) // newSlot, and no copy of the struct: every leaf pays for both
+	s, _ := kind.slots.Get().(*slot[R]) // newSlot inlined, without a copy of the struct: every leaf pays for both
 	if s == nil || traceOwners.Load() {
 		s = makeSlot(kind)
 	}
 	*s.raw = *source
-	*callback = 0 // a move changes only the callback of the source
+	*callback = 0 // a move changes only the release callback of the source
 	o.hold(s)
 	return nil
 }
 
 // --- Leaks --------------------------------------------------------------------------------------
 
-// Leak is an owner that was collected and had not been closed.
+// Leak is an owner that was garbage-collected without a Close.
 type Leak struct {
-	// Struct is the kind of the struct: "device array".
+	// Struct is the kind of the struct, such as "device array".
 	Struct string
 
-	// Stack has the calls that made the owner, the innermost first: a line with the function and one with the
-	// place. Empty unless TraceOwners was on then.
+	// Stack lists the calls that created the owner, innermost first, with a line for the function and a line for
+	// its location. It is empty unless TraceOwners was on at that time.
 	Stack string
 }
 
@@ -232,24 +233,24 @@ var (
 	traceOwners atomic.Bool
 )
 
-// Leaks returns how many owners were collected that had not been closed. The garbage collector
-// releases their structs, at an unknown time, and so memory of a device lives too long.
+// Leaks returns the number of owners that were garbage-collected without a Close. The garbage collector
+// releases their structs at an unknown time, so device memory is freed late.
 func Leaks() uint64 { return leaks.Load() }
 
-// OnLeak calls report for every leak, after the release, on a goroutine of this package. nil ends
-// that.
+// OnLeak makes this package call report for every leak, after the release, on a separate goroutine. nil removes
+// the function.
 func OnLeak(report func(Leak)) { onLeak.Store(&report) }
 
-// TraceOwners makes a Leak say where the owner was made, for owners that are made from now on. Then each of them costs
-// a walk through the stack.
+// TraceOwners sets whether owners created afterwards record their creation for a Leak, which costs a stack walk
+// for each owner.
 func TraceOwners(on bool) { traceOwners.Store(on) }
 
-// callers is the stack of who makes an owner; nil unless that is traced.
+// callers returns the stack of the creation of an owner; nil if tracing is off.
 func callers() []uintptr {
 	if !traceOwners.Load() {
 		return nil
 	}
-	const most, ours = 32, 3 // runtime.Callers, this function and its caller
+	const most, ours = 32, 3 // skips runtime.Callers, this function and its caller
 	counters := make([]uintptr, most)
 	return counters[:runtime.Callers(ours, counters)]
 }
@@ -265,12 +266,12 @@ func stackText(counters []uintptr) string {
 	return text.String()
 }
 
-// A room limits the goroutines whose callbacks may each block a thread.
+// room limits the number of goroutines whose callbacks may each block a thread.
 type room chan struct{}
 
 const mostReleases = 64 // as in the core
 
-// enter runs the body on a new goroutine, when there is room.
+// enter runs the body on a new goroutine when there is room.
 func (r room) enter(body func()) {
 	go func() {
 		r <- struct{}{}
@@ -281,7 +282,7 @@ func (r room) enter(body func()) {
 
 var leakedReleases = make(room, mostReleases)
 
-// releaseLeaked runs on a goroutine of the runtime that runs cleanups, which a release that blocks would stall.
+// releaseLeaked runs on a goroutine of the runtime's cleanups, which a blocking release would stall.
 func releaseLeaked[R raw](kind *kind[R], raw *R, made []uintptr) {
 	if kind.isReleased(raw) {
 		return

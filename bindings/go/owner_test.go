@@ -49,7 +49,7 @@ func TestCloseReleasesOnce(t *testing.T) {
 	}
 }
 
-// A slot is used again: what was closed must not reach the struct that is in it then.
+// Slots are reused. A closed owner must not reach the next struct in its slot.
 func TestClosedOwnersDoNotReachTheNext(t *testing.T) {
 	var log log
 	first := importArray(t, rawArray(&log, "a", 1, false))
@@ -121,9 +121,9 @@ func TestCloseFromSeveralGoroutines(t *testing.T) {
 }
 
 func TestALeakThatIsReportedToNoOne(t *testing.T) {
-	gpu.InProcess(t, func(t *testing.T) { // in which OnLeak was never called
+	gpu.InProcess(t, func(t *testing.T) { // a process in which OnLeak was never called
 		released := newReleases()
-		plainArray(t, abi.DeviceCPU, released.add) // dropped
+		plainArray(t, abi.DeviceCPU, released.add) // leaked
 		for released.got() == 0 {
 			runtime.GC()
 		}
@@ -138,7 +138,7 @@ func TestALeakIsReleasedAndCounted(t *testing.T) {
 	var log log
 	reported := make(chan fletching.Leak, 4)
 	fletching.OnLeak(func(leak fletching.Leak) {
-		if leak.Struct == "device array" { // other tests have leaks too
+		if leak.Struct == "device array" { // other tests leak too
 			select {
 			case reported <- leak:
 			default:
@@ -152,10 +152,10 @@ func TestALeakIsReleasedAndCounted(t *testing.T) {
 		importArray(t, rawArray(&log, "closed", 0, false)).Close()
 		log.expect(t, "closed")
 	}
-	for range 2 { // the pool of the slots that closed owners had is emptied
+	for range 2 { // empties the pool of slots
 		runtime.GC()
 	}
-	importDeviceArray(t, rawDeviceArray(&log, "a", 1, false)) // dropped
+	importDeviceArray(t, rawDeviceArray(&log, "a", 1, false)) // leaked
 	var leak fletching.Leak
 	for found := false; !found; {
 		runtime.GC()
@@ -179,9 +179,9 @@ func forget(t *testing.T, onRelease func()) {
 	}
 }
 
-// The releases of forgotten owners may block: other cleanups of the process run.
+// The releases of leaked owners may block without stalling other cleanups of the process.
 func TestForgottenOwnersThatBlockStallNoCleanup(t *testing.T) {
-	const count = 32 // more than the runtime has goroutines for cleanups
+	const count = 32 // more than the runtime's goroutines for cleanups
 	before, released, gate := fletching.Leaks(), newReleases(), make(chan struct{})
 	for range count {
 		forget(t, func() {
@@ -233,7 +233,7 @@ func TestTraceOwnersPutsTheStackIntoTheLeak(t *testing.T) {
 			}
 			runtime.GC()
 			select {
-			case leak := <-reported: // other tests leave leaks too, made before
+			case leak := <-reported: // other tests have leaked before
 				found = leak.Struct == what && strings.Contains(leak.Stack, "TestTraceOwnersPutsTheStackIntoTheLeak") &&
 					strings.Contains(leak.Stack, "owner_test.go:")
 			default:
@@ -258,7 +258,7 @@ func TestLeakOfAnUntracedOwnerHasNoStack(t *testing.T) {
 	}
 }
 
-// A view and a child that was taken keep what they need alive, without the owner.
+// A view and a taken child keep the structs that they need alive without the owner.
 func TestViewsKeepTheOwnerAlive(t *testing.T) {
 	var log log
 	child := importArray(t, rawArray(&log, "a", 1, false)).Child(0)

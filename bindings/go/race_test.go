@@ -2,4 +2,4 @@
 
 package fletching_test
 
-const raceEnabled = true // then pools drop what is returned to them, at random
+const raceEnabled = true // sync.Pool then drops returned values at random

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The callbacks of one struct type, written once: block.c includes this file for each. STRUCT is
- * ArrowSchema or ArrowArray; FIELD, its name in a share, ends the names of the functions. */
+ * The callbacks of one struct type. block.c includes this file for each type. STRUCT is ArrowSchema
+ * or ArrowArray. FIELD is its name in a share and the suffix of the function names. */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define NAME(name) JOIN(name##_, FIELD)
@@ -11,8 +11,8 @@
 
 static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain);
 
-/* Releases what is below. Returns how many structs of the block this has released: one that is as
- * we made it needs no call. */
+/* Releases the nested structs. Returns the number of released structs of the block: unmodified
+ * structs of the block are released without a call. */
 static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* block,
                                   struct FletchingChain* chain);
 
@@ -39,14 +39,14 @@ static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* bl
 
 /* --- After a foreign release --- */
 
-/* A struct has one hook with its callback, followed by the hooks that were set later. */
+/* The first hook has the original callback and is followed by hooks that were set later. */
 struct HOOK {
   struct FletchingLink link;
   void (*release)(struct STRUCT*);
   void* private_data;
   uintptr_t handle;
   struct FletchingShare* share;
-  struct HOOK* last; /* of the first: the end of the list */
+  struct HOOK* last; /* in the first hook: the end of the list */
 };
 
 static void NAME(run_link)(struct FletchingLink* link, struct FletchingChain* chain) {
@@ -59,14 +59,14 @@ static void NAME(run_link)(struct FletchingLink* link, struct FletchingChain* ch
 
 static void NAME(run_hook)(struct STRUCT* self);
 
-/* That of an array that is held in a share: the data of the children that are still there need not
- * wait. */
+/* Callback of an array that is held in a share. Releases the data of the remaining children
+ * immediately. */
 static void NAME(release_children)(struct STRUCT* self);
 
-/* That of a Shared. Called once: such a struct is never exported. */
+/* Callback of the struct of a Shared. Called once: such a struct is never exported. */
 static void NAME(release_use)(struct STRUCT* self);
 
-/* Releases a struct. Adds the shares and values to drop to the chain. */
+/* Releases a struct and adds the shares and values to drop to the chain. */
 static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain) {
   void (*const release)(struct STRUCT*) = self->release;
   if (release == NULL) return;
@@ -95,9 +95,9 @@ static void NAME(dispose)(struct STRUCT* self, struct FletchingChain* chain) {
   }
 }
 
-/* Body of a callback. `own` is the callback: the caller may have changed the struct. */
+/* Body of a callback. `own` is that callback: the caller may have changed the struct. */
 static void NAME(release_all)(struct STRUCT* self, void (*own)(struct STRUCT*)) {
-  if (self->release == NULL) return; /* then the block may be gone */
+  if (self->release == NULL) return; /* the block may already be freed */
   struct FletchingChain chain = {NULL, &chain.first};
   self->release = own;
   NAME(dispose)(self, &chain);

@@ -11,14 +11,14 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Schema owns an ArrowSchema. Close it, or move it on with Export. See Array.
+// Schema owns an ArrowSchema. Call Close, or pass the schema on with Export. See Array.
 //
-// Text: Arrow C data interface, "The ArrowSchema structure".
+// See "The ArrowSchema structure" in the Arrow C data interface.
 type Schema struct {
 	owner[abi.ArrowSchema]
 }
 
-// ImportSchema moves the struct at an address of C in; see ImportArray for promises and errors.
+// ImportSchema moves the struct at a C address into an owner; see ImportArray for the promise and the errors.
 func ImportSchema(address unsafe.Pointer) (*Schema, error) {
 	schema := &Schema{}
 	if err := importInto(&schema.owner, &schemaKind, address); err != nil {
@@ -33,14 +33,14 @@ func newSchema(value abi.ArrowSchema) *Schema {
 	return schema
 }
 
-// Root returns a view of the schema itself, for code that walks through views.
+// Root returns a view of the schema itself.
 func (s *Schema) Root() SchemaView { return SchemaView{view[abi.ArrowSchema]{owner: s, raw: s.get()}} }
 
 // Format returns a copy of the format string.
 func (s *Schema) Format() string { return s.Root().Format() }
 
-// Name returns a copy of the name; empty for NULL, which means the same. A producer may not have kept
-// to UTF-8.
+// Name returns a copy of the name; NULL is equivalent to an empty name. A foreign producer may have set a name
+// that is not UTF-8.
 func (s *Schema) Name() string { return s.Root().Name() }
 
 // Flags returns the ARROW_FLAG_ bits.
@@ -49,27 +49,27 @@ func (s *Schema) Flags() int64 { return s.Root().Flags() }
 // Metadata returns a copy of the metadata. Errors: EINVAL for a negative count or length.
 func (s *Schema) Metadata() (Metadata, error) { return s.Root().Metadata() }
 
-// NumChildren returns the number of children; 0 for a list that is NULL, and for a count that is
-// negative or above 2^22.
+// NumChildren returns the number of children. It returns 0 if the list is NULL or the count is negative
+// or above 2^22.
 func (s *Schema) NumChildren() int { return s.Root().NumChildren() }
 
-// Child returns a view of a child; of a released struct where there is none, or it was moved out.
+// Child returns a view of a child, which reads as released if the child does not exist or was moved out.
 func (s *Schema) Child(index int) SchemaView { return s.Root().Child(index) }
 
-// Dictionary returns a view of the type of the dictionary's values; of a released struct where there
-// is none.
+// Dictionary returns a view of the type of the dictionary's values, which reads as released if there is no
+// dictionary.
 func (s *Schema) Dictionary() SchemaView { return s.Root().Dictionary() }
 
-// TakeChild moves a child out. The parent lists it as released; the texts ask that the parent is
-// released soon afterwards.
+// TakeChild moves a child out. It is released in the parent's list. The specification demands that the
+// parent is released soon afterwards.
 //
-// Errors: EINVAL when there is no such child, or it was moved out before.
+// Errors: EINVAL if the child does not exist or was moved out before.
 func (s *Schema) TakeChild(index int) (*Schema, error) {
 	child, err := childToTake(s.get(), index)
 	return s.takeBelow(child, err)
 }
 
-// TakeDictionary is TakeChild for the dictionary.
+// TakeDictionary moves the dictionary out; see TakeChild.
 func (s *Schema) TakeDictionary() (*Schema, error) {
 	dictionary, err := dictionaryToTake(s.get())
 	return s.takeBelow(dictionary, err)
@@ -85,7 +85,7 @@ func (s *Schema) takeBelow(below *abi.ArrowSchema, err error) (*Schema, error) {
 	return taken, nil
 }
 
-// Attach keeps a value until the release of the struct; see Array.Attach.
+// Attach keeps a value until the struct is released; see Array.Attach.
 func (s *Schema) Attach(value any) error {
 	if s.IsReleased() {
 		return closed("attach")
@@ -94,8 +94,8 @@ func (s *Schema) Attach(value any) error {
 	return attach(s.get(), value)
 }
 
-// SchemaView reads a schema that an owner keeps alive. Of a released one, and after the owner was
-// closed, it reads the values of an empty schema.
+// SchemaView reads a schema that an owner keeps alive. It reads as an empty schema if the struct is
+// released or the owner is closed.
 type SchemaView struct {
 	view[abi.ArrowSchema]
 }
@@ -103,7 +103,7 @@ type SchemaView struct {
 // Format returns a copy of the format string.
 func (v SchemaView) Format() string { return read(v.view, (*abi.ArrowSchema).FormatString) }
 
-// Name returns a copy of the name; empty for NULL, which means the same.
+// Name returns a copy of the name; NULL is equivalent to an empty name.
 func (v SchemaView) Name() string { return read(v.view, (*abi.ArrowSchema).NameString) }
 
 // Flags returns the ARROW_FLAG_ bits.
@@ -120,9 +120,9 @@ func (v SchemaView) Metadata() (pairs Metadata, err error) {
 	return pairs, err
 }
 
-// Child returns a view of a child; of a released struct where there is none, or it was moved out.
+// Child returns a view of a child, which reads as released if the child does not exist or was moved out.
 func (v SchemaView) Child(index int) SchemaView { return SchemaView{v.child(index)} }
 
-// Dictionary returns a view of the type of the dictionary's values; of a released struct where there
-// is none.
+// Dictionary returns a view of the type of the dictionary's values, which reads as released if there is no
+// dictionary.
 func (v SchemaView) Dictionary() SchemaView { return SchemaView{v.dictionary()} }

@@ -14,32 +14,32 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// SchemaBuilder describes a schema with all its children. It is plain data, which does not have to be
-// closed; Build may be called repeatedly. It does not read the meaning of a format.
+// SchemaBuilder describes a schema with all its children. It is plain data that needs no Close. Build may be
+// called repeatedly. SchemaBuilder does not interpret the format.
 //
-// Text: Arrow C data interface, "The ArrowSchema structure".
+// See "The ArrowSchema structure" in the Arrow C data interface.
 type SchemaBuilder struct {
-	// Format is the format string; for a dictionary-encoded type that of the indices.
+	// Format is the format string, or that of the indices for a dictionary-encoded type.
 	Format string
 
-	// Name is the name of the field. An empty one is written as "", because some consumers refuse NULL.
+	// Name is the name of the field. An empty name is written as "", because some consumers reject NULL.
 	Name string
 
-	// Flags are the ARROW_FLAG_ bits. A field that may have nulls has abi.FlagNullable.
+	// Flags are the ARROW_FLAG_ bits. A nullable field has abi.FlagNullable.
 	Flags int64
 
-	// Metadata becomes NULL without a pair.
+	// Metadata is written as NULL if it is empty.
 	Metadata Metadata
 
-	// Children and Dictionary are the types of the schemas below.
+	// Children and Dictionary describe the nested schemas.
 	Children   []SchemaBuilder
 	Dictionary *SchemaBuilder
 }
 
-// Builder returns a copy of the schema, to be changed or built.
+// Builder returns a copy of the schema for modification or for Build.
 //
-// Errors: EINVAL for a schema that is released, or that is malformed as for Shared.Column, whose format
-// or name is not UTF-8, or whose metadata cannot be read.
+// Errors: EINVAL for a released schema, for a malformed schema as in Shared.Column, for a format or name that is not
+// UTF-8, and for unreadable metadata.
 func (v SchemaView) Builder() (SchemaBuilder, error) {
 	const operation = "schema builder: a copy"
 	if v.IsReleased() {
@@ -56,7 +56,7 @@ func (v SchemaView) Builder() (SchemaBuilder, error) {
 	return copied, nil
 }
 
-// copy is for a schema that was walked.
+// copy must be called after countTree.
 func (v SchemaView) copy() (SchemaBuilder, error) {
 	copied := SchemaBuilder{Format: v.Format(), Name: v.Name(), Flags: v.Flags()}
 	if !utf8.ValidString(copied.Format) || !utf8.ValidString(copied.Name) {
@@ -83,14 +83,13 @@ func (v SchemaView) copy() (SchemaBuilder, error) {
 	return copied, nil
 }
 
-// Build returns the schema, which has copies of the texts, in one allocation of C.
+// Build returns the schema in one C allocation, with copies of the strings.
 //
-// Errors: EINVAL for a format that is empty, a format or name that is not UTF-8 or has a NUL in it,
-// metadata that cannot be encoded, and more than 256 levels or 2^22 structs, where the message says in
-// which child; ENOMEM.
+// Errors: EINVAL for an empty format, for a format or name that is not UTF-8 or contains NUL, for metadata that
+// cannot be encoded, and for more than 256 levels or 2^22 structs, with the path of the child; ENOMEM.
 func (b *SchemaBuilder) Build() (*Schema, error) {
 	structs := 0
-	var texts []byte // in the order in which write needs them
+	var texts []byte // in the order in which write reads them
 	if err := b.collect(&structs, &texts, 0); err != nil {
 		return nil, invalid("schema builder: %v", err)
 	}
@@ -145,7 +144,7 @@ func (b *SchemaBuilder) collect(structs *int, texts *[]byte, depth int) error {
 	return nil
 }
 
-// write fills the struct and those below it.
+// write fills the struct and its nested structs.
 func (b *SchemaBuilder) write(raw *abi.ArrowSchema, block uintptr, free *freeBlock[abi.ArrowSchema]) {
 	children := take(&free.structs, len(b.Children))
 	*raw = abi.ArrowSchema{
@@ -168,7 +167,7 @@ func (b *SchemaBuilder) write(raw *abi.ArrowSchema, block uintptr, free *freeBlo
 	}
 }
 
-// The numbers in metadata are aligned, for consumers that read them as int32.
+// padded aligns the integers in metadata, for consumers that read them as int32.
 func padded(size int) int { return (size + 7) &^ 7 }
 
 func appendPadded[T string | []byte](texts []byte, text T) []byte {

@@ -13,15 +13,15 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Shared shares a schema, an array, or a device array with its event, without copying a text or a
-// buffer: Shared[*Array].
+// Shared shares a schema, an array, or a device array with its event, without copying strings or
+// buffers: Shared[*Array].
 //
-// The struct is released when the Shared is closed, and the last struct that it returned and the last
-// child that was moved out of one are released, on the thread where that happens. What Column and View
-// return is a struct like any other: its consumer may move it, release it, and move children out;
-// others do not notice. Several goroutines may use a Shared at once; none may while it is closed.
+// The struct is released when the Shared, the structs returned by it and the children moved out of them are
+// all released, on the thread of the last release. The structs returned by Column and View are independent:
+// their consumer may move them, release them, and move children out. Several goroutines may use a
+// Shared at once, but not while it is closed.
 type Shared[T shareable[T]] struct {
-	owner T // its struct has a use of the share, and is never moved on
+	owner T // its struct has a reference to the share and is never moved out
 }
 
 // shareable is *Schema, *Array or *DeviceArray.
@@ -34,9 +34,9 @@ type shareable[T any] interface {
 	show(index int) (T, error)
 }
 
-const all = -1 // in place of an index
+const all = -1 // instead of an index
 
-// Share moves the schema into a Shared. Errors: EINVAL when it is closed, ENOMEM.
+// Share moves the schema into a Shared. Errors: EINVAL if it is closed, ENOMEM.
 func (s *Schema) Share() (*Shared[*Schema], error) {
 	shared := &Schema{}
 	if err := shareInto(&shared.owner, &s.owner, s.get()); err != nil {
@@ -45,7 +45,7 @@ func (s *Schema) Share() (*Shared[*Schema], error) {
 	return &Shared[*Schema]{shared}, nil
 }
 
-// Share moves the array into a Shared. Errors: EINVAL when it is closed, ENOMEM.
+// Share moves the array into a Shared. Errors: EINVAL if it is closed, ENOMEM.
 func (a *Array) Share() (*Shared[*Array], error) {
 	shared := &Array{arrayOwner[abi.ArrowArray]{known: a.known}}
 	if err := shareInto(&shared.owner, &a.owner, a.base()); err != nil {
@@ -54,7 +54,7 @@ func (a *Array) Share() (*Shared[*Array], error) {
 	return &Shared[*Array]{shared}, nil
 }
 
-// Share moves the array into a Shared. Errors: EINVAL when it is closed, ENOMEM.
+// Share moves the array into a Shared. Errors: EINVAL if it is closed, ENOMEM.
 func (a *DeviceArray) Share() (*Shared[*DeviceArray], error) {
 	shared := &DeviceArray{arrayOwner[abi.ArrowDeviceArray]{known: a.known}}
 	if err := shareInto(&shared.owner, &a.owner, a.base()); err != nil {
@@ -63,7 +63,7 @@ func (a *DeviceArray) Share() (*Shared[*DeviceArray], error) {
 	return &Shared[*DeviceArray]{shared}, nil
 }
 
-// shareInto moves the slot of an owner, whose struct is held in a share from now on.
+// shareInto moves the slot of an owner and its struct into a share.
 func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 	if source.IsReleased() {
 		return closed("share")
@@ -75,12 +75,12 @@ func shareInto[R raw, B base](shared, source *owner[R], held *B) error {
 	return nil
 }
 
-// Column returns a child as a separate struct; of a device array with its device and event. It is
-// one allocation of C.
+// Column returns a child as a separate struct in one C allocation. A child of a device array has the
+// array's device and event.
 //
-// Errors: EINVAL when there is no such child, when it or one below it was moved out before, or is
-// malformed: NULL, a schema without a format, n_children negative, above 2^22 or without a list,
-// nested deeper than 256 levels, more than 2^22 structs; ENOMEM.
+// Errors: EINVAL if the child does not exist, or if it or a nested struct was moved out or is malformed:
+// NULL, a schema without a format, n_children negative, above 2^22 or without a list, more than 256 levels
+// or 2^22 structs; ENOMEM.
 func (s *Shared[T]) Column(index int) (T, error) {
 	var none T
 	if s.IsReleased() {
@@ -92,7 +92,7 @@ func (s *Shared[T]) Column(index int) (T, error) {
 	return s.owner.show(index)
 }
 
-// View returns all of it as a separate struct. Errors: as Column.
+// View returns the whole schema or array as a separate struct. Errors: as Column.
 func (s *Shared[T]) View() (T, error) {
 	if s.IsReleased() {
 		var none T
@@ -115,7 +115,7 @@ func (s *Shared[T]) IsReleased() bool {
 	return s.owner == none || s.owner.IsReleased()
 }
 
-// Close gives up the struct, which is released when it is no longer needed.
+// Close drops the Shared's reference to the struct, which is released with the last reference.
 func (s *Shared[T]) Close() {
 	if !s.IsReleased() {
 		s.owner.Close()
@@ -153,7 +153,7 @@ func (a *DeviceArray) show(index int) (*DeviceArray, error) {
 	return view, nil
 }
 
-// copyBelow returns our struct that shows a child, or all, of a struct with a use of a share.
+// copyBelow returns a struct that shows a child, or the whole, of a struct with a reference to a share.
 func copyBelow[B base](use *B, index int) (root B, err error) {
 	if use == nil {
 		return root, closed("view")
@@ -176,7 +176,7 @@ func copyBelow[B base](use *B, index int) (root B, err error) {
 	return block.structs[0], nil
 }
 
-// copyTree fills the struct and those below it.
+// copyTree fills the struct and its nested structs.
 func copyTree[B base](target, source *B, block uintptr, free *freeBlock[B]) {
 	links := linksOf(source)
 	from := links.children()
@@ -196,7 +196,7 @@ func copyTree[B base](target, source *B, block uintptr, free *freeBlock[B]) {
 	setLinks(target, links)
 }
 
-// setLinks makes the struct one of the block that is its private data.
+// setLinks makes the struct part of the block in its private data.
 func setLinks[B base](node *B, to links) {
 	switch node := any(node).(type) {
 	case *abi.ArrowSchema:

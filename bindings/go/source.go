@@ -10,24 +10,24 @@ import (
 	"syscall"
 )
 
-// Reader is a source of batches for our streams: *ArrayStream and *DeviceArrayStream are
-// some. Next is called on the thread that calls get_next, by one at a time, until it returns io.EOF or
-// another error. Close is called on the release of the stream.
+// Reader is a source of batches for exported streams. *ArrayStream and *DeviceArrayStream implement it. Next
+// is called on the thread that calls get_next, by one thread at a time, until it returns io.EOF or another
+// error. Close is called when the stream is released.
 type Reader[T any] interface {
 	Next() (T, error)
 	Close()
 }
 
-// iterator runs an iterator on a separate goroutine, one item for each Next. iter.Pull does not serve
-// here: its coroutine has to be resumed with the thread lock with which it was made, and a callback from
-// C runs locked to its thread, any other as a rule; the runtime ends the process then.
+// iterator runs an iterator on a separate goroutine, one item for each Next. iter.Pull cannot be used: its
+// coroutine must be resumed with the same thread lock with which it was created. Callbacks from C run locked
+// to their thread, other code usually does not, and the runtime terminates the process on a mismatch.
 type iterator[T any] struct {
 	batches  iter.Seq2[T, error]
 	requests chan struct{} // closed by Close
 	results  chan result[T]
 }
 
-// readerOf is nil for an iterator that is nil.
+// readerOf returns nil for a nil iterator.
 func readerOf[T any](batches iter.Seq2[T, error]) Reader[T] {
 	if batches == nil {
 		return nil
@@ -40,7 +40,7 @@ type result[T any] struct {
 	err   error
 }
 
-// Next is not called again after an error.
+// Next must not be called again after an error.
 func (i *iterator[T]) Next() (T, error) {
 	if i.requests == nil {
 		i.requests = make(chan struct{}, 1)
@@ -52,7 +52,7 @@ func (i *iterator[T]) Next() (T, error) {
 	return item.batch, item.err
 }
 
-// Close returns when the iterator has returned.
+// Close waits for the return of the iterator.
 func (i *iterator[T]) Close() {
 	if i.requests == nil {
 		return

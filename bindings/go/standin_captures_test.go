@@ -12,7 +12,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
-// The choices for a captured stream reach the core.
+// The options for captured streams reach the core.
 func TestStandinCapturedStream(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

@@ -28,7 +28,7 @@ func streamOf(api *gpu.API, handle uintptr) fletching.Stream {
 	return fletching.NewStream(api.Type, handle)
 }
 
-// A default stream is that of the array's device, with another device current.
+// A default stream belongs to the array's device, even if another device is current.
 func TestStandinDefaultStreamIsOfTheDeviceOfTheArray(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -40,7 +40,7 @@ func TestStandinDefaultStreamIsOfTheDeviceOfTheArray(t *testing.T) {
 			defer api.CloseDevice(device)
 			return gated.IsBlocked(0)
 		}
-		api.OpenDevice(1) // whose context stays
+		api.OpenDevice(1) // its context stays open
 		api.OpenDevice(0)
 		for device, stream := range []fletching.Stream{streamOf(api, 0).OnDevice(0), streamOf(api, 0)} {
 			gated.Shut()
@@ -97,7 +97,7 @@ func TestStandinEventOutlivesTheParent(t *testing.T) {
 		expectCode(t, array.ExportWithEvent(streamOf(api, gated.Producer)), syscall.EINVAL, "sync_event is set")
 		var raw abi.ArrowDeviceArray
 		succeed(t, array.Export(unsafe.Pointer(&raw)))
-		var child abi.ArrowArray // a consumer moves it out without asking us
+		var child abi.ArrowArray // a consumer moves it out without the package
 		raw.Array.Child(0).MoveTo(&child)
 		callbacks.ReleaseArrowDeviceArray(&raw)
 		expectCount(t, "parents", parents, 1)
@@ -127,7 +127,7 @@ func TestStandinReleaseAfter(t *testing.T) {
 		if !behind.IsReleased() {
 			t.Error("the array is not closed")
 		}
-		// One that need not wait overtakes the other: the reaper has looked at both by then.
+		// An array that need not wait overtakes the other: the reaper has queried both by then.
 		freeReleases := newReleases()
 		free := plainArray(t, api.Type, func() {
 			if stack := string(debug.Stack()); !strings.Contains(stack, "room.enter") {
@@ -147,7 +147,7 @@ func TestStandinReleaseAfter(t *testing.T) {
 	})
 }
 
-// What ReleaseAfter has taken is not leaked when the array is collected.
+// The garbage collector does not count an array as leaked after ReleaseAfter.
 func TestStandinReleaseAfterACollection(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated, releases := releaseBehindGate(t, api)
@@ -170,7 +170,7 @@ func TestStandinReleaseAfterACollection(t *testing.T) {
 func TestStandinSlowCallbackDelaysNoOther(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
-		var barrier sync.WaitGroup // each waits for all the others to begin, and for the test
+		var barrier sync.WaitGroup // each release waits until all others and the test have arrived
 		barrier.Add(41)
 		done := newReleases()
 		for range 40 {
@@ -218,7 +218,8 @@ func TestStandinSeveralGoroutines(t *testing.T) {
 	})
 }
 
-// A context ends while the event is behind the producer's gate: the array does not change, and keeps no hold.
+// The context ends while the event is behind the producer's gate. The wait leaves the array unchanged and keeps no
+// reference to it.
 func TestStandinContextEndsDuringAWait(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -247,7 +248,7 @@ func TestStandinContextEndsDuringAWait(t *testing.T) {
 	})
 }
 
-// ending is a context that has ended when it is asked for the second time.
+// ending is a context that has ended when it is queried for the second time.
 type ending struct {
 	context.Context
 	done  chan struct{}
@@ -263,7 +264,7 @@ func (e *ending) Err() error {
 	return context.Canceled
 }
 
-// A loop of waits that end early keeps no thread.
+// A loop of waits that end early occupies no thread.
 func TestStandinWaitsThatEndEarlyKeepNoThread(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -291,7 +292,7 @@ func TestStandinWaitsThatEndEarlyKeepNoThread(t *testing.T) {
 	})
 }
 
-// A wait with a context that can end ends with a wait in the runtime, and keeps nothing: Close releases the array at once.
+// A wait whose context can end finishes with a wait in the runtime, and leaves no reference: Close releases the array.
 func TestStandinContextThatDoesNotEnd(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -311,7 +312,7 @@ func TestStandinContextThatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// releaseBehindGate leaves an array to be released after work behind a gate that is shut.
+// releaseBehindGate passes an array to ReleaseAfter with a stream behind a closed gate.
 func releaseBehindGate(t *testing.T, api *gpu.API) (*gpu.Gated, *releaseCount) {
 	t.Helper()
 	gated := api.NewGated()
@@ -321,7 +322,7 @@ func releaseBehindGate(t *testing.T, api *gpu.API) (*gpu.Gated, *releaseCount) {
 	return gated, releases
 }
 
-// A handle of another runtime never reaches the driver, and says nothing about the work that reads an array.
+// A handle of another runtime never reaches the driver, and proves nothing about the work that reads the array.
 func TestStandinStreamOfAnotherRuntime(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

@@ -12,12 +12,12 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
-// closing calls a function.
+// closing calls a function on Close.
 type closing func()
 
 func (c closing) Close() { c() }
 
-// The examples do what they say: one exports behind a gate, the other waits, reads, and releases after.
+// Runs the examples: one exports behind a gate, the other waits, reads, and releases afterwards.
 func TestStandinExamples(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

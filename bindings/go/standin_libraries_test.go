@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
-// everyError are the errors of all operations, with an event whose handle nothing gets to.
+// everyError returns the errors of all operations, with an event whose handle is never used.
 func everyError(t *testing.T, deviceType abi.DeviceType) []error {
 	handle := gpu.Alloc(8)
 	defer gpu.Free(handle)
@@ -43,7 +43,7 @@ func TestStandinMissingLibraryIsNamed(t *testing.T) {
 		*(*uintptr)(gpu.At(handle)) = 0x1000
 		array := awaited(t, abi.DeviceCUDA, handle)
 		defer array.Close()
-		ctx, cancel := context.WithCancel(background) // with one that may end, the current context is asked for
+		ctx, cancel := context.WithCancel(background) // with a context that may end, the current context is queried
 		defer cancel()
 		expectCode(t, array.Synchronize(ctx), syscall.ENOENT, "CUDA driver API: cannot load libcuda.so.1")
 		for _, err := range everyError(t, abi.DeviceCUDA) {
@@ -67,7 +67,7 @@ func TestNoRuntimeRecordsEventsOfOtherDevices(t *testing.T) {
 	}
 }
 
-// Nothing runs on a device without a runtime and a stream.
+// Without a runtime and a stream there is no work to wait for.
 func TestReleaseAfterWithoutAStreamReleasesAtOnce(t *testing.T) {
 	array, releases, _ := countedArray(t, abi.DeviceCPU)
 	succeed(t, array.ReleaseAfter(fletching.NewStream(abi.DeviceCPU, 0)))

@@ -19,35 +19,35 @@ import (
 
 // ArrayStream owns an ArrowArrayStream: batches in CPU memory. See DeviceArrayStream.
 //
-// Text: Arrow C stream interface.
+// See the Arrow C stream interface.
 type ArrayStream struct {
 	stream[abi.ArrowArrayStream, abi.ArrowArray]
 }
 
-// DeviceArrayStream owns an ArrowDeviceArrayStream, and reads it batch by batch. Close it. Schemas and
-// batches are the caller's to close and outlive the stream.
+// DeviceArrayStream owns an ArrowDeviceArrayStream and reads it batch by batch. Call Close. The caller must
+// close schemas and batches, which may outlive the stream.
 //
-// After an error the stream is dead: Schema and Next return that error again, and no callback is
-// called. The error has the errno value that the stream returned, with the text of get_last_error; EIO
-// for a value that is not positive. EINVAL, with the id of the rule, for a callback that is NULL and
-// for a batch on a device from which the stream's device type cannot be served.
+// After an error the stream is dead: Schema and Next return that error again without calling a callback. The
+// error has the errno value that the stream returned, or EIO for a value that is not positive, with the text
+// of get_last_error. EINVAL, with the id of the rule, for a NULL callback and for a batch of another device
+// type, unless its memory is accessible to every device that can access memory of the stream's device type.
 //
-// Warnings: device-stream.one-device-type for a batch of another device type whose memory every device
-// can access that can access the stream's; device-array.reserved-zero.
+// Warnings: device-stream.one-device-type for a batch of another device type that is accepted for that
+// reason; device-array.reserved-zero.
 //
-// One goroutine at a time may read: a call during another one returns EBUSY. Close may be called at any
-// time, also from inside a loop over All, and during a call, after which the stream is released.
+// One goroutine at a time may read: a concurrent call returns EBUSY. Close may be called at any time, even in
+// a loop over All. If it is called during another call, the stream is released after that call.
 //
-// Text: Arrow C device stream interface.
+// See the Arrow C device stream interface.
 type DeviceArrayStream struct {
-	// Options handle warnings. Set them before the first call.
+	// Options configures warnings. Set it before the first call.
 	Options Options
 
 	stream[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]
-	deviceType abi.DeviceType // for those who ask while the stream is in use, or closed
+	deviceType abi.DeviceType // a copy for DeviceType while the stream is in use or closed
 }
 
-// ImportArrayStream moves the struct at an address of C in; see ImportArray for promises and errors.
+// ImportArrayStream moves the struct at a C address into an owner; see ImportArray for the promise and the errors.
 func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
 	stream := &ArrayStream{}
 	if err := importInto(&stream.owner, &arrayStreamKind, address); err != nil {
@@ -57,7 +57,7 @@ func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
 	return stream, nil
 }
 
-// ImportDeviceArrayStream moves the struct at an address of C in; see ImportArray for promises and
+// ImportDeviceArrayStream moves the struct at a C address into an owner; see ImportArray for the promise and the
 // errors.
 func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error) {
 	stream := &DeviceArrayStream{}
@@ -69,7 +69,7 @@ func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error)
 	return stream, nil
 }
 
-// streams is what differs between the two.
+// streams contains the differences between both kinds of stream.
 type streams[S, B raw] struct {
 	name, rule   string
 	batch        *kind[B]
@@ -96,15 +96,15 @@ var (
 	}
 )
 
-// stream is what both have. Its slot is taken out during a call, so that a Close at that time leaves
-// the struct to the call.
+// stream is the common part. Its slot is taken out during a call, so that a concurrent Close leaves the
+// struct to the call.
 type stream[S, B raw] struct {
 	owner[S]
 
-	options *Options // the field of a DeviceArrayStream, where go doc shows it; nil without warnings
+	options *Options // points to the field of DeviceArrayStream, where go doc shows it; nil without warnings
 	of      *streams[S, B]
 	open    atomic.Bool
-	failure error // nil until the stream is dead
+	failure error // the error of a dead stream
 	ended   bool
 }
 
@@ -116,17 +116,17 @@ func (s *stream[S, B]) begin(of *streams[S, B], options *Options) {
 // IsReleased reports whether the stream is empty: closed or exported.
 func (s *stream[S, B]) IsReleased() bool { return !s.open.Load() }
 
-// Close releases the stream, or lets the call do so that is running. It does nothing for a stream that
-// was closed or exported before.
+// Close releases the stream, or makes a running call release it when it returns. It has no effect if the
+// stream was closed or exported before.
 func (s *stream[S, B]) Close() {
 	s.open.Store(false)
 	s.owner.Close()
 }
 
-// Export moves the struct to an address in C, which is overwritten. It is the receiver's to release
-// from now on; the stream is closed. Batches that were read are not in it.
+// Export moves the struct to a C address, which is overwritten, and leaves the stream closed. The receiver
+// must release the struct. It does not include batches that were already read.
 //
-// Errors: EINVAL for nil, and for a stream that was closed or is in use.
+// Errors: EINVAL for nil, and if the stream is closed or in use.
 func (s *stream[S, B]) Export(address unsafe.Pointer) error {
 	err := s.owner.Export(address)
 	if err == nil {
@@ -135,7 +135,7 @@ func (s *stream[S, B]) Export(address unsafe.Pointer) error {
 	return err
 }
 
-// Schema returns the schema of every batch. It may be called at any time and repeatedly. Errors: see
+// Schema returns the schema of the batches. It may be called at any time and repeatedly. Errors: see
 // DeviceArrayStream.
 func (s *stream[S, B]) Schema() (*Schema, error) {
 	schema := &Schema{}
@@ -174,10 +174,10 @@ func (s *stream[S, B]) next(batch *owner[B]) error {
 	return err
 }
 
-// errLeft is the failure of a stream whose call did not return: a warning was a testing.T.FailNow.
+// errLeft is the failure of a stream whose call did not return, because a warning called testing.T.FailNow.
 var errLeft error = NewError(syscall.EIO, "stream: a call ended by runtime.Goexit: expected a return", nil)
 
-// call runs a callback of the stream, unless it is dead. An error of the body is its death.
+// call runs a callback of the stream unless the stream is dead. An error makes the stream dead.
 func (s *stream[S, B]) call(body func(raw *S) error) error {
 	return s.lend("stream", func(raw *S) (err error) {
 		if s.failure != nil {
@@ -212,7 +212,7 @@ func (s *stream[S, B]) lend(operation string, body func(raw *S) error) error {
 	return body(slot.raw)
 }
 
-// pull lets a callback fill an owner. A failed call leaves no struct to release.
+// pull makes a callback fill a new owner. A failed call leaves no struct to release.
 func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*S, *Out) (int32, bool), kind *kind[Out], out *owner[Out]) error {
 	slot := emptySlot(kind)
 	code, called := callback(raw, slot.raw)
@@ -228,7 +228,7 @@ func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*
 	return foreign(code, printableC(text))
 }
 
-// Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.
+// Next returns the next batch, or io.EOF after the last. It blocks while the producer does.
 func (s *ArrayStream) Next() (*Array, error) {
 	batch := &Array{}
 	if err := s.next(&batch.owner); err != nil {
@@ -237,11 +237,11 @@ func (s *ArrayStream) Next() (*Array, error) {
 	return batch, nil
 }
 
-// All returns the batches, as DeviceArrayStream.All does.
+// All returns the batches; see DeviceArrayStream.All.
 func (s *ArrayStream) All(ctx context.Context) iter.Seq2[*Array, error] { return batches(ctx, s.Next) }
 
-// DeviceType returns the type of the device that can access the batches; 0 for a stream that was closed.
-// It may be called at any time.
+// DeviceType returns the type of device that can access the batches, 0 if the stream is closed. It may be
+// called at any time.
 func (s *DeviceArrayStream) DeviceType() abi.DeviceType {
 	if s.IsReleased() {
 		return 0
@@ -249,7 +249,7 @@ func (s *DeviceArrayStream) DeviceType() abi.DeviceType {
 	return s.deviceType
 }
 
-// Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.
+// Next returns the next batch, or io.EOF after the last. It blocks while the producer does.
 func (s *DeviceArrayStream) Next() (*DeviceArray, error) {
 	batch := &DeviceArray{}
 	if err := s.next(&batch.owner); err != nil {
@@ -258,12 +258,11 @@ func (s *DeviceArrayStream) Next() (*DeviceArray, error) {
 	return batch, nil
 }
 
-// All returns the batches, and at the end the error where there is one. The stream stays open: a loop
-// that was left early may be followed by another one, which goes on behind it. A batch is the caller's
-// to close.
+// All returns the batches, and at the end the error, if any. The stream stays open: after a loop is left early,
+// another loop continues with the next batch. The caller must close each batch.
 //
-// The context is looked at before each batch: then the error is ECANCELED with its cause. A callback
-// that blocks is not interrupted.
+// The context is checked before each batch: if it is done, the error is ECANCELED with its cause. A blocked
+// callback is not interrupted.
 func (s *DeviceArrayStream) All(ctx context.Context) iter.Seq2[*DeviceArray, error] {
 	return batches(ctx, s.Next)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// As testing.T.FailNow does.
+// OnWarning ends the goroutine, like testing.T.FailNow.
 func TestAWarningThatEndsTheGoroutine(t *testing.T) {
 	var log log
 	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
@@ -39,7 +39,7 @@ func TestAWarningThatEndsTheGoroutine(t *testing.T) {
 	log.expect(t, "returned")
 }
 
-// An error that is a pointer and nil is an error all the same, whose methods panic.
+// A nil pointer in an error is an error whose methods panic.
 func TestAnErrorWithMethodsThatPanic(t *testing.T) {
 	var none *fletching.Error
 	batches := func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, none) }
@@ -61,7 +61,7 @@ func TestAnErrorWithMethodsThatPanic(t *testing.T) {
 	}
 }
 
-// Close may be called at any time: the race detector watches, and the type is that of no other stream.
+// Close may be called at any time. The race detector checks this, and the type must not be that of another stream.
 func TestTheDeviceTypeWhileAStreamIsClosed(t *testing.T) {
 	for range 100 {
 		stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})

@@ -16,29 +16,29 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// NewDeviceArrayStream returns a stream of the schema, on devices of the type, of the batches of an
-// iterator. The schema is moved in, and so is each batch.
+// NewDeviceArrayStream returns a stream of an iterator's batches, with the schema, on devices of the type. It
+// consumes the schema and each batch.
 //
-// The iterator begins with the first batch that the consumer asks for and runs on a goroutine of its
-// own, one batch at a time, which ends with it or with the release of the stream: then the iterator's
-// yield returns false, and the release waits until the iterator has returned. Each batch is a switch
-// between threads, some microseconds: a Reader has none.
+// The iterator starts when the consumer requests the first batch. It runs on a separate goroutine, one batch at a
+// time, until it returns or the stream is released. On release the iterator's yield returns false, and the
+// release waits for the return of the iterator. Each batch costs a thread switch of some microseconds, which a
+// Reader avoids.
 //
-// An error is what get_next returns, with its errno value or EIO, and what get_last_error says; so is a
-// panic, with EIO. After it get_next returns it again. EINVAL for a batch on a device whose memory the
-// devices of the type cannot access, for one that is nil or closed, for one whose type is not that of the
-// schema, as far as Array.DeclareType and the structs show.
+// If the iterator yields an error or panics, get_next returns the error, with its errno value or EIO (EIO for a
+// panic), and get_last_error its text. Later calls of get_next return it again. EINVAL for a batch on a device
+// whose memory the devices of the type cannot access, for a nil or closed batch, and for a batch of another type
+// than the schema, as far as Array.DeclareType and the structs show its type.
 //
-// Errors: EINVAL when the schema is nil, closed or malformed, the device type is 0, or the iterator nil; ENOMEM. Then
-// the schema and the iterator are still the caller's.
+// Errors: EINVAL if the schema is nil, closed or malformed, the device type is 0, or the iterator is nil; ENOMEM.
+// After an error the caller still owns the schema and the iterator.
 //
-// Text: Arrow C device stream interface.
+// See the Arrow C device stream interface.
 func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error]) (*DeviceArrayStream, error) {
 	return NewDeviceArrayStreamFrom(schema, deviceType, readerOf(batches))
 }
 
-// NewDeviceArrayStreamFrom is NewDeviceArrayStream for a reader, which is moved in: another stream, or
-// one of yours, which is called without a switch between threads.
+// NewDeviceArrayStreamFrom is NewDeviceArrayStream for a reader, such as another stream, which it consumes. The
+// reader is called without a thread switch.
 func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches Reader[*DeviceArray]) (*DeviceArrayStream, error) {
 	if deviceType == 0 {
 		return nil, brokenRule("device-stream.device-type-set",
@@ -74,8 +74,8 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 	return stream, nil
 }
 
-// NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed or malformed, ENOMEM.
-// Text: Arrow C stream interface.
+// NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL if the schema is closed or malformed, ENOMEM.
+// See the Arrow C stream interface.
 func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStream, error) {
 	return NewArrayStreamFrom(schema, readerOf(batches))
 }
@@ -115,15 +115,15 @@ func streamTypes(schema *Schema) (*SchemaBuilder, error) {
 	return typesOf("stream: schema", schema)
 }
 
-// producer is the state of an exported stream, and has its callbacks.
+// producer is the state of an exported stream and implements its callbacks.
 type producer[S, B raw, T batch] struct {
 	handle    uintptr
 	schema    *Shared[*Schema]
 	batches   Reader[T]
 	check     func(batch T, number int) error
-	number    int            // of the next batch
+	number    int            // the number of the next batch
 	failure   error          // io.EOF after the end
-	lastError unsafe.Pointer // a text of C; nil when the last call did not fail
+	lastError unsafe.Pointer // a C string; nil if the last call succeeded
 }
 
 // batch is *Array or *DeviceArray.
@@ -134,7 +134,7 @@ type batch interface {
 	Export(address unsafe.Pointer) error
 }
 
-// newProducer moves the schema in, unless it fails.
+// newProducer consumes the schema unless it fails.
 func newProducer[S, B raw, T batch](schema *Schema, batches Reader[T], check func(T, int) error) (handle uintptr, err error) {
 	p := &producer[S, B, T]{batches: batches, check: check}
 	var ok bool
@@ -179,7 +179,7 @@ func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
 	if batch == none {
 		return err
 	}
-	defer batch.Close() // which does nothing after Export
+	defer batch.Close() // no effect after Export
 	if err == nil && batch.IsReleased() {
 		err = invalid("get_next: batch is released: expected a live batch, because a released one is the end")
 	}
@@ -193,7 +193,7 @@ func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
 	return batch.Export(out)
 }
 
-// GetLastError returns the text of the last answer.
+// GetLastError returns the error text of the last call.
 func (p *producer[S, B, T]) GetLastError(*S) uintptr { return uintptr(p.lastError) }
 
 func (p *producer[S, B, T]) Release(*S) {
@@ -204,7 +204,7 @@ func (p *producer[S, B, T]) Release(*S) {
 	p.lastError = nil
 }
 
-// answer keeps the text of an error for get_last_error.
+// answer returns the code of an error and keeps its text for get_last_error.
 func (p *producer[S, B, T]) answer(err error) int32 {
 	C.free(p.lastError)
 	p.lastError = nil

@@ -66,7 +66,7 @@ package upstream
 // static const char* signature_text(int index, int column) { return kSignatures[index][column]; }
 import "C"
 
-// Signatures holds the signature of every callback, by "struct.callback".
+// Signatures returns the signature of every callback, keyed by "struct.callback".
 func Signatures() map[string]string {
 	signatures := map[string]string{}
 	for i := range C.signature_count() {

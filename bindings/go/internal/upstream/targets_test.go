@@ -16,8 +16,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/targets"
 )
 
-// What Clang calls the targets of Go: each GOARCH, and each GOOS on which C lays 386 out in its own
-// way.
+// triples maps Go targets to Clang targets: each GOARCH, and for 386 each GOOS with a different C layout.
 var triples = []struct{ goos, goarch, triple string }{
 	{"linux", "amd64", "x86_64-linux-gnu"},
 	{"windows", "amd64", "x86_64-w64-mingw32"},
@@ -42,8 +41,7 @@ var triples = []struct{ goos, goarch, triple string }{
 	{"openbsd", "386", "i386-unknown-openbsd"},
 }
 
-// TestTargets compares package abi, as Go lays it out on each target, with upstream's structs as
-// Clang lays them out there.
+// TestTargets compares package abi in Go's layout for each target with upstream's structs in Clang's layout.
 func TestTargets(t *testing.T) {
 	for _, target := range triples {
 		sources, err := targets.Sources("../../abi", target.goos, target.goarch)
@@ -84,8 +82,8 @@ func compareLayouts(t *testing.T, triple string, declared, expected map[string]t
 	}
 }
 
-// exported is the name of a field in the definitions: that of C without the prefix that all names with
-// an underscore share, the first letter in upper case.
+// exported returns the name of a field in the definitions: the C name without the prefix that all names with an
+// underscore share, capitalized.
 func exported(s fields.Struct, name string) string {
 	prefixes := map[string]bool{}
 	for _, field := range s.Fields {
@@ -99,14 +97,14 @@ func exported(s fields.Struct, name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// clang gives upstream's structs as definitions in Go, by cgo, which asks Clang for the layouts.
+// clang returns upstream's structs as Go definitions by cgo, which queries Clang for the layouts.
 func clang(t *testing.T, goos, goarch, triple string) string {
 	t.Helper()
 	source := "package clang\n\n// #include \"arrow/c/abi.h\"\n// #include \"dlpack/dlpack.h\"\nimport \"C\"\n\n"
 	for name := range Structs {
 		tag := "struct_"
 		if strings.HasPrefix(name, "DL") {
-			tag = "" // DLPack's have typedef names
+			tag = "" // DLPack structs have typedef names
 		}
 		source += fmt.Sprintf("type %s C.%s%s\n", name, tag, name)
 	}

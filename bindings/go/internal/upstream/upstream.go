@@ -10,8 +10,8 @@ import "C"
 
 import "reflect"
 
-// Structs holds every struct of the headers, by its name in C. The types serve as data only, so that
-// any spec compiles beside them.
+// Structs contains every struct of the headers, keyed by its C name. The types are used only as data, so that any
+// spec compiles with them.
 var Structs = map[string]reflect.Type{
 	"ArrowSchema":                   reflect.TypeFor[C.struct_ArrowSchema](),
 	"ArrowArray":                    reflect.TypeFor[C.struct_ArrowArray](),
@@ -31,7 +31,7 @@ var Structs = map[string]reflect.Type{
 	"DLPackExchangeAPI":             reflect.TypeFor[C.DLPackExchangeAPI](),
 }
 
-// Integers holds every macro with an integer value.
+// Integers contains every macro with an integer value.
 var Integers = map[string]int64{
 	"ARROW_FLAG_DICTIONARY_ORDERED":              C.ARROW_FLAG_DICTIONARY_ORDERED,
 	"ARROW_FLAG_NULLABLE":                        C.ARROW_FLAG_NULLABLE,
@@ -57,7 +57,7 @@ var Integers = map[string]int64{
 	"DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED": C.DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED,
 }
 
-// Enums holds the enumerators of every enum, by its name.
+// Enums contains the enumerators of every enum, keyed by its name.
 var Enums = map[string]map[string]int64{
 	"DLDeviceType": {
 		"kDLCPU":         C.kDLCPU,
@@ -99,7 +99,7 @@ var Enums = map[string]map[string]int64{
 	},
 }
 
-// Texts holds every macro with a text as its value.
+// Texts contains every macro with a string value.
 var Texts = map[string]string{
 	"ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT":       C.ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT,
 	"ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE": C.ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE,

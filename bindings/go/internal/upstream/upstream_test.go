@@ -28,7 +28,7 @@ func TestStructs(t *testing.T) {
 	for name, cgo := range Structs {
 		expected[name] = describe(cgo)
 		for i := range cgo.NumField() {
-			// Blank fields are the padding, which cgo writes out.
+			// Blank fields are padding, which cgo generates.
 			if member := cgo.Field(i); member.Name != "_" {
 				expected[name+"."+member.Name] = describeField(member)
 			}
@@ -87,10 +87,10 @@ func describeField(member reflect.StructField) string {
 	return fmt.Sprintf("%s at offset %d", describe(member.Type), member.Offset)
 }
 
-// kind is "int64", "address", "[3]int64", or "struct": what the two sides have in common.
+// kind returns a type description common to both sides: "int64", "address", "[3]int64" or "struct".
 func kind(t reflect.Type) string {
 	if strings.HasSuffix(t.Name(), "DLDeviceType") {
-		return "int32" // an enum in C, of which the compiler chooses the sign
+		return "int32" // a C enum, whose signedness the compiler chooses
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.UnsafePointer, reflect.Uintptr:
