@@ -117,8 +117,8 @@ func (a *arrayOwner[R]) Child(index int) ArrayView { return a.Root().Child(index
 // Dictionary returns a view of the dictionary, which reads as released if there is no dictionary.
 func (a *arrayOwner[R]) Dictionary() ArrayView { return a.Root().Dictionary() }
 
-// Attach keeps a value until the struct is released: one that the data needs and the producer does not
-// know. If the value has a Close method, it is called then, on the releasing thread. A child that is
+// Attach keeps a value until the struct is released, for a resource that the data needs and the producer
+// does not manage. If the value has a Close method, it is called then, on the releasing thread. A child that is
 // moved out does not keep the value; see Share for that. Attach changes release and private_data of
 // the struct.
 //

@@ -27,7 +27,7 @@ type deviceBatches = iter.Seq2[*fletching.DeviceArray, error]
 
 func intSchema() *fletching.Schema { return must((&fletching.SchemaBuilder{Format: "i"}).Build()) }
 
-// counted yields batches of the lengths 1, 2, ... with their end in the log.
+// counted yields batches of the lengths 1, 2, ... and logs its end.
 func counted(log *log, count int) deviceBatches {
 	return func(yield func(*fletching.DeviceArray, error) bool) {
 		defer log.add("iterator ended")
@@ -44,7 +44,7 @@ func newStream(batches deviceBatches) *fletching.DeviceArrayStream {
 	return must(fletching.NewDeviceArrayStream(intSchema(), abi.DeviceCUDA, batches))
 }
 
-// overC is the same stream after a move through C.
+// overC moves the stream through C.
 func overC(stream *fletching.DeviceArrayStream) *fletching.DeviceArrayStream {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
@@ -54,7 +54,7 @@ func overC(stream *fletching.DeviceArrayStream) *fletching.DeviceArrayStream {
 	return must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw[0])))
 }
 
-// readAll closes the stream and returns the sum of the lengths.
+// readAll closes the stream and returns the sum of the batch lengths.
 func readAll(stream *fletching.DeviceArrayStream) (sum int64, err error) {
 	defer stream.Close()
 	for batch, err := range stream.All(context.Background()) {
@@ -84,7 +84,7 @@ func TestAStreamThereAndBack(t *testing.T) {
 	expectClosed(t, "next", second(stream.Next()))
 }
 
-// The table of handles forgets a stream of ours that was released.
+// The table of handles drops an exported stream that was released.
 func TestTheStateOfAStreamIsDropped(t *testing.T) {
 	var log log
 	var raw abi.ArrowDeviceArrayStream
@@ -119,7 +119,7 @@ func TestAStreamIsLeftEarly(t *testing.T) {
 	stream.Close()
 	log.expect(t, "iterator ended")
 
-	newStream(counted(&log, 5)).Close() // which never began
+	newStream(counted(&log, 5)).Close() // the iterator never began
 	log.expect(t)
 }
 
@@ -146,7 +146,7 @@ func TestCloseInsideOfItsLoop(t *testing.T) {
 	}
 }
 
-// The iterator closes the stream that it is read by: the call ends first.
+// The iterator closes its own stream: the call ends before the release.
 func TestCloseInsideOfTheIterator(t *testing.T) {
 	var log log
 	var stream *fletching.DeviceArrayStream
@@ -189,7 +189,7 @@ func TestRuleStreamCallsSerialized(t *testing.T) {
 	stream.Close()
 }
 
-// expectBusy compares the errors of calls during a call.
+// expectBusy checks the errors of nested calls.
 func expectBusy(t *testing.T, calls ...error) {
 	t.Helper()
 	for _, err := range calls {
@@ -233,7 +233,7 @@ func TestErrorsOfAnIterator(t *testing.T) {
 			expectError(t, err, c.code, c.text)
 			expectError(t, second(stream.Schema()), c.code, c.text)
 		}
-		// The producer repeats it to a consumer that goes on.
+		// The producer returns the error again to a consumer that continues.
 		stream.Close()
 	}
 	_, err := fletching.NewDeviceArrayStream(intSchema(), 0, emptyBatches)
@@ -242,7 +242,7 @@ func TestErrorsOfAnIterator(t *testing.T) {
 	expectClosed(t, "a stream of a closed schema", second(fletching.NewDeviceArrayStream(&schema, abi.DeviceCUDA, emptyBatches)))
 }
 
-// An exported stream fails again after an error. The text lives until the next call.
+// An exported stream fails again after an error. The text is valid until the next call.
 func TestAFailedStreamFailsAgain(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
@@ -265,7 +265,7 @@ func TestAFailedStreamFailsAgain(t *testing.T) {
 	callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
 }
 
-// Consumers in C do not look at the device type of each batch.
+// C consumers do not check the device type of each batch.
 func TestTheProducerRefusesABatchOfAnotherDevice(t *testing.T) {
 	raw := peer.New[abi.ArrowDeviceArrayStream](1)
 	defer peer.Free(raw)
@@ -283,7 +283,7 @@ func TestTheProducerRefusesABatchOfAnotherDevice(t *testing.T) {
 	callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
 }
 
-// Batches that are not taken over are closed.
+// Rejected batches are closed.
 func TestABatchThatIsRefusedIsClosed(t *testing.T) {
 	var log log
 	for _, failure := range []error{nil, syscall.EPERM} {
@@ -297,7 +297,7 @@ func TestABatchThatIsRefusedIsClosed(t *testing.T) {
 	}
 }
 
-// An iterator that yields after it was told to end, and panics at its end.
+// An iterator that yields after it was told to stop, and panics at its end.
 func TestARudeIterator(t *testing.T) {
 	var log log
 	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
@@ -397,7 +397,7 @@ func TestAStreamOnTheCPU(t *testing.T) {
 	}
 }
 
-// go doc shows no field that an embedded type without an exported name promotes.
+// go doc does not show a field promoted from an unexported embedded type.
 func TestDeviceArrayStreamOptionsIsDocumented(t *testing.T) {
 	field, found := reflect.TypeFor[fletching.DeviceArrayStream]().FieldByName("Options")
 	if !found || len(field.Index) != 1 {

@@ -17,8 +17,8 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// The garbage collector runs all the time while C holds structs of ours whose buffers, events and
-// private data are numbers that are no pointers, and some that look like pointers of Go.
+// Collects garbage continuously while C holds exported structs whose buffers, events and private data are numbers
+// that are not pointers, some of which look like Go pointers.
 func TestCollectionsWhileCHoldsStructs(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	rounds := 300
@@ -109,7 +109,7 @@ func stress(t *testing.T, round int) {
 	stream.Close()
 }
 
-// The structs of one block, and the users of one share, are counted down by two threads of C at once.
+// Two C threads release the structs of one block, and the users of one share, at the same time.
 func TestReleaseOnTwoThreadsClosesOwnerOnce(t *testing.T) {
 	const children = 2000
 	rounds := 200
@@ -144,7 +144,7 @@ func TestReleaseOnTwoThreadsClosesOwnerOnce(t *testing.T) {
 	}
 }
 
-// A consumer puts a struct of another block in the place of a child that it moved out.
+// A consumer replaces a child that it moved out with a struct of another block.
 func TestReplacedChildIsReleasedWithItsOwnBlock(t *testing.T) {
 	var log log
 	raw := peer.New[abi.ArrowArray](3)

@@ -19,17 +19,18 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 )
 
-// Tensor owns a DLPack tensor: a DLManagedTensorVersioned, or the DLManagedTensor from before DLPack 1.0. Close it,
-// or hand it on with Export or DeviceArray.
+// Tensor owns a DLPack tensor: a DLManagedTensorVersioned, or the DLManagedTensor from before DLPack 1.0. Call Close,
+// or pass the tensor on with Export or DeviceArray.
 //
-// The accessors return the values of an empty tensor once the owner is closed, and for a tensor of another major
-// version than 1, of which only the deleter can be used. One goroutine at a time; Close may run on any.
+// If the owner is closed, the accessors return the values of an empty tensor, as they do for a tensor whose major
+// version is not 1, of which only the deleter can be used. Only one goroutine at a time may use a tensor; Close may
+// be called from any.
 //
-// Text: dlpack.h, DLManagedTensorVersioned.
+// See DLManagedTensorVersioned in dlpack.h.
 type Tensor struct {
 	_     noCopy
 	state *tensorState
-	self  *Tensor // a copy owns nothing: its self is another one
+	self  *Tensor // a copy owns nothing: its self points to the original
 }
 
 // noCopy makes go vet report copies.
@@ -38,17 +39,17 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// tensorState outlives its owner, when that is collected without a Close.
+// tensorState outlives an owner that is garbage-collected without a Close.
 type tensorState struct {
-	address  atomic.Uintptr // of the struct in C; 0 when it was closed or handed on
+	address  atomic.Uintptr // of the struct in C; 0 after Close or a move
 	isLegacy bool
-	made     []uintptr // the stack of who made the owner, if that is traced
+	made     []uintptr // the stack of the owner's creation, if it is traced
 }
 
-// ImportTensor takes over the DLManagedTensorVersioned at an address of C: the owner calls its deleter.
+// ImportTensor takes ownership of the DLManagedTensorVersioned at a C address and calls its deleter.
 //
-// The struct is as dlpack.h asks for it: its lists are as long as it says, no other party calls the deleter, and
-// the deleter may run on any thread. The values are never read unless you ask for a copy.
+// The caller promises that the struct follows dlpack.h: its lists have the stated lengths, no other party calls the
+// deleter, and the deleter may run on any thread. The values are read only if you request a copy.
 //
 // Errors: EINVAL for nil.
 func ImportTensor(address unsafe.Pointer) (*Tensor, error) { return importTensor(address, false) }
@@ -72,12 +73,12 @@ func newTensor(address uintptr, isLegacy bool) *Tensor {
 	return tensor
 }
 
-// leave takes the struct out; 0 when it is not there any more, and for a copy.
+// leave removes and returns the struct's address; 0 if the owner is empty or a copy.
 func (t *Tensor) leave() uintptr {
 	if t.self != t {
 		return 0
 	}
-	defer runtime.KeepAlive(t) // the cleanup takes the struct out as well
+	defer runtime.KeepAlive(t) // the cleanup takes the address too
 	return t.state.address.Swap(0)
 }
 
@@ -96,7 +97,7 @@ func deleteTensor(address uintptr, isLegacy bool) {
 	}
 }
 
-// leak runs on a goroutine of the runtime that runs cleanups, which a deleter that blocks would stall.
+// leak runs on a goroutine of the runtime's cleanups, which a blocking deleter would stall.
 func (s *tensorState) leak() {
 	address := s.address.Swap(0)
 	if address == 0 {
@@ -109,23 +110,23 @@ func (s *tensorState) leak() {
 	})
 }
 
-// IsReleased reports whether the owner is empty: closed or handed on.
+// IsReleased reports whether the owner is empty: closed, exported or moved.
 func (t *Tensor) IsReleased() bool { return t.address() == 0 }
 
 // IsLegacy reports whether the struct is a DLManagedTensor.
 func (t *Tensor) IsLegacy() bool { return t.state != nil && t.state.isLegacy }
 
-// Close calls the deleter, unless the tensor was closed or handed on. Several goroutines may call it at once.
+// Close calls the deleter, unless the tensor was closed, exported or moved. Several goroutines may call Close at once.
 func (t *Tensor) Close() {
 	if address := t.leave(); address != 0 {
 		deleteTensor(address, t.state.isLegacy)
 	}
 }
 
-// Export hands the struct on, for a capsule or another library, which calls the deleter: a DLManagedTensorVersioned,
-// or a DLManagedTensor if IsLegacy. The owner is closed.
+// Export passes the struct on, for a capsule or another library that calls the deleter: a DLManagedTensorVersioned,
+// or a DLManagedTensor if IsLegacy. The owner is closed afterwards.
 //
-// Errors: EINVAL for an owner that was closed.
+// Errors: EINVAL if the owner is closed.
 func (t *Tensor) Export() (unsafe.Pointer, error) {
 	address := t.leave()
 	if address == 0 {
@@ -134,7 +135,7 @@ func (t *Tensor) Export() (unsafe.Pointer, error) {
 	return abi.Pointer(address), nil
 }
 
-// raw is nil for a closed owner and for another major version.
+// raw returns nil for a closed owner and for another major version.
 func (t *Tensor) raw() *abi.DLTensor {
 	address := t.address()
 	if address == 0 {
@@ -150,7 +151,7 @@ func (t *Tensor) raw() *abi.DLTensor {
 	return &versioned.DlTensor
 }
 
-// readTensor returns a value of the struct, or zero of an empty one.
+// readTensor returns a value of the struct, or the zero value if the owner is empty.
 func readTensor[T any](t *Tensor, field func(*abi.DLTensor) T) (value T) {
 	if raw := t.raw(); raw != nil {
 		value = field(raw)
@@ -159,7 +160,7 @@ func readTensor[T any](t *Tensor, field func(*abi.DLTensor) T) (value T) {
 	return value
 }
 
-// Version returns the DLPack version of the struct; zero for a legacy tensor.
+// Version returns the DLPack version of the struct, which is zero for a legacy tensor.
 func (t *Tensor) Version() (version abi.DLPackVersion) {
 	if address := t.address(); address != 0 && !t.state.isLegacy {
 		version = (*abi.DLManagedTensorVersioned)(abi.Pointer(address)).Version
@@ -168,13 +169,12 @@ func (t *Tensor) Version() (version abi.DLPackVersion) {
 	return version
 }
 
-// Shape returns a copy of the sizes, one for each dimension.
+// Shape returns a copy of the sizes of the dimensions.
 func (t *Tensor) Shape() []int64 {
 	return readTensor(t, func(raw *abi.DLTensor) []int64 { return extents(raw.Shape, raw.Ndim) })
 }
 
-// Strides returns a copy of the distances between neighbors, in elements; nil where they are NULL, which means
-// row-major order.
+// Strides returns a copy of the strides, in elements. It returns nil if they are NULL, which means row-major order.
 func (t *Tensor) Strides() []int64 {
 	return readTensor(t, func(raw *abi.DLTensor) []int64 { return extents(raw.Strides, raw.Ndim) })
 }
@@ -193,28 +193,28 @@ func (t *Tensor) DataType() abi.DLDataType {
 	return readTensor(t, func(raw *abi.DLTensor) abi.DLDataType { return raw.Dtype })
 }
 
-// DeviceType returns the type of the device that the memory is on, known or not.
+// DeviceType returns the device type of the memory, which may be unknown.
 func (t *Tensor) DeviceType() abi.DeviceType {
 	return readTensor(t, func(raw *abi.DLTensor) abi.DeviceType { return raw.Device.DeviceType })
 }
 
-// DeviceID returns which device of that type; 0 for the CPU.
+// DeviceID returns the ID of the device, 0 for the CPU.
 func (t *Tensor) DeviceID() int32 {
 	return readTensor(t, func(raw *abi.DLTensor) int32 { return raw.Device.DeviceID })
 }
 
-// Data returns the field data: an address for the device, or a handle such as a cl_mem. The first element is
-// ByteOffset bytes behind it.
+// Data returns the field data: a device address, or a handle such as a cl_mem. The first element is ByteOffset bytes
+// after it.
 func (t *Tensor) Data() uintptr {
 	return readTensor(t, func(raw *abi.DLTensor) uintptr { return raw.Data })
 }
 
-// ByteOffset returns where the first element is, in bytes from Data.
+// ByteOffset returns the offset of the first element from Data, in bytes.
 func (t *Tensor) ByteOffset() uint64 {
 	return readTensor(t, func(raw *abi.DLTensor) uint64 { return raw.ByteOffset })
 }
 
-// Flags returns the DLPackFlagBitmask bits; [abi.DLPackFlagBitmaskReadOnly] for a legacy tensor, which has none.
+// Flags returns the DLPackFlagBitmask bits. For a legacy tensor, which has none, it is [abi.DLPackFlagBitmaskReadOnly].
 func (t *Tensor) Flags() uint64 {
 	return readTensor(t, func(*abi.DLTensor) uint64 {
 		if t.state.isLegacy {
@@ -228,22 +228,22 @@ func (t *Tensor) Flags() uint64 {
 
 // TensorData describes memory for NewTensor.
 type TensorData struct {
-	// Data is an address for the device, or a handle. Memory of Go has to be pinned (runtime.Pinner) by the owner.
+	// Data is a device address or a handle. The owner must pin Go memory (runtime.Pinner).
 	Data uintptr
 
-	// ByteOffset is where the first element is, in bytes from Data.
+	// ByteOffset is the offset of the first element from Data, in bytes.
 	ByteOffset uint64
 
-	// Shape has the size of each dimension.
+	// Shape lists the sizes of the dimensions.
 	Shape []int64
 
-	// Strides has the distance between neighbors of each dimension, in elements; nil for row-major order.
+	// Strides lists the strides of the dimensions, in elements; nil for row-major order.
 	Strides []int64
 
 	// DataType is the type of the elements.
 	DataType abi.DLDataType
 
-	// DeviceType and DeviceID name the device; the id of the CPU is 0.
+	// DeviceType and DeviceID identify the device. The ID of the CPU is 0.
 	DeviceType abi.DeviceType
 	DeviceID   int32
 
@@ -251,11 +251,11 @@ type TensorData struct {
 	Flags uint64
 }
 
-// NewTensor returns a tensor of memory that the owner keeps, without an Arrow schema. Shape and strides are copied.
-// The owner is kept until the deleter has run, and closed then if it has a Close; it may be nil.
+// NewTensor returns a tensor of memory that the owner keeps alive, without an Arrow schema. It copies shape and
+// strides. The owner, which may be nil, is kept until the deleter has run. If it has a Close method, it is called then.
 //
-// Errors: EINVAL for a negative size, more than 64 dimensions, 2^63 or more elements, another number of strides, and an
-// unknown flag; ENOMEM. The owner is then the caller's.
+// Errors: EINVAL for a negative size, more than 64 dimensions, 2^63 or more elements, a wrong number of strides, and an
+// unknown flag; ENOMEM. After an error the caller still owns the owner.
 func NewTensor(data TensorData, owner any) (*Tensor, error) {
 	if data.Strides != nil && len(data.Strides) != len(data.Shape) {
 		return nil, invalid("tensor: strides: expected %d, one for each size, got %d", len(data.Shape), len(data.Strides))
@@ -276,7 +276,7 @@ func NewTensor(data TensorData, owner any) (*Tensor, error) {
 	return newTensor(address, false), nil
 }
 
-// likeOf is the struct without addresses.
+// likeOf returns the struct without addresses.
 func likeOf(data TensorData) C.DLTensor {
 	return C.DLTensor{
 		device: C.DLDevice{device_type: C.DLDeviceType(data.DeviceType), device_id: C.int32_t(data.DeviceID)},
@@ -289,10 +289,10 @@ func likeOf(data TensorData) C.DLTensor {
 
 func cExtents(list []int64) *C.int64_t { return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(list))) }
 
-// TensorOf returns a read-only tensor of the values of a slice, without a copy. The slice is pinned until the deleter
-// runs, and must not be written until then. Without a shape the tensor has one dimension.
+// TensorOf returns a read-only tensor of a slice's values without a copy. The slice is pinned until the deleter
+// runs, and must not be modified until then. Without a shape the tensor has one dimension.
 //
-// Errors: EINVAL for a shape of another number of values; ENOMEM.
+// Errors: EINVAL if the shape has another number of values; ENOMEM.
 func TensorOf[T Primitive](values []T, shape ...int64) (*Tensor, error) {
 	if len(shape) == 0 {
 		shape = []int64{int64(len(values))}
@@ -316,7 +316,7 @@ func TensorOf[T Primitive](values []T, shape ...int64) (*Tensor, error) {
 	return tensor, err
 }
 
-// product is not ok for a negative size, and for more than an int64 holds.
+// product returns false for a negative size, and if the product overflows int64.
 func product(shape []int64) (count int64, ok bool) {
 	if slices.ContainsFunc(shape, func(size int64) bool { return size < 0 }) {
 		return 0, false
@@ -334,7 +334,7 @@ func product(shape []int64) (count int64, ok bool) {
 	return count, true
 }
 
-// dataTypeOf is the type of the values.
+// dataTypeOf returns the DLPack type of the values.
 func dataTypeOf[T Primitive]() abi.DLDataType {
 	code := abi.DataTypeUInt
 	switch reflect.TypeFor[T]().Kind() {

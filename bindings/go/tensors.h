@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of the core about tensors as Go makes them; see events.h. The address of a tensor is a
- * number in Go. */
+ * Wrappers of the core's tensor functions for Go; see events.h. The address of a tensor is a number
+ * in Go. */
 #ifndef FLETCHING_GO_TENSORS_H
 #define FLETCHING_GO_TENSORS_H
 
@@ -9,13 +9,13 @@
 
 #include "events.h"
 
-/* The version is part of each global name, as in the core. */
+/* Each global name contains the version, as in the core. */
 #define fletching_drop_owner FLETCHING_PREFIXED(DropOwner)
 
-/* Drops the value of a handle of Go, which `handle` is. Of block.c. */
+/* Drops the value of the Go handle `handle`. Defined in block.c. */
 void fletching_drop_owner(void* handle);
 
-/* A stream argument of DLPack, or none. */
+/* A DLPack stream argument, or none. */
 struct OrderNumbers {
   struct StreamNumbers stream;
   int ordering;
@@ -75,7 +75,7 @@ static inline struct Outcome import_tensor(uintptr_t tensor, int is_legacy,
   return outcome_of(code, NULL, &message);
 }
 
-/* `like` has no addresses of shape and strides: they are in memory of Go. */
+/* `like` contains no addresses of shape and strides, which are in Go memory. */
 static inline struct Outcome create_tensor(DLTensor like, uintptr_t data, int64_t* shape,
                                            int64_t* strides, uint64_t flags, uintptr_t handle,
                                            uintptr_t* tensor) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// releases builds and runs the program with thread sanitizer, which Go has no option for.
+// releases builds and runs the C program with thread sanitizer, which the go command does not support.
 func releases(t *testing.T, definitions ...string) (output string, err error) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "releases")
@@ -39,7 +39,7 @@ func TestBlockCountsAreAtomic(t *testing.T) {
 	}
 }
 
-// The negative control of the test above.
+// Negative control of the test above.
 func TestBlockCountsThatAreNotAtomicAreReported(t *testing.T) {
 	output, err := releases(t, "-D__atomic_fetch_sub(count, number, order)=((*(count) -= (number)) + (number))", "-D__atomic_load_n(count, order)=(*(count))")
 	if err == nil || !strings.Contains(output, "data race") {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// How many levels of structs there may be: they are walked by recursion.
+	// Maximum nesting depth: structs are walked recursively.
 	maxDepth = 256
 
-	// How many structs there may be in one tree. No table has as many columns; a count that was
-	// never set does, and so do structs that are listed below themselves.
+	// Maximum number of structs in one tree, which is more columns than any table has. It detects
+	// uninitialized counts and cyclic structs.
 	maxStructs = 1 << 22
 )
 
-// links is how a struct points to the structs below it.
+// links contains the references of a struct to its nested structs.
 type links struct {
 	released    bool
 	count       int64
@@ -41,8 +41,8 @@ func linksOf[B base](node *B) links {
 	return links{released: true}
 }
 
-// children are the addresses of the children. None for a list that is NULL, for a count that is
-// negative or above maxStructs, and for a released struct.
+// children returns the addresses of the children. It returns none if the list is NULL, the count is
+// negative or above maxStructs, or the struct is released.
 func (l links) children() []uintptr {
 	if l.released || l.list == 0 || l.count < 1 || l.count > maxStructs {
 		return nil
@@ -56,23 +56,23 @@ func at[B base](address uintptr) *B {
 
 // --- Views --------------------------------------------------------------------------------------
 
-// view reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is
-// released, and after the owner was closed, it reads what an empty one has.
+// view reads a struct that an owner keeps alive: the owner's struct or a nested one. It reads as an empty
+// struct if the struct is released or the owner is closed.
 type view[B base] struct {
-	owner   interface{ IsReleased() bool } // of a struct below another one that is below: the view of that
+	owner   interface{ IsReleased() bool } // for a struct nested in a nested struct: the view of the latter
 	raw     *B
-	isBelow bool // the owner's own struct is another one
+	isBelow bool // the struct is nested in the owner's struct
 }
 
-// IsReleased reports whether there is nothing to read: no such struct, moved out, or the owner was
+// IsReleased reports whether the view is empty: the struct does not exist, was moved out, or the owner was
 // closed.
 func (v view[B]) IsReleased() bool {
 	defer runtime.KeepAlive(v.owner)
 	return v.raw == nil || v.owner.IsReleased() || linksOf(v.raw).released
 }
 
-// NumChildren returns the number of children; 0 where the struct has no list of them, and for a
-// count that is negative or above 2^22.
+// NumChildren returns the number of children. It returns 0 if the list is NULL or the count is negative
+// or above 2^22.
 func (v view[B]) NumChildren() int {
 	return read(v, func(raw *B) int { return len(linksOf(raw).children()) })
 }
@@ -91,8 +91,8 @@ func (v view[B]) dictionary() view[B] {
 	return read(v, func(raw *B) view[B] { return v.below(linksOf(raw).dictionary) })
 }
 
-// below is a view of a struct that this one lists. When this one is moved out, nothing below it is
-// read any more: it lives as long as the one that it was moved to.
+// below returns a view of a struct listed by this one. After this struct is moved out, nested views read as released,
+// because their memory then depends on the new owner.
 func (v view[B]) below(address uintptr) view[B] {
 	if v.isBelow {
 		return view[B]{v, at[B](address), true}
@@ -100,7 +100,7 @@ func (v view[B]) below(address uintptr) view[B] {
 	return view[B]{v.owner, at[B](address), true}
 }
 
-// read returns a field, or zero of an empty struct.
+// read returns a field, or the zero value for an empty struct.
 func read[B base, T any](v view[B], field func(*B) T) (value T) {
 	if !v.IsReleased() {
 		value = field(v.raw)
@@ -111,7 +111,7 @@ func read[B base, T any](v view[B], field func(*B) T) (value T) {
 
 // --- Moving children out ------------------------------------------------------------------------
 
-// childToTake is the child of a struct that is not released.
+// childToTake returns a child that is not released.
 func childToTake[B base](parent *B, index int) (*B, error) {
 	if parent == nil || linksOf(parent).released {
 		return nil, closed("take_child")
@@ -142,8 +142,7 @@ func toTake[B base](below *B, what func() string) (*B, error) {
 
 // --- The walk through a foreign struct ----------------------------------------------------------
 
-// countTree returns how many structs there are from here downwards, each of which can be shown to
-// others.
+// countTree returns the number of structs in the tree. It checks that each of them can be exported.
 func countTree[B base](operation string, root *B) (int, error) {
 	structs := 0
 	err := walk(operation, root, func(node *B) error {
@@ -160,8 +159,8 @@ func countTree[B base](operation string, root *B) (int, error) {
 	return structs, err
 }
 
-// walk visits a struct and every one below it, a parent before its children. Below a released struct
-// nothing is visited.
+// walk visits a struct and its nested structs, parents before children. It does not visit structs nested in a
+// released struct.
 func walk[B base](operation string, root *B, visit func(*B) error) error {
 	structs := 0
 	if why := walkBelow(root, 0, &structs, visit); why != nil {

@@ -14,7 +14,7 @@ import (
 // CheckType compares the type of another schema with this one: format, number of children and
 // dictionary, at every level. Names, flags and metadata may differ.
 //
-// Errors: EINVAL with the path of the field that differs: `field "a.items": expected format "g", got "l"`.
+// Errors: EINVAL with the path of the first difference: `field "a.items": expected format "g", got "l"`.
 func (b *SchemaBuilder) CheckType(other *SchemaBuilder) error {
 	if found := b.compare(other, 0); found != nil {
 		return invalid("%s", found)
@@ -46,7 +46,7 @@ func (b *SchemaBuilder) compare(other *SchemaBuilder, depth int) *mismatch {
 	return b.Dictionary.compare(other.Dictionary, depth+1).below("dictionary")
 }
 
-// compareShape compares the structs of an array: children and dictionaries.
+// compareShape compares the schema with the structs of an array: children and dictionaries.
 func (b *SchemaBuilder) compareShape(array *abi.ArrowArray) *mismatch {
 	if array == nil {
 		return mismatched("expected an array, got NULL")
@@ -79,9 +79,9 @@ func (b *SchemaBuilder) wrongDictionary() *mismatch {
 	return mismatched("expected no dictionary, got one")
 }
 
-// mismatch is a difference, with the names of the fields on the way to it.
+// mismatch is a difference and the path of its field.
 type mismatch struct {
-	path []string // the innermost first
+	path []string // field names, innermost first
 	what string
 }
 
@@ -89,7 +89,7 @@ func mismatched(format string, values ...any) *mismatch {
 	return &mismatch{what: fmt.Sprintf(format, values...)}
 }
 
-// below adds the name of the parent; nil stays nil.
+// below adds the name of the parent. It returns nil for nil.
 func (m *mismatch) below(name string) *mismatch {
 	if m != nil {
 		m.path = append(m.path, name)
@@ -108,10 +108,10 @@ func (m *mismatch) String() string {
 	return fmt.Sprintf("field %q: %s", strings.Join(names, "."), m.what)
 }
 
-// typeOf returns the type that a builder of arrays knows, when a stream needs it.
+// typeOf returns the declared type of an array. It is called only when a stream needs the type.
 type typeOf func() (*SchemaBuilder, error)
 
-// below is the type of a child, of the dictionary, or of all of it.
+// below returns the type of a child, of the dictionary, or of the whole array.
 func (t typeOf) below(index int) typeOf {
 	if t == nil || index == all {
 		return t
@@ -130,9 +130,9 @@ func (t typeOf) below(index int) typeOf {
 	}
 }
 
-const ofDictionary = -2 // in place of an index
+const ofDictionary = -2 // instead of an index
 
-// typesOf copies the type of a schema. Errors: EINVAL for a schema that is closed or malformed.
+// typesOf copies the type of a schema. Errors: EINVAL for a closed or malformed schema.
 func typesOf(operation string, schema *Schema) (*SchemaBuilder, error) {
 	if _, err := countTree(operation, schema.get()); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func typesOf(operation string, schema *Schema) (*SchemaBuilder, error) {
 	return &types, nil
 }
 
-// types is for a schema that was walked.
+// types must be called after countTree.
 func (v SchemaView) types() SchemaBuilder {
 	copied := SchemaBuilder{Format: v.Format(), Name: v.Name()}
 	for i := range v.NumChildren() {
@@ -154,9 +154,9 @@ func (v SchemaView) types() SchemaBuilder {
 	return copied
 }
 
-// checkBatch compares a batch with the schema of its stream: its type, where that is known, and its structs.
+// checkBatch compares a batch with the schema of its stream: its type, if it is known, and its structs.
 //
-// Errors: EINVAL with the number of the batch, the path of the field, and the rule where one says so.
+// Errors: EINVAL with the number of the batch, the path of the field, and the rule, if there is one.
 func (b *SchemaBuilder) checkBatch(rule string, number int, batch *abi.ArrowArray, known typeOf) error {
 	found := b.compareShape(batch)
 	if found == nil && known != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// wrongBatches are arrays that do not fit a schema, with the message that says where.
+// wrongBatches are arrays that do not match a schema, with the expected message.
 var wrongBatches = []struct {
 	name    string
 	schema  fletching.SchemaBuilder
@@ -51,7 +51,7 @@ var wrongBatches = []struct {
 	}, `field "a.items": expected format "g", got "l"`},
 }
 
-// nested is a record batch of a list of items and a dictionary.
+// nested returns the schema of a record batch with a list of items and a dictionary.
 func nested(items string) fletching.SchemaBuilder {
 	return fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{
 		{Format: "+l", Name: "a", Children: []fletching.SchemaBuilder{{Format: items, Name: "items"}}},
@@ -63,7 +63,7 @@ func making(builder fletching.ArrayBuilder) func() *fletching.Array {
 	return func() *fletching.Array { return must(builder.Build(nil)) }
 }
 
-// fitting returns an array for nested of unknown types.
+// fitting returns an array of unknown type that matches nested.
 func fitting() *fletching.Array {
 	return making(fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{
 		{Children: []fletching.ArrayBuilder{{}}}, {Dictionary: &fletching.ArrayBuilder{}},
@@ -77,7 +77,7 @@ func noted(array *fletching.Array, log *log) *fletching.Array {
 	return array
 }
 
-// mixed returns batches that are made in turn.
+// mixed returns the batches made by a list of functions.
 type mixed[T any] struct {
 	next    int
 	batches []func() T
@@ -108,7 +108,7 @@ func expectWrong(t *testing.T, err error, message string) {
 	}
 }
 
-// Each passes two batches, of which the second does not fit the schema, and returns the error.
+// Each function passes two batches, of which the second does not match the schema, and returns the error.
 var refusals = map[string]func(schema *fletching.Schema, fits, wrong *fletching.Array) error{
 	"array stream": func(schema *fletching.Schema, fits, wrong *fletching.Array) error {
 		stream := must(fletching.NewArrayStream(schema, func(yield func(*fletching.Array, error) bool) {
@@ -178,7 +178,7 @@ func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
 							return
 						}
 					}
-					<-ctx.Done() // so that the end does not overtake the failure
+					<-ctx.Done() // the end must not overtake the failure
 				}, nil
 			},
 		}.Send(context.Background(), consumer.Handler())
@@ -197,7 +197,7 @@ func TestSendRefusesMadeBatchOfAnotherType(t *testing.T) {
 	expectWrong(t, <-sent, each.message)
 }
 
-// A part of an array of a known type has a known type.
+// A part of an array of known type also has a known type.
 func TestStreamRefusesPartOfArrayOfAnotherType(t *testing.T) {
 	array := func() *fletching.Array {
 		array := fitting()
@@ -231,7 +231,7 @@ func TestStreamRefusesPartOfArrayOfAnotherType(t *testing.T) {
 	part.Close()
 }
 
-// nextOfFloats returns the first batch of a stream of float64 whose batches are made by the function.
+// nextOfFloats returns the first batch of a float64 stream with the function's batch.
 func nextOfFloats(t *testing.T, batch func() *fletching.Array) (*fletching.Array, error) {
 	stream := must(fletching.NewArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "g"}).Build()),
 		&mixed[*fletching.Array]{batches: []func() *fletching.Array{batch}}))

@@ -34,7 +34,7 @@ struct FletchingGoFinding* fletching_finding_free(struct FletchingGoFinding* fin
   return next;
 }
 
-/* The texts follow the struct. NULL without memory. */
+/* Copies the texts behind the struct. Returns NULL if out of memory. */
 static struct FletchingGoFinding* copy_finding(const char* const texts[kFindingTexts]) {
   struct FletchingGoFinding* copy;
   size_t size = sizeof *copy;
@@ -117,9 +117,9 @@ static int fail(struct FletchingMessage* message, int code, const char* format, 
 }
 
 #if defined(_WIN32)
-enum { kPathUnits = 32768 }; /* of the longest path, with its NUL */
+enum { kPathUnits = 32768 }; /* maximum length of a path, including the NUL */
 
-/* Static memory: only one thread loads. */
+/* Uses static memory: only one thread loads. */
 static void* open_library(const char* name) {
   static wchar_t path[kPathUnits];
   const int units = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, name, -1, path, kPathUnits);

@@ -23,10 +23,10 @@ import (
 
 // Finding is a broken rule.
 type Finding struct {
-	Rule     string // the id of the rule: "stream.callbacks-set"
+	Rule     string // the id of the rule, such as "stream.callbacks-set"
 	Severity string // "error" or "warning"
-	Party    string // who broke the rule: "producer", "consumer"; "both" if not known
-	Path     string // the struct: "get_next[2].array.children[1]"
+	Party    string // the party that broke the rule: "producer", "consumer", or "both" if unknown
+	Path     string // the struct, such as "get_next[2].array.children[1]"
 	Message  string // the expected and the actual value
 	History  string // the last calls on a stream with their results, one per line
 }
@@ -34,42 +34,42 @@ type Finding struct {
 // String returns the path, the message and the rule.
 func (f Finding) String() string { return fmt.Sprintf("%s: %s (rule %s)", f.Path, f.Message, f.Rule) }
 
-// ValidationLevel is how much is checked. Each level includes those before it.
+// ValidationLevel selects the checks. Each level includes the previous ones.
 type ValidationLevel int32
 
 const (
-	// ValidateProtocol checks the order of the calls on a stream; of an array, the same as
+	// ValidateProtocol checks the order of the calls on a stream. For an array it is equivalent to
 	// ValidateShape.
 	ValidateProtocol ValidationLevel = iota
 
 	// ValidateShape checks the members of schemas and arrays, and each array against its schema. It
-	// reads no buffer.
+	// does not read buffers.
 	ValidateShape
 
-	// ValidateData also reads the buffers in memory that the host can read, after a wait for the
-	// event of the array; a failed wait is the finding "limit.event". It never reads other device
-	// memory. A buffer that is shorter than the structs and the offsets say is read past its end.
+	// ValidateData also reads the buffers in host-readable memory, after waiting for the array's event.
+	// A failed wait is the finding "limit.event". Other device memory is never read. A buffer that is
+	// shorter than the structs and the offsets say is read past its end.
 	ValidateData
 )
 
-// Stress is unusual behavior that the rules allow. It shows the faults of a peer that relies on the usual
-// behavior; a peer that breaks a rule can crash.
+// Stress is unusual behavior that the rules allow. It reveals faults of a peer that relies on the usual
+// behavior. A peer that breaks a rule may crash.
 type Stress uint32
 
 const (
-	// StressPoison overwrites released structs, and texts and metadata after their lifetime.
+	// StressPoison overwrites released structs, and strings and metadata after their lifetime.
 	StressPoison Stress = 1 << iota
 
-	// StressMove moves structs to other addresses. A later write to the old one is a finding.
+	// StressMove moves structs to other addresses. A later write to the old address is a finding.
 	StressMove
 
-	// StressPrivateData makes private_data no address.
+	// StressPrivateData sets private_data to a value that is not an address.
 	StressPrivateData
 
 	// StressThread runs the producer's release callbacks on another thread.
 	StressThread
 
-	// StressDelay runs them after the next call on the stream.
+	// StressDelay runs the producer's release callbacks after the next call on the stream.
 	StressDelay
 )
 
@@ -81,15 +81,15 @@ func united(stress []Stress) C.uint32_t {
 	return C.uint32_t(all)
 }
 
-// Check compares an array with its schema. It returns at most 64 findings, and one more for a failed
-// wait; none for a correct array.
+// Check compares an array with its schema. It returns at most 64 findings, plus one for a failed
+// wait. A correct array has none.
 //
-// The validation layer is in libfletching, which the first call loads: from the path in the environment
-// variable FLETCHING_LIBRARY if it is set, else by the name of the library. It stays loaded. A call
-// that fails to load it tries again the next time.
+// The validation layer is in libfletching, which the first call loads from the path in the environment
+// variable FLETCHING_LIBRARY if it is set, or otherwise by the library's name. The library stays loaded.
+// After a failure the next call tries to load it again.
 //
 // Errors: ENOENT if the library is not found, ENOSYS if it lacks a function, EINVAL if it was built with
-// structs of another layout; EINVAL for an owner that is nil or closed, and an unknown level; ENOMEM.
+// another struct layout; EINVAL for a nil or closed owner, and for an unknown level; ENOMEM.
 func (a *Array) Check(schema *Schema, level ValidationLevel) ([]Finding, error) {
 	if a == nil || a.IsReleased() {
 		return nil, closed("check")
@@ -127,7 +127,7 @@ func check(schema *Schema, call func(*C.struct_ArrowSchema, *C.struct_FletchingG
 	return findings.Take(), validationError(code, &message)
 }
 
-// Findings collects the findings of a validated stream. Any goroutine may use it, several at once.
+// Findings collects the findings of a validated stream. It may be used concurrently from any goroutine.
 type Findings struct {
 	list *C.struct_FletchingGoFindings
 }
@@ -144,7 +144,7 @@ func newFindings() (Findings, error) {
 	return Findings{list}, nil
 }
 
-// Take returns the findings since the last call, the oldest first. Without memory a finding is lost.
+// Take returns the findings since the last call, oldest first. If there is no memory, findings are lost.
 func (f Findings) Take() []Finding {
 	var taken []Finding
 	if f.list == nil {
@@ -158,9 +158,9 @@ func (f Findings) Take() []Finding {
 	return taken
 }
 
-// Validate puts the validation layer around the stream: from now on it validates every call, and passes
-// it on. The findings also come from schemas and batches that outlive the stream, so that their list, some
-// bytes, is never freed.
+// Validate wraps the stream in the validation layer, which validates and forwards every later call. Schemas
+// and batches that outlive the stream also report findings, so the list of findings, some bytes, is never
+// freed.
 //
 // Errors: as for Array.Check; EBUSY during another call. An error leaves the stream unchanged.
 func (s *ArrayStream) Validate(level ValidationLevel, stress ...Stress) (Findings, error) {
@@ -170,7 +170,7 @@ func (s *ArrayStream) Validate(level ValidationLevel, stress ...Stress) (Finding
 	})
 }
 
-// Validate puts the validation layer around the stream; see ArrayStream.Validate.
+// Validate wraps the stream in the validation layer; see ArrayStream.Validate.
 func (s *DeviceArrayStream) Validate(level ValidationLevel, stress ...Stress) (Findings, error) {
 	return validate(&s.stream, func(raw *abi.ArrowDeviceArrayStream, findings *C.struct_FletchingGoFindings, message *C.struct_FletchingMessage) C.int {
 		stream := (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(raw))
@@ -178,10 +178,10 @@ func (s *DeviceArrayStream) Validate(level ValidationLevel, stress ...Stress) (F
 	})
 }
 
-// ValidateHandler puts the validation layer around the handler of a consumer of an async stream, such as
-// AsyncStream.Handler. Give the handler that it returns to the producer. It validates every call of the
-// producer, and through the producer that the consumer gets every call of the consumer. Its release calls
-// that of the consumer's handler, which must not be released otherwise.
+// ValidateHandler wraps a consumer's handler for an async stream, such as AsyncStream.Handler, in the
+// validation layer. Pass the returned handler to the producer. It validates every call of the producer
+// and, through the producer object that it passes to the consumer, every call of the consumer. Its release
+// calls the release of the consumer's handler, which must not be released in another way.
 //
 // Errors: as for Array.Check. An error leaves the handler unchanged.
 func ValidateHandler(handler unsafe.Pointer, level ValidationLevel, stress ...Stress) (unsafe.Pointer, Findings, error) {
@@ -216,8 +216,8 @@ func validate[S, B raw](s *stream[S, B], call func(*S, *C.struct_FletchingGoFind
 	return findings, nil
 }
 
-// ReportLive adds each schema and batch of a validated stream, each handler and each task that is not
-// released yet to the findings of its stream. It returns how many there are. Call it when the consumer is done.
+// ReportLive adds every unreleased schema, batch, handler and task of the validated streams to the findings
+// of its stream and returns their number. Call it when the consumer is done.
 //
 // Errors: as for Array.Check.
 func ReportLive() (int64, error) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The validation layer of libfletching, which is loaded at run time. Its findings are collected in
- * C, so that no report enters Go. */
+ * The validation layer of libfletching, which is loaded at run time. Findings are collected in C, so
+ * that reports do not enter Go. */
 #ifndef FLETCHING_GO_VALIDATE_H
 #define FLETCHING_GO_VALIDATE_H
 
@@ -30,9 +30,9 @@ struct FletchingGoFinding {
 /* Any thread may add to it. */
 struct FletchingGoFindings;
 
-/* Loads the library by its path or name, once: the caller makes sure that no two threads do. Each
- * other function needs a call that returned 0 before. ENOENT if it is not found, ENOSYS if it lacks
- * a function, EINVAL if it has another layout. */
+/* Loads the library once, by its path or name. No two threads may call it at the same time. All other
+ * functions require a previous call that returned 0. ENOENT if the library is not found, ENOSYS if it
+ * lacks a function, EINVAL if it has another layout. */
 int fletching_validate_load(const char* name, uint64_t layout, struct FletchingMessage* message);
 
 int fletching_validate_array(const struct ArrowSchema* schema, const struct ArrowArray* array,
@@ -43,7 +43,7 @@ int fletching_validate_device_array(const struct ArrowSchema* schema,
                                     struct FletchingGoFindings* findings,
                                     struct FletchingMessage* message);
 
-/* The findings must live as long as the process. */
+/* The findings must never be freed. */
 int fletching_validate_stream(struct ArrowArrayStream* stream, int32_t level, uint32_t stress,
                               struct FletchingGoFindings* findings,
                               struct FletchingMessage* message);
@@ -55,11 +55,11 @@ int fletching_validate_handler(struct ArrowAsyncDeviceStreamHandler** handler, i
                                struct FletchingMessage* message);
 int64_t fletching_validate_live(void);
 
-/* To be freed with free(); NULL without memory. */
+/* The caller frees it with free(). Returns NULL if out of memory. */
 struct FletchingGoFindings* fletching_findings_new(void);
-/* Removes all findings. Returns the newest, NULL for none; the caller frees each. */
+/* Removes all findings and returns the newest, or NULL if there are none. The caller frees each. */
 struct FletchingGoFinding* fletching_findings_take(struct FletchingGoFindings* findings);
-/* Returns the next one. */
+/* Frees a finding and returns the next one. */
 struct FletchingGoFinding* fletching_finding_free(struct FletchingGoFinding* finding);
 
 #endif /* FLETCHING_GO_VALIDATE_H */

@@ -21,7 +21,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
-// The loader finds a library by name that was loaded by its path.
+// openFletching loads the library by path, after which the loader also finds it by name.
 func openFletching(t *testing.T) {
 	t.Helper()
 	gpu.Open(t, "libfletching.so")
@@ -52,7 +52,7 @@ func TestCheckCorpusArrayFindsTheRuleOfTheCase(t *testing.T) {
 	})
 }
 
-// intsOf is an array of int32 in C memory.
+// intsOf returns an int32 array in C memory.
 func intsOf() *fletching.Array { return must(fletching.FromValues([]int32{1, 2})) }
 
 func schemaOf(format string) *fletching.Schema {
@@ -102,7 +102,7 @@ func expectErrno(t *testing.T, err error, code syscall.Errno) {
 	}
 }
 
-// intStream yields empty arrays with the buffers of an int32, of which the producer does not know the type.
+// intStream yields empty arrays with the buffers of an int32, without declaring their type.
 func intStream(format string) *fletching.ArrayStream {
 	return must(fletching.NewArrayStream(schemaOf(format), func(yield func(*fletching.Array, error) bool) {
 		for yield(must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).Build(nil)), nil) {
@@ -149,7 +149,7 @@ func TestValidateStreamUnderStressHidesPrivateData(t *testing.T) {
 	}
 }
 
-// handlerOf is a stream whose handler is validated.
+// handlerOf returns a stream with a validated handler.
 func handlerOf(t *testing.T) (*fletching.AsyncStream, unsafe.Pointer, fletching.Findings) {
 	openFletching(t)
 	stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{})

@@ -10,13 +10,13 @@ import (
 	"unsafe"
 )
 
-// Primitive is a number that Arrow lays out as Go does.
+// Primitive is a number type with the same layout in Arrow and Go.
 type Primitive interface {
 	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
-// FromValues returns an array of the values of a slice, without nulls and without a copy. The slice
-// is pinned until the array is released, and must not be written until then.
+// FromValues returns an array of a slice's values without nulls and without a copy. The slice
+// is pinned until the array is released, and must not be modified until then.
 //
 // Errors: ENOMEM.
 func FromValues[T Primitive](values []T) (*Array, error) {
@@ -41,14 +41,14 @@ var formats = map[reflect.Kind]string{
 	reflect.Uint32: "I", reflect.Int64: "l", reflect.Uint64: "L", reflect.Float32: "f", reflect.Float64: "g",
 }
 
-// FormatOf returns the format string of the values.
+// FormatOf returns the format string of the type.
 func FormatOf[T Primitive]() string { return formats[reflect.TypeFor[T]().Kind()] }
 
 func primitiveType[T Primitive]() (*SchemaBuilder, error) {
 	return &SchemaBuilder{Format: FormatOf[T]()}, nil
 }
 
-// pinned has the size of a pointer, so that an interface holds it without an allocation.
+// pinned has the size of a pointer, so that storing it in an interface needs no allocation.
 type pinned struct {
 	pinner runtime.Pinner
 }

@@ -12,14 +12,14 @@ import (
 	"runtime"
 )
 
-// VulkanContext has the objects for a wait on a VkEvent: the interface does not hand them over with the
-// event, so the producer has to pass them separately. The handles live as long as the value is
-// used, and as long as a command buffer with the wait is pending.
+// VulkanContext contains the objects for a wait on a VkEvent. The interface does not pass them with the
+// event, so the producer must pass them separately. The handles must be valid while the value is
+// used, and while a command buffer with the wait is pending.
 type VulkanContext struct {
-	// Device is the VkDevice with which the producer created the event.
+	// Device is the VkDevice on which the producer created the event.
 	Device uintptr
 
-	// ProducerQueue is the VkQueue on which the producer sets the event, Queue the one to which the
+	// ProducerQueue is the VkQueue on which the producer sets the event, Queue the VkQueue to which the
 	// caller submits. Only WaitOnVulkan needs them.
 	ProducerQueue, Queue uintptr
 
@@ -27,7 +27,7 @@ type VulkanContext struct {
 	// commands. Only WaitOnVulkan needs them.
 	SetStages uint32
 
-	// GetDeviceProcAddr is the vkGetDeviceProcAddr of the device, 0 for the functions of the loader.
+	// GetDeviceProcAddr is the device's vkGetDeviceProcAddr, 0 for the functions of the loader.
 	GetDeviceProcAddr uintptr
 }
 
@@ -38,8 +38,8 @@ func (c VulkanContext) numbers() C.struct_VulkanNumbers {
 	}
 }
 
-// SynchronizeVulkan is Synchronize for Vulkan, which has no host wait for a VkEvent: it is queried, with pauses of up to
-// a millisecond. The event must not be a device-only event. Errors: as for Synchronize.
+// SynchronizeVulkan is Synchronize for Vulkan. Vulkan has no host wait for a VkEvent, so the event is queried with pauses
+// of up to a millisecond. It must not be a device-only event. Errors: as for Synchronize.
 func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) error {
 	raw, _, err := a.waiting("synchronize")
 	if raw == nil {
@@ -51,8 +51,9 @@ func (a *DeviceArray) SynchronizeVulkan(ctx context.Context, of VulkanContext) e
 }
 
 // WaitOnVulkan records a wait for the event into a VkCommandBuffer in the recording state and outside of a render pass,
-// which no other thread uses meanwhile. Later commands see the producer's writes. It does not block. ENOTSUP unless
-// Queue is ProducerQueue, because a VkEvent orders the commands of one queue. The array must outlive the execution.
+// which no other thread may use during the call. Later commands see the producer's writes. It does not block. ENOTSUP
+// unless Queue is ProducerQueue, because a VkEvent orders the commands of one queue. The array must outlive the
+// execution.
 func (a *DeviceArray) WaitOnVulkan(of VulkanContext, commandBuffer uintptr) error {
 	raw, _, err := a.waiting("wait_on")
 	if raw == nil {

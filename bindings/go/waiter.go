@@ -17,19 +17,19 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// Waiter waits on the events of a device type whose runtime this package does not call: SYCL, Metal, ext_dev, newer
-// ones. Embed [UnsupportedWaiter] for the methods that the runtime does not support. Any goroutine may call each method,
-// several at once. Text: Arrow C device data interface, "Synchronization Events".
+// Waiter waits on the events of a device type whose runtime this package does not support, such as SYCL, Metal and
+// ext_dev. Embed [UnsupportedWaiter] for the methods that the runtime does not support. The methods may be called
+// concurrently from any goroutine. See "Synchronization Events" in the Arrow C device data interface.
 type Waiter interface {
-	// Synchronize blocks until the event has happened. [DeviceArray.Synchronize] calls it with a context that
-	// cannot end: otherwise it calls Ready again and again. Where Ready returns ENOTSUP, it gets a context that
-	// can end, and must return ctx.Err() then.
+	// Synchronize blocks until the event completes. [DeviceArray.Synchronize] calls it with a context that
+	// cannot end; if the context can end, it polls Ready instead. If Ready returns ENOTSUP, it calls Synchronize
+	// with a context that can end, and Synchronize must return ctx.Err() when the context ends.
 	Synchronize(ctx context.Context, event SyncEvent) error
 
-	// WaitOn makes later work on the stream wait for the event, and returns while the event is pending.
+	// WaitOn makes later work on the stream wait for the event, and returns without waiting.
 	WaitOn(event SyncEvent, stream Stream) error
 
-	// Ready reports whether the event has happened. It does not block.
+	// Ready reports whether the event has completed. It does not block.
 	Ready(event SyncEvent) (bool, error)
 }
 
@@ -56,13 +56,12 @@ func notOfWaiter(operation string, event SyncEvent) error {
 	return NewError(syscall.ENOTSUP, text, nil)
 }
 
-var waiters sync.Map // of Waiter by abi.DeviceType
+var waiters sync.Map // Waiter by abi.DeviceType
 
-// RegisterWaiter registers how to wait on the events of a device type, for this process. A waiter
-// that was there is replaced; calls that have begun finish with it. From any goroutine.
+// RegisterWaiter registers the waiter of a device type for this process. It replaces a previous waiter;
+// running calls finish with the previous one. It may be called from any goroutine.
 //
-// Errors: EINVAL for nil, and for a device type that is waited on without one: of CUDA, HIP and
-// OpenCL.
+// Errors: EINVAL for nil, and for a device type that needs no waiter: those of CUDA, HIP and OpenCL.
 func RegisterWaiter(deviceType abi.DeviceType, waiter Waiter) error {
 	if waiter == nil {
 		return invalid("register_waiter: waiter is nil: expected a waiter")
@@ -74,13 +73,13 @@ func RegisterWaiter(deviceType abi.DeviceType, waiter Waiter) error {
 	return nil
 }
 
-// UnregisterWaiter removes the waiter of a device type. It returns false without one.
+// UnregisterWaiter removes the waiter of a device type. It returns false if there is none.
 func UnregisterWaiter(deviceType abi.DeviceType) bool {
 	_, found := waiters.LoadAndDelete(deviceType)
 	return found
 }
 
-// waiterOf returns the registered waiter of a device type; nil where the core waits, or says why it cannot.
+// waiterOf returns the registered waiter of a device type; nil if the core waits, or reports why it cannot.
 func waiterOf(deviceType abi.DeviceType) Waiter {
 	if found, _ := waiters.Load(deviceType); found != nil {
 		return found.(Waiter)
@@ -88,7 +87,7 @@ func waiterOf(deviceType abi.DeviceType) Waiter {
 	return nil
 }
 
-// hasOwnWaits reports whether the core waits on the events of a device type itself.
+// hasOwnWaits reports whether the core itself waits on the events of a device type.
 func hasOwnWaits(deviceType abi.DeviceType) bool {
 	switch runtimeOf(deviceType) {
 	case C.FLETCHING_RUNTIME_CUDA, C.FLETCHING_RUNTIME_HIP, C.FLETCHING_RUNTIME_OPENCL:
@@ -100,7 +99,7 @@ func hasOwnWaits(deviceType abi.DeviceType) bool {
 
 // waitWith waits through a waiter.
 func waitWith(ctx context.Context, waiter Waiter, event SyncEvent) error {
-	canAsk := true // the error of an ended context may be ENOTSUP too, from its cause
+	canAsk := true // tracked separately, because the cause of an ended context may be ENOTSUP too
 	err := pollUntil(ctx, func() (bool, error) {
 		isReady, err := waiter.Ready(event)
 		canAsk = !errors.Is(err, syscall.ENOTSUP)

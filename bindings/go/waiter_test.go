@@ -19,7 +19,7 @@ import (
 
 const event, queue = 0x1234, 0x5678
 
-// checking notes its calls.
+// checking records its calls.
 type checking struct {
 	t     *testing.T
 	calls atomic.Int32
@@ -78,7 +78,7 @@ func TestWaiterGetsTheEvent(t *testing.T) {
 	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "synchronize: ")
 }
 
-// A wait with a context that can end queries the event, and keeps no hold of the array when it ends early.
+// A wait whose context can end queries the event, and keeps no reference to the array if it ends early.
 func TestWaiterIsAskedUntilTheContextEnds(t *testing.T) {
 	waiter := &checking{t: t}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
@@ -103,7 +103,7 @@ func TestWaiterIsAskedUntilTheContextEnds(t *testing.T) {
 	expectCount(t, "an array", released, 1)
 }
 
-// happened is an event that has happened.
+// happened is the waiter of an event that has completed.
 type happened struct{ fletching.UnsupportedWaiter }
 
 func (happened) Ready(fletching.SyncEvent) (bool, error) { return true, nil }
@@ -119,7 +119,7 @@ func TestWaiterThatIsReadyIsNotWaitedFor(t *testing.T) {
 	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "oneapi: not supported")
 }
 
-// threads notes on which thread it waits.
+// threads records the thread on which it waits.
 type threads struct {
 	fletching.UnsupportedWaiter
 	waited int
@@ -130,7 +130,7 @@ func (w *threads) Synchronize(context.Context, fletching.SyncEvent) error {
 	return nil
 }
 
-// What cannot be interrupted waits where the caller is.
+// A wait that cannot be interrupted runs on the caller's thread.
 func TestWaitOnTheThreadOfTheCaller(t *testing.T) {
 	waiter := &threads{}
 	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
@@ -147,7 +147,7 @@ func TestWaitOnTheThreadOfTheCaller(t *testing.T) {
 
 func TestWaiterWithoutMethods(t *testing.T) {
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, &checking{t: t}))
-	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{})) // replaces it
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{})) // replaces the waiter
 	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
 	array := waiterArray(t, abi.DeviceOneAPI, func() {})
 	defer array.Close()
@@ -226,7 +226,7 @@ func TestDevicesWithARuntimeNeedNoWaiter(t *testing.T) {
 	expectCode(t, fletching.RegisterWaiter(abi.DeviceMetal, nil), syscall.EINVAL, "waiter is nil")
 }
 
-// pendingWaiter waits for nothing: the event never happens.
+// pendingWaiter has an event that never completes.
 type pendingWaiter struct {
 	fletching.UnsupportedWaiter
 	waits *int
@@ -253,7 +253,7 @@ func TestTheCauseOfAContextIsNoAnswerOfAWaiter(t *testing.T) {
 	}
 }
 
-// heedingWaiter cannot be asked, and returns the error of the context, as Waiter says. The context ends while it waits.
+// heedingWaiter does not support Ready, and its Synchronize returns the error of the context, which ends during the wait.
 type heedingWaiter struct {
 	fletching.UnsupportedWaiter
 	end func()

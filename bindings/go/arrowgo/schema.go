@@ -286,7 +286,7 @@ func schemaOf(field arrow.Field) (*fletching.SchemaBuilder, error) {
 		result.Flags |= abi.FlagNullable
 	}
 	dataType := field.Type
-	for { // the outermost extension type is the one that C sees
+	for { // C sees the outermost extension type
 		extension, ok := dataType.(arrow.ExtensionType)
 		if !ok {
 			break

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Releases structs of the same blocks and shares on two threads: the program that
- * thread_sanitizer_test.go builds. */
+ * Releases structs of the same blocks and shares on two threads. thread_sanitizer_test.go builds
+ * this program. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct FletchingShare* FLETCHING_PREFIXED(DropValue)(uintptr_t handle) {
   return NULL;
 }
 
-/* An array of one struct in a block that other structs count in too. */
+/* Returns an array of one struct in a block that is shared with other structs. */
 static struct ArrowArray in_block(struct FletchingBlock* block) {
   return (struct ArrowArray){.release = fletching_release_array, .private_data = block};
 }

@@ -15,7 +15,7 @@ var (
 		token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.LAND: "||", token.LOR: "&&",
 	}
 	negations = map[token.Token]string{token.EQL: "!=", token.NEQ: "=="}
-	// Both are evaluated, so none may panic.
+	// Both variants are evaluated, so neither may panic.
 	arithmetic = map[string]string{
 		"+": "-", "-": "+", "*": "+", "/": "*", "%": "*", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "^": "&", "&^": "&",
 	}
@@ -48,7 +48,7 @@ func (m *mutator) expression(node ast.Expr) string {
 	return m.below(node)
 }
 
-// constant returns a literal as a choice. A named constant, and what is computed of constants, stays.
+// constant returns a literal as a choice. Named constants and constant expressions stay.
 func (m *mutator) constant(node ast.Expr, known types.TypeAndValue) string {
 	text := m.plain(node)
 	basic, isBasic := types.Unalias(known.Type).(*types.Basic)
@@ -91,13 +91,13 @@ func (m *mutator) binary(node *ast.BinaryExpr) string {
 	number := m.add(node, "replace %s with %s of %s", original, to, m.short(node))
 	x, y := m.node(node.X), m.node(node.Y)
 	before, after := x+between(original)+y, x+between(to)+y
-	if isRelation { // of the two, one is evaluated
+	if isRelation { // only one of the two is evaluated
 		return fmt.Sprintf("(isMutant(%d) && (%s) || !isMutant(%d) && (%s))", number, after, number, before)
 	}
 	return fmt.Sprintf("pickMutant(%d, %s, %s)", number, before, after)
 }
 
-// condition returns an expression that decides, or its inverse. A comparison for equality is inverted as one.
+// condition returns a condition as a choice between it and its inverse. An equality comparison is inverted directly.
 func (m *mutator) condition(node ast.Expr) string {
 	text := m.node(node)
 	switch node := ast.Unparen(node).(type) {
@@ -131,7 +131,7 @@ func (m *mutator) isNumber(node ast.Expr) bool {
 	return isBasic && basic.Info()&types.IsInteger != 0
 }
 
-// isPure reports whether a value may be computed twice: nothing is called but conversions, len and cap.
+// isPure reports whether a value may be computed twice: it contains no calls except conversions, len and cap.
 func isPure(m *mutator, node ast.Expr) bool {
 	pure := true
 	ast.Inspect(node, func(below ast.Node) bool {
@@ -147,7 +147,7 @@ func isPure(m *mutator, node ast.Expr) bool {
 	return pure
 }
 
-// call swaps two neighbors of the same type among the arguments.
+// call swaps two neighboring arguments of the same type.
 func (m *mutator) call(node *ast.CallExpr) string {
 	for i := 0; i+1 < len(node.Args); i++ {
 		a, b := node.Args[i], node.Args[i+1]

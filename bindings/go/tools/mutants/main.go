@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants writes copies of the hand-written files of packages in which every mutant is a choice at run time, and
-// an overlay for `go build` that has them:
+// Command mutants writes copies of the hand-written files of packages that contain every mutant as a choice at run
+// time, and an overlay for `go build`:
 //
 //	mutants OUT FOLDER...
 //
-// OUT/mutants.json lists the mutants, OUT/overlay.json is for -overlay. The environment variable FLETCHING_MUTANT of a
-// program that was built so has the number of the mutant that is tried, and FLETCHING_MUTANTS_SEEN a file of zeros, of
-// which the byte of each mutant that is reached becomes 1.
+// OUT/mutants.json lists the mutants, OUT/overlay.json is for -overlay. In a program built with the overlay, the
+// environment variable FLETCHING_MUTANT selects a mutant by its number. FLETCHING_MUTANTS_SEEN names a file of zeros, in
+// which the byte of each reached mutant is set to 1.
 package main
 
 import (
@@ -33,10 +33,10 @@ type Mutant struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Change string `json:"change"`
-	Nth    int    `json:"nth"` // of the same change in the file
+	Nth    int    `json:"nth"` // among equal changes in the file
 }
 
-// pkg is what `go list` has of a package.
+// pkg is the output of `go list` for a package.
 type pkg struct {
 	Dir, Name         string
 	GoFiles, CgoFiles []string
@@ -89,7 +89,7 @@ func mutatePackage(folder, out string, replace map[string]string, mutants *[]Mut
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	own := listed[len(listed)-1] // `go list -deps` has it last
+	own := listed[len(listed)-1] // `go list -deps` lists it last
 	sources, files, err := parse(own)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func mutatePackage(folder, out string, replace map[string]string, mutants *[]Mut
 	return os.WriteFile(helper, []byte(strings.Replace(choice, "PACKAGE", own.Name, 1)), 0o644)
 }
 
-// list returns the packages that the one in the folder needs, and this one last.
+// list returns the dependencies of the package in the folder, followed by that package.
 func list(folder string) (listed []pkg, err error) {
 	command := exec.Command("go", "list", "-deps", "-export", "-json=Dir,Name,GoFiles,CgoFiles,ImportPath,Export", ".")
 	command.Dir, command.Stderr = folder, os.Stderr
@@ -157,7 +157,7 @@ func parse(own pkg) (sources []string, files parsed, err error) {
 	return sources, files, nil
 }
 
-// check finds the types. What comes from C has none, and gets only the mutants that need none.
+// check determines the types. C names have no type, so they get only mutants that need none.
 func check(own pkg, files parsed, listed []pkg) *types.Info {
 	exports := map[string]string{}
 	for _, one := range listed {
@@ -170,11 +170,11 @@ func check(own pkg, files parsed, listed []pkg) *types.Info {
 	config := types.Config{
 		FakeImportC: true, Importer: importer.ForCompiler(files.set, "gc", open), Error: func(error) {},
 	}
-	_, _ = config.Check(own.ImportPath, files.set, files.syntax, info) // it has called Error
+	_, _ = config.Check(own.ImportPath, files.set, files.syntax, info) // errors were passed to Error
 	return info
 }
 
-// choice is the added file of a mutated package.
+// choice is the file that is added to a mutated package.
 //
 //go:embed choice.go.txt
 var choice string

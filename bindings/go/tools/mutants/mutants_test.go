@@ -16,7 +16,7 @@ import (
 
 const tiny = "testdata/tiny"
 
-// The tests of the tiny package notice every mutant but these.
+// The tests of the tiny package detect all mutants except these.
 var equivalents = map[string]bool{
 	"replace < with <= of value < least in clamp": true,
 }
@@ -67,7 +67,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// The run of the mutants refuses such an entry too, but hours later.
+// The run of the mutants also rejects such an entry, but hours later.
 func TestEntriesOfTheTableNameMutants(t *testing.T) {
 	out := t.TempDir()
 	t.Chdir("../..")

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// mutator writes one file again, with the choices in it. Every function returns the new text of a node.
+// mutator rewrites one file with the choices. Its methods return the new text of a node.
 type mutator struct {
 	name    string
 	source  string
@@ -21,9 +21,9 @@ type mutator struct {
 	mutants *[]Mutant
 	counts  map[string]int
 
-	function string            // where we are: "owner.Close"
-	results  []*types.Tuple    // of the functions around, the innermost last
-	guards   map[ast.Stmt]bool // the last statements of an if without else
+	function string            // the current function, such as "owner.Close"
+	results  []*types.Tuple    // the results of the enclosing functions, innermost last
+	guards   map[ast.Stmt]bool // the last statement of each if without else
 }
 
 func (m *mutator) plain(node ast.Node) string { return m.text(node.Pos(), node.End()) }
@@ -40,7 +40,7 @@ func (m *mutator) add(at ast.Node, format string, arguments ...any) int {
 	return len(*m.mutants) - 1
 }
 
-// short is a node in a list of mutants.
+// short returns the text of a node for the list of mutants.
 func (m *mutator) short(node ast.Node) string {
 	text := strings.Join(strings.Fields(m.plain(node)), " ")
 	if runes := []rune(text); len(runes) > 48 {
@@ -89,7 +89,7 @@ func (m *mutator) body(signature *types.Signature, body *ast.BlockStmt) string {
 	return m.node(body)
 }
 
-// below returns the text of a node with changes in its children only.
+// below returns the text of a node with changes only in its children.
 func (m *mutator) below(node ast.Node) string {
 	var children []ast.Node
 	ast.Inspect(node, func(child ast.Node) bool {
@@ -113,7 +113,7 @@ func (m *mutator) below(node ast.Node) string {
 	return text.String()
 }
 
-// child returns the text of a node by its role in the node above it.
+// child returns the text of a node according to its role in its parent.
 func (m *mutator) child(above, node ast.Node) string {
 	statement, isStatement := node.(ast.Stmt)
 	switch above := above.(type) {
@@ -128,7 +128,7 @@ func (m *mutator) child(above, node ast.Node) string {
 		if isStatement {
 			return m.statement(statement)
 		}
-		return m.condition(node.(ast.Expr)) // in a switch with a tag it is not a bool
+		return m.condition(node.(ast.Expr)) // not a bool in a switch with a tag
 	case *ast.ReturnStmt:
 		return m.condition(node.(ast.Expr))
 	case *ast.IfStmt:

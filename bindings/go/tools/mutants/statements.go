@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// statement returns the text of a statement in a list, which may become several.
+// statement returns the text of a statement in a list, which may be several statements.
 func (m *mutator) statement(statement ast.Stmt) string {
 	var text string
 	switch known := statement.(type) {
@@ -42,7 +42,7 @@ func isExit(statement ast.Stmt) bool {
 	return false
 }
 
-// canBeRemoved leaves out KeepAlive, without which a test fails only when a collection comes at that moment.
+// canBeRemoved excludes KeepAlive: without it a test fails only if a garbage collection runs at that moment.
 func (m *mutator) canBeRemoved(statement ast.Stmt) bool {
 	switch statement := statement.(type) {
 	case *ast.ExprStmt:
@@ -59,7 +59,7 @@ func (m *mutator) canBeRemoved(statement ast.Stmt) bool {
 	return false
 }
 
-// assignment returns `x += 1` as a choice between that and `x -= 1`.
+// assignment returns `x += 1` as a choice between it and `x -= 1`.
 func (m *mutator) assignment(statement *ast.AssignStmt) string {
 	operator := strings.TrimSuffix(statement.Tok.String(), "=")
 	to, known := arithmetic[operator]
@@ -71,14 +71,14 @@ func (m *mutator) assignment(statement *ast.AssignStmt) string {
 	return fmt.Sprintf("if isMutant(%d) { %s %s= %s } else { %s }", number, left, to, right, m.below(statement))
 }
 
-// step returns `x++` as a choice between that and `x--`.
+// step returns `x++` as a choice between it and `x--`.
 func (m *mutator) step(statement *ast.IncDecStmt) string {
 	to := map[token.Token]token.Token{token.INC: token.DEC, token.DEC: token.INC}[statement.Tok]
 	number := m.add(statement, "replace %s with %s of %s", statement.Tok, to, m.short(statement.X))
 	return fmt.Sprintf("if isMutant(%d) { %s%s } else { %s }", number, m.short(statement.X), to, m.below(statement))
 }
 
-// returns puts returns of an empty value before the statement.
+// returns adds returns of empty values before the statement.
 func (m *mutator) returns(statement *ast.ReturnStmt) string {
 	results := m.results[len(m.results)-1]
 	if results == nil || results.Len() != len(statement.Results) {
@@ -89,7 +89,7 @@ func (m *mutator) returns(statement *ast.ReturnStmt) string {
 	fails := last > 0 && (isNew || m.guards[statement]) && isError(results.At(last).Type()) && m.plain(statement.Results[last]) != "nil"
 	var before strings.Builder
 	for i, value := range statement.Results {
-		if fails && i < last { // no caller reads a value beside an error
+		if fails && i < last { // callers do not read other values together with an error
 			continue
 		}
 		empty := emptyOf(results.At(i).Type())
@@ -115,7 +115,7 @@ func isError(kind types.Type) bool {
 	return types.Identical(kind, types.Universe.Lookup("error").Type())
 }
 
-// emptyOf is "" for a type without a mutant: a bool is negated.
+// emptyOf returns "" for a type without a mutant. A bool is negated instead.
 func emptyOf(kind types.Type) string {
 	if _, isParameter := kind.(*types.TypeParam); isParameter {
 		return ""

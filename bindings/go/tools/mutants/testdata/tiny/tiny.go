@@ -1,4 +1,4 @@
-// Package tiny has one of each change; its tests notice all of them.
+// Package tiny contains one example of each change. Its tests detect all of them.
 package tiny
 
 import "errors"
