@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of a consumer to its producer. Each is recorded for its thread while it runs, because Go
- * cannot identify a thread: the release of the handler must not wait for the calls that it is nested
- * in. */
+ * The calls of a consumer to its producer. Each is recorded for its thread while it runs, because
+ * Go cannot identify a thread: the release of the handler must not wait for the calls that it is
+ * nested in. */
 #ifndef FLETCHING_GO_ASYNC_H
 #define FLETCHING_GO_ASYNC_H
 

@@ -102,7 +102,7 @@ def measured() -> list[Test]:
 
 
 def attempt(mutant: Mutant, tests: Sequence[Test]) -> results.Result:
-    """Returns the result and the test that detected the mutant. The mutated package's tests run first."""
+    """Returns the result and the test that detected it. Tests of the mutated package run first."""
     own = next((p for p, folder in FOLDERS.items() if mutant.file.startswith(folder)), "fletching")
     groups: defaultdict[tuple[bool, bool, str], list[Test]] = defaultdict(list)
     for test in tests:
@@ -126,7 +126,7 @@ def noticed(text: str) -> str:
 
 
 def call(program: str, *arguments: str, limit: float = 60, **environment: str) -> tuple[bool, str]:
-    """Returns whether the run passed, and its output. A run that hangs is killed with its children."""
+    """Returns whether the run passed, and its output. Kills a run that hangs, with its children."""
     output = SCRATCH / "output"
     with output.open("wb") as file:
         process = subprocess.Popen(

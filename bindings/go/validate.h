@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The validation layer of libfletching, which is loaded at run time. Findings are collected in C, so
- * that reports do not enter Go. */
+ * The validation layer of libfletching, which is loaded at run time. Findings are collected in C,
+ * so that reports do not enter Go. */
 #ifndef FLETCHING_GO_VALIDATE_H
 #define FLETCHING_GO_VALIDATE_H
 
@@ -30,9 +30,9 @@ struct FletchingGoFinding {
 /* Any thread may add to it. */
 struct FletchingGoFindings;
 
-/* Loads the library once, by its path or name. No two threads may call it at the same time. All other
- * functions require a previous call that returned 0. ENOENT if the library is not found, ENOSYS if it
- * lacks a function, EINVAL if it has another layout. */
+/* Loads the library once, by its path or name. No two threads may call it at the same time. All
+ * other functions require a previous call that returned 0. ENOENT if the library is not found,
+ * ENOSYS if it lacks a function, EINVAL if it has another layout. */
 int fletching_validate_load(const char* name, uint64_t layout, struct FletchingMessage* message);
 
 int fletching_validate_array(const struct ArrowSchema* schema, const struct ArrowArray* array,

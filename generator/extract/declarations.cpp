@@ -17,7 +17,7 @@ namespace {
 
 namespace json = llvm::json;
 
-// Templates have no layout, nor has what clang could not make sense of.
+// Templates have no layout, and neither have invalid records.
 bool has_layout(const clang::RecordDecl* record) {
   return record->isCompleteDefinition() && !record->isInvalidDecl() && !record->isDependentType() &&
          std::none_of(record->field_begin(), record->field_end(),
@@ -56,7 +56,7 @@ class Declarations {
   }
 
  private:
-  // Once for each entity, however often it is declared.
+  // True once per entity, even if it is declared several times.
   bool is_new(const clang::Decl* decl) {
     return !decl->isImplicit() && in_user_file(decl->getLocation(), sources_) &&
            seen_.insert(decl->getCanonicalDecl()).second;
@@ -127,7 +127,7 @@ class Declarations {
     if (defined != nullptr && defined != declared) return;
     if (declared->isDependentType() || !is_new(declared)) return;
     const bool laid_out = has_layout(declared);
-    // What clang leaves of a second definition of the same name.
+    // Clang's remains of a second definition of the same name.
     if (declared->isInvalidDecl() && tag_name(declared).empty()) return;
     json::Object described{
         {"name", json_text(tag_name(declared))},
@@ -154,7 +154,7 @@ class Declarations {
     walk(declared);
   }
 
-  // Whether an attribute or a pragma puts a field closer than its type asks for.
+  // Whether an attribute or a pragma aligns a field less than its type requires.
   bool is_packed(const clang::RecordDecl* record) const {
     if (record->hasAttr<clang::PackedAttr>()) return true;
     return std::any_of(record->field_begin(), record->field_end(),
@@ -163,7 +163,7 @@ class Declarations {
                        });
   }
 
-  // In bits, by the type, the packing and `alignas` together.
+  // In bits; combines the type, the packing and `alignas`.
   unsigned field_align(const clang::FieldDecl* field) const {
     const clang::RecordDecl* record = field->getParent();
     const bool packed = field->hasAttr<clang::PackedAttr>() || record->hasAttr<clang::PackedAttr>();
@@ -175,7 +175,7 @@ class Declarations {
     return align;
   }
 
-  // The type as the language spells it, without the places of unnamed types.
+  // The type as spelled in the language, without the locations of unnamed types.
   std::string written_type(const clang::FieldDecl* field) const {
     clang::PrintingPolicy policy = context_.getPrintingPolicy();
     policy.AnonymousTagLocations = false;

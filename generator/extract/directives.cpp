@@ -12,12 +12,12 @@ using clang::tok::TokenKind;
 
 // One `#if` ... `#endif`.
 struct Level {
-  std::string condition;            // of the branch that the scan is in
-  std::vector<std::string> passed;  // of the branches before it
-  std::optional<size_t> guard;      // index of the guard that this is
+  std::string condition;            // of the current branch
+  std::vector<std::string> passed;  // conditions of the previous branches
+  std::optional<size_t> guard;      // index of the guard, if this is one
 };
 
-// `#ifndef X`, until something other than `#define X` follows.
+// An `#ifndef X` that becomes a guard if `#define X` follows.
 struct Candidate {
   std::string macro;
   unsigned keyword_offset;
@@ -34,7 +34,7 @@ std::string negate(const std::string& condition) {
   return condition.front() == '!' ? condition.substr(1) : "!" + condition;
 }
 
-// All of it: a later branch is read only when those before it were not.
+// The whole condition: a later branch is read only if the previous ones were not.
 std::string branch_condition(const Level& level) {
   std::string all;
   for (const std::string& passed : level.passed) {
@@ -142,7 +142,7 @@ class Scanner {
     found_.defines.push_back(std::move(define));
   }
 
-  // Every spelling of "is it defined" becomes `defined(X)` or `!defined(X)`.
+  // Normalizes every form of a definition check to `defined(X)` or `!defined(X)`.
   [[nodiscard]] std::string spell_condition(llvm::StringRef keyword,
                                             llvm::ArrayRef<Token> line) const {
     if (keyword != "if") {

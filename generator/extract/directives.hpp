@@ -1,5 +1,4 @@
-// Reads the preprocessor directives of a file as text, including those that the preprocessor
-// skipped.
+// Reads the preprocessor directives of a file as text, including skipped ones.
 #ifndef FLETCHING_EXTRACT_DIRECTIVES_HPP
 #define FLETCHING_EXTRACT_DIRECTIVES_HPP
 
@@ -19,11 +18,11 @@ struct Define {
   unsigned name_offset = 0;
   bool function_like = false;
   std::vector<clang::Token> body;  // raw tokens
-  std::string text;                // the body, spelled
+  std::string text;                // the spelled body
   std::vector<std::string> conditions;
 };
 
-/// `#ifndef X` with `#define X` as the next thing after it.
+/// `#ifndef X` directly followed by `#define X`.
 struct Guard {
   std::string macro;
   unsigned keyword_offset = 0;  // of `ifndef`

@@ -15,14 +15,13 @@ namespace {
 using clang::Token;
 using clang::tok::TokenKind;
 
-// More than any constant needs, and few enough that a macro which doubles itself forty times ends
-// here.
+// More than any constant needs, and few enough to stop a macro that doubles itself forty times.
 constexpr size_t kMostTokens = 2000;
 
-// Its address marks our end of a body.
+// Its address marks the end of a body.
 constexpr char kEndMark = 0;
 
-// With an end that is ours: the parser invents one when it fails.
+// Adds a marked end, because the parser invents an end when it fails.
 void enter_tokens(llvm::ArrayRef<Token> tokens, clang::Preprocessor& preprocessor, bool expand) {
   auto stream = std::make_unique<Token[]>(tokens.size() + 1);
   Token* end = llvm::copy(tokens, stream.get());
@@ -37,8 +36,8 @@ bool is_our_end(const Token& token) {
   return token.is(TokenKind::eof) && token.getEofData() == &kEndMark;
 }
 
-// The body after macro expansion; empty when it is too long, or is C++ and the language is C, where
-// Clang 19 never returns from `( ::`.
+// The body after macro expansion. Empty if it is too long, or if it is C++ and the language is C,
+// where Clang 19 never returns from `( ::`.
 std::vector<Token> expand_macros(llvm::ArrayRef<Token> body, clang::Preprocessor& preprocessor) {
   std::vector<Token> expanded(body);
   for (Token& token : expanded) {
@@ -55,7 +54,7 @@ std::vector<Token> expand_macros(llvm::ArrayRef<Token> body, clang::Preprocessor
   return expanded;
 }
 
-// Compilers define what C17 leaves undefined about bits that are shifted into and past the sign.
+// Compilers define bit shifts into and past the sign, which are undefined in C17.
 bool is_harmless(const clang::PartialDiagnostic& note) {
   return note.getDiagID() == clang::diag::note_constexpr_lshift_of_negative ||
          note.getDiagID() == clang::diag::note_constexpr_lshift_discards;
@@ -76,7 +75,7 @@ std::optional<llvm::APSInt> evaluate(llvm::ArrayRef<Token> body, clang::Parser& 
   clang::Sema& sema = parser.getActions();
   expression = sema.VerifyIntegerConstantExpression(expression.get(), /*Result=*/nullptr);
   if (expression.isInvalid() || trap.hasUnrecoverableErrorOccurred()) return std::nullopt;
-  // In C, undefined behavior has a value too, and a note.
+  // In C, undefined behavior yields a value and a note.
   llvm::SmallVector<clang::PartialDiagnosticAt> notes;
   llvm::APSInt value = expression.get()->EvaluateKnownConstInt(sema.Context, &notes);
   if (!notes.empty() && !is_harmless(notes.front().second)) return std::nullopt;

@@ -9,9 +9,9 @@
 
 namespace fletching::extract {
 
-/// The body as an integer constant expression at the end of the file, as Clang's own parser reads
-/// it. Nothing when it is anything else. `body` holds raw tokens. `parser` has read the file and
-/// still has its scope.
+/// Evaluates the body as an integer constant expression at the end of the file, with Clang's
+/// parser. Returns nullopt for any other body. `body` contains raw tokens. `parser` has read the
+/// file and still has its scope.
 std::optional<llvm::APSInt> evaluate(llvm::ArrayRef<clang::Token> body, clang::Parser& parser);
 
 }  // namespace fletching::extract

@@ -52,7 +52,7 @@ class Recorder : public clang::PPCallbacks {
   Preprocessing& result_;
 };
 
-// The directives of one file, however often it was included.
+// The directives of one file, which may be included several times.
 struct ScannedFile {
   clang::FileID id;
   const clang::FileEntry* entry;
@@ -118,7 +118,7 @@ class Describer {
 
   [[nodiscard]] bool is_defined(const Place& place) const { return last_.contains(place); }
 
-  // Whether this is the place's only or last definition.
+  // Whether this is the only or last definition at the place.
   [[nodiscard]] bool is_last(const Place& place, size_t index) const {
     return last_.at(place) == index;
   }
@@ -145,7 +145,7 @@ void add_macros(json::Object& run, const Preprocessing& done, clang::Parser& par
   const std::vector<ScannedFile> files =
       scan_user_files(preprocessor.getSourceManager(), preprocessor.getLangOpts());
   Describer describer(done, parser);
-  // A macro may hold a _Pragma, which must not run now.
+  // A macro may contain a _Pragma, which must not be executed.
   preprocessor.setPragmasEnabled(false);
 
   std::map<Place, std::pair<const ScannedFile*, const Define*>> written;

@@ -1,4 +1,4 @@
-// The macros and guards of a run, as the preprocessor reached them and as the files have them.
+// The macros and guards of a run, as the preprocessor reached them and as the files contain them.
 #ifndef FLETCHING_EXTRACT_MACROS_HPP
 #define FLETCHING_EXTRACT_MACROS_HPP
 
@@ -14,10 +14,10 @@
 
 namespace fletching::extract {
 
-/// A place that is the same when a file is included twice: file and offset.
+/// A file and offset, which are equal for repeated inclusions of a file.
 using Place = std::pair<const clang::FileEntry*, unsigned>;
 
-/// The work of the preprocessor in user files.
+/// Records of the preprocessor for user files.
 struct Preprocessing {
   struct Definition {
     Place place;
@@ -25,15 +25,15 @@ struct Preprocessing {
     bool undefined = false;  // by a later `#undef`
   };
   std::vector<Definition>
-      definitions;               // in order; the same place again when a file is included again
-  std::set<Place> conditionals;  // `#if` and `#ifndef` that were evaluated; the keyword's place
+      definitions;               // in order; a place is repeated if its file is included again
+  std::set<Place> conditionals;  // evaluated `#if` and `#ifndef`: the keyword's place
 };
 
-/// Fills `result`, which outlives the parsing of the file.
+/// Fills `result`, which must outlive the parsing of the file.
 std::unique_ptr<clang::PPCallbacks> record_preprocessing(const clang::SourceManager& sources,
                                                          Preprocessing& result);
 
-/// Adds "guards", "macros" and "skipped_macros" once the file has been parsed.
+/// Adds "guards", "macros" and "skipped_macros" after the file has been parsed.
 void add_macros(llvm::json::Object& run, const Preprocessing& done, clang::Parser& parser);
 
 }  // namespace fletching::extract

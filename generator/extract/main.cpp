@@ -1,5 +1,5 @@
-// fletching-extract: reads a C or C++ header as each target's compiler does, and prints what it
-// declares as JSON.
+// fletching-extract: reads a C or C++ header like each target's compiler and prints its
+// declarations as JSON.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -107,7 +107,7 @@ llvm::Expected<std::string> find_resource_dir() {
 }
 
 llvm::Expected<llvm::json::Array> extract_all(const Options& options) {
-  // One for all runs, so that every file is looked up once.
+  // Shared by all runs, so that every file is looked up once.
   const auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions(),
                                                                    file_system_with_stand_ins());
   llvm::json::Array runs;
@@ -141,7 +141,7 @@ llvm::Error run_command_line(const std::vector<std::string>& arguments) {
   return llvm::Error::success();
 }
 
-// Some input brings clang down, such as 100,000 open brackets.
+// Some input crashes clang, such as 100,000 open brackets.
 void report_crash(void*) {
   llvm::errs() << "fletching-extract: clang crashed on this header; is it nested too deeply?\n";
   std::_Exit(2);

@@ -23,7 +23,7 @@ namespace {
 
 namespace json = llvm::json;
 
-// Enough to explain the fault; later errors mostly follow from the first.
+// Enough to explain the problem; later errors mostly follow from the first.
 constexpr unsigned kMostOfAKind = 3;
 
 llvm::StringRef severity_name(clang::DiagnosticsEngine::Level level) {
@@ -67,7 +67,7 @@ class Diagnostics : public clang::DiagnosticConsumer {
     run["warning_count"] = warnings_;
   }
 
-  /// The fault of the flags, or an empty text.
+  /// The error in the flags, or an empty text.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
  private:
@@ -98,8 +98,8 @@ class Action : public clang::ASTFrontendAction {
     return std::make_unique<clang::ASTConsumer>();
   }
 
-  // clang::ParseAST(), but the parser is still there when the facts are collected: it evaluates the
-  // macros.
+  // Like clang::ParseAST(), but keeps the parser alive while the facts are collected, because it
+  // evaluates the macros.
   void ExecuteAction() override {
     clang::CompilerInstance& compiler = getCompilerInstance();
     clang::Preprocessor& preprocessor = compiler.getPreprocessor();
@@ -108,7 +108,7 @@ class Action : public clang::ASTFrontendAction {
         record_preprocessing(preprocessor.getSourceManager(), preprocessing));
     compiler.createSema(getTranslationUnitKind(), /*CompletionConsumer=*/nullptr);
     clang::Sema& sema = compiler.getSema();
-    // The facts are in the declarations.
+    // The facts are only in declarations.
     clang::Parser parser(preprocessor, sema, /*SkipFunctionBodies=*/true);
     preprocessor.EnterMainSourceFile();
     parser.Initialize();
@@ -119,7 +119,7 @@ class Action : public clang::ASTFrontendAction {
     // Clang drops the file's scope at its end. enableIncrementalProcessing() would keep it, but
     // changes the records of a header with errors.
     sema.TUScope = sema.getCurScope();
-    // From here on, diagnostics are about our macro bodies, not about the header.
+    // Diagnostics from here on are about macro bodies, not about the header.
     preprocessor.getDiagnostics().setSuppressAllDiagnostics(true);
     facts_.emplace();
     (*facts_)["data_model"] = describe_data_model(compiler.getASTContext());
@@ -164,7 +164,7 @@ llvm::Expected<json::Object> extract_facts(const Input& input, const Run& run,
   clang::tooling::ToolInvocation invocation(clang_command_line(input, run),
                                             std::make_unique<Action>(facts), &files);
   invocation.setDiagnosticConsumer(&diagnostics);
-  // False as soon as there was an error in the header, which is one of the facts.
+  // Returns false for errors in the header, which are part of the facts.
   invocation.run();
   if (!facts || !diagnostics.refusal().empty()) {
     return llvm::createStringError("clang would not compile " + input.file + " as " + run.language +

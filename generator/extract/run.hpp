@@ -13,18 +13,18 @@ namespace fletching::extract {
 
 struct Input {
   std::string file;
-  std::string resource_dir;  // clang's, for <stdint.h> and its like
+  std::string resource_dir;  // clang's, for <stdint.h> and similar headers
   std::vector<std::string> flags;
 };
 
-/// "c" or "c++", and a target triple that `check_triple` has accepted.
+/// "c" or "c++", and a target triple accepted by `check_triple`.
 struct Run {
   std::string language;
   std::string target;
 };
 
-/// The facts as README.md lists them. An error when clang would not begin, such as for an unknown
-/// flag; errors in the header itself are in the facts.
+/// Returns the facts listed in README.md. Fails if clang cannot start, for example because of an
+/// unknown flag; errors in the header are part of the facts.
 llvm::Expected<llvm::json::Object> extract_facts(const Input& input, const Run& run,
                                                  clang::FileManager& files);
 

@@ -12,8 +12,8 @@ struct StandIn {
   const char* text;
 };
 
-// Only what inline helpers of an ABI header name. Function bodies are not read, declarations around
-// them are.
+// Contain only the names that inline helpers of an ABI header use. Function bodies are not read,
+// but their declarations are.
 constexpr StandIn kStandIns[] = {
     {"assert.h", R"(#undef assert
 #define assert(condition) ((void)sizeof(condition))

@@ -1,4 +1,4 @@
-// The few standard headers that ABI headers include and that clang's own header folder lacks.
+// The standard headers that ABI headers include and clang's header folder lacks.
 #ifndef FLETCHING_EXTRACT_STAND_INS_HPP
 #define FLETCHING_EXTRACT_STAND_INS_HPP
 
@@ -7,10 +7,10 @@
 
 namespace fletching::extract {
 
-/// Searched after every include folder of the user's and after clang's own.
+/// Searched after the user's include folders and clang's folder.
 inline constexpr char kStandInFolder[] = "/fletching-stand-ins";
 
-/// The real file system with the stand-ins over it.
+/// The real file system, overlaid with the stand-ins.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system_with_stand_ins();
 
 }  // namespace fletching::extract

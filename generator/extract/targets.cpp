@@ -19,7 +19,7 @@ bool is_placeholder(llvm::StringRef component) {
   return component.empty() || component == "unknown" || component == "none";
 }
 
-// `linux`, `linux5.4`, but not `linuxx`, which clang takes for `linux` too.
+// Accepts `linux` and `linux5.4`, but not `linuxx`, which clang accepts as `linux`.
 bool is_version_of(llvm::StringRef component, llvm::StringRef name) {
   return component.consume_front(name) &&
          component.find_first_not_of("0123456789.") == llvm::StringRef::npos;
@@ -71,7 +71,7 @@ llvm::Error check_triple(const std::string& triple) {
     return unknown_target(triple, "architecture", Triple(triple).getArchName());
   }
   if (!is_system(parsed)) return unknown_target(triple, "operating system", parsed.getOSName());
-  // A component that is neither vendor nor system ends up as the vendor.
+  // Clang parses a component that is neither vendor nor system as the vendor.
   if (parsed.getOS() == Triple::UnknownOS && parsed.getVendor() == Triple::UnknownVendor &&
       !is_placeholder(parsed.getVendorName())) {
     return unknown_target(triple, "operating system", parsed.getVendorName());

@@ -1,4 +1,4 @@
-// Target triples: which of them clang can lay structs out for.
+// Target triples for which clang can lay out structs.
 #ifndef FLETCHING_EXTRACT_TARGETS_HPP
 #define FLETCHING_EXTRACT_TARGETS_HPP
 
@@ -8,8 +8,8 @@
 
 namespace fletching::extract {
 
-/// An error that says what is wrong with the triple. Clang itself takes a misspelled system for a
-/// vendor, and lays out for bare metal.
+/// Returns an error that says what is wrong with the triple. Clang itself parses a misspelled
+/// system as a vendor and uses the bare-metal layout.
 llvm::Error check_triple(const std::string& triple);
 
 }  // namespace fletching::extract

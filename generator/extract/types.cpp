@@ -13,8 +13,7 @@ namespace {
 
 namespace json = llvm::json;
 
-// The typedefs of <stdint.h> say nothing but how wide they are, and what is underneath depends on
-// the target.
+// The typedefs of <stdint.h> are kept because their underlying types depend on the target.
 bool is_stdint_name(llvm::StringRef name) {
   static const llvm::StringSet<> names = {
       "int8_t",         "int16_t",       "int32_t",       "int64_t",        "uint8_t",
@@ -63,8 +62,7 @@ std::string spell_tag(const clang::TagDecl* tag) {
   return name.empty() ? "(anonymous)" : name;
 }
 
-// A calling convention such as `stdcall`; empty for the default that the target's C
-// compiler uses.
+// A calling convention such as `stdcall`; empty for the default of the target's C compiler.
 std::string calling_convention(const clang::FunctionType* function,
                                const clang::ASTContext& context) {
   const auto* prototype = llvm::dyn_cast<clang::FunctionProtoType>(function);
@@ -73,7 +71,7 @@ std::string calling_convention(const clang::FunctionType* function,
   return clang::FunctionType::getNameForCallConv(function->getCallConv()).str();
 }
 
-// `(ArrowArray*, ...) -> int`
+// For example `(ArrowArray*, ...) -> int`.
 std::string spell_signature(const clang::FunctionType* function, const clang::ASTContext& context) {
   std::string arguments;
   llvm::ListSeparator separator;
@@ -97,7 +95,7 @@ std::string spell_function(llvm::StringRef word, const clang::FunctionType* func
   return convention + word.str() + spell_signature(function, context);
 }
 
-// `inner` ready for a suffix: `(int64[3])*`, but `void**`.
+// Prepares `inner` for a suffix: `(int64[3])*`, but `void**`.
 std::string enclose(const std::string& inner, clang::QualType type) {
   const bool ambiguous = type->isArrayType() || type->isFunctionPointerType();
   return ambiguous ? llvm::formatv("({0})", inner).str() : inner;
@@ -139,7 +137,7 @@ std::string spell_unqualified(const clang::Type* type, const clang::ASTContext& 
   return clang::QualType(type, 0).getCanonicalType().getAsString(context.getPrintingPolicy());
 }
 
-// `const char`, but `void* const`. `restrict` changes no binding.
+// `const char`, but `void* const`. `restrict` does not affect bindings.
 std::string qualify(clang::Qualifiers qualifiers, const clang::Type* type, std::string spelled) {
   std::string words;
   if (qualifiers.hasConst()) words += "const ";
@@ -149,7 +147,7 @@ std::string qualify(clang::Qualifiers qualifiers, const clang::Type* type, std::
   return spelled + " " + llvm::StringRef(words).rtrim().str();
 }
 
-// The names of the parameters are part of how the type was written, not of the type.
+// Parameter names are available only in the written form of a type.
 clang::FunctionProtoTypeLoc written_prototype(clang::TypeLoc written) {
   while (!written.isNull()) {
     written = written.getUnqualifiedLoc();
@@ -185,7 +183,7 @@ json::Array describe_arguments(const clang::FieldDecl* field,
 }  // namespace
 
 std::string spell_type(clang::QualType type, const clang::ASTContext& context) {
-  // One step of sugar at a time, so that a typedef's name is seen before its type.
+  // Removes sugar step by step, so that a typedef's name is seen before its type.
   clang::Qualifiers qualifiers;
   while (true) {
     const clang::SplitQualType split = type.split();
@@ -202,7 +200,7 @@ std::string spell_type(clang::QualType type, const clang::ASTContext& context) {
     }
     type = next;
   }
-  // The qualifiers of an array are those of its elements.
+  // An array's qualifiers belong to its elements.
   if (type->isArrayType()) return spell_array(context.getQualifiedType(type, qualifiers), context);
   return qualify(qualifiers, type.getTypePtr(), spell_unqualified(type.getTypePtr(), context));
 }

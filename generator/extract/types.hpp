@@ -1,4 +1,4 @@
-// Spells clang's types in the spec's own language, the same from C and from C++ (README.md,
+// Spells clang's types in the language of the spec, identically for C and C++ (README.md,
 // "Types").
 #ifndef FLETCHING_EXTRACT_TYPES_HPP
 #define FLETCHING_EXTRACT_TYPES_HPP
@@ -11,17 +11,16 @@
 
 namespace fletching::extract {
 
-/// `int64[3]`, `const void**`, `ArrowDeviceType`, `callback(ArrowArray*) -> void`.
+/// For example `int64[3]`, `const void**`, `ArrowDeviceType`, `callback(ArrowArray*) -> void`.
 std::string spell_type(clang::QualType type, const clang::ASTContext& context);
 
-/// The name others know a record or enum by: its own, or that of `typedef struct {..} X`. Empty
-/// when it has none.
+/// The name of a record or enum, or the name X of `typedef struct {..} X`. Empty if it has none.
 std::string tag_name(const clang::TagDecl* tag);
 
-/// The name with the namespaces and classes around it: `ns::X`.
+/// The name with its namespaces and classes: `ns::X`.
 std::string qualified_name(const clang::NamedDecl* named);
 
-/// The parameters and result of a function pointer field; null for any other field.
+/// The parameters and result of a function pointer field; null for other fields.
 llvm::json::Value describe_callback(const clang::FieldDecl* field,
                                     const clang::ASTContext& context);
 

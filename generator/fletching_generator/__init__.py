@@ -1,1 +1,1 @@
-"""Fletching's generator: reads the spec and writes every language's declarations from it."""
+"""Fletching's generator: reads the spec and generates the declarations of every language."""

@@ -1,4 +1,4 @@
-"""The command `fletching`. Exit codes: 0 fine or done, 1 found something wrong, 2 could not run."""
+"""The command `fletching`. Exit codes: 0 success, 1 found mistakes, 2 could not run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         code = int(options.run(root, options))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader has left, such as `head`
+    except BrokenPipeError:  # the reader exited, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (SpecError, TemplateError) as error:
         print(error, file=sys.stderr)
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder above `start` that holds the spec, else the one of this installation."""
+    """Returns the nearest folder above `start` with a spec, or that of this installation."""
     for folder in (start, *start.parents, *Path(__file__).resolve().parents):
         if (folder / "spec" / "project.yaml").is_file():
             return folder
@@ -52,7 +52,7 @@ def find_root(start: Path) -> Path:
 
 
 def _split_flags(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments before and after `--`."""
+    """Returns the arguments before and after `--`."""
     if "--" not in arguments:
         return arguments, []
     split = arguments.index("--")
@@ -237,7 +237,7 @@ def _devices(root: Path, options: argparse.Namespace) -> int:
 
 
 def _inspect(root: Path, *arguments: str) -> int:
-    """Runs the C++ program that knows the vendors' libraries."""
+    """Runs the C++ program that detects the vendors' libraries."""
     program = root / "build" / "bin" / "fletching-inspect"
     if not program.exists():
         raise UsageError(f"{program} is not built; run `make build`")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The exit codes of every command: fine or done, found something wrong, could not run.
+# The exit codes of every command: success, found mistakes, could not run.
 FINE, FOUND, CANNOT_RUN = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that a person has to fix."""
+    """One mistake in the input."""
 
     file: str  # "spec/devices.yaml"
     line: int  # 12
@@ -20,11 +20,11 @@ class Mistake:
 
     def __str__(self) -> str:
         text = f"{self.file}:{self.line}: {self.key}: {self.problem}; hint: {self.hint}"
-        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # one line, always
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # always one line
 
 
 class SpecError(Exception):
-    """The mistakes found in one reading, in the order of their lines; at least one."""
+    """The mistakes found in one run, at least one, in the order of their lines."""
 
     def __init__(self, *mistakes: Mistake) -> None:
         self.mistakes = mistakes
@@ -32,11 +32,11 @@ class SpecError(Exception):
 
 
 class TemplateError(Exception):
-    """A template, or a filter that it calls, is wrong."""
+    """A mistake in a template or in a filter called by it."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         super().__init__(f"{file}:{line}: {problem}")
 
 
 class UsageError(Exception):
-    """The command line asks for something that does not exist; the text says what does."""
+    """The command line names something unknown; the text lists the known values."""

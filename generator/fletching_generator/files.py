@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes a temporary file in the same folder and renames it."""
+    """Replaces the file by renaming a temporary file in the same folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     try:

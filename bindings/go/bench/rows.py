@@ -78,8 +78,8 @@ ROWS = (
         (10, 60),
         environment=_GO,
     ),
-    # The channel stays in Go, while a batch of the interface crosses to or from C four times. arrow-go's own
-    # async stream is not included: it spins, and crashed in most runs.
+    # The channel stays in Go, while a batch of the interface crosses to or from C four times.
+    # arrow-go's own async stream is not included: it spins, and crashed in most runs.
     Row(
         "async stream, to another goroutine, window of 64, a batch",
         "nanoseconds",

@@ -13,7 +13,7 @@ Facts = dict[str, Any]
 
 
 def required(variable: str) -> str:
-    """The value of an environment variable without which the tests cannot run."""
+    """Returns the value of an environment variable that the tests require."""
     value = os.environ.get(variable)
     if not value:
         raise RuntimeError(f"{variable} is not set: run the tests with ctest, which sets it")
@@ -25,7 +25,7 @@ UPSTREAM = Path(required("FLETCHING_UPSTREAM_INCLUDE")) / "arrow" / "c"
 
 
 def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """One run of the program and its result."""
+    """Runs the program and returns the result."""
     return subprocess.run(
         [EXTRACT, *map(str, arguments)],
         capture_output=True,
@@ -36,7 +36,7 @@ def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProce
 
 
 def extract(*arguments: str | Path) -> list[Facts]:
-    """The runs of an extraction that works; a bare name is a header of ours."""
+    """Returns the runs of a successful extraction. A bare name is one of the test headers."""
     placed = [HEADERS / a if (HEADERS / a).is_file() else a for a in arguments]
     done = run(*placed)
     if done.returncode != 0:
@@ -47,13 +47,13 @@ def extract(*arguments: str | Path) -> list[Facts]:
 
 
 def extract_one(language: str, *arguments: str | Path) -> Facts:
-    """The facts of a single run."""
+    """Returns the facts of a single run."""
     (facts,) = extract("--as", language, *arguments)
     return facts
 
 
 def named(entries: list[Facts], name: str) -> Facts:
-    """The one entry of this name."""
+    """Returns the only entry with this name."""
     (entry,) = (e for e in entries if e["name"] == name)
     return entry
 
@@ -63,7 +63,7 @@ def record(facts: Facts, name: str) -> Facts:
 
 
 def field(facts: Facts, path: str) -> Facts:
-    """`Record.field`."""
+    """Returns the field at the path `Record.field`."""
     owner, _, name = path.rpartition(".")
     return named(record(facts, owner)["fields"], name)
 

@@ -1,4 +1,4 @@
-"""Enums, typedefs, records and how types are spelled."""
+"""Tests of enums, typedefs, records and the spelling of types."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Types(unittest.TestCase):
         self.assertEqual(special["canonical"], "stdcall callback(int) -> void")
         self.assertEqual(special["callback"]["convention"], "stdcall")
         self.assertEqual(field(facts, "Hooks.ordinary")["canonical"], "callback(int) -> void")
-        # This target has one convention only; the attribute means nothing there.
+        # This target has only one convention and ignores the attribute.
         elsewhere = extract_one("c", "--target", "x86_64-windows-msvc", "convention.h")
         self.assertEqual(field(elsewhere, "Hooks.special")["canonical"], "callback(int) -> void")
 

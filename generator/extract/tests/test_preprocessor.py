@@ -1,4 +1,4 @@
-"""Macros, guards and conditions."""
+"""Tests of macros, guards and conditions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Macros(unittest.TestCase):
             "(1 << 32)": None,
             "1, 2": None,
             "1 2": None,
-            "kSecon": None,  # clang would correct it
+            "kSecon": None,  # clang would suggest kSecond
             "1" + " + 1" * 999: 1000,
         }
         text = "struct Pair { int a, b; };\nenum { kFirst, kSecond };\n"
@@ -125,7 +125,7 @@ class Macros(unittest.TestCase):
 
 
 def _values_of(text: str) -> list[dict[str, int | None]]:
-    """The macros of a header without mistakes, in C and in C++."""
+    """Returns the macros of a valid header, in C and in C++."""
     with tempfile.TemporaryDirectory() as folder:
         header = Path(folder) / "bodies.h"
         header.write_text(text)

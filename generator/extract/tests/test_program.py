@@ -1,4 +1,4 @@
-"""Targets, errors in headers, include folders and the command line."""
+"""Tests of targets, errors in headers, include folders and the command line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Targets(unittest.TestCase):
                     facts["data_model"],
                     {"pointer_size": size, "int64_align": align, "big_endian": big_endian},
                 )
-                # The claim about a member, held against a member.
+                # The data model must agree with a member.
                 member = field(facts, "Member.v")
                 self.assertEqual((member["offset"], member["align"]), (align, align))
                 self.assertEqual(record(facts, "Member")["size"], align + 8)
@@ -132,7 +132,7 @@ class Includes(unittest.TestCase):
         for facts in extract(*targets, "standard_headers.h"):
             with self.subTest(language=facts["language"], target=facts["target"]):
                 self.assertEqual((facts["diagnostics"], facts["error_count"]), ([], 0))
-                # What they declare is not the header's.
+                # The declarations of the standard headers must not be listed.
                 self.assertEqual([r["name"] for r in facts["records"]], ["Buffer"])
                 self.assertEqual(values(facts["macros"]), {"NO_MEMORY": 12})
 
@@ -141,7 +141,7 @@ class Includes(unittest.TestCase):
         facts = extract_one("c", "folders.h", "--", *flags)
         self.assertEqual(facts["error_count"], 0, facts["diagnostics"])
         self.assertEqual([r["name"] for r in facts["records"]], ["UserPart", "Both"])
-        # The user's own <errno.h> precedes the stand-in.
+        # The user's <errno.h> precedes the stand-in.
         self.assertEqual(
             values(facts["macros"]),
             {"ENOMEM": 99, "USER_VALUE": 2, "FROM_SYSTEM": 1, "FROM_ERRNO": 99},
@@ -161,7 +161,7 @@ class Includes(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def refused(self, *arguments: str | Path, **environment: str) -> str:
-        """The one line on stderr of a run that could not begin."""
+        """Returns the single line on stderr of a run that could not start."""
         done = run(*arguments, **environment)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         self.assertRegex(done.stderr, r"\Afletching-extract: [^\n]+\n\Z")

@@ -1,4 +1,4 @@
-"""Upstream's own headers, from the pinned pyarrow wheel, on every layout class."""
+"""Tests on the upstream headers of the pinned pyarrow wheel, for every layout class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions of the async table, on plain frozen data."""
+"""The actions of the async table, as functions on frozen data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _use_demand(c: Config, _a: Arguments, _: Effects) -> Config:
     return c._replace(demand=c.demand - 1)
 
 
-# --- The producer's ----------------------------------------------------------------------------
+# --- Producer ----------------------------------------------------------------------------------
 
 
 def _note(errno: int | None) -> Action:
@@ -31,7 +31,7 @@ def _note(errno: int | None) -> Action:
 
 
 def _discard(c: Config, _: Arguments, e: Effects) -> Config:
-    """Everything that the source has given and that was not handed over."""
+    """Discards all items that the source has provided and that were not handed over."""
     e.fates += [(batch, "discarded") for batch in c.ready]
     if c.holds_schema:
         e.fates.append(("schema", "discarded"))
@@ -109,7 +109,7 @@ def _call_release(c: Config, _: Arguments, e: Effects) -> Config:
     return c
 
 
-# --- The consumer's ----------------------------------------------------------------------------
+# --- Consumer ----------------------------------------------------------------------------------
 
 
 def _notify(what: str, errno: int | None = None) -> Action:
@@ -259,7 +259,7 @@ ACTIONS: Mapping[SideName, Mapping[str, Action]] = {
     },
 }
 
-# The actions by which a side calls the other; a terminal state has none of them.
+# The actions that call the other side. A terminal state has none of them.
 HANDLER_CALLS = ("on_schema", "on_next_task", "on_next_task NULL", "on_error", "release")
 PEER_CALLS = {
     "producer": frozenset(HANDLER_CALLS),

@@ -1,4 +1,4 @@
-"""The meaning check of the async table: complete, nothing unknown, no dead end, scenarios run."""
+"""Checks the async table: complete, no unknown names, no dead ends, and scenarios that run."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _READS = {
 _RETURNING = ("on_schema", "on_next_task", "extract_data")  # the callbacks that return an int
 
 
-# Kept, because tests load a whole spec for every file that they change.
+# A cache, because tests load the whole spec for every file that they change.
 _sound: dict[tuple[str, str, frozenset[str]], AsyncTable] = {}
 
 
 def check_async(table: Document, scenarios: Document, errata: frozenset[str]) -> AsyncTable:
-    """The table, when both files are sound. Raises SpecError with every mistake found."""
+    """Returns the table if both files are valid. Raises SpecError with all mistakes otherwise."""
     key = (table.text, scenarios.text, errata)
     if key not in _sound:
         _sound[key] = _check_table(table, scenarios, errata)
@@ -78,7 +78,7 @@ def _stop_on(mistakes: list[Mistake]) -> None:
 
 
 def _check_names(keys: list[str | int], side: dict[str, Any], report: Report) -> None:
-    """Every cell filled once, and only with states and events that there are."""
+    """Checks that every cell is defined once and that its states and events exist."""
     states, events = side["states"], side["events"]
     for key in ("start", "terminal"):
         for name in [side[key]] if key == "start" else side[key]:
@@ -129,7 +129,7 @@ def _check_shape(entry: dict[str, Any], keys: list[str | int], report: Report) -
 
 
 def _check_errata(node: Any, keys: list[str | int], errata: frozenset[str], report: Report) -> None:
-    """Every erratum that is named anywhere is there."""
+    """Checks that every referenced erratum exists."""
     if isinstance(node, dict):
         named = [*node.get("rests_on", ()), *([node["violation"]] if "violation" in node else [])]
         for name in named:
@@ -144,7 +144,7 @@ def _check_errata(node: Any, keys: list[str | int], errata: frozenset[str], repo
 
 
 def _check_phrases(content: dict[str, Any], report: Report) -> None:
-    """A phrase is made of events and of phrases above it, so that none contains itself."""
+    """Checks that a phrase uses only events and earlier phrases, so that none contains itself."""
     for name, side in content.items():
         above: set[str] = set()
         for phrase, steps in side["phrases"].items():
@@ -163,11 +163,11 @@ def _used(steps: list[Any]) -> Iterator[str]:
             yield step
 
 
-Problem = tuple[str, str | None, str, str]  # state, event, what is wrong, the hint
+Problem = tuple[str, str | None, str, str]  # state, event, problem, hint
 
 
 def side_problems(side: Side) -> list[Problem]:
-    """The faults of the cells of one side, taken as a machine."""
+    """Returns the faults in the state machine of one side."""
     problems: list[Problem] = []
     for cell in side.possible:
         for case in cell.cases:
@@ -228,7 +228,7 @@ def _closure(start: set[str], after: dict[str, set[str]]) -> set[str]:
 
 
 def _check_scenarios(table: AsyncTable, side: Side, report: Report) -> None:
-    """Every scenario can happen, ends, has its own name, and says rightly whether a rule breaks."""
+    """Checks that scenarios can happen, end, have unique names, and state if a rule is broken."""
     scenarios = table.scenarios[side.name]
     try:
         names = {scenario.name: -1 for scenario in sweeps(table, side)}

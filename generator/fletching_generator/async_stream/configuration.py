@@ -15,23 +15,23 @@ class Config(NamedTuple):
 
     state: str
     demand: int = 0
-    # Of a producer.
-    ready: tuple[int, ...] = ()  # batches by number, in the order of the source
-    open: tuple[int, ...] = ()  # tasks, by the number of their batch
-    handed: int | str | None = None  # 3 or "schema": handed over by the running handler call
+    # Producer.
+    ready: tuple[int, ...] = ()  # batch numbers, in the order of the source
+    open: tuple[int, ...] = ()  # open tasks, by batch number
+    handed: int | str | None = None  # 3 or "schema": the argument of the running handler call
     end_marked: bool = False
     failure: int = 0
     holds_schema: bool = False
-    # Of a producer's source.
+    # Source of a producer.
     schema_given: bool = False
-    given: int = 0  # how many batches
+    given: int = 0  # number of batches
     source_finished: bool = False
-    # Of a consumer.
+    # Consumer.
     unsent: int = 0
     queue: tuple[int, ...] = ()
     running: tuple[int, ...] = ()  # extractions
-    arrived: int = 0  # how many tasks have arrived, refused ones too
-    # Of both.
+    arrived: int = 0  # number of tasks that have arrived, including rejected ones
+    # Both.
     extracted: int | None = None  # the last extracted task
 
 
@@ -52,8 +52,8 @@ class Effects:
     notifications: list[dict[str, Any]] = field(default_factory=list)  # to the application
     fates: list[tuple[int | str, str]] = field(default_factory=list)  # (3, "extracted")
     result: int | None = None
-    holds: bool = False  # the event's own call, release, does not return yet
-    lets_return: bool = False  # a release that was held returns
+    holds: bool = False  # the event's call, a release, does not return yet
+    lets_return: bool = False  # a held release returns
 
 
 CONDITIONS: Mapping[str, Callable[[Config], bool]] = {

@@ -1,4 +1,4 @@
-"""Runs the async table: one event in one place returns the effects and the place after it."""
+"""Runs the async table: applies an event to a configuration and returns its effects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def choose(cell: Cell, config: Config) -> Case:
 def run(
     side: Side, config: Config, event: str, arguments: Arguments
 ) -> tuple[Config, Effects, Case]:
-    """Raises NotPossibleError when the table or the event's own needs rule the event out."""
+    """Runs an event. Raises NotPossibleError if the table or the event's needs exclude it."""
     cell = side.cells[config.state, event]
     if cell.impossible:
         raise NotPossibleError(f"{event} is impossible in {config.state}: {cell.impossible}")
@@ -45,7 +45,7 @@ def apply(side: Side, case: Case, config: Config, arguments: Arguments) -> tuple
 
 
 def surroundings(config: Config, event: str) -> Config:
-    """What becomes of the source, and of the producer in front of a consumer, by an event."""
+    """Returns the configuration after the event's effect on the source or the peer's producer."""
     match event:
         case "schema_ready":
             return config._replace(schema_given=True)
@@ -60,7 +60,7 @@ def surroundings(config: Config, event: str) -> Config:
 
 
 def default_arguments(side: Side, config: Config, event: str) -> Arguments:
-    """The default task and numbers of an event."""
+    """Returns the default task and numbers of an event."""
     task = 0
     match side.events[event].needs:
         case "a task is open":

@@ -1,4 +1,4 @@
-"""The async stream as typed, frozen data: states, events, cells, and the rules of threads."""
+"""The async stream as typed, frozen data: states, events, cells, and the thread rules."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Event:
     by: Literal["peer", "source", "executor", "application"]
     call: str | None  # "request": the C callback that causes it
     argument: Literal["n", "task", "batch", "call"] | None
-    errno: bool  # True: it carries an errno value
-    needs: str | None  # "a task is open": what has to hold for it to happen at all
+    errno: bool  # True: it has an errno value
+    needs: str | None  # "a task is open": the precondition of the event
     doc: str
 
 
@@ -24,11 +24,11 @@ class Event:
 class Case:
     """The actions of a cell under a condition."""
 
-    when: str | None  # "demand > 0"; None: in any case
+    when: str | None  # "demand > 0"; None: always
     do: tuple[str, ...]  # ("note EINVAL", "discard")
-    result: str | None  # "0", "EINVAL", "errno"; None when the event returns nothing
+    result: str | None  # "0", "EINVAL", "errno"; None if the event returns no value
     next: str  # "error_pending"
-    violation: str | None  # the erratum, when the other side has broken a rule
+    violation: str | None  # the erratum, if the other side has broken a rule
     rests_on: tuple[str, ...]  # ("async-cancel-remaining",)
 
     @property
@@ -42,9 +42,9 @@ class Cell:
 
     state: str  # "streaming"
     event: str  # "request"
-    impossible: str | None  # the reason; then there are no cases
-    rests_on: tuple[str, ...]  # of an impossible cell
-    cases: tuple[Case, ...]  # the first whose condition holds is taken
+    impossible: str | None  # the reason; such a cell has no cases
+    rests_on: tuple[str, ...]  # errata of an impossible cell
+    cases: tuple[Case, ...]  # the first case whose condition holds applies
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,19 @@ class ThreadRule:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Events in order. Their effects follow from the table."""
+    """A list of events in order. The table determines their effects."""
 
     name: str  # "three-batches-in-ones"
     doc: str
     hostile: bool  # True: the other side breaks a rule
     steps: tuple[
         str, ...
-    ]  # ("schema_ready", "step", "request 3 within on_schema"): phrases expanded
+    ]  # ("schema_ready", "step", "request 3 within on_schema"): with phrases expanded
 
 
 @dataclass(frozen=True)
 class Scenarios:
-    reach: Mapping[str, tuple[tuple[str, ...], ...]]  # ways into each state
+    reach: Mapping[str, tuple[tuple[str, ...], ...]]  # paths to each state
     scenarios: tuple[Scenario, ...]
 
 
@@ -103,7 +103,7 @@ class AsyncTable:
 
 
 def build_table(content: dict[str, Any], scenarios: dict[str, Any]) -> AsyncTable:
-    """The table from the plain content of async.yaml and async-scenarios.yaml."""
+    """Returns the table from the content of async.yaml and async-scenarios.yaml."""
     return AsyncTable(
         producer=build_side("producer", content["sides"]["producer"]),
         consumer=build_side("consumer", content["sides"]["consumer"]),
@@ -157,7 +157,7 @@ def _cell(state: str, entry: dict[str, Any]) -> Cell:
 
 
 def _case(state: str, entry: dict[str, Any], case: dict[str, Any]) -> Case:
-    """A case. The keys of the cell hold for each of its cases."""
+    """Returns a case. The keys of the cell apply to all its cases."""
     result = case.get("result", entry.get("result"))
     return Case(
         when=case.get("when"),
@@ -189,7 +189,7 @@ def _scenarios(content: dict[str, Any]) -> Scenarios:
 
 
 def expand(steps: list[Any], phrases: Mapping[str, list[Any]]) -> Iterator[str]:
-    """The steps with phrases and repetitions written out."""
+    """Yields the steps with phrases and repetitions expanded."""
     for step in steps:
         if isinstance(step, dict):
             for _ in range(step["repeat"]):

@@ -1,4 +1,4 @@
-"""The async traces as JSON, one file for each side; made by `fletching traces`, not committed."""
+"""The async traces as JSON, one file per side, written by `fletching traces` and not committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces: the effects of a scenario's events, computed with the table, as data for JSON."""
+"""Traces: the effects of a scenario's events, computed from the table, as data for JSON."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .table import AsyncTable, Case, Scenario, Side, SideName
 
 HANDLER_CALL_STATES = ("in_schema", "in_task", "in_end", "stopping", "error_in_call")
 LAST_CALL_STATES = ("in_error", "in_release")
-PLACED = ("overlap", "release_inside")  # events that are about the call inside which they happen
+PLACED = ("overlap", "release_inside")  # events that depend on the call inside which they happen
 _FINISH_LIMIT = 1000
 
 
 @dataclass
 class Runner:
-    """One scenario on its way."""
+    """The state of a running scenario."""
 
     table: AsyncTable
     side: Side
@@ -29,9 +29,7 @@ class Runner:
     taken: list[tuple[str, str, Case]] = field(default_factory=list)  # state, event, case
     fates: dict[int | str, str] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
-    codes: list[int] = field(
-        default_factory=list
-    )  # of on_error calls, or of errors that are notified
+    codes: list[int] = field(default_factory=list)  # of on_error calls, or of notified errors
     running_call: str | None = None  # a producer's handler call
     rule_broken: bool = False  # by the other side
 
@@ -39,7 +37,7 @@ class Runner:
         self.config = Config(self.side.start)
 
     def step(self, text: str) -> None:
-        """Raises NotPossibleError when the step makes no sense here."""
+        """Runs a step. Raises NotPossibleError if the step is not possible."""
         words = text.split()
         place = tuple(words[-2:]) if len(words) > 2 and words[-2] in ("within", "beside") else ()
         event, *numbers = words[: len(words) - len(place)]
@@ -67,7 +65,7 @@ class Runner:
         self._account(event, arguments, effects)
 
     def finish(self) -> None:
-        """Brings the stream to its end in the shortest way."""
+        """Ends the stream with as few steps as possible."""
         for _ in range(_FINISH_LIMIT):
             if self.config.state in self.side.terminal:
                 return
@@ -76,7 +74,7 @@ class Runner:
         raise NotPossibleError(f"no way out of {self.config.state}")
 
     def _arguments(self, event: str, numbers: list[int]) -> Arguments:
-        """The numbers of a step: n, or the task, or the errno value, or task and errno value."""
+        """Parses the numbers of a step: n, the task, the errno value, or task and errno value."""
         known = default_arguments(self.side, self.config, event)
         definition = self.side.events[event]
         names: list[str] = []
@@ -193,7 +191,7 @@ def _consumer_wishes(config: Config) -> Iterator[str]:
 
 
 def run_scenario(table: AsyncTable, side: Side, scenario: Scenario) -> Runner:
-    """Raises NotPossibleError, with the step's number, when the table does not allow it."""
+    """Runs a scenario. Raises NotPossibleError with the step's number if the table excludes it."""
     runner = Runner(table, side, scenario.hostile)
     for number, text in enumerate(scenario.steps, start=1):
         try:
@@ -206,9 +204,9 @@ def run_scenario(table: AsyncTable, side: Side, scenario: Scenario) -> Runner:
 
 
 def sweeps(table: AsyncTable, side: Side) -> Iterator[Scenario]:
-    """Every event in every state in which it is possible, one scenario each.
+    """Yields a scenario for every possible event in every state.
 
-    Events that happen inside a certain call are left to the scenarios that are written out.
+    Events that happen inside a certain call are covered only by the written scenarios.
     """
     for (state, event), cell in side.cells.items():
         if not cell.impossible and event not in PLACED:
@@ -229,7 +227,7 @@ def _sweep(table: AsyncTable, side: Side, state: str, event: str) -> Scenario:
 
 
 def trace(table: AsyncTable, side: Side, scenario: Scenario) -> dict[str, Any]:
-    """One trace, ready for JSON."""
+    """Returns one trace as data for JSON."""
     runner = run_scenario(table, side, scenario)
     return {
         "name": scenario.name,

@@ -1,8 +1,8 @@
-"""The core as two files, `fletching_core.h` and `fletching_core.c`, for those who vendor it.
+"""The core as two files, `fletching_core.h` and `fletching_core.c`, for vendoring.
 
-They are the public headers in C and `cpp/core/`, one after the other: the same lines, without the
-includes between them. A macro gives every function another name, so that a program can have two.
-The languages that compile the core with their own build tool have a copy in their home.
+They concatenate the public C headers and `cpp/core/`, line by line, without the includes between
+them. A macro renames every function, so that a program can contain two copies. Languages that
+compile the core with their own build tool have a copy in their folder.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ..errors import UsageError
 
 _HEADERS = PurePosixPath("cpp/include")
 _CORE = PurePosixPath("cpp/core/core.c")
-# Where it is needed: the packages of other languages cannot reach out of their folder.
+# Copies are needed because packages of other languages cannot reference files outside their folder.
 _FOLDERS = ("cpp/bundle", "bindings/go", "bindings/rust/fletching/core")
-# The public headers; their includes follow.
+# The public headers; the headers that they include follow.
 _PUBLIC = ("cuda.h", "devices.h", "layout.h", "tensor.h", "version.h")
 _INCLUDE = re.compile(r'^#include "([^"]+)".*\n', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -42,7 +42,7 @@ _CONFIGURED = "#define FLETCHING_BUILDING_CORE\n"
 
 
 def render(root: Path, texts: Mapping[str, str]) -> dict[str, str]:
-    """The two files by path; none in a tree without the core. `texts` are the generated files."""
+    """Returns both files by path, or none in a tree without the core. `texts`: generated files."""
     if not (root / _CORE).is_file():
         return {}
     files = _Files(root, texts)
@@ -63,7 +63,7 @@ def render(root: Path, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Files:
-    """The files of the tree in the order of their includes, without duplicates."""
+    """The files of the tree in include order, without duplicates."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         self._root = root

@@ -1,4 +1,4 @@
-"""An interface that is a dictionary and no C struct: the CUDA Array Interface, as frozen data."""
+"""The CUDA Array Interface, which is a dictionary instead of a C struct, as frozen data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Key:
     name: str  # "strides"
     since: int  # 0: the first version that has it
     required: bool  # False
-    none: bool  # True: None is as good as leaving it out
+    none: bool  # True: None is equivalent to a missing key
     type: str  # "tuple of integers"
     unit: str | None  # "bytes"
     valid: str  # "one for each dimension"
@@ -42,12 +42,12 @@ class Kind:
 
     char: str  # "U"
     name: str  # "text"
-    counts: Literal["bits", "bytes", "characters"]  # what the number behind the kind counts
-    sizes: tuple[int, ...]  # (2, 4, 8); empty when any number makes sense
+    counts: Literal["bits", "bytes", "characters"]  # the unit of the number after the kind
+    sizes: tuple[int, ...]  # (2, 4, 8); empty if any number is valid
     ordered: bool  # True: items of several bytes have a byte order
     numeric: bool
     has_unit: bool  # True: a unit in brackets may follow
-    no_number: int | None  # 8: the bytes of an item whose number is left out; None: it never is
+    no_number: int | None  # 8: the bytes of an item without a number; None: a number is required
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,18 @@ class Check:
 
     id: str  # "cuda-array-interface.stream-zero"
     rules: tuple[str, ...]  # ("cai-stream.not-zero",): its rules; see rulebook.py
-    beyond: str | None  # why it is here although no text demands it
+    beyond: str | None  # why it exists although no published text demands it
     key: str | None  # "stream"; None: the dictionary itself
     severity: Literal["error", "warning"]
     since: int  # 3: the first version to which it applies
-    typed: bool  # True: a struct with typed fields can fail it too
+    typed: bool  # True: a struct with typed fields can also fail it
     section: str
     doc: str
     hint: str  # "give None, 1 or 2, whichever is meant"
 
     @property
     def name(self) -> str:
-        """Its identifier: stream_zero."""
+        """The identifier: stream_zero."""
         return self.id.partition(".")[2].replace("-", "_")
 
 
@@ -97,13 +97,13 @@ class Check:
 class Limits:
     masks: int  # 4: masks of masks
     lists: int  # 32: lists within the list of 'descr'
-    fields: int  # 4096: fields of 'descr', nested ones counted
+    fields: int  # 4096: fields of 'descr', including nested ones
     item_bytes: int  # 2147483647
 
 
 @dataclass(frozen=True)
 class DictionaryInterface:
-    id: str  # "cuda-array-interface": the file name without its ending
+    id: str  # "cuda-array-interface": the file name without its suffix
     title: str  # "CUDA Array Interface"
     document: str  # "CUDA Array Interface (Version 3)": the published text
     attribute: str  # "__cuda_array_interface__"
@@ -114,11 +114,11 @@ class DictionaryInterface:
     keys: tuple[Key, ...]
     typestr: TypeString
     streams: tuple[StreamNumber, ...]
-    checks: tuple[Check, ...]  # in the order in which they are made
+    checks: tuple[Check, ...]  # in the order of execution
 
 
 def read_dictionary(id_: str, document: Document) -> DictionaryInterface:
-    """The interface that the file describes, checked. Raises SpecError."""
+    """Returns the validated interface described by the file. Raises SpecError."""
     content = document.content
     interface = DictionaryInterface(
         **{
@@ -167,11 +167,11 @@ def _check(id_: str, entry: dict[str, Any]) -> Check:
     return Check(**{"beyond": None, **rest, **changed})
 
 
-# --- The meaning check ---------------------------------------------------------------------------
+# --- Semantic checks -----------------------------------------------------------------------------
 
 
 def check_dictionary(interface: DictionaryInterface, report: Report) -> None:
-    """Reports the faults that no schema can see."""
+    """Reports the mistakes that a schema cannot detect."""
     _check_versions(interface, report)
     _check_keys(interface, report)
     _check_type_string(interface.typestr, report)

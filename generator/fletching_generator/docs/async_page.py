@@ -7,7 +7,7 @@ from ..render import Filters, Output
 from ..spec.model import Spec
 from .pages import cell as table_cell
 
-Row = tuple[str, str, str, str, str]  # states, when, what is done, next, errata
+Row = tuple[str, str, str, str, str]  # states, condition, actions, next, errata
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -27,7 +27,7 @@ def arrows(side: Side) -> list[tuple[str, str, str]]:
 
 
 def rows(side: Side, event: str) -> list[Row]:
-    """The cells of one event, states with the same answer together, in the order of the states."""
+    """Returns the cells of one event in the order of the states, with equal states grouped."""
     groups: dict[tuple[tuple[str, str, str, str], ...], list[str]] = {}
     for state in side.states:
         groups.setdefault(_answers(side.cells[state, event]), []).append(f"`{state}`")

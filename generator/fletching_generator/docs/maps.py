@@ -1,7 +1,7 @@
-"""The memory maps under docs/reference/maps/: one picture per struct and layout class, as SVG.
+"""The memory maps in docs/reference/maps/: one SVG picture per struct and layout class.
 
-A row of the picture is eight bytes on 64-bit targets and four on the others: the size of a pointer.
-The geometry is worked out here; the template only prints it.
+A row of the picture has the size of a pointer: eight bytes on 64-bit targets, four on the others.
+The geometry is computed here; the template only prints it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MARKS: dict[Kind, str] = {"integer": "", "pointer": "\N{RIGHTWARDS ARROW} ", "ca
 
 @dataclass(frozen=True)
 class Cell:
-    """A run of bytes with one meaning: a field that is not a struct, or padding."""
+    """A run of bytes: a field that is not a struct, or padding."""
 
     path: str  # "array.length"; "padding"
     kind: Kind
@@ -57,7 +57,7 @@ class Group:
     struct: str  # "ArrowArray"
     offset: int  # 0
     size: int  # 80
-    depth: int  # 1; 2 for a struct inside it
+    depth: int  # 1; 2 for a struct nested in it
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,18 @@ class Label:
 
 @dataclass(frozen=True)
 class Map:
-    """What one picture shows."""
+    """The content of one picture."""
 
     struct: str  # "ArrowDeviceArray"
     target: LayoutClass
     size: int  # 128
     align: int  # 8
-    cells: tuple[Cell, ...]  # every byte is in exactly one
+    cells: tuple[Cell, ...]  # each byte is in exactly one cell
     groups: tuple[Group, ...]
 
     @property
     def row(self) -> int:
-        """Bytes in a row."""
+        """The number of bytes per row."""
         return self.target.pointer_size
 
     @property
@@ -103,7 +103,7 @@ class Map:
 
     @property
     def right(self) -> int:
-        """Where the memory ends and the names of the embedded structs begin."""
+        """The position where the memory ends and the names of the embedded structs begin."""
         return LEFT + self.row * BYTE
 
     @property
@@ -124,7 +124,7 @@ class Map:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of cells that occur, for the legend."""
+        """The kinds of cells in the picture, for the legend."""
         present = {cell.kind for cell in self.cells}
         return [kind for kind in (*MARKS, "padding") if kind in present]
 
@@ -164,7 +164,7 @@ def memory_map(spec: Spec, struct: Struct, target: LayoutClass) -> Map:
 
 
 def _parts(spec: Spec, whole: Group, target: LayoutClass) -> Iterator[Cell | Group]:
-    """The members and gaps of a struct in their order, embedded structs opened up."""
+    """Yields the members and gaps of a struct in order, with embedded structs expanded."""
     struct = spec.struct(whole.struct)
     layout = struct_layout(spec, struct, target)
     end = whole.offset
@@ -202,7 +202,7 @@ def _spell(type_: Type) -> tuple[Kind, str]:
 
 
 def boxes(cell: Cell, row: int) -> list[Box]:
-    """The rectangles that a cell covers; more than one when it begins or ends inside a row."""
+    """Returns the rectangles of a cell: more than one if it begins or ends inside a row."""
     return [
         Box(LEFT + column * BYTE, TOP + first * ROW, width * BYTE, rows * ROW)
         for first, column, width, rows in _pieces(cell.offset, cell.offset + cell.size, row)
@@ -210,7 +210,7 @@ def boxes(cell: Cell, row: int) -> list[Box]:
 
 
 def _pieces(start: int, end: int, row: int) -> Iterator[tuple[int, int, int, int]]:
-    """First row, first column, bytes per row, number of rows."""
+    """Yields first row, first column, bytes per row, number of rows."""
     while start < end:
         column = start % row
         if column == 0 and end - start >= row:
@@ -224,7 +224,7 @@ def _pieces(start: int, end: int, row: int) -> Iterator[tuple[int, int, int, int
 
 
 def label(cell: Cell, row: int) -> Label:
-    """The text of a cell, in its largest rectangle, as long as it fits."""
+    """Returns the text of a cell, shortened to fit its largest rectangle."""
     box = max(boxes(cell, row), key=lambda box: box.width * box.height)
     size = f"{count_bytes(cell.size)} at {cell.offset}"
     names = [MARKS.get(cell.kind, "") + name for name in (cell.path, cell.path.split(".")[-1])]
@@ -242,7 +242,7 @@ def _fitting(texts: list[str], width: int, character: float) -> str:
 
 
 def bracket(group: Group, picture: Map) -> Box:
-    """The line next to the rows of an embedded struct; the innermost is next to the memory."""
+    """Returns the line next to the rows of an embedded struct, the innermost next to the memory."""
     first = group.offset // picture.row
     last = (group.offset + group.size - 1) // picture.row
     x = picture.right + (picture.depth - group.depth) * GROUP + 10
@@ -250,7 +250,7 @@ def bracket(group: Group, picture: Map) -> Box:
 
 
 def describe(picture: Map) -> str:
-    """The description of the picture."""
+    """Returns the description of the picture."""
     inside = "".join(
         f" {group.field} is an embedded {group.struct}: offset {group.offset},"
         f" {count_bytes(group.size)}."

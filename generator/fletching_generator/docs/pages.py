@@ -1,4 +1,4 @@
-"""The reference pages under docs/reference/, as Markdown."""
+"""The reference pages in docs/reference/, as Markdown."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _tensor_types_page(spec: Spec) -> Output:
 
 
 def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
-    """The table of all numbers, and a page for each device."""
+    """Returns the table of all numbers, and a page for each device."""
     source = "spec/devices.yaml"
     numbers: list[Device | Unassigned] = [
         *spec.devices,
@@ -105,7 +105,7 @@ def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
 
 
 def homes(spec: Spec) -> dict[str, str]:
-    """Where each struct and each typedef is described: `c-data.md#arrowarray`."""
+    """Returns the location of each struct and typedef in the pages: `c-data.md#arrowarray`."""
     return {
         name: f"{interface.id}.md#{name.lower()}"
         for interface in spec.interfaces
@@ -117,7 +117,7 @@ def homes(spec: Spec) -> dict[str, str]:
 
 
 def declaration(field: Field) -> str:
-    """The type of a field in C, on one line."""
+    """Returns the C type of a field on one line."""
     match field.type:
         case FixedArray(of=of, count=count):
             return f"{type_name(of)}[{count}]"
@@ -128,27 +128,27 @@ def declaration(field: Field) -> str:
 
 
 def struct_errata(spec: Spec, struct: Struct) -> list[Erratum]:
-    """The errata about a struct or one of its fields."""
+    """Returns the errata about a struct or one of its fields."""
     return [e for e in spec.errata if owner(e.about) == struct.name]
 
 
 def owner(about: str) -> str:
-    """The struct of `ArrowAsyncProducer.request`; other names as they are."""
+    """Returns the struct of `ArrowAsyncProducer.request`, and other names unchanged."""
     return about.split(".", maxsplit=1)[0]
 
 
 def places(layouts: list[StructLayout], field: Field) -> str:
-    """The table cells with the offset of a field, one per layout class."""
+    """Returns the table cells with the offset of a field, one per layout class."""
     return " | ".join(str(layout.offset(field.name)) for layout in layouts)
 
 
 def sizes(layouts: list[StructLayout]) -> str:
-    """The table cells with size and alignment of a struct, one per layout class."""
+    """Returns the table cells with size and alignment of a struct, one per layout class."""
     return " | ".join(f"{layout.size} / {layout.align}" for layout in layouts)
 
 
 def cell(text: str) -> str:
-    """Text that does not end its table cell."""
+    """Escapes text for a table cell."""
     return text.replace("|", "\\|")
 
 
@@ -163,35 +163,35 @@ _BUFFERS = {
 
 
 def buffers(found: Buffers) -> str:
-    """A buffer in a few words."""
+    """Returns a short description of a buffer."""
     return _BUFFERS[found.are] + (f", `{found.type}`" if found.type else "")
 
 
 def access(found: Access) -> str:
-    """The devices that can access memory, or why they are not known."""
+    """Returns the devices that can access memory, or why they are unknown."""
     return ", ".join(f"`{name}`" for name in found.devices) or f"unknown: {found.unknown}"
 
 
 def exceptions(entry: ErrorClass, languages: Iterable[str]) -> str:
-    """The table cells with the exceptions of each language."""
+    """Returns the table cells with the exceptions of each language."""
     cells = (", ".join(f"`{name}`" for name in entry.exceptions[key]) for key in languages)
     return " | ".join(cells)
 
 
 def element(row: TensorType) -> str:
-    """A DLPack type in words: `kDLFloat4_e2m1fn`, 4 bits, padded."""
+    """Describes a DLPack type: `kDLFloat4_e2m1fn`, 4 bits, padded."""
     words = [f"`{row.code}`", f"{row.bits} bits"]
     words += [f"{row.lanes} lanes"] * (row.lanes > 1) + ["padded"] * row.padded
     return ", ".join(words)
 
 
 def storage(row: TensorType) -> str:
-    """The format strings of what stores it."""
+    """Returns the format strings of the storage type."""
     return f"`+w:{row.parts}` of `{row.format}`" if row.parts > 1 else f"`{row.format}`"
 
 
 def clause(sentence: str) -> str:
-    """A sentence as a part of another one: without its full stop."""
+    """Returns a sentence without its full stop, for use in another sentence."""
     return sentence.removesuffix(".")
 
 

@@ -22,7 +22,7 @@ FLETCHING_GO_PEER_FUNCTIONS(FLETCHING_GO_PEER_DECLARE)
 /* Returns NULL, or why the library cannot be used; the text is valid until the next call. */
 const char* fletching_go_peer_open(const char* path);
 
-/* Fills in an array of one value, whose release frees C memory without entering Go: for benchmarks. */
+/* Fills in an array of one value for benchmarks. Its release frees C memory without entering Go. */
 void fletching_go_peer_leaf(struct ArrowDeviceArray* out);
 
 /* Releases the array `count` times. All calls but the first have no effect. */
@@ -32,8 +32,9 @@ void fletching_go_peer_release(struct ArrowArray* array, int count);
  * thread. */
 int fletching_go_peer_release_on_threads(struct ArrowArray* arrays, size_t count);
 
-/* Makes one calloc of this thread fail, after `nth` successful ones; -1 for none. Returns the rest of
- * the previous setting, -1 if that calloc has failed, or -2 if this C library does not support it. */
+/* Makes one calloc of this thread fail, after `nth` successful ones; -1 for none. Returns the rest
+ * of the previous setting, -1 if that calloc has failed, or -2 if this C library does not support
+ * it. */
 int fletching_go_peer_fail_calloc(int nth);
 
 /* Returns the number of bytes allocated in C, or 0 if this C library cannot report it. */
