@@ -1,4 +1,4 @@
-"""Compares a header with the spec, with messages that its maintainer can act on."""
+"""Compares a header with the spec and reports differences to its maintainer."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def compare(
     interfaces: Sequence[str],
     read_with_macro: Callable[[str], list[Run]],
 ) -> Report:
-    """Holds every run against the interfaces of the spec, all of them when none is named.
+    """Compares every run with the given interfaces of the spec, or with all if none is given.
 
-    `read_with_macro` reads the header as if the macro had been defined before it: it says whether a
-    guard skips what it guards, however the header spells it.
+    `read_with_macro` reads the header as if the macro had been defined before it, to test whether a
+    guard works, independent of its spelling.
     """
     wanted = [i for i in spec.interfaces if not interfaces or i.id in interfaces]
     seen: dict[Finding, list[Run]] = {}
@@ -60,7 +60,7 @@ def compare(
 
 
 def _declares(spec: Declarations, interface: Interface, run: Run) -> bool:
-    """Whether the header has anything of the interface: a struct, a macro, a typedef, its guard."""
+    """Returns whether the header has a struct, macro or typedef of the interface, or its guard."""
     names = {s.name for s in interface.structs} | {t.type.name for t in interface.typedefs}
     names |= {c.name for c in spec.interface_constants(interface)} | {interface.guard}
     there = {*run.records, *run.macros, *run.skipped_macros, *run.typedefs}
@@ -93,7 +93,7 @@ def _compare_namespaces(
 
 
 def _compare_guard(interface: Interface, run: Run, guarded: Run) -> Iterator[Finding]:
-    """A copy is guarded if it is skipped when the macro is defined, and defines it itself."""
+    """Checks the guard: it must skip the copy if the macro is defined, and must define it."""
     for record in (run.records[s.name] for s in interface.structs if s.name in run.records):
         if any(name.rpartition("::")[2] == record.name for name in guarded.defined):
             inner = [m for m in _guards_around(record.place, run) if m.startswith(_PREFIXES)]
@@ -190,7 +190,8 @@ def _compare_typedef(
 
 
 def header_spelling(field: Field, open_typedefs: bool = False) -> str:
-    """A field's type as facts spell it: no argument names, typedefs by name or opened up."""
+    """Returns a field's type in the spelling of the facts: without argument names, typedefs by name
+    or resolved."""
     scalar = getattr(field.type, "scalar", None)
     return spell(scalar) if open_typedefs and scalar is not None else _unnamed(field.type)
 

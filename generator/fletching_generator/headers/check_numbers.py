@@ -10,7 +10,7 @@ from .findings import ERROR, LAGS, NOTE, Finding
 
 _DEVICE_PREFIX = "ARROW_DEVICE_"
 _RESERVED = " on DLPack's main branch, which no release has yet"
-# Another minor version has other enumerators, but the same layouts.
+# Another minor version has other enumerators but the same layouts.
 _MINOR_VERSION = "DLPACK_MINOR_VERSION"
 
 
@@ -43,7 +43,7 @@ def compare_enum(
 def _compare_other_enumerators(
     spec: Declarations, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
 ) -> Iterator[Finding]:
-    """Numbers that only the header has: of a newer release, or of a fork."""
+    """Yields findings for numbers that only the header has: from a newer release or a fork."""
     known = {enumerator.name for enumerator in expected.known}
     owners = {e.value: f"{e.name}{_RESERVED * e.unreleased}" for e in expected.known}
     forks = {entry: fork.name for fork in spec.forks for entry in fork.devices.items()}
@@ -60,7 +60,7 @@ def _compare_other_enumerators(
 
 
 def _verdict(value: int, unassigned: set[int], owner: str | None, what: str) -> tuple[str, str]:
-    """Severity and text for a number under a name that the spec does not know."""
+    """Returns severity and text for a number whose name is not in the spec."""
     if value in unassigned:
         return ERROR, f"is {value}, a number that is never assigned"
     if owner is not None:
@@ -98,7 +98,7 @@ def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
 
 
 def names_devices(interface: Interface, run: Run) -> bool:
-    """Whether the header has a macro that looks like a device type."""
+    """Returns whether the header has a macro that looks like a device type."""
     return interface.device_macros and any(name.startswith(_DEVICE_PREFIX) for name in run.macros)
 
 

@@ -1,4 +1,4 @@
-"""The commands about headers: `fletching check-header` and `fletching sync`."""
+"""The header commands: `fletching check-header` and `fletching sync`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_check_header(root: Path, options: argparse.Namespace) -> int:
     return FOUND if report.wrong else FINE
 
 
-# Hints about the facts that no header has, by the kind of the new entry.
+# Hints about facts that headers do not contain, by the kind of the new entry.
 _DECISIONS = {
     "device": (
         "In spec/devices.yaml: is the name right; what is it in a sentence; does Arrow have a "

@@ -1,4 +1,4 @@
-"""Versions of DLPack: as spec/ spells them, as it declares its own, and as a dlpack.h has them."""
+"""DLPack versions: as strings in the spec, as the spec's own version, and as macros of dlpack.h."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MACROS = ("DLPACK_MAJOR_VERSION", "DLPACK_MINOR_VERSION")
 
 
 def parse_version(text: str) -> Version:
-    """(1, 3) for "1.3", as every `since` of DLPack is spelled."""
+    """Returns (1, 3) for "1.3", the spelling of `since` in the DLPack spec."""
     major, minor = map(int, text.split("."))
     return major, minor
 
@@ -23,6 +23,6 @@ def spec_version(spec: Declarations) -> Version:
 
 
 def header_version(run: Run) -> Version:
-    """(0, 0) before 1.0, when dlpack.h had no such macros, or one of another name."""
+    """Returns (0, 0) before 1.0, when dlpack.h lacked the macros or named one differently."""
     major, minor = (run.macros[name].value if name in run.macros else None for name in _MACROS)
     return (0, 0) if major is None or minor is None else (major, minor)

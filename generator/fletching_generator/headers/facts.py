@@ -1,4 +1,4 @@
-"""What fletching-extract finds in a header, as typed data: one `Run` per language and target."""
+"""The output of fletching-extract as typed data: one `Run` per language and target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UsageError
 
-# At least one triple for every layout class, byte order, and C library family that Arrow runs on.
+# At least one triple for every layout class, byte order, and C library family that Arrow supports.
 TARGETS = (
     "x86_64-linux-gnu",
     "aarch64-linux-gnu",
@@ -46,7 +46,7 @@ class HeaderField:
     name: str  # "sync_event"
     offset: int  # 96
     size: int  # 8
-    bits: int | None  # 16: the width of a bit-field; None for what is none
+    bits: int | None  # 16: the width of a bit-field; None for other fields
     type: str  # "callback(ArrowArray*) -> void": the spec's spelling, without argument names
     place: Place
 
@@ -64,7 +64,7 @@ class HeaderRecord:
 @dataclass(frozen=True)
 class HeaderMacro:
     name: str  # "ARROW_DEVICE_CPU"
-    value: int | None  # 1; None when it is not an integer
+    value: int | None  # 1; None if it is not an integer
     text: str  # "1"
     place: Place
     conditions: tuple[str, ...]  # ("!defined(ARROW_C_DEVICE_DATA_INTERFACE)",)
@@ -102,7 +102,7 @@ class HeaderGuard:
 
 @dataclass(frozen=True)
 class Run:
-    """The header as one language on one target sees it."""
+    """A header as seen in one language on one target."""
 
     language: str  # "c++"
     target: str  # "i686-linux-gnu"
@@ -116,16 +116,16 @@ class Run:
     typedefs: dict[str, HeaderTypedef]
     enums: tuple[HeaderEnum, ...]
     records: dict[str, HeaderRecord]
-    defined: frozenset[str]  # the names of all records, also of those that have an error
+    defined: frozenset[str]  # the names of all records, including those with errors
 
 
 def read_header(
     header: Path, languages: str | None, targets: Sequence[str], flags: Sequence[str]
 ) -> list[Run]:
-    """The runs of a header that has no errors in them.
+    """Returns the runs of a header without errors.
 
-    Without a choice of languages, a header that is valid in one of C and C++ only is read as that.
-    Raises UsageError with the first diagnostics when none is left or one asked for fails.
+    Without a choice of languages, a header that is valid only in C or only in C++ is read in that
+    language. Raises UsageError with the first diagnostics if no run, or a requested one, is valid.
     """
     chosen = ["c", "c++"] if languages is None else languages.split(",")
     runs = extract(header, chosen, targets, flags)
@@ -142,7 +142,7 @@ def read_header(
 def read_with_macro(
     header: Path, runs: Sequence[Run], macro: str, flags: Sequence[str]
 ) -> list[Run]:
-    """The same runs as if something before the header had defined the macro, errors or not."""
+    """Returns the same runs with the macro predefined, including those with errors."""
     languages = tuple(dict.fromkeys(run.language for run in runs))
     targets = tuple(dict.fromkeys(run.target for run in runs))
     again = extract(header, languages, targets, ["-D", macro, *flags])
@@ -151,7 +151,7 @@ def read_with_macro(
 
 
 def _hint(run: Run) -> str:
-    """The commonest reason: an included file is in a folder that is not an include folder."""
+    """Returns a hint for the most common reason: a missing include folder."""
     missing = any("file not found" in line for line in run.diagnostics)
     return "\n  name the folder of what it includes: -- -I FOLDER" if missing else ""
 
@@ -163,7 +163,7 @@ def _errors(runs: Sequence[Run], language: str) -> int:
 def extract(
     header: Path, languages: Sequence[str], targets: Sequence[str], flags: Sequence[str] = ()
 ) -> list[Run]:
-    """Reads a header. Raises UsageError when it, or the tool that reads it, is not to be had."""
+    """Reads a header. Raises UsageError if the header or the tool that reads it is missing."""
     tool = _tool()
     command = [tool]
     command += [word for language in languages for word in ("--as", language)]

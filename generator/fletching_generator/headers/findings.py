@@ -12,21 +12,21 @@ LAGS = "is missing: the header lags behind the specification"
 
 @dataclass(frozen=True)
 class Finding:
-    severity: str  # "error": another ABI or a broken promise; "warning"; "note": worth knowing
+    severity: str  # "error": another ABI or a broken promise; "warning"; "note": information
     interface: str  # "c-device-data"
     subject: str  # "ArrowDeviceArray.sync_event"
     text: str  # "at offset 88, the specification has it at 96"
-    place: Place | None  # None for what is not there
+    place: Place | None  # None for a missing item
 
 
 @dataclass(frozen=True)
 class Report:
-    """The findings, each with the runs (language and target) that show it."""
+    """The findings, each with the runs (language and target) in which it occurs."""
 
     runs: int
     declared: tuple[str, ...]  # the interfaces that the header declares
-    absent: tuple[str, ...]  # those that it does not; a mistake if it is all, or asked for by name
-    missed: bool  # one that was asked for by name is absent
+    absent: tuple[str, ...]  # the other ones; a mistake if all are, or if one was requested by name
+    missed: bool  # an interface requested by name is absent
     findings: tuple[tuple[Finding, tuple[Run, ...]], ...]
 
     @property

@@ -1,4 +1,4 @@
-"""A copy of the structs in a C++ namespace, as if it were outside of it."""
+"""Handles copies of the structs in a C++ namespace as if they were global."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .facts import HeaderRecord, Run
 
 
 def without_namespaces(run: Run, names: Collection[str]) -> tuple[Run, dict[str, str]]:
-    """The run with the named records outside of namespaces, and the namespace of each that was in
-    one: `{"ArrowArray": "their::abi"}`."""
+    """Returns the run with the named records moved out of namespaces, and the namespace of each
+    moved record: `{"ArrowArray": "their::abi"}`."""
     spaces: dict[str, str] = {}
     for record in run.records:
         space, _, name = record.rpartition("::")

@@ -1,4 +1,4 @@
-"""How a comparison of a header with the spec reads: as text for a person, as JSON for a program."""
+"""The report of a comparison of a header with the spec: as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def _findings(
 
 
 def _place(header: Path, place: Place) -> str:
-    """The header itself is in the first line with its folder."""
+    """Returns the place. The report's first line already has the header's folder."""
     return f"{header.name if place.file == str(header) else place.file}:{place.line}"
 
 
 def _where(where: tuple[Run, ...], runs: Sequence[Run]) -> str:
-    """On which runs a finding shows, as short as it can be said; nothing when on all."""
+    """Returns a short description of the runs with a finding; empty if all runs have it."""
     if len(where) == len(runs):
         return ""
     for attribute, word in (("language", "in"), ("pointer_size", "on")):

@@ -1,7 +1,7 @@
-"""Brings the spec up to a dlpack.h: adds the devices and data-type codes that are new, in place.
+"""Updates the spec from a dlpack.h: adds new devices and data-type codes in place.
 
-The files are edited as text, so that comments, order and formatting stay. Whatever would change the
-meaning of a number that is in use is refused, and then nothing is written.
+The files are edited as text, to keep comments, order and formatting. A change of the meaning of an
+existing number is rejected, and then no file is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .dlpack_version import Version, header_version, spec_version
 from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
 
 _DEVICES = "DLDeviceType"
-# The C and the C++ reading of an enum have to agree; one target is enough for its values.
+# Both the C and the C++ reading of an enum must agree; one target is enough for its values.
 _TARGET = "x86_64-linux-gnu"
 
 
@@ -45,7 +45,7 @@ class Registry:
 
     @property
     def values(self) -> range:
-        """Those that fit into the field."""
+        """The numbers that fit into the field."""
         scalar = self.declared.type.scalar.name
         bits = 8 * SCALAR_SIZES[scalar]
         return (
@@ -60,21 +60,21 @@ class Change:
     registry: Registry
     name: str  # "kDLNextThing"
     value: int  # 42
-    label: str  # "nextthing": how it will print
+    label: str  # "nextthing": the printed name
     new: bool
 
 
 @dataclass(frozen=True)
 class Result:
-    """The news of a header."""
+    """The changes found in a header."""
 
-    changes: tuple[Change, ...]  # devices first, each by value
-    since: str | None  # "1.4": of DLPack; None if the header is of its main branch
+    changes: tuple[Change, ...]  # devices first, ordered by value
+    since: str | None  # "1.4": the DLPack release; None if the header is from its main branch
     absent: tuple[str, ...]  # enums that the header does not declare
 
 
 def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Result:
-    """Reads the header, compares, and writes the news unless it is a dry run."""
+    """Reads the header, compares it, and writes the changes unless it is a dry run."""
     spec = load_spec(root)
     runs = read_header(header, None, (_TARGET,), flags)
     found = {r.enum: _read_enum(header, runs, r.enum) for r in _registries(spec)}
@@ -114,18 +114,19 @@ def _read_enum(header: Path, runs: Sequence[Run], name: str) -> HeaderEnum | Non
 
 
 def _since(known: Version, found: Version) -> str | None:
-    """The version of a release that is newer than the spec.
+    """Returns the version of a release that is newer than the spec.
 
-    Between two releases, DLPack's header has the number of the earlier one, which had nothing new.
+    Between two releases, DLPack's header has the number of the earlier release, which did not
+    contain the changes.
     """
     return "{}.{}".format(*found) if found > known else None
 
 
-# --- What is refused ---------------------------------------------------------------------------
+# --- Rejected changes --------------------------------------------------------------------------
 
 
 def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
-    """Raises RefusedError with everything in the header that cannot be taken over."""
+    """Raises RefusedError with all contradictions between the header and the spec."""
     mistakes = []
     for registry, enum in pairs:
         mistakes += [
@@ -176,7 +177,7 @@ def _problems(
     return problems
 
 
-# --- What is written ---------------------------------------------------------------------------
+# --- Written changes ---------------------------------------------------------------------------
 
 
 def _changes(registry: Registry, enum: HeaderEnum, since: str | None) -> list[Change]:
@@ -193,7 +194,7 @@ def _changes(registry: Registry, enum: HeaderEnum, since: str | None) -> list[Ch
 
 
 def _label(name: str, registry: Registry) -> str:
-    """`nextthing` for the device kDLNextThing, `next_thing` for a data-type code."""
+    """Returns `nextthing` for the device kDLNextThing, `next_thing` for a data-type code."""
     stem = name.removeprefix("kDL")
     if not registry.declared.from_devices:
         stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem)
@@ -201,7 +202,7 @@ def _label(name: str, registry: Registry) -> str:
 
 
 def _edited(root: Path, changes: Sequence[Change], since: str | None) -> dict[str, str]:
-    """The new texts of the files that change."""
+    """Returns the new texts of the changed files."""
     texts: dict[str, str] = {}
     for change in changes:
         file = change.registry.file
@@ -217,14 +218,14 @@ def _edited(root: Path, changes: Sequence[Change], since: str | None) -> dict[st
 
 
 def _release(text: str, change: Change, release: str) -> str:
-    """The entry with the version in the place of `unreleased`."""
+    """Replaces `unreleased` in the entry with the version."""
     name = f"name: {change.label}\n" if change.registry.declared.from_devices else change.name
     before, found, rest = text.partition(name)
     return before + found + rest.replace("unreleased: true", release, 1)
 
 
 def _insert_device(text: str, device: Change, release: str) -> str:
-    """The entry before the first one with a greater value, else at the end."""
+    """Inserts the entry before the first one with a greater value, or at the end."""
     stem = device.name.removeprefix("kDL")
     entry = f"""\
   - name: {device.label}
@@ -248,7 +249,7 @@ def _insert_device(text: str, device: Change, release: str) -> str:
 
 
 def _insert_code(text: str, code: Change, release: str) -> str:
-    """The entry before the first one with a greater value, else behind the last one."""
+    """Inserts the entry before the first one with a greater value, or after the last one."""
     stem = code.name.removeprefix("kDL")
     entry = (
         f"      - {{name: {code.name}, label: {code.label}, value: {code.value}, "
@@ -263,12 +264,12 @@ def _insert_code(text: str, code: Change, release: str) -> str:
 
 def _value_of(entry: str) -> int:
     found = re.search(r"\bvalue: (\d+)", entry)
-    assert found is not None  # the schema demands it
+    assert found is not None  # required by the schema
     return int(found[1])
 
 
 def _check(root: Path, texts: dict[str, str]) -> None:
-    """Raises SpecError when the spec would not be sound with these texts."""
+    """Raises SpecError if the spec would not be valid with these texts."""
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(root / "spec", Path(scratch) / "spec")
         for file, text in texts.items():

@@ -1,8 +1,8 @@
 """One folder per language: its module and its templates.
 
-A language is a package here that has `outputs(spec)`, the list of its files, and `FILTERS`, what
-its templates call. The folder is all that registers it. The files of the language `x` are in
-`bindings/x/`, except those of C and C++.
+A language is a package in this folder with `outputs(spec)`, the list of its files, and `FILTERS`,
+the functions for its templates. No other registration is needed. The files of the language `x` are
+in `bindings/x/`, except those of C and C++.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..render import Module
 
 @cache
 def find_languages() -> dict[str, Module]:
-    """The languages by the name of their folder, in alphabetical order."""
+    """Returns the languages by folder name, in alphabetical order."""
     names = sorted(found.name for found in pkgutil.iter_modules(__path__) if found.ispkg)
     return {name: _load(name) for name in names}
 

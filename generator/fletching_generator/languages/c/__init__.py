@@ -29,11 +29,11 @@ _SCALARS = {
 }
 
 
-# An earlier dlpack.h lacks structs, and cannot be checked.
+# An earlier dlpack.h lacks structs and cannot be checked.
 DLPACK_MINIMUM = (1, 2)
 
 
-# The Go module has copies for its tests: a published module has no file from outside its folder.
+# The Go tests need copies, because a published module contains no file from outside its folder.
 _FOLDERS = ("cpp/include/fletching", "bindings/go/internal/headers/fletching")
 
 
@@ -67,7 +67,7 @@ def _header(spec: Spec, name: str, source: str, folder: str) -> Output:
 
 
 def _first_used(interfaces: list[Interface], struct: Struct) -> tuple[Callback, ...]:
-    """The named functions to declare before the struct: all, before the first one that has any."""
+    """Returns the named functions of an interface for the first struct that uses any, or none."""
     for interface in interfaces:
         named = interface.functions
         users = [s for s in interface.structs if any(f.type in named for f in s.fields)]
@@ -77,7 +77,7 @@ def _first_used(interfaces: list[Interface], struct: Struct) -> tuple[Callback, 
 
 
 def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]]:
-    """The enumerators by the minor version of DLPack 1 that is the first to have them."""
+    """Groups the enumerators by the minor version of DLPack 1 that introduced them."""
     found: dict[int, list[Enumerator]] = {}
     for typedef in (t for i in interfaces for t in i.typedefs):
         for enumerator in typedef.enumerators:
@@ -87,7 +87,7 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
 
 
 def type_name(type_: Type) -> str:
-    """A type in C, where no declarator is needed: `const char*`, `struct ArrowArray*`."""
+    """Returns a C type that needs no declarator: `const char*`, `struct ArrowArray*`."""
     match type_:
         case Scalar(name=name):
             return _SCALARS[name]
@@ -106,7 +106,7 @@ def type_name(type_: Type) -> str:
 
 
 def declare(field: Field, struct: Struct | None = None, indent: int = 2, width: int = 100) -> str:
-    """The declaration of a member of `struct`, wrapped as clang-format does it."""
+    """Declares a member of `struct`, wrapped like clang-format."""
     type_ = field.type
     if struct is not None and struct.typedef:
         type_ = _before_typedef(type_, struct.name)
@@ -116,7 +116,7 @@ def declare(field: Field, struct: Struct | None = None, indent: int = 2, width: 
 
 
 def _before_typedef(type_: Type, name: str) -> Type:
-    """The type inside the definition of the struct `name`, whose typedef is not there yet."""
+    """Returns the type inside the definition of the struct `name`, before its typedef exists."""
     match type_:
         case StructType(name=own) if own == name:
             return StructType(name)
@@ -130,7 +130,7 @@ def _before_typedef(type_: Type, name: str) -> Type:
 
 
 def declare_function(head: str, callback: Callback, indent: int = 0, width: int = 100) -> str:
-    """`int (*name)(arguments)`, wrapped as clang-format does it."""
+    """Returns `int (*name)(arguments)`, wrapped like clang-format."""
     parts = [_declarator(a.name, a.type) for a in callback.arguments]
     head = f"{type_name(callback.returns)} {head}("
     return wrap_arguments(head, parts, ")", indent, width - 1)
@@ -148,14 +148,14 @@ def _declarator(name: str, type_: Type) -> str:
 
 
 def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> str:
-    """The assertion that a field is where the layouts say, one offset per class of target."""
+    """Asserts that a field has the offsets of the layouts, one per target class."""
     offsets = [str(layout.offset(field.name)) for layout in layouts]
     arguments = [struct.name, field.name, size_of(field.type), *offsets]
     return wrap_arguments("FLETCHING_ASSERT_FIELD(", arguments, ");", 0, 100)
 
 
 def size_of(type_: Type) -> str:
-    """The size of a field of this type in C and C++, without asking a copy that may be wrong."""
+    """Returns the size of a field of this type in C and C++, without relying on a copied struct."""
     match type_:
         case Typedef(scalar=scalar):
             return size_of(scalar)

@@ -1,6 +1,6 @@
-"""C: the tables of the core in `cpp/core/tables/`, a vendor's types and functions in each.
+"""C: the tables of the core in `cpp/core/tables/`: each has a vendor's types and functions.
 
-They hold the functions that the product calls, without those of the reference producer.
+They include the functions called by the product, but not those of the reference producer.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .wrapping import wrap_arguments
 
 _FOLDER = "cpp/core/tables"
 _WIDTH = 100
-# The core has these itself.
+# The core defines these itself.
 _OWN = (*BUILT_IN, "any_function")
-_SYSTEMS = (("_WIN32", "windows"), ("__APPLE__", "macos"), (None, "linux"))  # macro, ours
+_SYSTEMS = (("_WIN32", "windows"), ("__APPLE__", "macos"), (None, "linux"))  # macro, spec name
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -56,7 +56,7 @@ def _table(runtime: Runtime) -> Output:
 
 
 def _names(functions: list[Function], runtime: Runtime) -> Iterator[str]:
-    """The vendor's types that the functions need, also those inside of others."""
+    """Yields the vendor's types that the functions need, including nested types."""
     types = {type_.name: type_ for type_ in runtime.types}
     assert runtime.status is not None
     waiting: list[Type] = [runtime.status.type]
@@ -84,7 +84,7 @@ def refused_row(format_: str, why: str) -> str:
 
 
 def type_name(type_: Type) -> str:
-    """A type in C: an integer of <stdint.h>, or the vendor's name."""
+    """Returns a C type: an integer of <stdint.h>, or the vendor's name."""
     match type_:
         case Pointer(to=to, const=const):
             return f"{'const ' if const else ''}{type_name(to)}*"
@@ -98,7 +98,7 @@ def type_name(type_: Type) -> str:
 
 
 def alias(type_: VendorType) -> str:
-    """The definition of a vendor's type."""
+    """Returns the definition of a vendor's type."""
     match type_.kind:
         case "handle":
             return f"typedef void* {type_.name};"
@@ -125,12 +125,12 @@ def constant_macro(constant: Constant) -> str:
 
 
 def function_member(function: Function) -> str:
-    """The member of the struct that holds the function."""
+    """Returns the struct member for the function."""
     return _function("  ", function.name, function.type, 2)
 
 
 def _function(start: str, name: str, callback: Callback, indent: int) -> str:
-    """A pointer to such a function, broken as clang-format does it."""
+    """Returns a pointer to such a function, wrapped like clang-format."""
     head = f"{start.strip()} {type_name(callback.returns)}".strip()
     head = f"{head}(FLETCHING_CALL* {name})("
     arguments = [_parameter(argument) for argument in callback.arguments] or ["void"]
@@ -147,14 +147,14 @@ def function_row(function: Function, runtime: Runtime) -> str:
 
 
 def status_line(constant: Constant) -> str:
-    """The name of a status, for its number."""
+    """Returns the line that maps a status number to its name."""
     condition, answer = f"  if (status == {constant.name})", f'return "{constant.name}";'
     line = f"{condition} {answer}"
     return line if len(line) <= _WIDTH else f"{condition}\n    {answer}"
 
 
 def library_names(runtime: Runtime) -> str:
-    """The file names by system; none where the vendor has no library."""
+    """Returns the library file names by system; none if the vendor has no library."""
     lines: list[str] = []
     for macro, system in _SYSTEMS:
         names = [f'"{name}"' for name in getattr(runtime.libraries, system)]

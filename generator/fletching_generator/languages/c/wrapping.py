@@ -1,10 +1,10 @@
-"""Declarations broken into lines as clang-format does it."""
+"""Wraps declarations like clang-format."""
 
 from __future__ import annotations
 
 
 def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, width: int) -> str:
-    """`head` and the arguments on as few lines as fit, aligned behind the opening bracket."""
+    """Puts `head` and the arguments on as few lines as possible, aligned after the parenthesis."""
     lines = [head]
     for index, argument in enumerate(arguments):
         last = index == len(arguments) - 1
@@ -20,7 +20,7 @@ def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, widt
 
 
 def _continue(piece: str, column: int, width: int) -> str:
-    """An argument on its line; a function may need more lines."""
+    """Returns an argument on its line; a function may need more lines."""
     head, bracket, rest = piece.rpartition(")(")
     if column + len(piece) <= width or not bracket:
         return " " * column + piece

@@ -27,7 +27,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def accesses(spec: Spec) -> list[tuple[Device, Device]]:
-    """The memory of the first can be used by the second."""
+    """Returns pairs of devices: the second can access the memory of the first."""
     devices = {device.name: device for device in spec.devices}
     return [
         (memory, devices[name])
@@ -37,7 +37,7 @@ def accesses(spec: Spec) -> list[tuple[Device, Device]]:
 
 
 def device_row(device: Device) -> str:
-    """One row of the device table."""
+    """Returns one row of the device table."""
     cells = [
         str(device.value),
         literal(device.name),
@@ -52,7 +52,7 @@ def device_row(device: Device) -> str:
 
 
 def struct_list(structs: tuple[Struct, ...]) -> str:
-    """The structs as a list of types for typed tests."""
+    """Returns the structs as a list of types for typed tests."""
     names = [struct.name for struct in structs]
     return wrap_arguments("using Structs = ::testing::Types<", names, ">;", indent=0, width=100)
 

@@ -27,12 +27,12 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def most_sizes(interface: DictionaryInterface) -> int:
-    """How many sizes the kind with the most of them has."""
+    """Returns the maximum number of sizes of a kind."""
     return max(len(kind.sizes) for kind in interface.typestr.kinds)
 
 
 def kind_row(kind: Kind) -> str:
-    """A kind in the table of C++."""
+    """Returns a row of the C++ table of kinds."""
     cells = [
         f"'{kind.char}'",
         literal(kind.name),
@@ -45,7 +45,7 @@ def kind_row(kind: Kind) -> str:
 
 
 def check_row(check: Check) -> str:
-    """A check in the table of C++."""
+    """Returns a row of the C++ table of checks."""
     severity = f"Severity::k{check.severity.capitalize()}"
     cells = [literal(check.id), literal(check.key or ""), severity, str(check.since)]
     cells += [literal(check.hint), f"Check::k{pascal(check.name)}"]

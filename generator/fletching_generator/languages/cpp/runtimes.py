@@ -1,6 +1,6 @@
-"""C++: the headers `cpp/producer/runtimes/*.hpp`, a vendor's types and functions in each.
+"""C++: the headers `cpp/producer/runtimes/*.hpp`: each has a vendor's types and functions.
 
-And the names of the functions that an interposer of tests/faults exports.
+Also the names of the functions that an interposer of tests/faults exports.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def constant_name(name: str) -> str:
-    """CUDA_ERROR_NOT_READY as kCudaErrorNotReady: the vendors' own names are macros."""
+    """Returns kCudaErrorNotReady for CUDA_ERROR_NOT_READY: the vendors' names are macros."""
     if name.isupper():
         return "k" + "".join(word.capitalize() for word in name.split("_"))
     return f"k{name[0].upper()}{name[1:]}"
 
 
 def type_name(type_: Type) -> str:
-    """A type in C++, where no declarator is needed."""
+    """Returns a C++ type that needs no declarator."""
     match type_:
         case Scalar(name=("char" | "void") as name):
             return name
@@ -73,7 +73,7 @@ def type_name(type_: Type) -> str:
 
 
 def constant_type(constant: Constant, runtime: Runtime) -> str:
-    """The type of a constant. A handle is a number: a cast to a pointer is not a constant."""
+    """Returns a constant's type: a number for a handle, whose cast to a pointer is not constant."""
     types = {type_.name: type_ for type_ in runtime.types}
     if constant.type not in types:
         return f"std::{constant.type}_t"
@@ -85,7 +85,7 @@ def constant_value(value: int) -> str:
 
 
 def alias(type_: VendorType, runtime: Runtime) -> str:
-    """The definition of a vendor's type."""
+    """Returns the definition of a vendor's type."""
     name = type_.name
     match type_.kind:
         case "handle":
@@ -115,7 +115,7 @@ def parameter(argument: Argument) -> str:
 
 
 def pointer_member(function: Function, runtime: Runtime) -> str:
-    """The member of Functions that holds the function."""
+    """Returns the member of Functions for the function."""
     name = snake(function.name)
     line = f"  {pointer(function.type, runtime, 2, 1000)} {name};"
     if len(line) <= _WIDTH:
@@ -124,7 +124,7 @@ def pointer_member(function: Function, runtime: Runtime) -> str:
 
 
 def pointer(callback: Callback, runtime: Runtime, indent: int, width: int) -> str:
-    """A pointer to such a function, its parameters wrapped as clang-format does it."""
+    """Returns a pointer to such a function, its parameters wrapped like clang-format."""
     kind = "StdcallFunction" if runtime.convention else "CFunction"
     arguments = [parameter(argument) for argument in callback.arguments]
     head = f"{kind}<{type_name(callback.returns)}("
@@ -132,7 +132,7 @@ def pointer(callback: Callback, runtime: Runtime, indent: int, width: int) -> st
 
 
 def status_line(constant: Constant) -> str:
-    """The name of a status, for its number."""
+    """Returns the line that maps a status number to its name."""
     condition = f"  if (status == {constant_name(constant.name)})"
     answer = f'return "{constant.name}";'
     line = f"{condition} {answer}"
@@ -140,7 +140,7 @@ def status_line(constant: Constant) -> str:
 
 
 def function_row(function: Function) -> str:
-    """One row of the table of functions."""
+    """Returns one row of the table of functions."""
     per_thread, optional = (
         f'"{text}"' if text else "nullptr" for text in (function.per_thread, function.optional)
     )
@@ -155,7 +155,7 @@ def function_row(function: Function) -> str:
 
 
 def names_list(names: tuple[str, ...]) -> str:
-    """The definition of the names of the libraries on one system."""
+    """Returns the definition of the library names on one system."""
     quoted = [f'"{name}"' for name in names]
     head = f"inline constexpr std::array<const char*, {len(names)}> kLibraries{{"
     if not names:

@@ -11,7 +11,7 @@ from ...spelling import contract_facts, field_facts, literal, pascal, struct_fac
 from .. import c
 from . import callbacks, core, names
 
-# Which GOOS and GOARCH have C's layouts of which class; a target that is in none has no structs.
+# The GOOS and GOARCH of each layout class. Other targets have no structs.
 _TARGETS = {
     "64bit": "amd64 || arm64 || loong64 || mips64 || mips64le || "
     "ppc64 || ppc64le || riscv64 || s390x",
@@ -56,7 +56,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def _errno(spec: Spec) -> list[Output]:
-    """The constants of package syscall, except on Windows, where that package has other values."""
+    """Returns the errno constants, from package syscall except on Windows, where it differs."""
     table, folder, source = spec.errno, "bindings/go/abi", "spec/errno.yaml"
     classes = table.of("go")
     values = [name for names in classes.values() for name in names]  # "io/fs.ErrInvalid"
@@ -90,13 +90,13 @@ def _structs(spec: Spec, target: LayoutClass) -> Output:
 
 
 def references(struct: Struct) -> list[Field]:
-    """The pointers to one struct."""
+    """Returns the pointers to a single struct."""
     found = [f for f in struct.fields if isinstance(f.type, Pointer) and f.type.target == "one"]
     return [field for field in found if pointed_struct(field.type)]
 
 
 def pointed_struct(type_: Type) -> str | None:
-    """`ArrowArray` for its address, which is in a field or in a list."""
+    """Returns `ArrowArray` for its address, in a field or in a list."""
     match type_:
         case Pointer(to=StructType(name=name)):
             return name
@@ -108,13 +108,13 @@ def pointed_struct(type_: Type) -> str | None:
 
 
 def ownership(field: Field) -> str:
-    """How C declares the field, who fills it in, and its valid values."""
+    """Returns the C declaration of the field, who fills it in, and its valid values."""
     declaration = c.declare(field, indent=0, width=10_000)
     return f"C: {declaration}. {field_facts(field)}"
 
 
 def contract(terms: Contract) -> str:
-    """Who calls a callback, and how."""
+    """Returns who calls a callback, and how."""
     return " ".join(contract_facts(terms))
 
 
@@ -135,12 +135,12 @@ def device_row(device: Device) -> str:
 
 
 # --- Assertions --------------------------------------------------------------------------------
-# The lengths of two arrays, of which one is what the compiler says: where they differ, its message
-# shows the expression, which names struct and field, and both numbers.
+# Each assertion compares the lengths of two arrays, one of which the compiler computes. On a
+# mismatch its message shows the expression, which names struct and field, and both numbers.
 
 
 def assert_struct(layout: StructLayout, target: LayoutClass) -> str:
-    # Go aligns nothing beyond the size of a pointer.
+    # Go aligns a struct to at most the size of a pointer.
     align = min(layout.align, target.pointer_size)
     lengths = [f"unsafe.{name}({layout.struct}{{}})" for name in ("Sizeof", "Alignof")]
     return _assert_lengths((layout.size, align), lengths)

@@ -1,6 +1,6 @@
-"""Go: package `callbacks`, which crosses into C and back, and what the ABI tests pass through it.
+"""Go: package `callbacks`, which crosses into C and back, and the data that the ABI tests pass.
 
-In Go, a struct argument is a pointer to the struct of package `abi`, every other address a uintptr.
+In Go, a struct argument is a pointer to the struct of package `abi`; other addresses are uintptrs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...spec.model import Field, Spec, Struct
 from .. import c
 from .names import argument_name, function_type, go_name, type_name
 
-# The producer's pointer, by which a callback finds the Go value of its struct.
+# The producer's pointer, through which a callback finds the Go value of its struct.
 _CONTEXT = ("private_data", "manager_ctx")
 _VOID = Pointer(Scalar("void"), False)
 _TEXT = Pointer(Scalar("char"), True)
@@ -31,7 +31,7 @@ _FAILURES = {"errno": "C.EIO", "NULL": "0", "nothing": "0"}
 
 @dataclass(frozen=True)
 class GoCallback:
-    """A callback: how Go calls it, and the function in Go that C can call."""
+    """A callback: its Go call, and the Go function that C can call."""
 
     struct: Struct
     field: Field
@@ -51,7 +51,7 @@ class GoCallback:
 
     @property
     def name(self) -> str:
-        """`ArrowArrayRelease`"""
+        """For example `ArrowArrayRelease`."""
         return f"{self.struct.name}{self.method}"
 
     @property
@@ -68,13 +68,13 @@ class GoCallback:
 
     @property
     def failure(self) -> str:
-        """The result for C after a panic in Go, by the callback's contract."""
+        """The result that C gets after a panic in Go, from the callback's contract."""
         assert self.field.contract is not None
         return _FAILURES.get(str(self.field.contract.failure), str(self.field.contract.failure))
 
     @property
     def reporter(self) -> tuple[Argument, Argument] | None:
-        """The argument that is called with an error's text, and its first argument."""
+        """The argument that is called with the text of an error, and its first argument."""
         contexts = [a for a in self.type.arguments if a.type == _VOID and a.name == "error_ctx"]
         reporters = [a for a in self.type.arguments if isinstance(a.type, Callback)]
         return (reporters[0], contexts[0]) if reporters and contexts else None
@@ -82,7 +82,7 @@ class GoCallback:
 
 @dataclass(frozen=True)
 class GoStruct:
-    """A struct with callbacks, or with an embedded struct through which it is released."""
+    """A struct with callbacks, or with an embedded struct whose callback releases it."""
 
     struct: Struct
     callbacks: tuple[GoCallback, ...]
@@ -94,7 +94,7 @@ class GoStruct:
 
     @property
     def context(self) -> Field | None:
-        """None: the functions in Go are found without the struct, one set for the process."""
+        """The field for a handle. None: the Go functions are one set for the process."""
         if not all(callback.takes_self for callback in self.callbacks):
             return None
         found = (f for f in self.struct.fields if f.name in _CONTEXT and f.type == _VOID)
@@ -102,17 +102,17 @@ class GoStruct:
 
     @property
     def last_error(self) -> GoCallback | None:
-        """The callback that returns the text of the error before."""
+        """The callback that returns the text of the last error."""
         found = (c for c in self.callbacks if c.field.name == "get_last_error")
         return next((c for c in found if c.type.returns == _TEXT and self.context), None)
 
     def marks_released(self, callback: GoCallback) -> bool:
-        """Whether the stub marks the struct first: the release may free the memory around it."""
+        """Returns whether the stub marks the struct first: the release may free its memory."""
         release = self.release
         return release is not None and release.movable and release.field == callback.field
 
     def keeps_text(self, callback: GoCallback) -> bool:
-        """Whether a failure of this callback has a text that the last error returns."""
+        """Returns whether the last error returns the text of a failure of this callback."""
         return self.last_error is not None and callback.failure == "C.EIO"
 
 
@@ -134,7 +134,7 @@ def structs(spec: Spec) -> list[GoStruct]:
 
 
 def go_type(type_: Type) -> str:
-    """The type of an argument or result of a callback in Go."""
+    """Returns the Go type of an argument or result of a callback."""
     match type_:
         case Pointer(to=StructType(name=name)):
             return f"*abi.{name}"
@@ -147,7 +147,7 @@ def go_type(type_: Type) -> str:
 
 
 def c_type(type_: Type) -> str:
-    """The type in C of a parameter of a Go function; every address is a uintptr_t."""
+    """Returns the C type of a Go function's parameter; every address is a uintptr_t."""
     match type_:
         case Pointer() | Callback():
             return "uintptr_t"
@@ -158,13 +158,13 @@ def c_type(type_: Type) -> str:
 
 
 def call_type(type_: Type) -> str:
-    """The type in C of what Go passes. The type of an address that may be Go's has no pointers in
-    it, so that cgo checks no pointer."""
+    """Returns the C type of a value passed by Go. Addresses that may be Go's have a type without
+    pointers, so that cgo makes no pointer check."""
     return "uint8_t*" if go_type(type_).startswith("*") else c_type(type_)
 
 
 def bits(type_: Type) -> str:
-    """The unsigned type of this width in Go."""
+    """Returns Go's unsigned type of this width."""
     match type_:
         case Pointer() | Callback():
             return "uintptr"
@@ -177,7 +177,7 @@ def bits(type_: Type) -> str:
 
 
 def c_signature(field: Field) -> str:
-    """`int (struct ArrowArrayStream*, struct ArrowArray*)`; empty for data."""
+    """Returns `int (struct ArrowArrayStream*, struct ArrowArray*)`; empty for data."""
     if not isinstance(field.type, Callback):
         return ""
     parameters = ", ".join(c.type_name(argument.type) for argument in field.type.arguments)
@@ -188,7 +188,7 @@ def c_signature(field: Field) -> str:
 
 
 def call_parameters(callback: GoCallback) -> str:
-    """`self *abi.ArrowArrayStream, out *abi.ArrowArray`; a table is named before the arguments."""
+    """Returns `self *abi.ArrowArrayStream, out *abi.ArrowArray`; a table precedes the arguments."""
     before = [] if callback.takes_self else [f"table *abi.{callback.struct.name}"]
     return ", ".join(before + [_declare(a) for a in callback.type.arguments])
 
@@ -230,7 +230,7 @@ def _from_c(argument: Argument) -> str:
 
 
 # --- The ABI tests -----------------------------------------------------------------------------
-# Values cross as in the oracle: the bits in their own width, zero-extended to 64.
+# Values are passed as in the oracle: their bits, zero-extended to 64.
 
 
 def to_bits(argument: Argument) -> str:
@@ -241,7 +241,7 @@ def to_bits(argument: Argument) -> str:
 
 
 def from_bits(callback: GoCallback) -> str:
-    """The arguments of a call: the table's address is not one of them."""
+    """Returns the arguments of a call, without the address of the table."""
     types = [go_type(a.type) for a in callback.type.arguments]
     values = [
         f"at[{name[1:]}](a[{i}])" if name.startswith("*") else f"{name}(a[{i}])"

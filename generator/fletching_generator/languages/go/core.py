@@ -1,4 +1,4 @@
-"""Go: how package `fletching` names the core, and which runtime of it a device type has."""
+"""Go: the names of the core in package `fletching`, and the runtime of each device type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .names import device_constant
 
 
 def prefix(spec: Spec) -> str:
-    """The start of every C name of the module, so that a program can have two versions."""
+    """Returns the prefix of the module's C names, so that a program can contain two versions."""
     return f"fletching_go_v{spec.project.version.replace('.', '_')}_"
 
 

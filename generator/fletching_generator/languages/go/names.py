@@ -1,4 +1,4 @@
-"""Go: how it spells names, types and the callbacks of structs."""
+"""Go's spelling of names, types and callbacks of structs."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from ...reading.types import (
 from ...spec.model import Device, Enumerator, Field, Struct
 
 _SCALARS = {name: name for name in SCALAR_SIZES} | {"int": "int32", "char": "int8"}
-_INITIALISMS = {"dlpack": "DLPack", "id": "ID"}  # words that Go writes in capitals
+_INITIALISMS = {"dlpack": "DLPack", "id": "ID"}  # words with another capitalization in Go
 
 
 def go_name(name: str) -> str:
-    """`n_children` as NChildren, `device_id` as DeviceID, `ARROW_FLAG_NULLABLE` as FlagNullable."""
+    """Returns NChildren for `n_children`, FlagNullable for `ARROW_FLAG_NULLABLE`."""
     words = name.removeprefix("ARROW_").lower().split("_")
     return "".join(_INITIALISMS.get(word, word.capitalize()) for word in words)
 
 
 def device_constant(device: Device) -> str:
-    """`DeviceCUDAHost`: in the spelling of DLPack, which has a name for every device."""
+    """Returns `DeviceCUDAHost`, in the spelling of DLPack, which has a name for every device."""
     return "Device" + device.dlpack.removeprefix("kDL")
 
 
 def code_constant(code: Enumerator) -> str:
-    """`DataTypeFloat8E4M3FN` for kDLFloat8_e4m3fn."""
+    """Returns `DataTypeFloat8E4M3FN` for kDLFloat8_e4m3fn."""
     stem, _, format_ = code.name.removeprefix("kDL").partition("_")
     return f"DataType{stem}{format_.upper()}"
 
 
 def type_name(type_: Type) -> str:
-    """The type of a field in Go; every address is a uintptr."""
+    """Returns the Go type of a field; every address is a uintptr."""
     match type_:
         case Scalar(name=name):
             return _SCALARS[name]
@@ -51,21 +51,21 @@ def type_name(type_: Type) -> str:
 
 
 def function_type(struct: Struct, field: Field) -> str:
-    """`ArrowArrayReleaseFunc`: each callback has a distinct type, so that no two are mixed up."""
+    """Returns `ArrowArrayReleaseFunc`: each callback has a distinct type to prevent mix-ups."""
     return f"{struct.name}{go_name(field.name)}Func"
 
 
 def field_type(field: Field, struct: Struct) -> str:
-    """The type of a member of `struct`."""
+    """Returns the type of a member of `struct`."""
     return function_type(struct, field) if field.is_callback else type_name(field.type)
 
 
 def singular(name: str) -> str:
-    """`children` as Child, `buffers` as Buffer."""
+    """Returns Child for `children`, Buffer for `buffers`."""
     return go_name(name.removesuffix("ren").removesuffix("s"))
 
 
 def argument_name(name: str) -> str:
-    """`py_object` as pyObject."""
+    """Returns pyObject for `py_object`."""
     words = go_name(name)
     return words[:1].lower() + words[1:]

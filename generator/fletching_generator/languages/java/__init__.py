@@ -95,7 +95,7 @@ def _errno(spec: Spec, folder: str) -> Output:
 
 
 def _constants(spec: Spec, folder: str) -> list[Output]:
-    """The macros, one class per header of C."""
+    """Returns the macros, one class per C header."""
     arrow = "The macros of the Arrow C interfaces: schema flags, statistics keys and device types."
     classes = (
         ("ArrowConstants", "abi.h", arrow, spec.arrow_devices),
@@ -139,7 +139,7 @@ def _struct(folder: str, flavor: str, spec: Spec, interface: Interface, struct: 
 
 
 def ffm_members(spec: Spec, struct: Struct) -> Call:
-    """The layout with explicit padding, for targets with 64-bit pointers."""
+    """Returns the layout with explicit padding, for targets with 64-bit pointers."""
     layout = struct_layout(spec, struct, LAYOUT_CLASSES[0])
     members: list[Node] = [f"Offsets.{constant(struct.name)}"]
     for field in struct.fields:
@@ -152,7 +152,7 @@ def ffm_members(spec: Spec, struct: Struct) -> Call:
 
 
 def ffm_imports(struct: Struct) -> list[str]:
-    """The layouts of java.lang.foreign that the file of the struct names."""
+    """Returns the layouts of java.lang.foreign used in the file of the struct."""
     types = [f.type.of if isinstance(f.type, FixedArray) else f.type for f in struct.fields]
     for callback in (t for t in tuple(types) if isinstance(t, Callback)):
         types += [callback.returns, *(a.type for a in callback.arguments)]
@@ -176,7 +176,7 @@ def device_row(device: Device) -> Broken:
 
 
 def device_access(device: Device) -> Call:
-    """The devices that can access the memory of this one."""
+    """Returns the devices that can access the memory of this device."""
     return Call("return List.of", [name.upper() for name in device.accessible_from.devices])
 
 
@@ -187,7 +187,7 @@ def code_row(code: Enumerator) -> Broken:
 
 
 def layout_row(target: LayoutClass) -> str:
-    name = target.name.upper().replace("-", "_")  # "64bit" is not a name in Java
+    name = target.name.upper().replace("-", "_")  # "64bit" is not a valid Java name
     return f'TARGET_{name}("{target.name}", {target.pointer_size}, {target.int64_align})'
 
 

@@ -1,4 +1,4 @@
-"""Callbacks in Java: how C calls them, how they call C, and their results after an exception."""
+"""Java callbacks: how C calls them, how they call C, and their results after an exception."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .text import Broken, Call, Node
 
 
 def signature(callback: Callback, flavor: str, head: str, first: str = "") -> Call:
-    """A method with the arguments of the callback; `head` names it, with {} for the result."""
+    """Returns a method with the callback's arguments; `head` names it, with {} for the result."""
     return Call(
         head.format(java_type(callback.returns, flavor)), _declared(callback, flavor, first)
     )
@@ -23,13 +23,13 @@ def _declared(callback: Callback, flavor: str, first: str = "") -> list[Node]:
 
 
 def declared(field: Field, flavor: str) -> Call:
-    """The method of `Callbacks` for the callback."""
+    """Returns the method of `Callbacks` for the callback."""
     callback = _callback(field)
     return signature(callback, flavor, f"{{}} {camel(field.name)}")
 
 
 def failure(field: Field) -> str:
-    """What C gets when the callback throws: the contract says it, in the type that is returned."""
+    """Returns the contract's result for C if the callback throws, in the type of the result."""
     callback = _callback(field)
     if is_void(callback.returns) or is_address(callback.returns):
         return "null"
@@ -39,7 +39,7 @@ def failure(field: Field) -> str:
 
 
 def reporter(field: Field) -> str | None:
-    """The arguments by which a callback has to report an error: its function and its context."""
+    """Returns the arguments for reporting an error: a function and its context."""
     callback = _callback(field)
     if is_void(callback.returns):
         return None
@@ -54,7 +54,7 @@ def reporter(field: Field) -> str | None:
 
 
 def names(field: Field) -> str:
-    """The arguments as they are handed on: `self, out`."""
+    """Returns the arguments as they are passed on: `self, out`."""
     return ", ".join(camel(a.name) for a in _callback(field).arguments)
 
 
@@ -67,7 +67,7 @@ def returns_text(field: Field) -> bool:
 
 
 def jna_stub(field: Field, struct: Struct, target: str) -> Call:
-    """Makes the function: JNA hands the arguments on as objects."""
+    """Creates the function. JNA passes the arguments as objects."""
     callback = _callback(field)
     java = java_type(callback.returns, "jna")
     types = [java_type(a.type, "jna") for a in callback.arguments]
@@ -119,13 +119,13 @@ def ffm_invocation(field: Field) -> Node:
 
 
 def dispatches(struct: Struct) -> bool:
-    """Whether a callback can find its object: by a field of the struct that it gets."""
+    """Returns whether a callback can find its object: through a field of its struct argument."""
     own = [takes_self(struct, field) for field in struct.callbacks]
     return private_data(struct) is not None and bool(own) and all(own)
 
 
 def dispatch(field: Field, flavor: str, is_last: bool) -> Call:
-    """The function that C calls, whichever the struct: `Callbacks` of the struct has the method."""
+    """Returns the function that C calls for all structs. It calls the method of `Callbacks`."""
     own, *rest = names(field).split(", ")
     sent: list[Node] = [own if flavor == "jna" else f"at({own})", *rest]
     found = "take" if is_last else "find"

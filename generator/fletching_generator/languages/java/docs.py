@@ -1,4 +1,4 @@
-"""Documentation comments of the struct classes: the parameters and results of their methods."""
+"""Javadoc of the struct classes: the parameters and results of their methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import javadoc
 _STRUCT = {"jna": "the address of the struct", "ffm": "the struct, with its size"}
 _NULL = {"jna": "null", "ffm": "{@code MemorySegment.NULL}"}
 
-# By their names, which mean the same in every callback; those of structs are in `_argument`.
+# By argument name, which has the same meaning in every callback; for structs see `_argument`.
 _ARGUMENTS = {
     "n": "how many more batches are requested",
     "stream_schema": "the schema of the batches, which the callback may move out",
@@ -56,7 +56,7 @@ def _got(type_: Type, field: Field, flavor: str) -> str:
 
 
 def _width(type_: Type, widened: str) -> str:
-    """The range of an unsigned C number in its Java type; empty for a signed number."""
+    """Returns the range of an unsigned C number in its Java type; empty for a signed number."""
     bits, java = unsigned_bits(type_)
     if bits == 0:
         return ""
@@ -155,7 +155,7 @@ def _argument(argument: Argument, nullable: tuple[str, ...], flavor: str) -> str
 
 
 def _called(field: Field, flavor: str) -> list[str]:
-    """The tags of the arguments and the result of a callback."""
+    """Returns the tags for the arguments and the result of a callback."""
     callback, contract = field.type, field.contract
     assert isinstance(callback, Callback) and contract
     tags = [_argument(a, contract.nullable, flavor) for a in callback.arguments]
@@ -163,7 +163,7 @@ def _called(field: Field, flavor: str) -> list[str]:
 
 
 def callback_doc(field: Field) -> str:
-    assert field.contract is not None  # the meaning check sees to it
+    assert field.contract is not None  # ensured by the semantic checks
     return javadoc([field.doc, " ".join(contract_facts(field.contract))], 2)
 
 

@@ -14,7 +14,7 @@ _FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
 
 
 def outputs(spec: Spec) -> list[Output]:
-    # The functions of the exchange table have no struct as their first argument.
+    # The functions of the exchange table do not take the struct as their first argument.
     called = [s for s in spec.structs if s.callbacks and s.name != "DLPackExchangeAPI"]
     return [
         Output(f"{_FOLDER}{name}.java", f"{name}.java", "spec/*.yaml", {"structs": structs})
@@ -23,7 +23,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def _short(struct: Struct, field: Field) -> str:
-    """`ArrowAsyncProducer.request` as PRODUCER_REQUEST, `DLTensor.data` as TENSOR_DATA."""
+    """Returns PRODUCER_REQUEST for `ArrowAsyncProducer.request`, as an example."""
     name = struct.name.removeprefix("Arrow").removeprefix("Async")
     if name != struct.name.removeprefix("Arrow"):
         name = name.removeprefix("DeviceStream")

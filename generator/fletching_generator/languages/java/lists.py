@@ -1,4 +1,4 @@
-"""The lists of fields and callbacks that the ABI tests of Java walk."""
+"""The lists of fields and callbacks for the ABI tests of Java."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .text import Broken, Call, Node
 
 @dataclass(frozen=True)
 class ListedLeaf:
-    """One value of a struct, and how the accessors reach it."""
+    """One value of a struct, with its accessors."""
 
     path: str  # "array.length"
     element: int  # 0; 0 to 2 for an array of three
@@ -66,7 +66,7 @@ def list_leaf(leaf: ListedLeaf, flavor: str) -> Call:
     write = Call(leaf.write.head, [*leaf.write.arguments, value])
     row: list[Node] = [f'"{leaf.path}"', str(leaf.element)]
     row += [Broken("p ->", Call("bits", [leaf.read])), Broken("(p, v) ->", write)]
-    if flavor == "jna":  # a layout of java.lang.foreign knows places by itself
+    if flavor == "jna":  # a layout of java.lang.foreign contains the offsets
         row.insert(2, jna_bytes(leaf.size))
         row += [f"Offsets.{constant(owner.name)}" for owner in leaf.owners]
     return Call("struct.leaf", row)
@@ -94,7 +94,7 @@ def list_callback(field: Field, struct: Struct, flavor: str) -> Call:
 
 
 def _recorder(callback: Callback, flavor: str) -> Broken:
-    """A callback that reports its arguments and returns the oracle's value."""
+    """Returns a callback that reports its arguments and returns the oracle's value."""
     names = [camel(a.name) for a in callback.arguments]
     record: Node = Call("call.record", [f"bits({name})" for name in names])
     java = java_type(callback.returns, flavor)

@@ -24,7 +24,7 @@ _INTEGERS = {
     4: ("int", "Int", "JAVA_INT"),
     8: ("long", "Long", "JAVA_LONG"),
 }
-# What Java reads an unsigned field as: the type, and the class and method that widen it.
+# The Java representation of an unsigned field: the type, and the class and method that widen it.
 _WIDENED = {
     "uint8": ("int", "Byte.toUnsignedInt"),
     "uint16": ("int", "Short.toUnsignedInt"),
@@ -35,12 +35,12 @@ _RESERVED = "case class default for import native new package this"
 
 
 def camel(name: str) -> str:
-    """`null_count` as `nullCount`."""
+    """Returns `nullCount` for `null_count`."""
     return identifier(spelling.camel(name), _RESERVED, lambda text: f"{text}_")
 
 
 def constant(name: str) -> str:
-    """`ArrowArray` as `ARROW_ARRAY`, `DLTensor` as `DL_TENSOR`, `null_count` as `NULL_COUNT`."""
+    """Returns `ARROW_ARRAY` for `ArrowArray`, `DL_TENSOR` for `DLTensor`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()
 
 
@@ -67,19 +67,19 @@ def java_type(type_: Type, flavor: str) -> str:
 
 
 def field_type(type_: Type, flavor: str) -> str:
-    """The type of a value in memory: an unsigned one is widened, but for 64 bits."""
+    """Returns the type of a value in memory: unsigned types are widened, except 64-bit ones."""
     widened = _WIDENED.get(_scalar_name(type_))
     return widened[0] if widened else java_type(type_, flavor)
 
 
 def from_memory(type_: Type, value: str) -> str:
-    """The expression that widens a value of the engine."""
+    """Returns the expression that widens a value from memory."""
     widened = _WIDENED.get(_scalar_name(type_))
     return f"{widened[1]}({value})" if widened else value
 
 
 def to_memory(type_: Type, name: str) -> str:
-    """The expression that narrows `value`, which does not fit or does."""
+    """Returns the expression that narrows `value` and checks its range, if it was widened."""
     if _scalar_name(type_) not in _WIDENED:
         return "value"
     java, bits = _integer(type_)[0], 8 * _size(type_)
@@ -87,7 +87,7 @@ def to_memory(type_: Type, name: str) -> str:
 
 
 def unsigned_bits(type_: Type) -> tuple[int, str]:
-    """How wide an unsigned number is, and the type that it is widened to; 0 for another value."""
+    """Returns the width of an unsigned number and its widened type; 0 for another value."""
     name = _scalar_name(type_)
     widened = _WIDENED.get(name)
     bits = 8 * _size(type_) if name.startswith("uint") else 0
@@ -100,17 +100,17 @@ def _scalar_name(type_: Type) -> str:
 
 
 def singular(name: str) -> str:
-    """`children` as `child`, `buffers` as `buffer`, `shape` as it is."""
+    """Returns `child` for `children`, `buffer` for `buffers`; `shape` stays."""
     return "child" if name == "children" else name.removesuffix("s")
 
 
 def jna_suffix(type_: Type) -> str:
-    """The name behind `get` and `set` in the accessors of JNA's Pointer."""
+    """Returns the suffix of `get` and `set` in the accessors of JNA's Pointer."""
     return "Pointer" if is_address(type_) else _integer(type_)[1]
 
 
 def jna_size(type_: Type) -> str:
-    """The size of an element of an array, as an expression."""
+    """Returns the size of an array element, as an expression."""
     if is_address(type_):
         return "Abi.POINTER_SIZE"
     return str(_size(type_))
@@ -127,7 +127,7 @@ def ffm_layout(type_: Type) -> str:
 
 
 def jna_bytes(type_: Type) -> str:
-    """The size of a field, as an expression."""
+    """Returns the size of a field, as an expression."""
     match type_:
         case StructType(name=name):
             return f"{name}.SIZE"

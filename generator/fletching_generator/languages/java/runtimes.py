@@ -1,4 +1,4 @@
-"""Java: the tables of the runtimes that `fletching` calls, once for both engines."""
+"""Java: the tables of the runtimes that `fletching` calls, shared by both engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import Broken, Call, Node
 
 _FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
 
-# What a runtime whose streams can be captured has: our name, and the end of the vendor's.
+# The functions of a runtime that supports captures: our name, and the suffix of the vendor's name.
 _CAPTURING_CALLS = {
     "init": "_INIT",
     "exchangeMode": "_THREAD_EXCHANGE_STREAM_CAPTURE_MODE",
@@ -59,7 +59,7 @@ def _table(runtime: Runtime) -> Output:
 
 
 def _capturing(spec: Spec) -> Output:
-    """What CUDA and HIP both have, once for both."""
+    """Returns the calls that CUDA and HIP share."""
     tables = {
         runtime.name: runtime
         for runtime in called_runtimes(spec)
@@ -75,7 +75,7 @@ def _capturing(spec: Spec) -> Output:
 
 
 def capturing_values(runtime: Runtime) -> Call:
-    """The values of one runtime, in the order of the constructor."""
+    """Returns the values of one runtime, in the order of the constructor."""
     table = f"{pascal(runtime.name)}Table"
     functions = [_name(function) for function in runtime.functions]
     numbers = [constant_name(constant) for constant in runtime.constants]
@@ -89,11 +89,11 @@ def capturing_values(runtime: Runtime) -> Call:
 
 def _ending(names: list[str], end: str) -> str:
     found = [name for name in names if name.endswith(end)]
-    return min(found, key=len)  # cuEventQuery, where others end so too
+    return min(found, key=len)  # cuEventQuery, if other names have the same suffix
 
 
 def signature(callback: Callback) -> str:
-    """The types of a function as Engine.call has them: "iaa"."""
+    """Returns the types of a function in the form of Engine.call: "iaa"."""
     types = [callback.returns, *(argument.type for argument in callback.arguments)]
     return "".join(_letter(type_) for type_ in types)
 
@@ -107,17 +107,17 @@ def _letter(type_: Type) -> str:
         return "a"
     if scalar.name == "void":
         return "v"
-    return "l" if SCALAR_SIZES[scalar.name] == 8 else "i"  # a register holds what is narrower
+    return "l" if SCALAR_SIZES[scalar.name] == 8 else "i"  # narrower values use a whole register
 
 
 def constant_name(constant: Constant) -> str:
-    """hipErrorNotReady as HIP_ERROR_NOT_READY."""
+    """Returns HIP_ERROR_NOT_READY for hipErrorNotReady."""
     name = constant.name
     return name if name.isupper() else snake(name).upper()
 
 
 def constant_doc(constant: Constant) -> str:
-    """The text, with the vendor's name where ours differs."""
+    """Returns the documentation, with the vendor's name if it differs from the Java name."""
     own = constant_name(constant) == constant.name
     return constant.doc if own else f"{constant.name}: {constant.doc}"
 

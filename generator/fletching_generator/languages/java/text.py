@@ -1,4 +1,4 @@
-"""Java text broken into lines exactly as google-java-format does it."""
+"""Wraps Java code exactly like google-java-format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Call:
-    """A call, or anything else with a list in brackets behind it."""
+    """A call, or another expression with a list in parentheses."""
 
     head: str  # "ArrowArray.setLength"
     arguments: list[Node]
@@ -20,7 +20,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Broken:
-    """Two parts; when they do not fit on a line together, the second is put on the next."""
+    """Two parts. If they do not fit on one line, the second goes to the next line."""
 
     head: str  # "(p, v) ->", "int x ="
     body: Node
@@ -30,7 +30,7 @@ Node = str | Call | Broken
 
 
 def fit(node: Node, indent: int, tail: str = "") -> str:
-    """The node on one line, or broken at the outermost place, and again where need be."""
+    """Formats the node on one line, or breaks it at the outermost level and then further inside."""
     flat = _flat(node) + tail
     if indent + len(flat) <= _WIDTH or isinstance(node, str):
         return flat
@@ -57,7 +57,7 @@ def _flat(node: Node) -> str:
 
 
 def javadoc(paragraphs: str | list[str], indent: int, tags: Sequence[str] = ()) -> str:
-    """A documentation comment; plain text in, HTML out. Block tags such as `@return` follow it."""
+    """Returns a Javadoc comment: plain texts as HTML, then block tags such as `@return`."""
     texts = [paragraphs] if isinstance(paragraphs, str) else paragraphs
     single = f"/** {_escaped(texts[0])} */"
     if len(texts) == 1 and not tags and indent + len(single) <= _WIDTH:

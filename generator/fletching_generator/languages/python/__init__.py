@@ -40,7 +40,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def ctype(type_: Type) -> str:
-    """A type as an expression of ctypes: `ctypes.c_int64`, `ctypes.POINTER(ArrowArray)`."""
+    """Returns a type as a ctypes expression: `ctypes.c_int64`, `ctypes.POINTER(ArrowArray)`."""
     match type_:
         case Scalar(name=name):
             return f"ctypes.c_{name}"
@@ -63,7 +63,7 @@ def field_ctype(field: Field, struct: Struct) -> str:
 
 
 def annotation(field: Field, struct: Struct) -> str:
-    """The type of the field's value, for type checkers."""
+    """Returns the type of the field's value, for type checkers."""
     match field.type:
         case Scalar() | Typedef():
             return "int"
@@ -86,12 +86,12 @@ def _pointee(type_: Type) -> str:
 
 
 def callback_name(field: Field, struct: Struct) -> str:
-    """The name of a callback's type: "ArrowArrayStreamGetNext"."""
+    """Returns the name of a callback's type: "ArrowArrayStreamGetNext"."""
     return struct.name + pascal(field.name)
 
 
 def argument_types(field: Field) -> str:
-    """The line of a callback's type that has its arguments, broken as the formatter does it."""
+    """Returns the line of a callback's type with its arguments, wrapped like the formatter."""
     assert isinstance(field.type, Callback)
     arguments = [ctype(argument.type) for argument in field.type.arguments]
     return items("_argtypes_ = ", arguments, indent=4)
@@ -102,7 +102,7 @@ def failure(contract: Contract) -> str:
 
 
 def result(type_: Type) -> str:
-    """ctypes lets a Python callback return simple types only, so a pointer is an address."""
+    """Returns a result type. A pointer is an address: ctypes callbacks return only simple types."""
     if type_ == Scalar("void"):
         return "None"
     return "ctypes.c_void_p" if isinstance(type_, Pointer) else ctype(type_)
@@ -112,7 +112,7 @@ def result(type_: Type) -> str:
 
 
 def release_path(spec: Spec, struct: Struct) -> tuple[str, ...]:
-    """The callback that releases the struct: its own, or that of an embedded struct."""
+    """Returns the callback that releases the struct: its own, or that of an embedded struct."""
     for field in struct.callbacks:
         if field.name in ("release", "deleter"):
             return (field.name,)
@@ -129,12 +129,12 @@ def names(values: tuple[str, ...], head: str) -> str:
 
 
 def movable(struct: Struct) -> bool:
-    """Whether a producer fills the consumer's memory, so that the address is unknown."""
+    """Returns whether a producer fills the consumer's memory, so that the address is unknown."""
     return (struct.allocated_by, struct.filled_by) == ("consumer", "producer")
 
 
 def open_fields(spec: Spec) -> list[tuple[str, str, str]]:
-    """The fields with numbers of an open set: the struct, the field and its type."""
+    """Returns the fields with open sets of numbers: the struct, the field and its type."""
     return [
         (struct.name, field.name, ctype(field.type))
         for struct in spec.structs
@@ -147,7 +147,7 @@ def open_fields(spec: Spec) -> list[tuple[str, str, str]]:
 
 
 def docstring(paragraphs: Iterable[str], indent: int) -> str:
-    """The paragraphs as a docstring, indented by `indent` columns."""
+    """Returns the paragraphs as a docstring, indented by `indent` columns."""
     margin = " " * indent
     blocks = [_escape(paragraph) for paragraph in paragraphs]
     line = f'{margin}"""{blocks[0]}"""'
@@ -181,7 +181,7 @@ def device_doc(device: Device) -> list[str]:
 
 
 def layout_rows(spec: Spec, struct: Struct) -> tuple[str, list[tuple[str, str]]]:
-    """Size and alignment per class of target; per field its name, and offset and size per class."""
+    """Returns size and alignment per target class, and each field's name, offset and size."""
     layouts = struct_layouts(spec, struct)
     fields = []
     for column, field in enumerate(struct.fields):

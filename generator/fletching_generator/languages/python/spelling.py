@@ -1,4 +1,4 @@
-"""Python text broken into lines as ruff does it."""
+"""Wraps Python code like ruff."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ WIDTH = 100
 
 
 def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> str:
-    """`head(arguments)` as ruff breaks it: on one line, on three, or one argument per line."""
+    """Formats `head(arguments)` like ruff: on one line, on three, or one argument per line."""
     margin = " " * indent
     line = f"{margin}{head}({', '.join(arguments)}){tail}"
     if len(line) <= WIDTH:
@@ -18,7 +18,7 @@ def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> st
 
 
 def items(head: str, values: list[str], indent: int) -> str:
-    """`head` and a tuple of the values as ruff breaks it: on one line, or one value per line."""
+    """Formats `head` and a tuple of the values like ruff: on one line, or one value per line."""
     margin = " " * indent
     line = f"{margin}{head}({', '.join(values)}{',' if len(values) == 1 else ''})"
     if len(line) <= WIDTH:
