@@ -1,4 +1,4 @@
-"""Reads one YAML file, remembers the line of every key, and validates it against its schema."""
+"""Reads one YAML file, records the line of every key, and validates it against its schema."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..errors import Mistake, SpecError
 from .yaml_reader import Lines, YamlError, read_yaml
 
 KeyPath = Sequence[str | int]
-Report = Callable[[KeyPath, str, str], None]  # where, what is wrong, how to fix it
+Report = Callable[[KeyPath, str, str], None]  # place, problem, hint
 
 
 class Document:
-    """A YAML file: its content, which is immutable, and the line of each key."""
+    """A YAML file: its immutable content, and the line of each key."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self.name = name  # "spec/devices.yaml": how errors call it
+        self.name = name  # "spec/devices.yaml": the name in errors
         self.text = _read(path, name)
         try:
             self.content, self._lines = _load(self.text)
@@ -33,7 +33,7 @@ class Document:
             raise SpecError(mistake) from None
 
     def line(self, keys: KeyPath) -> int:
-        """The line of the innermost of the keys that the file has."""
+        """Returns the line of the innermost key that exists in the file."""
         for length in range(len(keys), 0, -1):
             line = self._lines.get(tuple(keys[:length]))
             if line is not None:
@@ -44,13 +44,13 @@ class Document:
         return Mistake(self.name, self.line(keys), spell_keys(keys), problem, hint)
 
     def reporter(self, mistakes: list[Mistake], *under: str | int) -> Report:
-        """What adds to `mistakes`; its keys are those below `under`."""
+        """Returns a function that adds to `mistakes`; its keys are relative to `under`."""
         return lambda keys, problem, hint: mistakes.append(
             self.mistake([*under, *keys], problem, hint)
         )
 
     def validate(self, schema_file: Path) -> None:
-        """Raises SpecError with everything in which the file differs from its schema."""
+        """Raises SpecError with all differences between the file and its schema."""
         found = _differences(self.text, schema_file.read_text(encoding="utf-8"))
         mistakes = [self.mistake(*difference) for difference in found]
         if mistakes:
@@ -58,7 +58,7 @@ class Document:
 
 
 def spell_keys(keys: KeyPath) -> str:
-    """`["devices", 3, "value"]` as `devices[3].value`."""
+    """Returns `devices[3].value` for `["devices", 3, "value"]`."""
     text = ""
     for key in keys:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
@@ -66,7 +66,7 @@ def spell_keys(keys: KeyPath) -> str:
 
 
 def _explain(error: ValidationError) -> tuple[KeyPath, str, str]:
-    """The place, the problem and the hint of a schema error."""
+    """Returns the place, the problem and the hint of a schema error."""
     keys: list[str | int] = list(error.absolute_path)
     wanted: Any = error.validator_value
     instance: Any = error.instance
@@ -100,7 +100,7 @@ def _suggest(unknown: Any, schema: Any) -> str:
 
 
 def _read(path: Path, name: str) -> str:
-    """The text of the file. Raises SpecError for a missing file."""
+    """Returns the text of the file. Raises SpecError for a missing file."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def _read(path: Path, name: str) -> str:
     raise SpecError(Mistake(name, 1, "(whole file)", problem, hint))
 
 
-# Kept, because tests load a whole spec for every file that they change.
+# Cached, because tests load the whole spec for every file that they change.
 @lru_cache(maxsize=64)
 def _load(text: str) -> tuple[Any, Lines]:
     return read_yaml(text)
@@ -125,13 +125,13 @@ def _differences(text: str, schema: str) -> list[tuple[KeyPath, str, str]]:
 
 @lru_cache(maxsize=64)
 def _validator(schema: str) -> Any:
-    """Looks up definitions by name, because the library's own way takes half of its time."""
+    """Resolves definitions by name, because the library's resolution takes half of the run time."""
     content = json.loads(schema)
 
     def follow(validator: Any, name: str, instance: Any, _: Any) -> Iterator[ValidationError]:
         yield from validator.descend(instance, content["$defs"][name.removeprefix("#/$defs/")])
 
-    make: Any = extend  # has no types
+    make: Any = extend  # untyped
     return make(Draft202012Validator, {"$ref": follow})(content)
 
 

@@ -27,7 +27,7 @@ class Typedef:
 
 @dataclass(frozen=True)
 class StructType:
-    """A struct of the spec, by name; embedded when it is not behind a pointer."""
+    """A struct of the spec, by name; embedded unless it is behind a pointer."""
 
     name: str  # "ArrowArray"
     typedef: bool = field(default=False, compare=False)  # True: "DLTensor" in C, without "struct"
@@ -42,8 +42,8 @@ class Pointer:
 
     to: Type  # Scalar("char")
     const: bool  # True for const char*
-    # What is there: one value, an array, a text that ends in NUL, or nothing to look at. Known of
-    # the pointers of a field and of its callback; no part of the type in C.
+    # The target: one value, an array, a NUL-terminated text, or opaque memory. Set for the pointers
+    # of a field and of its callback; not part of the C type.
     target: Target | None = field(default=None, compare=False)  # "text"
     nullable: bool | None = field(default=None, compare=False)  # True: it may be NULL
 
@@ -64,11 +64,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Callback:
-    """A function pointer; outside function tables, the first argument is the struct around it."""
+    """A function pointer; outside of function tables, the first argument is its struct."""
 
     arguments: tuple[Argument, ...]  # (self, out)
     returns: Type  # Scalar("int"): 0 or an errno value
-    name: str | None = None  # "DLPackCurrentWorkStream": the typedef in C, where there is one
+    name: str | None = None  # "DLPackCurrentWorkStream": the C typedef, if there is one
 
 
 Type: TypeAlias = Scalar | Typedef | StructType | Pointer | FixedArray | Callback
@@ -79,7 +79,7 @@ class Constant:
     name: str  # "ARROW_FLAG_NULLABLE"
     value: int | str  # 2
     doc: str  # "The field may hold nulls."
-    type: str = "int64"  # "uint64": an integer's type, for languages that need it
+    type: str = "int64"  # "uint64": the integer type, for languages that need it
 
 
 # --- Expressions ----------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ _DATA = re.compile(r"(?P<const>const\s+)?(?P<name>\w+)(?P<stars>\**)(\[(?P<count
 
 
 class TypeExpressionError(ValueError):
-    """The expression is not a type; the message says why, `hint` what to write instead."""
+    """The expression is not a type; the message says why, `hint` how to fix it."""
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(problem)
@@ -115,7 +115,7 @@ Names = Mapping[str, Typedef | StructType | Callback]
 
 
 def parse_type(text: str, names: Names) -> Type:
-    """Turns one expression into a type; `names` are the named types of the spec."""
+    """Parses one expression; `names` are the named types of the spec."""
     callback = _CALLBACK.fullmatch(text.strip())
     if callback is None:
         return _parse_data(text, names)
@@ -128,7 +128,7 @@ def parse_type(text: str, names: Names) -> Type:
 
 
 def split_arguments(text: str) -> Iterator[str]:
-    """Splits at the commas outside brackets."""
+    """Splits at the commas outside of brackets."""
     start = depth = 0
     for position, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -179,7 +179,7 @@ def _named(name: str, names: Names) -> Type:
 
 
 def depth(type_: Type) -> int:
-    """How many pointers there are before a value; those of an array's elements count."""
+    """Returns the number of pointers before a value, including those of an array's elements."""
     match type_:
         case Pointer(to=to):
             return 1 + depth(to)
@@ -190,7 +190,7 @@ def depth(type_: Type) -> int:
 
 
 def spell(type_: Type) -> str:
-    """The type as the spec writes it; the inverse of `parse_type`."""
+    """Returns the type in the spelling of the spec; the inverse of `parse_type`."""
     match type_:
         case Scalar(name=name) | Typedef(name=name) | StructType(name=name):
             return name

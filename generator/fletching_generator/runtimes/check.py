@@ -1,4 +1,4 @@
-"""The meaning check of spec/runtimes.yaml: faults that no schema can see."""
+"""The semantic checks of spec/runtimes.yaml: faults that a schema cannot detect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WITH_FUNCTIONS = ("call", "polling", "command_buffer")
 
 
 def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: Document) -> None:
-    """Raises SpecError with every mistake found, in the order of the lines."""
+    """Raises SpecError with all mistakes, in the order of the lines."""
     mistakes: list[Mistake] = []
     symbols: dict[str, str] = {}
     names: set[str] = set()
@@ -42,7 +42,7 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
 
 
 def check_events(runtimes: tuple[Runtime, ...], devices: Document) -> None:
-    """The event of a device is its runtime's. Raises SpecError with every mistake found."""
+    """Checks that a device has its runtime's event. Raises SpecError with all mistakes."""
     by_name = {runtime.name: runtime for runtime in runtimes}
     mistakes: list[Mistake] = []
     for index, device in enumerate(devices.content["devices"]):
@@ -54,7 +54,7 @@ def check_events(runtimes: tuple[Runtime, ...], devices: Document) -> None:
 
 
 def _check_event(event: Mapping[str, str], runtime: Runtime, report: Report) -> None:
-    """A C API has handles, whose address is passed; other APIs have objects."""
+    """Checks the pointer: a C API has handles, passed by address; other APIs have objects."""
     handle = runtime.handles["event"]
     pointer = "address_of_handle" if runtime.api == "c" else "object"
     names = [handle, *(t.same_as for t in runtime.types if t.name == handle and t.same_as)]

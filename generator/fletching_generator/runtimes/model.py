@@ -1,4 +1,4 @@
-"""The vendors' runtimes, spec/runtimes.yaml, as typed, frozen data, and how the file becomes it."""
+"""The vendors' runtimes, spec/runtimes.yaml, as typed, frozen data, and the reader of the file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..reading.types import (
     parse_type,
 )
 
-# The needs of an operation of an event. Only the first three have functions to call.
+# The requirements of an event operation. Only the first three have functions to call.
 By = Literal["call", "polling", "command_buffer", "waiter", "none"]
 
-# The integers of a vendor's type, and how wide they are: a number of bytes, or a pointer's.
+# The integer types of a vendor and their width: a number of bytes, or a pointer's.
 INTEGERS = {
     **{f"{sign}int{8 * size}": size for sign in ("", "u") for size in (1, 2, 4, 8)},
     "intptr": None,
@@ -34,22 +34,22 @@ _PASSED_AS = {"handle": "pointer", "handle64": "uint64", "struct": "void", "call
 
 @dataclass(frozen=True)
 class VendorType(Typedef):
-    """A type of a runtime; `scalar` is how it is passed.
+    """A type of a runtime; `scalar` is the type in which it is passed.
 
-    A `handle` is a pointer; a `handle64` is one where pointers have 64 bits, else an integer.
-    A `struct` is only used behind a pointer, and `void` itself.
+    A `handle` is a pointer; a `handle64` is a pointer if pointers have 64 bits, otherwise an
+    integer. A `struct`, which is also the kind of `void`, is used only behind a pointer.
     """
 
     kind: Literal["handle", "handle64", "integer", "enum", "struct", "callback"]
     doc: str  # "An event; the same as cudaEvent_t."
-    fields: tuple[Argument, ...]  # of a struct that somebody has to fill; else empty
+    fields: tuple[Argument, ...]  # of a struct that a caller must fill in; otherwise empty
     callback: Callback | None
-    same_as: str | None  # "cudaEvent_t": what another API of the vendor calls it
+    same_as: str | None  # "cudaEvent_t": its name in another API of the vendor
 
 
 @dataclass(frozen=True)
 class Header:
-    """The vendor's header, which the table is held against."""
+    """The vendor's header with which the table is compared."""
 
     include: str  # "hip/hip_runtime_api.h"
     define: tuple[str, ...]  # ("__HIP_PLATFORM_AMD__",)
@@ -58,13 +58,13 @@ class Header:
 
 @dataclass(frozen=True)
 class Convention:
-    macro: str  # "CUDAAPI": how the header spells it
-    windows_x86: Literal["stdcall"]  # on 32-bit Windows; everywhere else there is only one
+    macro: str  # "CUDAAPI": its name in the header
+    windows_x86: Literal["stdcall"]  # on 32-bit Windows; other targets have only one convention
 
 
 @dataclass(frozen=True)
 class Libraries:
-    """File names, in the order in which they are tried."""
+    """File names, in the order of the attempts."""
 
     linux: tuple[str, ...]  # ("libcuda.so.1", "libcuda.so")
     windows: tuple[str, ...]  # ("nvcuda.dll",)
@@ -74,7 +74,7 @@ class Libraries:
 
 @dataclass(frozen=True)
 class Status:
-    """What functions return unless their signature says something else."""
+    """The return type of functions, unless their signature has another one."""
 
     type: VendorType  # CUresult
     success: Constant  # CUDA_SUCCESS
@@ -82,17 +82,17 @@ class Status:
 
 @dataclass(frozen=True)
 class Query:
-    """How to ask an event, and the meaning of the answer. Any other value is an error."""
+    """The query of an event, and the meaning of its result. Any other value is an error."""
 
     function: Function  # cuEventQuery
     value: str  # "result", or the argument that receives the value
     selector: Constant | None  # CL_EVENT_COMMAND_EXECUTION_STATUS
-    type: VendorType  # CUresult: of the value
+    type: VendorType  # CUresult: the type of the value
     done: tuple[Constant, ...]  # (CUDA_SUCCESS,)
     pending: tuple[Constant, ...]  # (CUDA_ERROR_NOT_READY,)
-    pending_above: Constant | None  # CL_COMPLETE: whatever is greater is pending as well
-    lost: tuple[Constant, ...]  # errors after which nothing of the context can still run
-    lost_below: Constant | None  # CL_COMPLETE: whatever is less is lost as well
+    pending_above: Constant | None  # CL_COMPLETE: greater values are also pending
+    lost: tuple[Constant, ...]  # errors after which no work of the context can still run
+    lost_below: Constant | None  # CL_COMPLETE: smaller values are also lost
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Operation:
     name: str  # "host_wait"
     by: By
     functions: tuple[Function, ...]  # (cuEventSynchronize,)
-    note: str | None  # always there unless it is by call
+    note: str | None  # required unless it is by call
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class Function:
     name: str  # "cuCtxPushCurrent": in source code
     symbol: str  # "cuCtxPushCurrent_v2": in the library
     per_thread: str | None  # "cuEventRecord_ptsz": NULL is the default stream of the thread
-    callers: tuple[str, ...]  # ("product", "producer"): whose code calls it
+    callers: tuple[str, ...]  # ("product", "producer"): the code that calls it
     optional: str | None  # "CUDA 11.7 and later": a library may lack it
-    newer: str | None  # why the header that the table was read from does not declare it
+    newer: str | None  # why the header from which the table was read does not declare it
     type: Callback  # the signature
     doc: str
 
@@ -121,7 +121,7 @@ class Runtime:
     title: str  # "CUDA driver API"
     doc: str
     api: Literal["c", "cpp", "objective_c"]
-    read_from: str | None  # "CUDA 13.5": the header that the table was read from
+    read_from: str | None  # "CUDA 13.5": the header from which the table was read
     header: Header | None
     convention: Convention | None
     libraries: Libraries
@@ -138,13 +138,13 @@ class Runtime:
 
 
 def load_runtimes(document: Document) -> tuple[Runtime, ...]:
-    """Every runtime of the file, its names resolved. Raises SpecError."""
+    """Returns all runtimes of the file, with names resolved. Raises SpecError."""
     entries = document.content["runtimes"]
     return tuple(_Reader(document, index, entry).read() for index, entry in enumerate(entries))
 
 
 class _Reader:
-    """Reads one runtime; later entries can name earlier ones."""
+    """Reads one runtime, whose entries may reference earlier entries."""
 
     def __init__(self, document: Document, index: int, entry: dict[str, Any]) -> None:
         self._document = document

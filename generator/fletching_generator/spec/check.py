@@ -1,4 +1,4 @@
-"""The meaning check beyond the schemas: names defined, numbers unique, contracts complete."""
+"""The semantic checks beyond the schemas: names defined, numbers unique, contracts complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_meaning(
     devices: Document,
     errata: Document,
 ) -> None:
-    """Raises SpecError with every mistake found, file by file in the order of the lines."""
+    """Raises SpecError with all mistakes, by file and in the order of the lines."""
     mistakes: list[Mistake] = []
     _check_guards(spec, project.reporter(mistakes))
     seen: set[str] = set()
@@ -106,13 +106,13 @@ def _check_enumerated(
 
 
 def _device_type(spec: Declarations) -> Typedef | None:
-    """The type of the device macros."""
+    """Returns the type of the device macros."""
     homes = (interface for interface in spec.interfaces if interface.device_macros)
     return next((home.typedefs[0].type for home in homes), None)
 
 
 def _check_enumerators(entries: list[dict], keys: list[str | int], report: Report) -> None:  # type: ignore[type-arg]
-    """Works on the file's own order, so that an error points at the later of two entries."""
+    """Uses the order of the file, so that an error refers to the later of two entries."""
     for key in ("name", "label", "value"):
         seen: set[str | int] = set()
         for index, entry in enumerate(entries):
@@ -131,7 +131,7 @@ def _check_release(entry: dict, keys: list[str | int], report: Report) -> None: 
 
 
 def _visible_structs(spec: Declarations, interface: Interface, struct: Struct) -> set[str]:
-    """The structs that C has seen in full where this one is declared."""
+    """Returns the structs that are complete in C where this struct is declared."""
     visible = {s.name for i in spec.interfaces if i.id in interface.requires for s in i.structs}
     for other in interface.structs:
         if other is struct:
@@ -182,7 +182,7 @@ def _points_to(type_: Type, struct: str) -> bool:
 
 
 def _check_devices(content: dict, macros: dict[str, str], report: Report) -> None:  # type: ignore[type-arg]
-    """Works on the file's own order, so that an error points at the later of two entries."""
+    """Uses the order of the file, so that an error refers to the later of two entries."""
     values: dict[int, str] = {}
     for index, entry in enumerate(content["unassigned"]):
         if entry["value"] in values:

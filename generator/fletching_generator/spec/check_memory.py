@@ -1,4 +1,4 @@
-"""The meaning check of what devices.yaml says about memory: buffers, access and handles."""
+"""The semantic checks of the memory facts in devices.yaml: buffers, access and handles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FOR_THE_HOST = ("host_address", "shared_address")
 
 
 def check_memory(spec: Spec, document: Document) -> None:
-    """Raises SpecError with every mistake found, in the order of the lines."""
+    """Raises SpecError with all mistakes, in the order of the lines."""
     mistakes: list[Mistake] = []
     devices = {device.name: device for device in spec.devices}
     every = devices | {device.name: device for device in spec.unreleased_devices}

@@ -1,4 +1,4 @@
-"""The error numbers of spec/errno.yaml, and which exceptions of a language become which."""
+"""The error numbers of spec/errno.yaml, and the exceptions of each language mapped to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ErrorNumber:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """In the order of SYSTEMS."""
+        """The values in the order of SYSTEMS."""
         return self.linux, self.darwin, self.windows
 
     @property
@@ -41,16 +41,16 @@ class ErrorClass:
 class ErrorTable:
     errors: tuple[ErrorNumber, ...]
     classes: tuple[ErrorClass, ...]
-    other: str  # "EIO": of an exception in no class
+    other: str  # "EIO": for exceptions in no class
 
     def of(self, language: str) -> dict[str, tuple[str, ...]]:
-        """The exceptions of a language by error number, without the numbers that have none."""
+        """Returns the exceptions of a language by error number, omitting numbers without any."""
         found = {entry.error: entry.exceptions.get(language, ()) for entry in self.classes}
         return {error: names for error, names in found.items() if names}
 
 
 def read_errors(document: Document) -> ErrorTable:
-    """Raises SpecError with every mistake found, in the order of the lines."""
+    """Returns the table. Raises SpecError with all mistakes, in the order of the lines."""
     content = document.content
     table = ErrorTable(
         tuple(ErrorNumber(**entry) for entry in content["errors"]),
@@ -86,7 +86,7 @@ def _class(entry: dict) -> ErrorClass:  # type: ignore[type-arg]
 
 
 def _check_exceptions(table: ErrorTable, mistakes: list[Mistake], document: Document) -> None:
-    """Every class speaks of every language, and no exception is in two classes."""
+    """Checks that every class covers every language, and that no exception is in two classes."""
     report = document.reporter(mistakes)
     languages = {language for entry in table.classes for language in entry.exceptions}
     seen: dict[tuple[str, str], str] = {}

@@ -1,7 +1,7 @@
-"""Size, alignment and offsets of every struct, for each class of target.
+"""Size, alignment and offsets of every struct, for each class of targets.
 
-Three classes cover every target that Arrow runs on; they differ in the size of a pointer and in the
-alignment of an int64 that is a struct member.
+Three classes cover all targets that Arrow supports. They differ in the size of a pointer and in the
+alignment of an int64 struct member.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StructLayout:
         return next(f.offset for f in self.fields if f.name == field)
 
     def gap_before(self, field: str) -> int:
-        """Bytes of padding between the field and the one before it."""
+        """Returns the bytes of padding before the field."""
         end = 0
         for entry in self.fields:
             if entry.name == field:
@@ -82,7 +82,7 @@ def layout_class(name: str) -> LayoutClass | None:
 
 
 def struct_layout(spec: Declarations, struct: Struct, target: LayoutClass) -> StructLayout:
-    """Lays the fields out one after the other, each at the next multiple of its alignment."""
+    """Places the fields one after the other, each at the next multiple of its alignment."""
     end = 0
     align = 1
     fields = []
@@ -96,7 +96,7 @@ def struct_layout(spec: Declarations, struct: Struct, target: LayoutClass) -> St
 
 
 def struct_layouts(spec: Declarations, struct: Struct) -> list[StructLayout]:
-    """The layout of a struct on each class of target."""
+    """Returns the layout of a struct for each class of targets."""
     return [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
 
 
@@ -118,7 +118,7 @@ def size_and_align(spec: Declarations, type_: Type, target: LayoutClass) -> tupl
 
 
 def leaves(spec: Declarations, struct: Struct, prefix: str = "") -> tuple[Leaf, ...]:
-    """Every field of the struct, embedded structs opened up."""
+    """Returns all fields of the struct, with embedded structs expanded."""
     found: list[Leaf] = []
     for field in struct.fields:
         path = prefix + field.name

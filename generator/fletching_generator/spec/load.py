@@ -1,4 +1,4 @@
-"""Reads the whole of spec/ into the model: YAML, then schema, then types, then meaning."""
+"""Loads spec/ into the model: YAML, then schemas, types and semantic checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TENSOR_TYPES = "tensor-types"
 
 
 class SpecFiles:
-    """The documents of spec/, held to their schemas; those of the declarations are read at once."""
+    """The validated documents of spec/; those of the declarations are read at once."""
 
     def __init__(self, root: Path) -> None:
         self._spec = root / "spec"
@@ -54,14 +54,14 @@ class SpecFiles:
 
 
 def load_declarations(root: Path) -> model.Declarations:
-    """The declarations of the spec under `root`, checked. Raises SpecError."""
+    """Returns the validated declarations of the spec under `root`. Raises SpecError."""
     return _declarations(SpecFiles(root))
 
 
 def load_spec(root: Path, *, events: bool = True) -> model.Spec:
-    """The spec under `root`, checked. Raises SpecError.
+    """Returns the validated spec under `root`. Raises SpecError.
 
-    `events`: hold the devices' events to the runtimes; not for specs that are wrong on purpose.
+    `events`: compare the devices' events with the runtimes; not for deliberately wrong specs.
     """
     files = SpecFiles(root)
     declarations = _declarations(files)
@@ -110,7 +110,7 @@ def _project(content: dict[str, Any]) -> model.Project:
 
 
 def _collect_names(files: SpecFiles) -> Names:
-    """Every typedef, struct and function by name; a duplicate name is an error."""
+    """Returns every typedef, struct and function by name. A duplicate name is an error."""
     names: Names = {}
     mistakes: list[Mistake] = []
     for document in files.interfaces.values():

@@ -1,6 +1,6 @@
 """The spec as typed, frozen data: the layer between the YAML and the templates.
 
-Templates and language modules see these classes only. Each field has one example in a comment.
+Templates and language modules use only these classes. Each field has one example in a comment.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .tensor_types import TensorTypes
 @dataclass(frozen=True)
 class Enumerator:
     name: str  # "kDLInt"
-    label: str  # "int": how it prints
+    label: str  # "int": the printed name
     value: int  # 0
     doc: str  # "Signed integer."
-    since: str | None = None  # "0.2": of DLPack
-    unreleased: bool = False  # True: on DLPack's main branch only; then `since` is None
+    since: str | None = None  # "0.2": the DLPack version
+    unreleased: bool = False  # True: only on DLPack's main branch; then `since` is None
 
 
 @dataclass(frozen=True)
 class TypedefDeclaration:
     type: Typedef  # Typedef("ArrowDeviceType", Scalar("int32"))
-    open: bool  # True: values that are unknown today are passed on
+    open: bool  # True: unknown values are passed on
     doc: str  # "The kind of device on which the buffers were allocated."
     enumerators: tuple[Enumerator, ...] = ()  # not empty: an enum in C
     from_devices: bool = False  # True: the enumerators are the DLPack names of the devices
-    unreleased: tuple[Enumerator, ...] = ()  # no part of the enum in C yet
+    unreleased: tuple[Enumerator, ...] = ()  # not yet part of the enum in C
 
     @property
     def known(self) -> tuple[Enumerator, ...]:
@@ -53,8 +53,8 @@ class Contract:
     inside: str  # "may block"
     nullable: tuple[str, ...]  # ("out",): the arguments that may be NULL
     returns: str  # "0, or an errno value"
-    failure: Literal["errno", "NULL", "nothing", -1]  # "errno": how it says that it has failed
-    gil: bool = False  # True: the caller holds the GIL of Python
+    failure: Literal["errno", "NULL", "nothing", -1]  # "errno": how it reports a failure
+    gil: bool = False  # True: the caller holds Python's GIL
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Field:
     valid: str  # "NULL, or what the event table says"
     doc: str  # "NULL when the data may be read at once."
     contract: Contract | None  # of a callback; None for data
-    # "DLDataTypeCode": names the values of an integer that C does not declare by that type
+    # "DLDataTypeCode": names the values of an integer that C does not declare with that type
     enumerated_by: str | None = None
 
     @property
@@ -83,9 +83,9 @@ class Struct:
     allocated_by: Literal["producer", "consumer"]
     filled_by: Literal["producer", "consumer"]
     fields: tuple[Field, ...]
-    since: str | None = None  # "1.2": of DLPack, where an earlier header lacks it
-    typedef: bool = False  # True: C calls it by a typedef name, without "struct"
-    function_table: bool = False  # True: the callbacks do not begin with a pointer to the struct
+    since: str | None = None  # "1.2": the DLPack version, if an earlier header lacks it
+    typedef: bool = False  # True: C uses a typedef name, without "struct"
+    function_table: bool = False  # True: the callbacks do not take a pointer to the struct first
 
     @property
     def callbacks(self) -> tuple[Field, ...]:
@@ -96,7 +96,7 @@ class Struct:
 class Interface:
     """One canonical guard and its contents."""
 
-    id: str  # "c-device-data": the file name without its ending
+    id: str  # "c-device-data": the file name without its suffix
     guard: str  # "ARROW_C_DEVICE_DATA_INTERFACE"
     title: str  # "C device data interface"
     document: str  # "CDeviceDataInterface": the published text
@@ -104,9 +104,9 @@ class Interface:
     requires: tuple[str, ...]  # ("c-data",)
     doc: str
     typedefs: tuple[TypedefDeclaration, ...]
-    device_macros: bool  # True: the Arrow macros of devices.yaml are declared here
+    device_macros: bool  # True: it declares the Arrow macros of devices.yaml
     constants: tuple[Constant, ...]
-    functions: tuple[Callback, ...]  # those that have a name of their own
+    functions: tuple[Callback, ...]  # the named ones
     structs: tuple[Struct, ...]
 
 
@@ -115,15 +115,15 @@ class Interface:
 
 @dataclass(frozen=True)
 class Event:
-    # How sync_event points to the event; "none" when it is always NULL.
+    # How sync_event points to the event; "none" if it is always NULL.
     pointer: Literal["none", "address_of_handle", "object", "producer_defined"]
-    type: str | None  # "cudaEvent_t*": as the published table spells it
+    type: str | None  # "cudaEvent_t*": in the spelling of the published table
     note: str | None  # "currently_unknown": a key of Spec.notes
 
 
 @dataclass(frozen=True)
 class Buffers:
-    """What `buffers[i]` is. The last buffer of a view type is in host memory on every device."""
+    """The meaning of `buffers[i]`. A view type's last buffer is in host memory on every device."""
 
     are: Literal[
         "host_address", "device_address", "shared_address", "handle", "producer_defined", "unknown"
@@ -134,16 +134,16 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Access:
-    """Who can use the memory as it is. A may use B's memory where B cannot use A's."""
+    """The devices that can access the memory. Access between two devices may be one-way."""
 
     devices: tuple[str, ...]  # ("cpu", "cuda"): names of devices that do the work, not of memory
     note: str | None  # "From the devices of the buffer's cl_context."
-    unknown: str | None  # why nothing is known; then there are not devices
+    unknown: str | None  # why the devices are unknown; none are listed then
 
 
 @dataclass(frozen=True)
 class Handle:
-    """Something that a consumer needs in addition to the struct."""
+    """An object that a consumer needs in addition to the struct."""
 
     name: str  # "cl_context"
     how: str  # "clGetEventInfo of the event": how to get it from the producer
@@ -152,20 +152,20 @@ class Handle:
 @dataclass(frozen=True)
 class Handles:
     needed: tuple[Handle, ...]
-    unknown: str | None  # why nothing is known; then none is listed
+    unknown: str | None  # why the handles are unknown; none are listed then
 
 
 @dataclass(frozen=True)
 class Device:
-    name: str  # "cuda_host": how it prints
+    name: str  # "cuda_host": the printed name
     value: int  # 3
     doc: str  # "Host memory that CUDA has pinned."
-    arrow: str | None  # "ARROW_DEVICE_CUDA_HOST"; None when only DLPack has it
+    arrow: str | None  # "ARROW_DEVICE_CUDA_HOST"; None if only DLPack has it
     dlpack_only: str | None  # the reason why Arrow does not have it
     dlpack: str  # "kDLCUDAHost"
     since_arrow: str | None  # "13.0.0"
-    since_dlpack: str | None  # "0.5"; None when it is unreleased
-    unreleased: bool  # True: on DLPack's main branch, and in no release
+    since_dlpack: str | None  # "0.5"; None if it is unreleased
+    unreleased: bool  # True: on DLPack's main branch and in no release
     device_id: str  # "CUDA device ordinal"
     buffers: Buffers
     accessible_from: Access
@@ -182,7 +182,7 @@ class Unassigned:
 
 @dataclass(frozen=True)
 class Fork:
-    """A dlpack.h with more devices than DLPack's."""
+    """A fork of dlpack.h with additional devices."""
 
     name: str  # "MetaX's fork"
     devices: dict[str, int]  # {"kDLMACA": 19}
@@ -219,7 +219,7 @@ class Project:
 
 @dataclass(frozen=True)
 class Declarations:
-    """What headers declare: enough to lay structs out and to judge a header."""
+    """The contents of headers: enough to lay out structs and to check a header."""
 
     project: Project
     interfaces: tuple[Interface, ...]  # in the order of the C header
@@ -232,7 +232,7 @@ class Declarations:
 
     @property
     def structs(self) -> tuple[Struct, ...]:
-        """Every struct, in the order of declaration."""
+        """All structs, in the order of declaration."""
         return tuple(s for interface in self.interfaces for s in interface.structs)
 
     @property
@@ -242,7 +242,7 @@ class Declarations:
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """Every constant but the device macros."""
+        """All constants except the device macros."""
         return tuple(c for interface in self.interfaces for c in interface.constants)
 
     @property
@@ -261,14 +261,14 @@ class Declarations:
         return next(t for t in self.typedefs if t.type.name == "DLDataTypeCode")
 
     def interface_constants(self, interface: Interface) -> list[Constant]:
-        """The macros inside the guard of the interface."""
+        """Returns the macros inside the guard of the interface."""
         devices = self.arrow_devices if interface.device_macros else ()
         macros = [Constant(device.arrow or "", device.value, device.doc) for device in devices]
         return [*interface.constants, *macros]
 
     @property
     def declared_names(self) -> set[str]:
-        """What errata and rules are about: structs, `Struct.field`, typedefs and guards."""
+        """The possible subjects of errata and rules: structs, members, typedefs and guards."""
         names = {s.name for s in self.structs} | {t.type.name for t in self.typedefs}
         names |= {f"{s.name}.{f.name}" for s in self.structs for f in s.fields}
         return names | {interface.guard for interface in self.interfaces}
@@ -279,7 +279,7 @@ class Declarations:
 
 @dataclass(frozen=True)
 class Spec(Declarations):
-    """All of spec/ but the rules and texts, which rulebook.py has."""
+    """All of spec/ except the rules and texts, which are in rulebook.py."""
 
     runtimes: tuple[Runtime, ...]  # see runtimes.py
     async_table: AsyncTable

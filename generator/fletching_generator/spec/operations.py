@@ -1,6 +1,6 @@
 """The operations of the structs: move, release, follow a pointer, call a callback.
 
-All of it follows from the spec, so that a struct without a field lacks only what needs the field.
+They are derived from the spec. A struct without a field lacks only the operations that need it.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from ..reading.types import Argument, Callback, Pointer, Scalar, StructType, Type
 from .model import Field, Spec, Struct
 
-# The names of callbacks that give a struct back.
+# The names of callbacks that release a struct.
 _RELEASE = ("release", "deleter")
-# The names of the implementation's field.
+# The names of the field for the implementation.
 _PRIVATE = ("private_data", "manager_ctx")
 
 
 @dataclass(frozen=True)
 class Release:
-    """How a struct is given back."""
+    """How a struct is released."""
 
     field: Field  # the callback, or the embedded struct that has it
-    path: tuple[str, ...]  # ("array", "release"): of the callback
-    # True: NULL marks a released struct; False: a struct that needs no release.
+    path: tuple[str, ...]  # ("array", "release"): the path of the callback
+    # True: NULL marks a released struct. False: a struct that needs no release.
     null_is_released: bool
-    # True: the consumer's memory, filled by the producer. False: the callback may free the struct,
-    # which others know by its address.
+    # True: the consumer's memory, filled in by the producer. False: the callback may free the
+    # struct, which others identify by its address.
     movable: bool
 
     @property
@@ -35,11 +35,11 @@ class Release:
 
 @dataclass(frozen=True)
 class Counted:
-    """A pointer to as many values as another field says."""
+    """A pointer to a number of values that another field contains."""
 
     field: Field
     count: Field
-    type: Type  # of a value
+    type: Type  # of one value
 
 
 def release(spec: Spec, struct: Struct) -> Release | None:
@@ -62,7 +62,7 @@ def texts(struct: Struct) -> list[Field]:
 
 
 def lists(struct: Struct) -> list[Counted]:
-    """The pointers with a count: `n_children` of `children`, `ndim` of every list beside it."""
+    """Returns the pointers with a count: `n_children` of `children`, `ndim` of the other lists."""
     integers = {f.name: f for f in struct.fields if isinstance(f.type, Scalar)}
     found = []
     for field in struct.fields:
@@ -73,7 +73,7 @@ def lists(struct: Struct) -> list[Counted]:
 
 
 def calls(spec: Spec, struct: Struct) -> list[Field]:
-    """The callbacks without that of `release_once`."""
+    """Returns the callbacks except that of `release_once`."""
     given_back = release(spec, struct)
     return [f for f in struct.callbacks if given_back is None or f != given_back.field]
 
@@ -85,7 +85,7 @@ def takes_self(struct: Struct, field: Field) -> bool:
 
 
 def private_data(struct: Struct) -> Field | None:
-    """The field by which the implementation of the callbacks finds its object."""
+    """Returns the field through which the implementation of the callbacks finds its object."""
     for field in struct.fields:
         if field.name in _PRIVATE and field.type == Pointer(Scalar("void"), False):
             return field
@@ -93,7 +93,7 @@ def private_data(struct: Struct) -> Field | None:
 
 
 def last_call(spec: Spec, struct: Struct) -> Field | None:
-    """The last callback to be called: the release, or one with exactly one call."""
+    """Returns the last callback to be called: the release, or one with exactly one call."""
     given_back = release(spec, struct)
     if given_back:
         return None if given_back.embedded else given_back.field

@@ -1,7 +1,7 @@
-"""What each pointer of the spec points to: one value, many, a text; and whether it may be NULL.
+"""The target of each pointer of the spec: one value, several, or a text; and if it may be NULL.
 
-The spec says it beside the type, the outermost pointer first: `many? of one` for a pointer to an
-array of pointers to one struct each, where only the outermost may be NULL.
+The spec lists the targets separately from the type, outermost pointer first: `many? of one` is a
+pointer to an array of pointers to one struct each, of which only the outermost may be NULL.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import SpecError
 from ..reading.documents import Document, KeyPath
 from ..reading.types import Argument, Callback, FixedArray, Pointer, Scalar, Target, Type, depth
 
-RETURNED = "return"  # what a callback returns; no argument of C has this name
+RETURNED = "return"  # the returned pointer; no C argument has this name
 _LEVEL = re.compile(r"(?P<target>one|many|text|opaque)(?P<nullable>\?)?")
 _WORDS = {
     "one": "one value",
@@ -26,7 +26,7 @@ _WORDS = {
 
 
 class PointersError(ValueError):
-    """The facts do not fit the type; the message says why, `hint` what to write instead."""
+    """The facts do not match the type; the message says why, `hint` how to fix it."""
 
     def __init__(self, key: str | None, problem: str, hint: str) -> None:
         super().__init__(problem)
@@ -34,20 +34,20 @@ class PointersError(ValueError):
 
 
 def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_: Type) -> Type:
-    """The type of a field with the pointer facts of its entry. Raises SpecError."""
+    """Returns a field's type with the pointer facts of its entry. Raises SpecError."""
     contract = entry.get("contract")
     place: list[str | int] = list(keys)
     try:
         if not isinstance(type_, Callback):
             if contract is not None:
-                return type_  # the meaning check refuses it
+                return type_  # the semantic checks reject it
             return _describe_data(entry.get("points_to"), type_)
         if "points_to" in entry:
             raise PointersError(
                 "points_to", "a callback is not a pointer to data", "write it in the contract"
             )
         if contract is None:
-            return type_  # the meaning check asks for a contract
+            return type_  # the semantic checks require a contract
         place.append("contract")
         _check_failure(contract["failure"], type_.returns)
         return _describe_callback(contract["points_to"], type_)
@@ -57,7 +57,7 @@ def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_:
 
 
 def in_words(type_: Type) -> str:
-    """The target of a pointer, for a reader; empty for other types."""
+    """Describes the target of a pointer; empty for other types."""
     if isinstance(type_, FixedArray):
         return in_words(type_.of)
     if not isinstance(type_, Pointer):
@@ -68,7 +68,7 @@ def in_words(type_: Type) -> str:
 
 
 def nullable(points_to: Mapping[str, str]) -> tuple[str, ...]:
-    """The arguments that may be NULL."""
+    """Returns the arguments that may be NULL."""
     named = {name: text for name, text in points_to.items() if name != RETURNED and "." not in name}
     return tuple(name for name, text in named.items() if text.split(" of ")[0].endswith("?"))
 
@@ -97,7 +97,7 @@ def _describe_callback(points_to: Mapping[str, str], callback: Callback) -> Call
 
 
 def _pointers(callback: Callback, prefix: str = "") -> Iterator[str]:
-    """The names of all pointers among arguments and result, and of those inside an argument."""
+    """Yields the names of all pointers among arguments and result, and of those in an argument."""
     for argument in callback.arguments:
         if isinstance(argument.type, Callback):
             yield from _pointers(argument.type, f"{prefix}{argument.name}.")
@@ -112,7 +112,7 @@ def _apply_all(points_to: Mapping[str, str], callback: Callback, prefix: str) ->
         path = prefix + name
         if isinstance(type_, Callback):
             return _apply_all(points_to, type_, f"{path}.")
-        # The struct around the callback is always there.
+        # The struct that contains the callback is never NULL.
         text = points_to.get(path, "one")
         return _apply(text, type_, f"points_to/{path}") if depth(type_) else type_
 

@@ -1,6 +1,6 @@
-"""The common parts of the tables of the runtimes: their list, and the required functions.
+"""Helpers for the tables of the runtimes: their list, and their devices.
 
-A runtime has a table when its events can be waited on by a call: the others need more than that.
+A runtime has a table if its events can be waited on with a call. The others need more than that.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from .model import Device, Spec
 
 
 def called_runtimes(spec: Spec) -> list[Runtime]:
-    """The runtimes whose libraries a safe layer calls itself."""
+    """Returns the runtimes whose libraries a safe layer calls."""
     return [runtime for runtime in spec.runtimes if runtime.operation("host_wait").by == "call"]
 
 
 def devices_of(spec: Spec) -> dict[str, list[Device]]:
-    """The devices whose events are of a runtime, by the name of the runtime."""
+    """Returns the devices whose events belong to each runtime, by runtime name."""
     return {
         runtime.name: [device for device in spec.devices if device.runtime == runtime.name]
         for runtime in spec.runtimes

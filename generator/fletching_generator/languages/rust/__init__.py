@@ -1,4 +1,4 @@
-"""Rust: the crate `fletching-abi`, and the list of fields that the ABI tests walk."""
+"""Rust: the crate `fletching-abi`, and the list of fields for the ABI tests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:
-    """Every field, and every field of an embedded struct: "array", "array.length", ..."""
+    """Returns the paths of all fields, including embedded structs: "array", "array.length", ..."""
     found = []
     for field in struct.fields:
         found.append(prefix + identifier(field.name))
@@ -101,7 +101,7 @@ def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:
 
 
 def declare(field: Field) -> str:
-    """A struct member, broken as rustfmt does it."""
+    """Returns a struct member, wrapped like rustfmt."""
     head = f"    pub {identifier(field.name)}:"
     if not isinstance(field.type, Callback):
         return f"{head} {field.enumerated_by or type_name(field.type)},"
@@ -114,7 +114,7 @@ def declare(field: Field) -> str:
 
 
 def call_head(field: Field, own: bool) -> str:
-    """The function that calls a callback; `this` is its struct where the callback takes one."""
+    """Returns the function that calls a callback; `this` is the struct, if the callback takes it."""
     callback = field.type
     assert isinstance(callback, Callback)
     given = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
@@ -130,7 +130,7 @@ def call_head(field: Field, own: bool) -> str:
 
 
 def result_name(callback: Callback) -> str:
-    """The type of the result; empty for void."""
+    """Returns the type of the result; empty for void."""
     return "" if callback.returns == Scalar("void") else type_name(callback.returns)
 
 
@@ -158,7 +158,7 @@ def event_pointer(device: Device) -> str:
 
 
 def accessible_from(device: Device) -> str:
-    """A list, in one line up to the width that rustfmt has for a list."""
+    """Returns a list, on one line up to rustfmt's width for a list."""
     items = [f"ArrowDeviceType::{name.upper()}" for name in device.accessible_from.devices]
     if len(line := ", ".join(items)) <= _LIST_WIDTH:
         return f"&[{line}]"
@@ -189,13 +189,13 @@ def device_doc(device: Device) -> str:
 
 
 def leaf_places(leaf: Leaf) -> list[str]:
-    """`reserved[0]`, `reserved[1]`, ... for an array; the path itself for any other leaf."""
+    """Returns `reserved[0]`, `reserved[1]`, ... for an array, and the path for any other leaf."""
     path = ".".join(identifier(part) for part in leaf.path.split("."))
     return [path] if leaf.count == 1 else [f"{path}[{index}]" for index in range(leaf.count)]
 
 
 def callback_entry(field: Field) -> str:
-    """The callback as the test list has it, the result always written out."""
+    """Returns the callback's entry in the test list, which always includes the result."""
     assert isinstance(field.type, Callback)
     result = " -> ()" if field.type.returns == Scalar("void") else ""
     return signature(" " * 12 + identifier(field.name), field.type, 12) + result

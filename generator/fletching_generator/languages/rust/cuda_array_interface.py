@@ -20,7 +20,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def kind_fields(kind: Kind) -> list[str]:
-    """The fields of a kind, broken as rustfmt does it."""
+    """Returns the fields of a kind, wrapped like rustfmt."""
     sizes = ", ".join(map(str, kind.sizes))
     flags = {"is_ordered": kind.ordered, "has_unit": kind.has_unit}
     return [

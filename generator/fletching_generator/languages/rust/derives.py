@@ -1,4 +1,4 @@
-"""Rust: which traits a struct derives."""
+"""Rust: the traits that a struct derives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ...spec.model import Spec, Struct
 
 
 def derives(spec: Spec, struct: Struct) -> str:
-    """Plain values are Copy, as in C; structs without pointers can be compared too."""
+    """Returns the traits: plain values are Copy; structs without pointers are also comparable."""
     if not all(_copies(spec, field.type) for field in struct.fields):
         return "Debug"
     if not all(_compares(spec, field.type) for field in struct.fields):
@@ -16,7 +16,7 @@ def derives(spec: Spec, struct: Struct) -> str:
 
 
 def _copies(spec: Spec, type_: Type) -> bool:
-    """Whether a copy owns nothing: no callback in it, by which it could be given back."""
+    """Returns whether a copy owns nothing: it contains no callback that could release it."""
     match type_:
         case StructType(name=name):
             return all(_copies(spec, field.type) for field in spec.struct(name).fields)

@@ -20,7 +20,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def of_runtime(spec: Spec) -> dict[str, list[str]]:
-    """The device types of each runtime, as the constants are called."""
+    """Returns the constants of the device types of each runtime."""
     return {
         name: [f"ArrowDeviceType::{device.name.upper()}" for device in devices]
         for name, devices in devices_of(spec).items()
@@ -32,7 +32,7 @@ def variant(runtime: Runtime) -> str:
 
 
 def arm(patterns: Sequence[str], value: str, indent: int = 8) -> str:
-    """An arm of a match, broken as rustfmt does it."""
+    """Returns a match arm, wrapped like rustfmt."""
     margin = " " * indent
     line = f"{margin}{' | '.join(patterns)} =>"
     if len(f"{line} {value},") <= WIDTH:

@@ -1,4 +1,4 @@
-"""Rust: how names, types and texts are written."""
+"""Rust's spelling of names, types and texts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SCALARS = {
     "intptr": "isize",
     "uintptr": "usize",
 }
-_BUILT_IN = {"size_t": "usize"}  # what a vendor's type is in Rust
-# Words that a C name may be and a Rust name may not, unless it is written as r#name.
+_BUILT_IN = {"size_t": "usize"}  # Rust types of C types
+# Words that are valid C names and Rust keywords, which need the form r#name.
 _KEYWORDS = """
     abstract as async await become box crate dyn final fn gen impl in let loop macro match mod move
     mut override priv pub ref self trait type unsafe unsized use where yield
@@ -38,7 +38,7 @@ _KEYWORDS = """
 
 
 def identifier(name: str) -> str:
-    """`self` is the only word here that r# does not make a name."""
+    """Returns a valid name. `self` becomes `this`, because r# does not work for it."""
     return spelling.identifier(name, _KEYWORDS, lambda n: "this" if n == "self" else f"r#{n}")
 
 
@@ -57,7 +57,7 @@ def type_name(type_: Type) -> str:
 
 
 def signature(head: str, callback: Callback, indent: int = 0) -> str:
-    """`head(arguments) -> result`; one argument per line when it is too long for one line."""
+    """Returns `head(arguments) -> result`, with one argument per line if it is too long."""
     void = callback.returns == Scalar("void")
     tail = ")" if void else f") -> {type_name(callback.returns)}"
     arguments = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
@@ -69,7 +69,7 @@ def signature(head: str, callback: Callback, indent: int = 0) -> str:
 
 
 def argument_line(argument: Argument, indent: int) -> str:
-    """An argument on its line; a function may need more lines."""
+    """Returns an argument on its line; a function may need more lines."""
     margin = " " * indent
     line = f"{margin}{identifier(argument.name)}: {type_name(argument.type)}"
     if len(line) < WIDTH or not isinstance(argument.type, Callback):
@@ -79,7 +79,7 @@ def argument_line(argument: Argument, indent: int) -> str:
 
 
 def doc(text: str, indent: int = 0, bullet: str = "") -> str:
-    """Lines of a doc comment; brackets are not links."""
+    """Returns the lines of a doc comment, with brackets escaped so that they are not links."""
     start = f"{' ' * indent}/// "
     text = re.sub(r"([\[\]<])", r"\\\1", text)
     return fill(text, WIDTH, start + bullet, start + " " * len(bullet))
