@@ -118,9 +118,9 @@ func (a *arrayOwner[R]) Child(index int) ArrayView { return a.Root().Child(index
 func (a *arrayOwner[R]) Dictionary() ArrayView { return a.Root().Dictionary() }
 
 // Attach keeps a value until the struct is released, for a resource that the data needs and the producer
-// does not manage. If the value has a Close method, it is called then, on the releasing thread. A child that is
-// moved out does not keep the value; see Share for that. Attach changes release and private_data of
-// the struct.
+// does not manage. If the value has a Close method, it is called then, on the releasing thread. A child
+// that is moved out does not keep the value; see Share for that. Attach changes release and
+// private_data of the struct.
 //
 // Errors: EINVAL if the array is closed, ENOMEM. After an error the caller still owns the value.
 func (a *arrayOwner[R]) Attach(value any) error {

@@ -34,9 +34,10 @@
 // # Threads
 //
 // An owner may move between goroutines. Several goroutines may read it at once, but not while it is
-// closed or exported or a child is taken. The types of streams document their own rules. Release callbacks of this
-// package may be called on any C thread, and close the owner of a builder there. Send runs the batches on
-// a separate goroutine, which has ended when Send returns. An AsyncStream has no goroutine.
+// closed or exported or a child is taken. Streams have further rules, which their types document. A
+// release callback of this package may be called on any C thread, and closes the owner of a builder there.
+// Send runs the batches on a separate goroutine, which has ended when Send returns. An AsyncStream has
+// no goroutine.
 //
 // # Your functions
 //

@@ -8,7 +8,7 @@
 
 namespace fletching::extract {
 
-/// Returns an error that says what is wrong with the triple. Clang itself parses a misspelled
+/// Returns an error that describes the mistake in the triple. Clang itself parses a misspelled
 /// system as a vendor and uses the bare-metal layout.
 llvm::Error check_triple(const std::string& triple);
 

@@ -1,4 +1,4 @@
-"""The common spelling of the languages: names, literals, texts, numbers by class of target."""
+"""Common spelling of the languages: names, literals, texts, and numbers per target class."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .spec.model import Contract, Field, Interface, Struct
 
 
 def pascal(name: str) -> str:
-    """`null_count` as `NullCount`."""
+    """Returns `NullCount` for `null_count`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 def camel(name: str) -> str:
-    """`null_count` as `nullCount`."""
+    """Returns `nullCount` for `null_count`."""
     text = pascal(name)
     return text[:1].lower() + text[1:]
 
 
 def capitalized(text: str) -> str:
-    """The text with a capital letter at its beginning, the rest as it is."""
+    """Returns the text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 
 def identifier(name: str, reserved: str, mark: Callable[[str], str]) -> str:
-    """The name, or what `mark` makes of it when it is one of the reserved words."""
+    """Returns the name, changed by `mark` if it is a reserved word."""
     return mark(name) if name in reserved.split() else name
 
 
@@ -40,7 +40,7 @@ def literal(value: int | str | None) -> str:
 
 
 def fill(text: str, width: int, first: str, rest: str) -> str:
-    """`text` in lines of at most `width` columns: `first` before the first, then `rest`."""
+    """Wraps `text` to `width` columns, prefixing `first` to the first line and `rest` to others."""
     return textwrap.fill(
         text,
         width,
@@ -52,7 +52,7 @@ def fill(text: str, width: int, first: str, rest: str) -> str:
 
 
 def struct_facts(struct: Struct, interface: Interface) -> str:
-    """Who allocates and fills a struct, and where it is specified."""
+    """States who allocates and fills a struct, and where it is specified."""
     return (
         f"Allocated by the {struct.allocated_by}, filled by the {struct.filled_by}. "
         f"Specified in {interface.document}: {struct.section}."
@@ -60,14 +60,14 @@ def struct_facts(struct: Struct, interface: Interface) -> str:
 
 
 def field_facts(field: Field) -> str:
-    """Who sets a field, who owns its target, and its valid values."""
+    """States who sets a field, who owns its target, and its valid values."""
     owner = "" if field.owned_by == "none" else f", owned by the {field.owned_by}"
     facts = f"{capitalized(field.presence)}, set by the {field.set_by}{owner}."
     return f"{facts} Valid: {field.valid}."
 
 
 def contract_facts(contract: Contract, spell: Callable[[str], str] = str) -> list[str]:
-    """Who calls a callback, and how, a sentence each; `spell` spells the name of an argument."""
+    """States who calls a callback, and how, one sentence each; `spell` spells argument names."""
     nullable = ", ".join(map(spell, contract.nullable)) or "no argument"
     return [
         f"Called by the {contract.called_by}.",
@@ -83,10 +83,10 @@ def contract_facts(contract: Contract, spell: Callable[[str], str] = str) -> lis
 
 
 def by_class(rows: Iterable[StructLayout | FieldLayout], what: str) -> str:
-    """One number per class of target, such as the offsets of a field: `72, 48, 44`."""
+    """Returns one number per target class, such as the offsets of a field: `72, 48, 44`."""
     return ", ".join(str(getattr(row, what)) for row in rows)
 
 
 def of_field(layouts: Iterable[StructLayout], field: Field) -> list[FieldLayout]:
-    """Where a field is on each class of target."""
+    """Returns the layout of a field for each target class."""
     return [entry for layout in layouts for entry in layout.fields if entry.name == field.name]

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0912 -- one branch for each event, or for each reason
-"""The duties of a consumer of an async stream, over its history and without the table."""
+"""The obligations of a consumer of an async stream, based on its history and not on the table."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LOSSES = ("extract_fails", "extract_invalid")
 class Facts:
     unsent: int = 0  # before on_schema
     schema: bool = False  # on_schema was answered with 0
-    asked: int = 0  # the demand that is left
+    asked: int = 0  # the remaining demand
     queue: tuple[int, ...] = ()
     running: tuple[int, ...] = ()  # extractions
     cancelled: bool = False  # by the application
-    # The end that the producer, or our refusal, has put to the stream.
+    # How the producer, or a rejection by the consumer, ended the stream.
     over: str | None = None  # "end", "error", "refused"
-    lost: bool = False  # an extraction has failed, or was invalid, before the stream was over
+    lost: bool = False  # an extraction failed, or was invalid, before the stream was over
     waiting: bool = False  # release has not returned
     released: bool = False
     arrived: int = 0
 
     @property
     def live(self) -> bool:
-        """The application may still get something new."""
+        """Whether the application may still get a new item."""
         return not (self.cancelled or self.over or self.lost or self.gone)
 
     @property
@@ -41,7 +41,7 @@ class Facts:
 
 
 def accepted(f: Facts, s: Seen) -> bool:
-    """The handler call is in order."""
+    """Returns whether the handler call is valid."""
     if s.event == "overlap" or f.over or f.gone:
         return False
     if s.event in ("on_schema", "on_schema_refused"):
@@ -50,7 +50,7 @@ def accepted(f: Facts, s: Seen) -> bool:
 
 
 def answer(f: Facts, s: Seen) -> int | None:
-    """The required result of the handler call."""
+    """Returns the required result of the handler call."""
     if s.event not in HANDED:
         return None
     if not accepted(f, s):
@@ -59,7 +59,7 @@ def answer(f: Facts, s: Seen) -> int | None:
 
 
 def drops_queue(f: Facts, s: Seen) -> bool:
-    """Queued tasks will not be taken."""
+    """Returns whether queued tasks can no longer be taken."""
     if s.event == "cancel":
         return True
     ends = s.event in (*ERRORS, *RELEASES, *LOSSES)
@@ -67,7 +67,7 @@ def drops_queue(f: Facts, s: Seen) -> bool:
 
 
 def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
-    """The required calls of the producer, in order."""
+    """Returns the required calls of the producer, in order."""
     made: list[tuple[Any, ...]] = []
     if s.event == "on_schema" and accepted(f, s):
         if f.cancelled:
@@ -90,7 +90,7 @@ def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
 
 
 def notifications(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
-    """The required notifications of the application."""
+    """Returns the required notifications of the application."""
     if not f.live:
         return []
     returned = answer(f, s)
@@ -167,7 +167,7 @@ def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
 
 
 def possible(f: Facts, event: str) -> bool:
-    """The event is possible, as a violation too."""
+    """Returns whether the event is possible, including violations."""
     match event:
         case "on_schema_refused" | "on_task_refused":
             return f.live and accepted(f, Seen(event))

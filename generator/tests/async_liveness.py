@@ -1,4 +1,4 @@
-"""Which variables of the async table are still read, from each state on."""
+"""Computes which variables of the async table are still read from each state on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 from fletching_generator.async_stream.table import Case, Cell, Side
 
-# Each action: the variables that it reads beside its arguments, then the ones it overwrites unread.
+# For each action: the variables that it reads besides its arguments, and those that it overwrites.
 READS = {
     "add demand": {"demand"},
     "use demand": {"demand"},
@@ -82,7 +82,7 @@ def _live(cells: tuple[Cell, ...], needs: tuple[tuple[str, str], ...]) -> dict[s
 
 
 def _before(case: Case, live: set[str]) -> set[str]:
-    """The live variables before the case, from those after it."""
+    """Returns the live variables before the case, given those after it."""
     for action in reversed(case.do):
         live = (live - WRITES.get(action, set())) | READS.get(action, set())
     return live | CONDITIONS.get(case.when or "", set())

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0911 -- one branch for each event, or for each reason
-"""Wrong async tables: every cell altered in every sensible way, and by what that is noticed."""
+"""Wrong async tables: every sensible change of every cell, and the check that detects it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fletching_generator.async_stream.configuration import CONDITIONS, Arguments
 from fletching_generator.async_stream.run import choose
 from fletching_generator.async_stream.table import Case, Cell, Side
 
-DEPTH = 5  # how far behind the altered cell its consequences are looked for
+DEPTH = 5  # how many steps after the changed cell are searched for consequences
 RESULTS = ("0", "EINVAL", "errno")
 
-# Why the mutant cannot be noticed.
+# Reasons why a mutant cannot be detected.
 NEVER = "never: the event's own needs rule it out in this state"
 NO_EFFECT = "same: it changes nothing in any place where the cell is used"
 NOT_READ = "same: it changes a variable that nothing reads from there on"
 SURVIVED = "survived"
 
-# Mutants that no test can notice, by side, and why.
+# Mutants that no test can detect, by side, with reasons.
 EXPLAINED = {
     ("producer", "returns_ok in in_task: without 'hand over'"): (
         "what was handed over is looked at only after the next handler call has replaced it"
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Mutant:
-    cell: Cell  # as it is altered
+    cell: Cell  # the changed cell
     what: str  # "next is 'ended'"
 
     @property
@@ -93,7 +93,7 @@ def _wrong_cases(side: Side, case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _wrong_orders(cell: Cell) -> Iterator[Mutant]:
-    """Cases that are left out, and conditions that are others."""
+    """Yields mutants with missing cases and with changed conditions."""
     if len(cell.cases) == 1:
         return
     for index, case in enumerate(cell.cases):
@@ -109,10 +109,10 @@ def _wrong_orders(cell: Cell) -> Iterator[Mutant]:
 
 @dataclass(frozen=True)
 class Uses:
-    """Where the right table uses a cell, out of a walk through everything."""
+    """The uses of a cell in a complete walk with the correct table."""
 
     steps: tuple[tuple[Place, Arguments], ...]
-    places: tuple[Place, ...]  # of the state, whether the event happens there or not
+    places: tuple[Place, ...]  # all places in the state, even if the event does not happen there
 
 
 def uses(side: Side) -> Mapping[tuple[str, str], Uses]:
@@ -134,12 +134,12 @@ def uses(side: Side) -> Mapping[tuple[str, str], Uses]:
 
 
 def _spread(items: list[T], count: int) -> list[T]:
-    """At most so many of them, from all over."""
+    """Returns at most `count` items, evenly spread."""
     return items[:: max(1, len(items) // count)]
 
 
 def noticed(side: Side, mutant: Mutant, used: Uses) -> str:
-    """The check or rule that fails with this mutant, or why it cannot be noticed."""
+    """Returns the check or rule that fails with this mutant, or why it cannot be detected."""
     key = mutant.cell.state, mutant.cell.event
     wrong = replace(side, cells={**side.cells, key: mutant.cell})
     if side_problems(wrong):

@@ -1,8 +1,8 @@
 # ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
-"""The duties of a producer of an async stream, over its history and without the table.
+"""The obligations of a producer of an async stream, based on its history and not on the table.
 
-`Facts` is the history so far, `after` what an event adds to it; each rule is one sentence of the
-protocol, as a function of the facts before, the event, and what was seen.
+`Facts` is the history so far, and `after` adds an event to it. Each rule is one sentence of the
+protocol, as a function of the facts before, the event, and its effects.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Facts:
     waiting: tuple[int, ...] = ()  # batches that were given and not delivered
     given: int = 0
     open: tuple[int, ...] = ()  # tasks that were delivered and not extracted
-    extracted: bool = False  # some task was
-    over: str | None = None  # "end", "error", "cancel", "refused": what has ended the stream
+    extracted: bool = False  # a task was extracted
+    over: str | None = None  # "end", "error", "cancel", "refused": how the stream ended
     errno: int = 0
     notified: bool = False  # by on_error
     release_called: bool = False
@@ -53,7 +53,7 @@ class Facts:
 
 
 def after(f: Facts, s: Seen) -> Facts:
-    """The facts with one more event; takes calls as they were seen, right or wrong."""
+    """Returns the facts after an event, including its calls even if they are wrong."""
     f = _after_event(f, s)
     for call, *rest in s.calls:
         match call:
@@ -122,7 +122,7 @@ def _extracted(f: Facts, task: int) -> Facts:
 
 
 def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
-    """What becomes of schema and batches by this event."""
+    """Returns the fates of schema and batches due to this event."""
     found: list[tuple[int | str, str]] = []
     match s.event:
         case "extract" | "extract_drop" | "extract_fails":
@@ -147,7 +147,7 @@ def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
 
 
 def due(f: Facts) -> tuple[Any, ...] | None:
-    """The handler call that the next step has to make."""
+    """Returns the handler call that the next step must make."""
     if f.running or f.release_called:
         return None
     if f.over == "error" and not f.notified:
@@ -162,7 +162,7 @@ def due(f: Facts) -> tuple[Any, ...] | None:
 
 
 def possible(f: Facts, event: str) -> bool:
-    """The event is possible, as a violation too."""
+    """Returns whether the event is possible, including violations."""
     match event:
         case "extract" | "extract_drop" | "extract_fails":
             return bool(f.open)
@@ -183,7 +183,7 @@ def possible(f: Facts, event: str) -> bool:
 
 
 def state_name(f: Facts) -> str:
-    """The state whose description fits the facts."""
+    """Returns the state whose description matches the facts."""
     if f.released:
         return "released"
     if f.running in ("end", "on_error", "release"):
@@ -251,5 +251,5 @@ RULES: dict[str, Rule] = {
 
 
 def broken(f: Facts, s: Seen) -> list[str]:
-    """The names of the rules that do not hold."""
+    """Returns the names of the broken rules."""
     return [name for name, rule in RULES.items() if not rule(f, s)]

@@ -1,7 +1,7 @@
-"""A small producer and a small consumer, hand-written from the rules and not from the table.
+"""A small reference producer and consumer, written from the rules and not from the table.
 
-They stand for a binding: `async_replay` replays the traces against them. Callbacks are methods, a
-struct is an object, and errno values are the results.
+They play the role of a binding: `async_replay` replays the traces against them. Callbacks are
+methods, a struct is an object, and results are errno values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Task:
 
 
 class Producer:
-    """Calls a handler, one call in each job that it submits to the executor."""
+    """Calls a handler, with one call in each job that it submits to the executor."""
 
     def __init__(self, handler: Any, submit: Callable[[Callable[[], None]], None]) -> None:
         self._handler = handler
@@ -61,7 +61,7 @@ class Producer:
         self._error: int | None = None  # for on_error
         self._release_called = False
 
-    # The source's side.
+    # Called by the source.
 
     def schema_ready(self, schema: Any) -> None:
         with self._lock:
@@ -88,7 +88,7 @@ class Producer:
     def fail(self, errno: int) -> None:
         self._finish(errno)
 
-    # The consumer's side.
+    # Called by the consumer.
 
     def request(self, n: int) -> None:
         if n <= 0:
@@ -109,7 +109,7 @@ class Producer:
         self._submit(self._job)
 
     def _finish(self, errno: int | None) -> None:
-        """The stream is over; on_error follows an error, and release anything else."""
+        """Ends the stream. After an error on_error follows, otherwise release."""
         with self._lock:
             if self._over:
                 return
@@ -125,10 +125,10 @@ class Producer:
         for thing in (*rest, *([schema] if schema else [])):
             thing.free()
 
-    # The executor's side.
+    # Called by the executor.
 
     def _job(self) -> None:
-        """At most one handler call."""
+        """Makes at most one handler call."""
         with self._lock:
             call = None if self._busy or self._release_called else self._next_call()
             self._busy = self._busy or call is not None
@@ -190,7 +190,7 @@ class Producer:
 
 
 class Consumer:
-    """A handler, and the application behind it."""
+    """A handler, and its application."""
 
     def __init__(
         self, producer: Any, notify: Callable[..., None], waits: Callable[[], None]
@@ -202,7 +202,7 @@ class Consumer:
         self._wanted = 0
         self._demand = 0
         self._queue: deque[Any] = deque()
-        self._running: list[int] = []  # threads that extract
+        self._running: list[int] = []  # the extracting threads
         self._has_schema = False
         self._cancelled = False
         self._lost = False
@@ -327,7 +327,7 @@ class Consumer:
                 self._changed.wait_for(lambda: not self._running)
             self._in_call -= 1
 
-    # The application.
+    # Called by the application.
 
     def request(self, n: int) -> None:
         with self._changed:

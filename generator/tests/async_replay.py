@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0912 -- one branch for each event, or for each reason
-"""Replays traces against a producer or a consumer: what tests/traces/README.md says, in Python."""
+"""Replays traces against a producer or a consumer, as tests/traces/README.md describes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 20  # seconds until a waiting thread counts as hung
+PATIENCE = 20  # seconds after which a waiting thread counts as hung
 EINVAL = 22
-INVALID = -1  # of extract_data: it returns 0, and what it has given is wrong
+INVALID = -1  # for extract_data: it returns 0 and an invalid array
 Step = dict[str, Any]
 
 
 class DifferenceError(Exception):
-    """The actions of the side under test, against the trace."""
+    """The side under test differs from the trace."""
 
 
 def in_thread(work: Callable[[], Any]) -> Any:
-    """Runs the work on another thread, and waits for its result."""
+    """Runs the work on another thread and waits for its result."""
     results: list[Any] = []
     errors: list[BaseException] = []
 
@@ -41,7 +41,7 @@ def in_thread(work: Callable[[], Any]) -> Any:
 
 
 class Thing:
-    """A schema or a batch, and what becomes of it."""
+    """A schema or a batch, and its fate."""
 
     def __init__(self, errno: Callable[[], int] = lambda: 0) -> None:
         self.fates: list[str] = []
@@ -61,7 +61,7 @@ class Thing:
 
 
 class Replay:
-    """The cursor over the steps, and the comparison of calls; the same for both sides."""
+    """The cursor over the steps and the comparison of calls, for both sides."""
 
     def __init__(self, trace: dict[str, Any]) -> None:
         self.trace = trace
@@ -77,7 +77,7 @@ class Replay:
         )
 
     def happened(self, call: dict[str, Any]) -> None:
-        """A call or a word to the application that the side under test makes."""
+        """Compares a call or a notification made by the side under test."""
         if not self.expected or self.expected[0] != call:
             wanted = self.expected[0] if self.expected else "nothing"
             raise self.fail(f"{call} instead of {wanted}")
@@ -89,7 +89,7 @@ class Replay:
         return self.steps[self.cursor] if self.cursor < len(self.steps) else None
 
     def perform(self, step: Step, work: Callable[[], Any]) -> None:
-        """One step, from its event to its result."""
+        """Runs one step, from its event to its result."""
         self.cursor += 1
         outer, self.expected = (
             self.expected,
@@ -113,7 +113,7 @@ class Replay:
 
 
 class ProducerReplay(Replay):
-    """Plays the source, the executor and the consumer around a producer."""
+    """Plays the source, the executor and the consumer of a producer."""
 
     def __init__(self, trace: dict[str, Any], make: Callable[..., Any]) -> None:
         super().__init__(trace)
@@ -162,7 +162,7 @@ class ProducerReplay(Replay):
                 for number, job in enumerate(jobs):
                     before = len(self.expected)
                     job()
-                    if len(self.expected) != before:  # that was the one call of this step
+                    if len(self.expected) != before:  # this was the only call of this step
                         self.jobs[:0] = jobs[number + 1 :]
                         break
             case "extract" | "extract_fails" | "extract_again":
@@ -222,7 +222,7 @@ class ProducerReplay(Replay):
 
 
 class Extraction(threading.Thread):
-    """A take of the application, on its own thread, held open inside extract_data."""
+    """An extraction by the application on a separate thread, blocked inside extract_data."""
 
     def __init__(self, take: Callable[[], int]) -> None:
         super().__init__(daemon=True)
@@ -238,7 +238,7 @@ class Extraction(threading.Thread):
             self.answers.put(("error", error))
 
     def inside(self) -> int:
-        """What extract_data does: obeys until it gets what to return."""
+        """The body of extract_data: follows orders until it gets a result to return."""
         self.answers.put(("inside", None))
         while callable(order := self.orders.get()):
             try:
@@ -270,7 +270,7 @@ class PeerTask:
 
 
 class ConsumerReplay(Replay):
-    """Plays the producer and the application around a consumer."""
+    """Plays the producer and the application of a consumer."""
 
     def __init__(self, trace: dict[str, Any], make: Callable[..., Any]) -> None:
         super().__init__(trace)
@@ -421,7 +421,7 @@ class ConsumerReplay(Replay):
         self._reached(notification, "notify")
 
     def _reached(self, what: dict[str, Any], name: str) -> None:
-        """Plays the steps that happen within this call, when it is the last of its name."""
+        """Plays the steps nested in this call, if it is the last call of its name."""
         self.happened(what)
         kind = "notify" if name == "notify" else "call"
         if any(

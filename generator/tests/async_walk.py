@@ -1,4 +1,4 @@
-"""Walks through everything a side can do, within bounds, and checks the rules of its protocol."""
+"""Walks through all steps of a side, within bounds, and checks the rules of its protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fletching_generator.async_stream.run import (
 )
 from fletching_generator.async_stream.table import Case, Side
 
-# How often an event that makes numbers grow may happen on one way.
+# How often an event that increases a number may happen on one path.
 MOST = {"producer": {"asked": 2, "given": 2}, "consumer": {"asked": 2, "arrived": 3}}
 
 
@@ -34,14 +34,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Walked:
-    """One step that was made."""
+    """One step of the walk."""
 
     place: Place
     event: str
     arguments: Arguments
     case: Case | None
     then: Place
-    broken: tuple[str, ...]  # the names of rules
+    broken: tuple[str, ...]  # the names of broken rules
 
 
 def rules(side: Side) -> ModuleType:
@@ -53,7 +53,7 @@ def start(side: Side) -> Place:
 
 
 def events(side: Side, place: Place) -> Iterator[tuple[str, Arguments]]:
-    """The possible next events, within the bounds."""
+    """Yields the possible next events, within the bounds."""
     config, facts, most = place.config, place.facts, MOST[side.name]
     for event in side.events:
         if not enabled(side, config, event):
@@ -90,7 +90,7 @@ def seen(event: str, a: Arguments, effects: Effects, config: Config) -> Seen:
 
 
 def step(side: Side, place: Place, event: str, a: Arguments, case: Case) -> tuple[Place, list[str]]:
-    """The place after the event, and the rules that it has broken."""
+    """Returns the place after the event, and the rules broken by it."""
     config, effects = apply(side, case, surroundings(place.config, event), a)
     what = seen(event, a, effects, config)
     module = rules(side)
@@ -101,7 +101,7 @@ def step(side: Side, place: Place, event: str, a: Arguments, case: Case) -> tupl
 
 
 def misjudged(side: Side, place: Place) -> str | None:
-    """An event that is possible and must not be, or the other way round."""
+    """Returns an event for which the table and the rules disagree whether it is possible."""
     possible = rules(side).possible
     return next(
         (
@@ -114,7 +114,7 @@ def misjudged(side: Side, place: Place) -> str | None:
 
 
 def walk(side: Side, places: list[Place], depth: int | None = None) -> Iterator[Walked]:
-    """Every step that can be made from these places, breadth first, each place once."""
+    """Yields every step from these places, breadth first, visiting each place once."""
     known = set(places)
     fresh = deque((place, 0) for place in places)
     while fresh:
@@ -126,7 +126,7 @@ def walk(side: Side, places: list[Place], depth: int | None = None) -> Iterator[
             case = choose(side.cells[place.config.state, event], place.config)
             try:
                 then, broken = step(side, place, event, arguments, case)
-            except (IndexError, KeyError, ValueError):  # an altered table takes what is not there
+            except (IndexError, KeyError, ValueError):  # a mutant may take a missing item
                 then, broken = place, ["an action finds what it needs"]
             yield Walked(place, event, arguments, case, then, tuple(broken))
             if then not in known and (depth is None or steps + 1 < depth):

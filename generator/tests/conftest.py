@@ -1,4 +1,4 @@
-"""A scratch copy of the spec that a test may spoil, and the headers of upstream."""
+"""A scratch copy of the spec that a test may modify, and the upstream headers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ABI, PINNED_DLPACK = UPSTREAM / "abi.h", UPSTREAM / "dlpack_abi.h"
 
 
 class Scratch:
-    """A root with a copy of spec/, and the means to change one place of it."""
+    """A root folder with a copy of spec/ and helpers to modify it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def replace(self, file: str, old: str, new: str) -> int:
-        """Replaces the one place where `old` is; returns its line."""
+        """Replaces the only occurrence of `old`; returns its line."""
         path = self.root / "spec" / file
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{old!r} found {text.count(old)} times in {file}"
@@ -41,13 +41,13 @@ class Scratch:
         return load_spec(self.root)
 
     def mistakes(self) -> list[str]:
-        """What loading all of it says, a line each."""
+        """Returns the mistakes reported by loading all files, one line each."""
         with pytest.raises(SpecError) as caught:
             load_rulebook(self.root, self.load())
         return str(caught.value).splitlines()
 
     def refuses(self, file: str, old: str, new: str, expected: str) -> None:
-        """With `new` for `old`, one line says what is expected, of this file or of one it names."""
+        """Replaces `old` and expects an error in this file unless `expected` names another."""
         self.replace(file, old, new)
         text = "\n".join(self.mistakes())
         place = "" if expected.startswith("spec/") else rf"spec/{re.escape(file)}:\d+: .*"
@@ -56,7 +56,7 @@ class Scratch:
 
 @cache
 def trace_texts() -> dict[str, str]:
-    """The files that `fletching traces` writes."""
+    """Returns the files that `fletching traces` writes."""
     return render_module(trace_files, load_spec(REPOSITORY).async_table)
 
 
@@ -73,7 +73,7 @@ def spec() -> Spec:
 
 @pytest.fixture(scope="session")
 def dlpack(spec: Spec, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dlpack.h of the spec's version: the pinned one, with the newer entries."""
+    """Returns a dlpack.h of the spec's version: the pinned header with the newer entries."""
     text = PINNED_DLPACK.read_text(encoding="utf-8")
     for typedef in (t for t in spec.typedefs if t.enumerators):
         end = f"}} {typedef.type.name};"

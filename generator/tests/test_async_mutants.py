@@ -1,4 +1,4 @@
-"""Every cell of the async table, altered in every sensible way, is noticed."""
+"""Tests that every sensible change of every cell of the async table is detected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judged(request: pytest.FixtureRequest, spec: Spec) -> tuple[Side, list[tuple
 
 
 def report(name: str, verdicts: list[tuple[Mutant, str]]) -> str:
-    """Cell by cell: how many mutants, how many noticed, how many are the same machine."""
+    """Returns for each cell the number of mutants, of detected ones, and of equivalent ones."""
     cells: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant, verdict in verdicts:
         row = cells[f"{mutant.cell.event} in {mutant.cell.state}"]
@@ -64,7 +64,7 @@ def test_every_cell_is_altered(judged: Judged) -> None:
 
 
 def test_another_next_state_is_always_noticed(judged: Judged) -> None:
-    """No cell has an equivalent as to its next state, so none may be excused."""
+    """No cell has an equivalent mutant of its next state, so none may be excused."""
     _, verdicts = judged
     excused = [m.name for m, v in verdicts if v in NOT_NOTICED and "next is" in m.what]
     assert excused == []

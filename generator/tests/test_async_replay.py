@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- one line for each example
-"""The traces' format is enough to replay them: against a reference, and against wrong ones."""
+"""Tests that the traces can be replayed against a reference, and that wrong ones fail."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_reference_replays_every_trace(side: str) -> None:
     replay(side, async_reference)
 
 
-# Side, code of the reference, and a plausible bug in its place.
+# Side, code of the reference, and a plausible bug as its replacement.
 WRONG = [
     ("producer", "if producer is None:", "if False:"),
     ("producer", "errno: int = self.batch.read() if out else 0", "errno: int = self.batch.read()"),

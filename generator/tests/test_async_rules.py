@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- one line for each example
-"""The async table and its traces against the protocol's rules, and against hand-written answers."""
+"""Tests the async table and its traces against the protocol's rules and hand-written answers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_there_are_enough_traces(name: str) -> None:
 
 @pytest.mark.parametrize("name", SIDES)
 def test_traces_keep_the_rules(name: SideName, spec: Spec) -> None:
-    """From the committed files alone: every step, and what becomes of schema and batches."""
+    """Checks every step, and the fates of schema and batches, using only the trace files."""
     module = rules(getattr(spec.async_table, name))
     for found in read_traces(name):
         facts, fates = module.Facts(), {}
@@ -100,7 +100,7 @@ def read_step(step: dict[str, Any]) -> Seen:
     )
 
 
-# Hand-written from the published page and the errata: events, and behind `>` what they cause.
+# Hand-written from the published page and the errata: events, and after `>` their effects.
 BY_HAND = {
     "producer": [
         "schema_ready; step > on_schema; returns_ok; end_reached; step > end; returns_ok; step > release; returns",

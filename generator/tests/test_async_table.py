@@ -1,4 +1,4 @@
-"""Every broken async table or scenario is reported with place and hint."""
+"""Tests that every broken async table or scenario is reported with place and hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input of `check-header` and `sync`, end to end: words, exit code 2, and nothing written."""
+"""Tests bad input of `check-header` and `sync`: a message, exit code 2, and no written file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import ABI, PINNED_DLPACK, UPSTREAM, Scratch
 from fletching_generator.cli import main
 
 COMMANDS = ("check-header", "sync")
-# A header that brings a device, so that there is something to write.
+# A header with a new device, so that there is a change to write.
 NEW_DEVICE = 'typedef enum {\n#include "devices.inc"\n  kDLNext = 99\n} DLDeviceType;\n'
 
 Refused = Callable[..., str]
@@ -20,7 +20,7 @@ Refused = Callable[..., str]
 
 @pytest.fixture
 def refused(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Runs a command that has to refuse, on a scratch root; returns its message."""
+    """Runs a command that must fail on a scratch root; returns its message."""
 
     def run(*arguments: str | Path) -> str:
         before = tree(scratch.root)
@@ -39,7 +39,7 @@ def tree(root: Path) -> dict[str, bytes]:
 
 
 def new_device(scratch: Scratch) -> Path:
-    """A dlpack.h with every device of the spec and one more, outside of the spec's folder."""
+    """Returns a dlpack.h with all devices of the spec and a new one, outside of the spec folder."""
     lines = [f"  {device.dlpack} = {device.value},\n" for device in scratch.load().devices]
     (scratch.root / "devices.inc").write_text("".join(lines), encoding="utf-8")
     header = scratch.root / "dlpack.h"
@@ -166,7 +166,7 @@ def test_an_interrupted_write_leaves_the_old_spec(
 def test_a_killed_write_leaves_the_old_spec(
     scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader meanwhile, or after the process has ended, sees the whole old file."""
+    """A concurrent reader, or one after the process was killed, sees the complete old file."""
     header = new_device(scratch)
     path = scratch.root / "spec" / "devices.yaml"
     before = path.read_bytes()

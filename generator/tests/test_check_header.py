@@ -1,4 +1,4 @@
-"""`fletching check-header`: the differences of a copy of the structs, as text, per target."""
+"""Tests `fletching check-header`: the differences of a copy of the structs, as text, per target."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(capsys: pytest.CaptureFixture[str]) -> Check:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Callable[..., Path]:
-    """A copy of our header without its assertions, with some places changed."""
+    """Returns a modified copy of the generated header, without its assertions."""
 
     def make(*changes: tuple[str, str]) -> Path:
         text = OURS.read_text(encoding="utf-8")
@@ -224,7 +224,7 @@ def test_a_guard_counts_in_its_own_file_and_around_an_include(check: Check, tmp_
     around = f'#ifndef {guard}\n#define {guard}\n#include "part.h"\n#endif\n'
     header.write_text(around, encoding="utf-8")
     assert check(header, "--interface", "c-stream")[0] == 0
-    # A guard of many lines that is about something else, in another file.
+    # An unrelated guard that spans many lines of another file.
     header.write_text('#include "part.h"\n' + "\n" * 500, encoding="utf-8")
     code, text = check(header, "--interface", "c-stream")
     assert code == 1
@@ -276,7 +276,7 @@ UNGUARDED = {
 
 
 def check_stream(check: Check, header: Path, text: str) -> tuple[int, str]:
-    """One target is enough, and makes the tests short."""
+    """Uses a single target, to keep the tests fast."""
     header.write_text(re.sub(r"\bG\b", "ARROW_C_STREAM_INTERFACE", text), encoding="utf-8")
     return check(header, "--interface", "c-stream", "--targets", "x86_64-linux-gnu")
 

@@ -1,4 +1,4 @@
-"""The command line of `fletching`: version, root, exit codes, a reader that leaves early."""
+"""Tests the command line of `fletching`: version, root, exit codes, a reader that exits early."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_root_is_accepted_before_and_after_the_command(
 
 
 def test_exit_code_of_a_wrong_spec(scratch: Scratch, dlpack: Path) -> None:
-    """It is what check-spec looks for, and what keeps the other commands from running."""
+    """check-spec reports the mistake, and the other commands do not run because of it."""
     scratch.replace("devices.yaml", "value: 13", "value: thirteen")
     root = ["--root", str(scratch.root)]
     assert main(["check-spec", *root]) == 1

@@ -1,4 +1,4 @@
-"""The tables of the core, and the bundle of it."""
+"""Tests of the core's tables, and of its bundle."""
 
 from __future__ import annotations
 

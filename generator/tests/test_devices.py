@@ -1,4 +1,4 @@
-"""`fletching devices`: runs the program that `make` builds, and says so when it is not there."""
+"""Tests `fletching devices`: runs the program that `make` builds, and reports if it is missing."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The reference pages: devices, errata and structs have their places, and no link is dead."""
+"""Tests the reference pages: they cover devices, errata and structs, and have no dead links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """Every page and picture in the tree, which `generate --check` holds against the spec."""
+    """Returns all pages and pictures in the tree, which `generate --check` keeps in sync."""
     files = (path for path in (REPOSITORY / PAGES).rglob("*") if path.is_file())
     return {
         path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8") for path in files
@@ -26,7 +26,7 @@ def pages() -> dict[str, str]:
 
 
 def anchors(page: str) -> list[str]:
-    """The anchors of a page: those that GitHub and the site generate for headings, and its own."""
+    """Returns the anchors of a page: those generated for headings, and explicit ones."""
     own = re.findall(r'<a id="([^"]+)"></a>', page)
     headings = re.findall(r"^#+ (?:<a .*?</a>)?(.+)$", page, flags=re.MULTILINE)
     slugs = [re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings]
@@ -92,13 +92,13 @@ def test_links_between_pages_lead_somewhere(pages: dict[str, str]) -> None:
             wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), file or "."))
             wanted = wanted if file else path
             if not wanted.startswith(f"{PAGES}/"):
-                continue  # hand-written pages: the link check of the whole tree sees them
+                continue  # hand-written pages are covered by the link check of the whole tree
             if wanted not in pages or (anchor and anchor not in anchors(pages[wanted])):
                 dead.append(f"{path}: {target}")
     assert dead == []
 
 
-# What a template makes of a text that already ends in a full stop, and of a verb behind "does".
+# Template mistakes: a text that already ends in a full stop, and a verb after "does".
 WRONG = re.compile(
     r"(?<=[a-z)])\.\.(?=[\s|]|$)|\b(?:does|did|do) not [a-z]*[^\Ws]s (?:it|the|a|an)\b"
 )

@@ -1,4 +1,4 @@
-"""The error numbers: their values, and mistakes in their file."""
+"""Tests of the error numbers: their values, and mistakes in their file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Go's types, calls and stubs of the callbacks follow from the spec."""
+"""Tests that Go's callback types, calls and stubs follow the spec."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def texts(spec: Spec) -> dict[str, str]:
 
 
 def function(text: str, head: str) -> str:
-    """The function that begins with `head`, to its closing brace."""
+    """Returns the function that begins with `head`, up to its closing brace."""
     start = text.index(f"\nfunc {head}(")
     return text[start : text.index("\n}\n", start)]
 
@@ -108,7 +108,7 @@ def test_a_release_marks_its_struct_before_it_enters_go(texts: dict[str, str]) -
     assert ".Release = 0" not in stub(texts, "ArrowAsyncDeviceStreamHandler_release")
 
 
-# --- Specs that are wrong still give Go that compiles, so that the ABI tests can notice them ----
+# --- Wrong specs must still generate Go that compiles, so that the ABI tests can detect them -----
 
 
 def test_a_struct_without_private_data(scratch: Scratch) -> None:

@@ -1,4 +1,4 @@
-"""How the Go module names the core, and which runtime a device type has."""
+"""Tests the names of the core in the Go module, and the runtime of each device type."""
 
 from __future__ import annotations
 

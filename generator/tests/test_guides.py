@@ -1,4 +1,4 @@
-"""The hand-written pages of docs/: the files and commands in them work as described."""
+"""Tests that the files and commands in the hand-written pages of docs/ work as described."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCS = REPOSITORY / "docs"
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The code of a page in this language."""
+    """Returns the code blocks of a page in this language."""
     pattern = rf"^```{language}\n(.*?)^```$"
     text = page.read_text(encoding="utf-8")
     return re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
@@ -31,7 +31,7 @@ def test_a_device_is_added_as_the_guide_shows(
     if "kDLNova = 90" not in text:
         text = text.replace("kDLTrn = 18,", "kDLTrn = 18, kDLNova = 90,")
     header.write_text(re.sub(r"(MINOR_VERSION) \d+", r"\1 4", text), encoding="utf-8")
-    # Whoever follows the guide to the letter has the device already, and perhaps the version.
+    # If the guide was followed in this tree, the device already exists, and perhaps the version.
     devices, codes = (scratch.root / "spec" / f"{name}.yaml" for name in ("devices", "dlpack"))
     known = devices.read_text(encoding="utf-8")
     known = re.sub(r"\n  - name: nova\n(?:    .*\n)*", "", known)

@@ -1,7 +1,7 @@
-"""History replayed: the devices of DLPack 0.6, synced with today's header, are today's spec.
+"""Replays history: syncing the devices of DLPack 0.6 with today's header yields today's spec.
 
-The header brings names, numbers and order. A person decides the rest, and all that differs
-without the decisions is what follows from them.
+The header provides names, numbers and order. A person decides the remaining facts, and all other
+differences must follow from them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fletching_generator.headers.dlpack_version import spec_version
 from fletching_generator.spec.model import Device, Spec
 
 LAST_OF_DLPACK_0_6 = 13
-# The keys that `fletching sync` fills from the header; a person decides the others.
+# The keys that `fletching sync` fills in from the header; a person decides the others.
 FROM_HEADER = ("name", "value", "dlpack")
 LANGUAGES = ("cpp/", "bindings/rust/", "bindings/go/", "bindings/java/", "bindings/python/")
 
@@ -37,13 +37,13 @@ def entries(text: str) -> Entries:
 
 
 def key(line: str) -> str:
-    """The key of an entry's line; None for a nested line."""
+    """Returns the key of an entry's line; empty for a nested line."""
     found = re.match(r"(?:  - |    )(\w+):", line)
     return found[1] if found else ""
 
 
 def decided(draft: list[str], committed: list[str]) -> list[str]:
-    """An entry as sync wrote it, with a person's facts instead of the draft's."""
+    """Returns an entry written by sync, with a person's facts instead of the draft's."""
     brought = {key(line): line for line in draft if key(line) in FROM_HEADER}
     return [brought.get(key(line), line) for line in committed]
 
@@ -52,7 +52,7 @@ def decided(draft: list[str], committed: list[str]) -> list[str]:
 def replayed(
     scratch: Scratch, spec: Spec, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> Scratch:
-    """A scratch root with the sources of the bundle, cut back and synced."""
+    """Returns a scratch root with the sources of the bundle, reduced and synced."""
     for pattern in ("cpp/core/**/*.[ch]", "cpp/include/fletching/*.h"):
         for source in REPOSITORY.glob(pattern):
             target = scratch.root / source.relative_to(REPOSITORY)
@@ -63,7 +63,7 @@ def replayed(
     first = text.index(f"  - name: {new_devices(spec)[0].name}\n")
     reserved = text.index(f"  - name: {spec.unreleased_devices[0].name}\n")
     rest = text[reserved:]
-    for device in new_devices(spec):  # one may be behind the reserved ones
+    for device in new_devices(spec):  # new devices may follow the reserved ones
         rest = re.sub(rf"  - name: {device.name}\n(?:    .*\n)*\n?", "", rest)
     path.write_text(text[:first] + rest.rstrip("\n") + "\n", encoding="utf-8")
     version, minor = "name: DLPACK_MINOR_VERSION\n    value: ", spec_version(spec)[1]
@@ -78,7 +78,7 @@ def replayed(
 
 
 def generated(root: Path) -> dict[str, bytes]:
-    """Every file that `fletching generate` writes into an empty root."""
+    """Returns all files that `fletching generate` writes into an empty root."""
     assert main(["--root", str(root), "generate"]) == 0
     files = [path for path in root.rglob("*") if path.is_file()]
     texts = {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
@@ -119,7 +119,7 @@ def test_without_them_only_what_follows_from_them_differs(replayed: Scratch, spe
 
 
 def lines_of(text: str) -> list[str]:
-    """Without the lengths of C++ tables, which follow from their rows."""
+    """Splits into lines, without the lengths of C++ tables, which follow from their rows."""
     return re.sub(r"(?<=std::array<)(\w+), \d+>", r"\1>", text).splitlines()
 
 

@@ -1,4 +1,4 @@
-"""The Java structs: results after an exception, releases, moves and counts."""
+"""Tests of the Java structs: results after an exception, releases, moves and counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPECTED = {"errno": "Failures.EIO", -1: "-1", "NULL": "null", "nothing": "null"
 
 @pytest.fixture(scope="module")
 def texts(spec: Spec) -> dict[tuple[str, str], str]:
-    """The main file of every struct, by engine and struct."""
+    """Returns the main file of every struct, by engine and struct."""
     found = {}
     for path, text in render_module(java, spec).items():
         parts = re.fullmatch(r".*/fletching-(jna|ffm)/src/main/.*/(\w+)\.java", path)

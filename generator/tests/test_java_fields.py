@@ -1,4 +1,4 @@
-"""What Java's safe layer knows of the structs: every field, every callback, what runtimes share."""
+"""Tests the struct tables of Java's safe layer: all fields and callbacks, and shared runtimes."""
 
 from __future__ import annotations
 

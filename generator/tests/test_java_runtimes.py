@@ -1,4 +1,4 @@
-"""The Java tables of the runtimes: their content follows from the spec, and their form."""
+"""Tests the content and the form of the Java tables of the runtimes."""
 
 from __future__ import annotations
 

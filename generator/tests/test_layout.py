@@ -1,4 +1,4 @@
-"""Layouts against figures measured with real compilers, for all three classes of target."""
+"""Tests layouts against values measured with real compilers, for all three target classes."""
 
 from __future__ import annotations
 

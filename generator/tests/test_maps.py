@@ -1,4 +1,4 @@
-"""The memory maps show the layout."""
+"""Tests that the memory maps show the layout."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def cells(picture: ET.Element) -> list[ET.Element]:
 
 
 def part(cell: ET.Element, kind: str) -> str:
-    """The text of the cell's line of this class."""
+    """Returns the text of the cell's line of this class."""
     return next(t.text or "" for t in cell.findall(f"{SVG}text") if t.get("class") == kind)
 
 
 def drawn_bytes(picture: ET.Element, cell: ET.Element, target: LayoutClass) -> list[int]:
-    """The bytes that the rectangles of a cell cover, by the ruler and the column of offsets."""
+    """Returns the bytes covered by a cell's rectangles, using the ruler and the offset column."""
     columns = {
         int(text.get("x", "")): int((text.text or "").removeprefix("+"))
         for text in picture.findall(f"{SVG}text[@class='ruler']")
@@ -72,7 +72,7 @@ def drawn_bytes(picture: ET.Element, cell: ET.Element, target: LayoutClass) -> l
 def expected(
     spec: Spec, struct: Struct, target: LayoutClass, base: int = 0, prefix: str = ""
 ) -> dict[str, tuple[int, int]]:
-    """Offset and size of each field that is not a struct, from the layouts alone."""
+    """Returns offset and size of each field that is not a struct, from the layouts only."""
     found: dict[str, tuple[int, int]] = {}
     layout = struct_layout(spec, struct, target)
     for field, place in zip(struct.fields, layout.fields, strict=True):
@@ -139,7 +139,7 @@ def test_light_and_dark_without_script_or_network() -> None:
 
 
 def nested(spec: Spec) -> Spec:
-    """A spec with structs two levels deep, not at offset 0, with fields of a single byte."""
+    """Returns a spec with one-byte fields in structs nested two levels deep at nonzero offsets."""
     structs = (
         struct(spec, "Inner", code=Scalar("uint8"), bits=Scalar("uint8"), lanes=Scalar("uint16")),
         struct(spec, "Middle", ndim=Scalar("int32"), dtype=StructType("Inner")),

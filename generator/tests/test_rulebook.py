@@ -1,4 +1,4 @@
-"""Every mistake in the rules or in a text's entries is reported with file, line and hint."""
+"""Tests that mistakes in the rules or in a text's entries are reported with file, line and hint."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ PAGES = sorted(REFERENCE.rglob("*.md"))
 
 
 def anchors(page: Path) -> set[str]:
-    """The places of a page that a link can point to."""
+    """Returns the link targets of a page."""
     text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     spelled = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}

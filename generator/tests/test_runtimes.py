@@ -1,4 +1,4 @@
-"""The runtimes and the devices' memory: each way to spoil them is named, and the spec is sound."""
+"""Tests that each mistake in the runtimes and the devices' memory is reported."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ EVENTS = {
 @pytest.mark.parametrize("name", EVENTS)
 def test_an_event_is_that_of_the_runtime(name: str, scratch: Scratch) -> None:
     scratch.refuses(D, *EVENTS[name])
-    load_spec(scratch.root, events=False)  # what wrong specs are made for elsewhere
+    load_spec(scratch.root, events=False)  # as for deliberately wrong specs
 
 
 @pytest.mark.parametrize("name", SPOILED)
@@ -322,7 +322,7 @@ def test_true_symbols_and_signatures(spec: Spec) -> None:
 
 
 def test_states_of_an_event(spec: Spec) -> None:
-    """Three ways: done, pending, and everything else an error."""
+    """There are three states: done, pending, and an error for any other value."""
     states = {
         runtime.name: (
             [constant.value for constant in runtime.query.done],

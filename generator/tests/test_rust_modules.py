@@ -1,4 +1,4 @@
-"""How the Rust crate is divided: no module uses a module that uses it."""
+"""Tests that the modules of the Rust crate have no circular dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "bindings/rust/fletching/src"
 
 
 def expand(use: re.Match[str]) -> str:
-    """Spells `use a::{b, c::{d, e}};` as `use a::b,a::c::d,a::c::e;`."""
+    """Expands `use a::{b, c::{d, e}};` to `use a::b,a::c::d,a::c::e;`."""
     tree = re.sub(r"\s+as\s+\w+|\s", "", use[1])
     while "{" in tree:
         tree = re.sub(
@@ -22,7 +22,7 @@ def expand(use: re.Match[str]) -> str:
 
 
 def read(path: Path) -> tuple[str, str]:
-    """The name of a module, and its code without comments and strings."""
+    """Returns the name of a module, and its code without comments and strings."""
     parts = path.relative_to(SOURCES).with_suffix("").parts
     code = re.sub(r"""//.*|'"'|"(?:\\[\s\S]|[^"\\])*\"""", "", path.read_text(encoding="utf-8"))
     name = "::".join(["crate", *(part for part in parts if part not in ("lib", "mod"))])
@@ -40,7 +40,7 @@ def absolute(module: str, path: str) -> str:
 
 
 def uses(module: str) -> set[str]:
-    """The modules whose items a module names. A `pub use` does not count."""
+    """Returns the modules whose items a module uses. A `pub use` does not count."""
     found = set()
     for path in re.findall(r"(?:\w+::)+[\w*]+", re.sub(r"\bpub use [^;]+;", "", MODULES[module])):
         source = absolute(module, path)

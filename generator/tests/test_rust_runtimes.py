@@ -1,4 +1,4 @@
-"""The Rust list of the runtimes, and the names that every language's tables share."""
+"""Tests the Rust list of the runtimes, and the names shared by the tables of all languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mistake in the spec is reported with file, line, key and hint, and no file is written."""
+"""Tests that mistakes in the spec are reported with file, line, key and hint, and write no file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""With any content of the spec's files, `check-spec` ends with 0 or with lines that name the place.
+"""Tests that for any content of the spec files `check-spec` succeeds or reports lines with places.
 
-Seeded, so that every run sees the same spoiled files. `python tests/test_spec_fuzz.py COUNT SEED`
+Seeded, so that every run uses the same modified files. `python tests/test_spec_fuzz.py COUNT SEED`
 runs more of them.
 """
 
@@ -57,7 +57,7 @@ def spoil_text(text: str, dice: random.Random) -> str:
 
 
 def spoil_data(content: Any, dice: random.Random) -> str:
-    """Another value, or none, in one place; JSON is YAML too."""
+    """Replaces or removes the value in one place, and returns JSON, which is also YAML."""
     places = list(places_of(content))
     holder, key = dice.choice(places)
     match dice.randrange(5):
@@ -84,7 +84,7 @@ def places_of(node: Any) -> Any:
 
 
 def run(root: Path, file: Path, text: str, *command: str) -> None:
-    """check-spec with this text of the file, which it must survive."""
+    """Runs check-spec with this text of the file; it must not crash."""
     path = root / file
     good = path.read_bytes()
     path.write_bytes(text.encode("utf-8", "surrogatepass"))

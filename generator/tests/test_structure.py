@@ -1,4 +1,4 @@
-"""The generator is divided by subject, without circles and without a sibling's internals."""
+"""Tests that the generator's packages have no circular imports and use no private names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_LINES = 300
 
 
 def imports(module: str) -> Iterator[tuple[str, str]]:
-    """The imports of a module from the package: module and name."""
+    """Yields the imports of a module from the package: module and name."""
     path = MODULES[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -56,7 +56,7 @@ def imports(module: str) -> Iterator[tuple[str, str]]:
 
 
 def entries(folder: Path) -> set[str]:
-    """The files and folders in it, without folders that only hold a cache."""
+    """Returns the entries of a folder, except folders that contain only a cache."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     return {path.relative_to(folder).parts[0] for path in files}
 

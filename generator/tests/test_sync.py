@@ -1,4 +1,4 @@
-"""`fletching sync`: new devices of a dlpack.h reach the spec in place, the rest is refused."""
+"""Tests `fletching sync`: adds new devices of a dlpack.h to the spec, and rejects other changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sync(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> Sync:
 
 @pytest.fixture
 def header(scratch: Scratch, tmp_path: Path) -> Callable[..., Path]:
-    """A dlpack.h with the devices of the spec, and more or other ones."""
+    """Returns a dlpack.h with the spec's devices, plus additional or modified ones."""
 
     def make(*extra: str, replace: dict[str, str] | None = None) -> Path:
         lines = [f"{device.dlpack} = {device.value}," for device in scratch.load().devices]
@@ -184,7 +184,7 @@ def test_a_name_that_is_taken_is_refused(
 
 @pytest.fixture
 def upstream_with(dlpack: Path, tmp_path: Path) -> Callable[[str, str], Path]:
-    """Upstream's header with one text in the place of another."""
+    """Returns upstream's header with one text replaced."""
 
     def make(old: str, new: str) -> Path:
         text = dlpack.read_text(encoding="utf-8")
@@ -205,7 +205,7 @@ MINOR = re.compile(r"(?<=#define DLPACK_MINOR_VERSION )\d+")
 
 
 def newer(header: Path) -> Path:
-    """The header of the next release."""
+    """Returns the header with the version of the next release."""
     text = header.read_text(encoding="utf-8")
     header.write_text(MINOR.sub(lambda found: str(int(found[0]) + 1), text), encoding="utf-8")
     return header
@@ -311,7 +311,7 @@ MAIN = {
 
 @pytest.fixture
 def main_header(dlpack: Path, tmp_path: Path) -> Callable[..., Path]:
-    """The header of DLPack's main branch: it has the version of the last release, and more."""
+    """Returns the header of DLPack's main branch: the last release's version, and new entries."""
 
     def make(**replaced: str) -> Path:
         text = dlpack.read_text(encoding="utf-8")

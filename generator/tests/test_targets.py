@@ -1,4 +1,4 @@
-"""The computed layouts against Clang's, for every struct, target and language, as data."""
+"""Tests the computed layouts against Clang's, for every struct, target and language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = {
     "ours": REPOSITORY / "cpp" / "include" / "fletching" / "abi.h",
     "ours-dlpack": REPOSITORY / "cpp" / "include" / "fletching" / "dlpack.h",
 }
-# Hand-written: which class a target has is what the generated declarations have to decide.
+# Hand-written, because the generated declarations must select the class of each target.
 CLASSES = {
     "64bit": {
         "x86_64-linux-gnu",
@@ -51,7 +51,7 @@ Layouts = dict[str, Any]  # {"ArrowArray": {"size": 80, "align": 8, "fields": {.
 
 @pytest.fixture(scope="module")
 def computed() -> dict[str, Layouts]:
-    """What `fletching layout --json` says, by class."""
+    """Returns the output of `fletching layout --json`, by class."""
     text = StringIO()
     with redirect_stdout(text):
         assert main(["--root", str(REPOSITORY), "layout", "--json"]) == 0
@@ -61,7 +61,7 @@ def computed() -> dict[str, Layouts]:
 
 @pytest.fixture(scope="module")
 def clang() -> dict[tuple[str, str, str], Run]:
-    """What Clang says, by header, language and target."""
+    """Returns Clang's runs, by header, language and target."""
     return {
         (name, run.language, run.target): run
         for name, header in HEADERS.items()

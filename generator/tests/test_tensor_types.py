@@ -1,4 +1,4 @@
-"""The types of tensors: which there are, and mistakes in their file."""
+"""Tests of the tensor types: the list, and mistakes in its file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fletching_generator.spec.model import Spec
 def test_every_released_code_has_a_type(spec: Spec) -> None:
     named = {row.code for row in spec.tensor_types.types}
     codes = {code.name for code in spec.data_type_codes.enumerators}
-    assert codes - named == {"kDLOpaqueHandle"}  # a handle has a meaning for two parties only
+    assert codes - named == {"kDLOpaqueHandle"}  # a handle has a meaning only for two parties
 
 
 def test_a_value_has_the_bytes_of_its_storage(spec: Spec) -> None:

@@ -1,4 +1,4 @@
-"""Type expressions: their results, and the refused ones."""
+"""Tests of type expressions: their results, and rejected ones."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_spell_is_the_inverse_of_parse(spec: Spec) -> None:
 
 
 def test_what_a_pointer_points_to_is_no_part_of_the_type(spec: Spec) -> None:
-    """Every pointer of a field or a callback says it; the same type in C is still the same type."""
+    """Every pointer of a field or a callback has a target, but the C types remain equal."""
     fields = [field for struct in spec.structs for field in struct.fields]
     types = [field.type for field in fields]
     found = [pointer for type_ in types for pointer in pointers(type_)]

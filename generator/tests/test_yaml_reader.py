@@ -1,4 +1,4 @@
-"""The reader of YAML: the same data and lines as another parser, and a line for each refusal."""
+"""Tests the YAML reader: same data and lines as another parser, and a line for each rejection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = sorted((REPOSITORY / "spec").rglob("*.yaml"))
 
 
 def lines_of(node: Any, path: tuple[str | int, ...] = ()) -> Lines:
-    """The line of every key, as ruamel's round-trip parser has it."""
+    """Returns the line of every key according to ruamel's round-trip parser."""
     found: Lines = {}
     items = node.items() if isinstance(node, CommentedMap) else enumerate(node)
     for key, value in items:

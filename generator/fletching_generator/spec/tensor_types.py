@@ -1,4 +1,4 @@
-"""Which DLPack type an Arrow type is: spec/tensor-types.yaml."""
+"""The mapping of Arrow types to DLPack types: spec/tensor-types.yaml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import Mistake, SpecError
 from ..reading.documents import Document, Report
 
-# Bytes of a value, by format.
+# Bytes per value, by format.
 _BYTES = {**dict.fromkeys("cC", 1), **dict.fromkeys("sSe", 2), **dict.fromkeys("iIf", 4)}
 _BYTES |= dict.fromkeys("lLg", 8)
 _BINARY = re.compile(r"w:([1-9][0-9]?)")
@@ -19,29 +19,29 @@ _BINARY = re.compile(r"w:([1-9][0-9]?)")
 class TensorType:
     code: str  # "kDLComplex"
     value: int  # 5: the number of the code
-    bits: int  # 64: of a value
-    format: str  # "f": of what stores it
-    lanes: int = 1  # values in an element of the storage
-    padded: bool = False  # a value narrower than a byte has a byte
-    parts: int = 1  # 2: the storage is a list of so many
+    bits: int  # 64: per value
+    format: str  # "f": of the storage
+    lanes: int = 1  # values per storage element
+    padded: bool = False  # True: a value narrower than a byte is stored in a byte
+    parts: int = 1  # 2: the storage is a list with this number of elements
     extension: str | None = None  # "arrow.bool8"
-    type_name: str | None = None  # "complex64"; then the extension is arrow.opaque
+    type_name: str | None = None  # "complex64"; set if the extension is arrow.opaque
 
     @property
     def part_bytes(self) -> int:
-        """Bytes of one value of the format: 4."""
+        """The number of bytes of one value of the format: 4."""
         binary = _BINARY.fullmatch(self.format)
         return int(binary[1]) if binary else _BYTES.get(self.format, 0)
 
     @property
     def name(self) -> str:
-        """For a message: "float8_e4m3fn", "kDLInt32"."""
+        """The name in messages: "float8_e4m3fn", "kDLInt32"."""
         return self.type_name or f"{self.code}{self.bits}"
 
 
 @dataclass(frozen=True)
 class StoredType:
-    format: str  # "tss:": with parameters behind the colon
+    format: str  # "tss:": parameters may follow the colon
     bits: int  # 64: of the integer
     lost: str  # "time": the key of a reason
 
@@ -57,7 +57,7 @@ class TensorTypes:
 
 
 def read_tensor_types(document: Document, codes: Mapping[str, int]) -> TensorTypes:
-    """`codes`: the data-type codes of DLPack. Raises SpecError with every mistake found."""
+    """`codes`: the data-type codes of DLPack. Raises SpecError with all mistakes."""
     content = document.content
     mistakes: list[Mistake] = []
     report = document.reporter(mistakes)
@@ -86,7 +86,7 @@ def read_tensor_types(document: Document, codes: Mapping[str, int]) -> TensorTyp
 
 
 def _check_types(types: tuple[TensorType, ...], report: Report) -> None:
-    """Each DLPack type and each Arrow type stands once, and both have the same size."""
+    """Checks that each DLPack and Arrow type occurs once, and that both have the same size."""
     seen: set[object] = set()
     for index, row in enumerate(types):
         dlpack = (row.value, row.bits, row.lanes, row.padded)

@@ -1,4 +1,4 @@
-"""The checks under tests/runtimes/: C++ and C that hold the table against the vendors' headers."""
+"""The checks in tests/runtimes/: C++ and C that compare the table with the vendors' headers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def outputs(spec: Spec) -> list[Output]:
 
 
 def type_check(type_: VendorType) -> str:
-    """The assertion about a type."""
+    """Returns the assertion about a type."""
     check = f"FLETCHING_{type_.kind.upper()}("
     needs_width = type_.kind in ("integer", "enum")
     arguments = [type_.name, f"std::{type_.scalar.name}_t"] if needs_width else [type_.name]
@@ -33,7 +33,7 @@ def type_check(type_: VendorType) -> str:
 
 
 def size(type_: VendorType) -> str | None:
-    """The size of a type on any target, as C says it; None of a struct or a callback."""
+    """Returns the size of a type as a C expression; None for a struct or a callback."""
     if type_.kind in ("struct", "callback"):
         return None
     width = INTEGERS.get(type_.scalar.name)
@@ -41,7 +41,7 @@ def size(type_: VendorType) -> str | None:
 
 
 def function_check(function: Function) -> str:
-    """The assertions about a function's name and signature."""
+    """Returns the assertions about a function's name and signature."""
     names = [function.name, function.symbol, function.per_thread or function.symbol]
     types = [function.type.returns, *(argument.type for argument in function.type.arguments)]
     arguments = [*names, *map(type_name, types)]

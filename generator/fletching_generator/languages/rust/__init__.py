@@ -114,7 +114,7 @@ def declare(field: Field) -> str:
 
 
 def call_head(field: Field, own: bool) -> str:
-    """Returns the function that calls a callback; `this` is the struct, if the callback takes it."""
+    """Returns the function that calls a callback; `this` is the struct if the callback takes it."""
     callback = field.type
     assert isinstance(callback, Callback)
     given = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
