@@ -7,7 +7,7 @@ package fletching
 /*
 #include "block.h"
 
-// cgo takes the address of a function by its name before the macros.
+// cgo takes the address of a function without expanding macros in its name.
 static uintptr_t address_of_release_schema(void) { return (uintptr_t)fletching_release_schema; }
 static uintptr_t address_of_release_array(void) { return (uintptr_t)fletching_release_array; }
 */

@@ -7,8 +7,8 @@ package upstream
 // #include <arrow/c/abi.h>
 // #include <dlpack/dlpack.h>
 //
-// // X(struct, callback, result, parameters): cgo knows no type of a C function, so the signatures
-// // are written down here, and the C compiler compares them with the header.
+// // X(struct, callback, result, parameters): cgo does not expose C function types, so the signatures
+// // are repeated here, and the C compiler compares them with the header.
 // #define CALLBACKS(X)                                                                          \
 //   X(ArrowSchema, release, void, (struct ArrowSchema*))                                        \
 //   X(ArrowArray, release, void, (struct ArrowArray*))                                          \
@@ -44,7 +44,7 @@ package upstream
 //   X(DLPackExchangeAPI, dltensor_from_py_object_no_sync, int, (void*, DLTensor*))                \
 //   X(DLPackExchangeAPI, current_work_stream, int, (DLDeviceType, int32_t, void**))
 //
-// // Plain names, so that a list can name a struct with a tag and one without in the same way.
+// // Typedefs, so that a list can name structs with and without a tag in the same way.
 // typedef struct ArrowSchema ArrowSchema;
 // typedef struct ArrowArray ArrowArray;
 // typedef struct ArrowArrayStream ArrowArrayStream;
