@@ -20,7 +20,7 @@ from fletching_generator.spec.load import load_spec
 from fletching_generator.spec.model import Spec
 
 FILE = "cuda-array-interface.yaml"
-HEADER = "cpp/include/fletching/detail/cuda_array_tables.hpp"
+HEADER = "cpp/include/fletching/detail/cuda_array/tables.hpp"
 CAI = load_spec(REPOSITORY).cuda_array_interface
 
 # old text, new text, expected error

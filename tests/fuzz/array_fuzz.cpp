@@ -11,7 +11,7 @@
 
 #include "fletching/array_capacity.hpp"
 #include "fletching/check_array.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/format.hpp"
 #include "require.hpp"
 

@@ -20,7 +20,7 @@ class Stratum:
     may_survive: bool = True  # within the limit's share
 
 
-_HEADERS = r"cpp/include/fletching/(?:detail/)?"
+_HEADERS = r"cpp/include/fletching/(?:detail/ownership/)?"
 # The first match counts. Code that frees memory, waits or reads foreign structs allows no survivor.
 STRATA = (
     Stratum("owner", _HEADERS + r"owner\.hpp", 16, False),
@@ -28,10 +28,10 @@ STRATA = (
     Stratum("event", _HEADERS + r"(?:event_\w+|export_event|release_after)\.hpp", 20, False),
     Stratum("tensors", r"cpp/core/tensor_.*", 24),
     Stratum("core", r"cpp/core/.*", 40),
-    Stratum("headers", r"cpp/include/(?!.*/async_).*", 66),
+    Stratum("headers", r"cpp/include/(?!.*/async[_/]).*", 66),
     Stratum("libfletching", r"cpp/src/.*", 12),
     Stratum("generator", r"generator/.*", 32),
-    Stratum("async", _HEADERS + r"async_\w+\.hpp", 40, False),
+    Stratum("async", r"cpp/include/fletching/(?:async_|detail/async/)\w+\.hpp", 40, False),
 )
 
 

@@ -9,7 +9,7 @@
 
 #include "capsule.hpp"
 #include "core.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 
 namespace fletching::python {
 namespace {

@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/detail/block.hpp"
 #include "fletching/detail/builder_error.hpp"
 #include "fletching/detail/checked.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/block.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"

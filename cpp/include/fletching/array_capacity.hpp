@@ -13,7 +13,7 @@
 #include "fletching/abi.h"
 #include "fletching/array_builder.hpp"
 #include "fletching/detail/checked.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/format.hpp"
 #include "fletching/result.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/async_listener.hpp"
-#include "fletching/detail/async_consumer_core.hpp"
+#include "fletching/detail/async/consumer_core.hpp"
 #include "fletching/options.hpp"
 #include "fletching/result.hpp"
 

@@ -12,8 +12,8 @@
 
 #include "fletching/abi.h"
 #include "fletching/async_source.hpp"
-#include "fletching/detail/async_producer_core.hpp"
-#include "fletching/detail/async_task.hpp"
+#include "fletching/detail/async/producer_core.hpp"
+#include "fletching/detail/async/task.hpp"
 #include "fletching/executor.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

@@ -17,7 +17,7 @@
 #include "fletching/abi.h"
 #include "fletching/detail/array_shape.hpp"
 #include "fletching/detail/checked.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/detail/type_difference.hpp"
 #include "fletching/format.hpp"
 #include "fletching/owner.hpp"

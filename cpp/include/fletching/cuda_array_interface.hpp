@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "fletching/detail/cuda_array_description.hpp"
-#include "fletching/detail/cuda_array_tables.hpp"
+#include "fletching/detail/cuda_array/description.hpp"
+#include "fletching/detail/cuda_array/tables.hpp"
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {

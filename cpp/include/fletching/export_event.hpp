@@ -10,7 +10,7 @@
 
 #include "fletching/capture.hpp"
 #include "fletching/detail/core.hpp"
-#include "fletching/detail/event_hook.hpp"
+#include "fletching/detail/ownership/event_hook.hpp"
 #include "fletching/device_stream.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

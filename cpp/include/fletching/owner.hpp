@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/detail/hook.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/hook.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
 

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "fletching/abi.h"
-#include "fletching/detail/block.hpp"
 #include "fletching/detail/checked.hpp"
+#include "fletching/detail/ownership/block.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/detail/text.hpp"
-#include "fletching/detail/tree.hpp"
 #include "fletching/format.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"

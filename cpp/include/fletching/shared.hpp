@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/detail/block.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/block.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 

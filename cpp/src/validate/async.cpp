@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "async_stream.hpp"
-#include "fletching/detail/schema_copy.hpp"
+#include "fletching/detail/ownership/schema_copy.hpp"
 #include "fletching/metadata.hpp"
 #include "hooks.hpp"
 #include "places.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "fletching/check_array.hpp"
-#include "fletching/detail/schema_copy.hpp"
+#include "fletching/detail/ownership/schema_copy.hpp"
 #include "fletching/owner.hpp"
 #include "hooks.hpp"
 #include "members.hpp"

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "fletching/abi.h"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/detail/text.hpp"
-#include "fletching/detail/tree.hpp"
 #include "fletching/format.hpp"
 #include "fletching/result.hpp"
 

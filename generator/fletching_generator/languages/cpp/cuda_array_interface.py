@@ -11,7 +11,7 @@ from ...spelling import capitalized, literal, pascal
 from ..c.wrapping import wrap_arguments
 
 _WIDTH = 100
-_NAME = "cuda_array_tables.hpp"
+_PATH = "cpp/include/fletching/detail/cuda_array/tables.hpp"
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -21,9 +21,7 @@ def outputs(spec: Spec) -> list[Output]:
         "most_sizes": most_sizes(interface),
         "typed_checks": [check for check in interface.checks if check.typed],
     }
-    return [
-        Output(f"cpp/include/fletching/detail/{_NAME}", _NAME, f"spec/{interface.id}.yaml", context)
-    ]
+    return [Output(_PATH, "cuda_array_tables.hpp", f"spec/{interface.id}.yaml", context)]
 
 
 def most_sizes(interface: DictionaryInterface) -> int:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies the formats of a schema, to compare arrays with it after the schema was passed on.
-#ifndef FLETCHING_DETAIL_SCHEMA_COPY_HPP
-#define FLETCHING_DETAIL_SCHEMA_COPY_HPP
+#ifndef FLETCHING_DETAIL_OWNERSHIP_SCHEMA_COPY_HPP
+#define FLETCHING_DETAIL_OWNERSHIP_SCHEMA_COPY_HPP
 
 #include "fletching/abi.h"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/schema_builder.hpp"
@@ -35,4 +35,4 @@ inline Result<Schema> copy_formats(const ArrowSchema& schema) noexcept {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_SCHEMA_COPY_HPP
+#endif  // FLETCHING_DETAIL_OWNERSHIP_SCHEMA_COPY_HPP

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "fletching/detail/async_task.hpp"
+#include "fletching/detail/async/task.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

@@ -3,8 +3,8 @@
 // One allocation for everything below an exported struct: the structs of its children, the lists of
 // pointers, and the object that owns the data. Used by the builders and the shared arrays; not for
 // users.
-#ifndef FLETCHING_DETAIL_BLOCK_HPP
-#define FLETCHING_DETAIL_BLOCK_HPP
+#ifndef FLETCHING_DETAIL_OWNERSHIP_BLOCK_HPP
+#define FLETCHING_DETAIL_OWNERSHIP_BLOCK_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -269,4 +269,4 @@ void join_block(Base* self, BlockHead* block) noexcept {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_BLOCK_HPP
+#endif  // FLETCHING_DETAIL_OWNERSHIP_BLOCK_HPP

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fletching/detail/cuda_array_tables.hpp"
+#include "fletching/detail/cuda_array/tables.hpp"
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {

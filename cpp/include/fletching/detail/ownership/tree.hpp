@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Limits on the depth and size of a schema or array, and a checked walk through a foreign tree.
-#ifndef FLETCHING_DETAIL_TREE_HPP
-#define FLETCHING_DETAIL_TREE_HPP
+#ifndef FLETCHING_DETAIL_OWNERSHIP_TREE_HPP
+#define FLETCHING_DETAIL_OWNERSHIP_TREE_HPP
 
 #include <cerrno>
 #include <cstddef>
@@ -90,4 +90,4 @@ Status walk(const char* operation, Base* root, Visit visit) {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_TREE_HPP
+#endif  // FLETCHING_DETAIL_OWNERSHIP_TREE_HPP

@@ -2,8 +2,8 @@
 //
 // Actions after a foreign release: destroying an object, releasing an event. Used by owner.hpp and
 // export_event.hpp; not for users.
-#ifndef FLETCHING_DETAIL_HOOK_HPP
-#define FLETCHING_DETAIL_HOOK_HPP
+#ifndef FLETCHING_DETAIL_OWNERSHIP_HOOK_HPP
+#define FLETCHING_DETAIL_OWNERSHIP_HOOK_HPP
 
 #include <cstdint>
 #include <cstring>
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/detail/block.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/block.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
@@ -214,4 +214,4 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_HOOK_HPP
+#endif  // FLETCHING_DETAIL_OWNERSHIP_HOOK_HPP

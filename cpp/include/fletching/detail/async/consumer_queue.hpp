@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "fletching/async_listener.hpp"
-#include "fletching/detail/async_calls.hpp"
-#include "fletching/detail/async_copy.hpp"
-#include "fletching/detail/async_queued.hpp"
+#include "fletching/detail/async/calls.hpp"
+#include "fletching/detail/async/copy.hpp"
+#include "fletching/detail/async/queued.hpp"
 #include "fletching/detail/checked.hpp"
 #include "fletching/result.hpp"
 

@@ -16,8 +16,8 @@
 
 #include "fletching/abi.h"
 #include "fletching/async_listener.hpp"
-#include "fletching/detail/async_copy.hpp"
-#include "fletching/detail/fifo.hpp"
+#include "fletching/detail/async/copy.hpp"
+#include "fletching/detail/async/fifo.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A queue that does not allocate while it is empty.
-#ifndef FLETCHING_DETAIL_FIFO_HPP
-#define FLETCHING_DETAIL_FIFO_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_FIFO_HPP
+#define FLETCHING_DETAIL_ASYNC_FIFO_HPP
 
 #include <cstddef>
 #include <utility>
@@ -57,4 +57,4 @@ class Fifo {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_FIFO_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_FIFO_HPP

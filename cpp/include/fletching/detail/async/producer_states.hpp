@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "fletching/async_source.hpp"
-#include "fletching/detail/async_backlog.hpp"
-#include "fletching/detail/async_copy.hpp"
-#include "fletching/detail/async_task.hpp"
+#include "fletching/detail/async/backlog.hpp"
+#include "fletching/detail/async/copy.hpp"
+#include "fletching/detail/async/task.hpp"
 #include "fletching/executor.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Hooks that keep a recorded event alive until the last struct of an array is released.
-#ifndef FLETCHING_DETAIL_EVENT_HOOK_HPP
-#define FLETCHING_DETAIL_EVENT_HOOK_HPP
+#ifndef FLETCHING_DETAIL_OWNERSHIP_EVENT_HOOK_HPP
+#define FLETCHING_DETAIL_OWNERSHIP_EVENT_HOOK_HPP
 
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fletching/abi.h"
-#include "fletching/detail/hook.hpp"
-#include "fletching/detail/tree.hpp"
+#include "fletching/detail/ownership/hook.hpp"
+#include "fletching/detail/ownership/tree.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -50,4 +50,4 @@ class EventHooks {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_EVENT_HOOK_HPP
+#endif  // FLETCHING_DETAIL_OWNERSHIP_EVENT_HOOK_HPP
