@@ -1,23 +1,19 @@
-"""Replaces the build backend of nanoarrow's source package, which pip queries for a name and a
-version before it saves the package. It builds no code."""
+"""Replaces the build backend of a source package.
+
+pip queries the backend for name and version before it keeps a download. This backend returns the
+values from the package's PKG-INFO, so that pip builds nothing and needs no build tool.
+"""
 
 from __future__ import annotations
 
+from email import message_from_bytes
 from pathlib import Path
 
 
-def get_requires_for_build_wheel(settings: object = None) -> list[str]:
-    return []
-
-
-def prepare_metadata_for_build_wheel(folder: str, settings: object = None) -> str:
-    fields = dict(
-        line.split(": ", 1)
-        for line in Path("PKG-INFO").read_text(encoding="utf-8").splitlines()
-        if line.startswith(("Metadata-Version: ", "Name: ", "Version: "))
-    )
-    info = f"{fields['Name']}-{fields['Version']}.dist-info"
-    (Path(folder) / info).mkdir()
-    text = "".join(f"{name}: {value}\n" for name, value in fields.items())
-    (Path(folder) / info / "METADATA").write_text(text, encoding="utf-8")
-    return info
+def prepare_metadata_for_build_wheel(directory: str, _settings: object = None) -> str:
+    content = Path("PKG-INFO").read_bytes()
+    info = message_from_bytes(content)
+    folder = Path(directory) / f"{info['Name']}-{info['Version']}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_bytes(content)
+    return folder.name
