@@ -20,7 +20,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/repository"
 )
 
-// Replays every trace of `fletching traces` (tests/traces/README.md) against both sides. The tests are in
+// Replays every trace of `fletching traces` (tests/conformance/README.md) against both sides. The tests are in
 // this package because a replay reads the internal state.
 
 type traceCall struct {

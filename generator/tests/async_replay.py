@@ -1,5 +1,5 @@
 # ruff: noqa: PLR0912 -- one branch for each event, or for each reason
-"""Replays traces against a producer or a consumer, as tests/traces/README.md describes."""
+"""Replays traces against a producer or a consumer, as tests/conformance/README.md describes."""
 
 from __future__ import annotations
 

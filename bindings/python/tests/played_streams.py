@@ -1,5 +1,5 @@
 """The two ends of an async stream as tables of C functions, for the traces of the conformance suite
-(tests/traces)."""
+(tests/conformance/README.md)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ struct FletchingWaiter; /* fletching/waiter.h */
 typedef int (*FletchingSubjectConnect)(void* context,
                                        struct ArrowAsyncDeviceStreamHandler* handler);
 
-/* The two sides of the async stream, for the traces (tests/traces/README.md). The suite sets the
+/* The two sides of the async stream, for the traces (tests/conformance/README.md). The suite sets the
  * size of a table and zeroes the rest; the subject fills it. The functions are called from several
  * threads, and from inside calls that the stream makes. Missing functions are NULL, and the traces
  * that need them are not supported. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Replays every trace of `fletching traces` (tests/traces/README.md) against both sides. These are
+//! Replays every trace of `fletching traces` (tests/conformance/README.md) against both sides. These are
 //! unit tests of the crate, because a replay reads private state.
 
 mod consumer;
