@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_named() {
+    fn comparison_names_differences() {
         let stream = STRUCTS
             .iter()
             .find(|s| s.name == "ArrowArrayStream")
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_left_out() {
+    fn without_modules_strips_module_paths() {
         let name =
             "core::option::Option<unsafe extern \"C\" fn(*mut a::b_1::C, *const i8) -> d::E>";
         assert_eq!(

@@ -53,7 +53,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn array_is_read_by_dlpark() {
+fn dlpark_reads_exported_array() {
     let drops = Arc::default();
     let owner = Counted(vec![1, 2, 3], Arc::clone(&drops));
     let schema = SchemaBuilder::new("l").build().unwrap();
@@ -70,7 +70,7 @@ fn array_is_read_by_dlpark() {
 }
 
 #[test]
-fn legacy_tensor_is_read_by_dlpark() {
+fn dlpark_reads_legacy_tensor() {
     let schema = SchemaBuilder::new("g").build().unwrap();
     let mut array = DeviceArray::from(Array::from(vec![0.5, 1.5]));
     // SAFETY: only the array uses the values.
@@ -82,7 +82,7 @@ fn legacy_tensor_is_read_by_dlpark() {
 }
 
 #[test]
-fn tensor_without_a_schema_is_read_by_dlpark() {
+fn dlpark_reads_tensor_without_schema() {
     let values: Vec<bf16> = [1.0, 2.0, 3.0, 4.0].map(bf16::from_f32).to_vec();
     let mut theirs = to_dlpark(DlpackTensor::from_vec(values.clone(), &[2, 2]).unwrap());
     assert_eq!(theirs.flags(), DlpackFlags::empty());
@@ -95,7 +95,7 @@ fn tensor_without_a_schema_is_read_by_dlpark() {
 
 // A round trip of an ndarray array with strides through dlpark.
 #[test]
-fn ndarray_keeps_its_strides() {
+fn ndarray_export_keeps_strides() {
     let mut values = Array2::from_shape_fn((3, 4), |(i, j)| (10 * i + j) as i32);
     values.swap_axes(0, 1);
     let expected = values.clone().into_dyn();
@@ -107,7 +107,7 @@ fn ndarray_keeps_its_strides() {
 }
 
 #[test]
-fn tensor_of_dlpark_is_imported() {
+fn from_dlpack_imports_dlpark_tensor() {
     let values = array![[1, 2, 3], [4, 5, 6]];
     let tensor = of_dlpark::<DLManagedTensorVersioned>(values.clone());
     let mut imported = from_dlpack(from_dlpark(tensor), &Default::default()).unwrap();
@@ -119,7 +119,7 @@ fn tensor_of_dlpark_is_imported() {
 }
 
 #[test]
-fn legacy_tensor_of_dlpark_is_imported() {
+fn from_dlpack_imports_legacy_dlpark_tensor() {
     let tensor = of_dlpark::<DLManagedTensor>(array![[1, 2], [3, 4]]);
     let imported = from_dlpack(from_legacy_dlpark(tensor), &Default::default()).unwrap();
     assert!(imported.read_only);
@@ -128,7 +128,7 @@ fn legacy_tensor_of_dlpark_is_imported() {
 }
 
 #[test]
-fn transposed_tensor_of_dlpark_is_copied() {
+fn from_dlpack_copies_transposed_dlpark_tensor() {
     let values = array![[1, 2, 3], [4, 5, 6]].reversed_axes();
     let tensor = of_dlpark::<DLManagedTensorVersioned>(values.clone());
     let options = ImportOptions::default().strided(Strided::Copy(readable()));

@@ -9,7 +9,7 @@ use fletching_abi::*;
 
 /// Calls the callbacks of a struct: first without a function, then with one that records each
 /// argument as an address and returns the expected result.
-macro_rules! every_callback_is_called {
+macro_rules! test_calls {
     ($($test:ident: $struct:ident {$(
         $call:ident, $callback:ident($($argument:ident: $type:ty = $value:expr),*)
             $(-> $result:ty = $expected:expr)?;
@@ -33,7 +33,7 @@ macro_rules! every_callback_is_called {
                     assert_eq!($struct::$call(this $(, $value)*), None);
                     (*this).$callback = Some(callback);
                     let result = $struct::$call(this $(, $value)*);
-                    assert_eq!(result, Some(every_callback_is_called!(@result $($expected)?)));
+                    assert_eq!(result, Some(test_calls!(@result $($expected)?)));
                     let expected = [this as usize $(, $value as $type as usize)*];
                     assert_eq!(*&raw const SEEN, expected, stringify!($callback));
                 }
@@ -44,30 +44,30 @@ macro_rules! every_callback_is_called {
     (@result) => { () };
 }
 
-every_callback_is_called! {
-    stream: ArrowArrayStream {
+test_calls! {
+    call_stream_callbacks: ArrowArrayStream {
         call_get_schema, get_schema(out: *mut ArrowSchema = ptr::without_provenance_mut(8))
             -> c_int = 5;
         call_get_next, get_next(out: *mut ArrowArray = ptr::without_provenance_mut(8))
             -> c_int = -1;
         call_get_last_error, get_last_error() -> *const c_char = c"text".as_ptr();
     }
-    device_stream: ArrowDeviceArrayStream {
+    call_device_stream_callbacks: ArrowDeviceArrayStream {
         call_get_schema, get_schema(out: *mut ArrowSchema = ptr::without_provenance_mut(8))
             -> c_int = 5;
         call_get_next, get_next(out: *mut ArrowDeviceArray = ptr::without_provenance_mut(8))
             -> c_int = -1;
         call_get_last_error, get_last_error() -> *const c_char = ptr::null();
     }
-    task: ArrowAsyncTask {
+    call_task_callbacks: ArrowAsyncTask {
         call_extract_data, extract_data(out: *mut ArrowDeviceArray = ptr::null_mut())
             -> c_int = 22;
     }
-    producer: ArrowAsyncProducer {
+    call_producer_callbacks: ArrowAsyncProducer {
         call_request, request(n: i64 = -3);
         call_cancel, cancel();
     }
-    handler: ArrowAsyncDeviceStreamHandler {
+    call_handler_callbacks: ArrowAsyncDeviceStreamHandler {
         call_on_schema, on_schema(schema: *mut ArrowSchema = ptr::without_provenance_mut(8))
             -> c_int = 5;
         call_on_next_task, on_next_task(
@@ -142,7 +142,7 @@ static TABLE: DLPackExchangeAPI = DLPackExchangeAPI {
 };
 
 #[test]
-fn the_functions_of_a_static_table_are_called_from_another_thread() {
+fn static_exchange_table_can_be_called_from_another_thread() {
     std::thread::spawn(|| {
         let object = ptr::without_provenance_mut::<c_void>(8);
         let mut tensor = ptr::null_mut();
@@ -175,7 +175,7 @@ fn the_functions_of_a_static_table_are_called_from_another_thread() {
 }
 
 #[test]
-fn a_function_that_a_table_lacks_is_none() {
+fn call_null_exchange_function_returns_none() {
     let table = DLPackExchangeAPI::zeroed();
     // SAFETY: the table has no functions.
     unsafe {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use fletching_abi::{ArrowDeviceType, DLDataTypeCode, DLDeviceType, DATA_TYPE_CODES};
 
 #[test]
-fn a_known_code_prints_its_name() {
+fn display_known_code_prints_name() {
     assert_eq!(DLDataTypeCode(4).to_string(), "bfloat");
     for entry in DATA_TYPE_CODES {
         assert_eq!(entry.code.to_string(), entry.name);
@@ -16,13 +16,13 @@ fn a_known_code_prints_its_name() {
 }
 
 #[test]
-fn an_unknown_code_prints_its_number() {
+fn display_unknown_code_prints_number() {
     assert_eq!(DLDataTypeCode(99).to_string(), "unknown(99)");
     assert_eq!(DLDataTypeCode(99).info(), None);
 }
 
 #[test]
-fn no_two_codes_share_a_name_or_a_number() {
+fn code_names_and_numbers_are_unique() {
     let names: HashSet<_> = DATA_TYPE_CODES.iter().map(|entry| entry.name).collect();
     assert_eq!(names.len(), DATA_TYPE_CODES.len());
     assert!(DATA_TYPE_CODES
@@ -31,7 +31,7 @@ fn no_two_codes_share_a_name_or_a_number() {
 }
 
 #[test]
-fn a_device_type_has_the_same_number_in_arrow_and_in_dlpack() {
+fn device_type_numbers_match_between_arrow_and_dlpack() {
     for number in [2, 21, -1, i32::MIN] {
         let device = DLDeviceType(number);
         assert_eq!(ArrowDeviceType::from(device), ArrowDeviceType(number));

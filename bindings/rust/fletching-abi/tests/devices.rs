@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use fletching_abi::{ArrowDeviceType, BufferPointer, EventPointer, DEVICES};
 
 #[test]
-fn a_known_device_prints_its_name() {
+fn display_known_device_prints_name() {
     assert_eq!(ArrowDeviceType(3).to_string(), "cuda_host");
     for device in DEVICES {
         assert_eq!(device.device_type.to_string(), device.name);
@@ -16,7 +16,7 @@ fn a_known_device_prints_its_name() {
 }
 
 #[test]
-fn an_unknown_device_prints_its_number() {
+fn display_unknown_device_prints_number() {
     for number in [9999, 0, -1, i32::MAX, i32::MIN] {
         let device = ArrowDeviceType(number);
         assert_eq!(device.to_string(), format!("unknown({number})"));
@@ -25,7 +25,7 @@ fn an_unknown_device_prints_its_number() {
 }
 
 #[test]
-fn a_reserved_number_is_named_without_an_entry() {
+fn display_reserved_number_prints_unreleased_name() {
     let device = ArrowDeviceType(20);
     assert_eq!(device.to_string(), "unreleased(tpu_host, 20)");
     assert_eq!(device.info(), None);
@@ -34,7 +34,7 @@ fn a_reserved_number_is_named_without_an_entry() {
 }
 
 #[test]
-fn no_two_devices_share_a_name_or_a_number() {
+fn device_names_and_numbers_are_unique() {
     let names: HashSet<_> = DEVICES.iter().map(|device| device.name).collect();
     let dlpack: HashSet<_> = DEVICES.iter().map(|device| device.dlpack_name).collect();
     assert_eq!(names.len(), DEVICES.len());
@@ -45,7 +45,7 @@ fn no_two_devices_share_a_name_or_a_number() {
 }
 
 #[test]
-fn a_buffer_is_an_address_or_a_handle() {
+fn buffer_pointer_kind_matches_device() {
     let pointer = |device: ArrowDeviceType| device.info().unwrap().buffer_pointer;
     assert_eq!(pointer(ArrowDeviceType::CPU), BufferPointer::HostAddress);
     assert_eq!(pointer(ArrowDeviceType::CUDA), BufferPointer::DeviceAddress);
@@ -53,7 +53,7 @@ fn a_buffer_is_an_address_or_a_handle() {
 }
 
 #[test]
-fn an_event_has_a_type_where_its_pointer_leads_to_one() {
+fn event_type_is_set_for_typed_event_pointers() {
     for device in DEVICES {
         let leads = matches!(
             device.event_pointer,

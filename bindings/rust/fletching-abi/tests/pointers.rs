@@ -7,17 +7,17 @@ use std::ptr;
 
 use fletching_abi::{ArrowArray, ArrowSchema, DLTensor};
 
-unsafe extern "C" fn nothing<T>(_: *mut T) {}
+unsafe extern "C" fn no_op<T>(_: *mut T) {}
 
 #[test]
-fn a_text_is_that_of_its_field() {
+fn schema_text_accessors_return_fields() {
     let mut schema = ArrowSchema::zeroed();
     schema.format = c"+s".as_ptr();
     schema.name = c"\xff".as_ptr();
     // SAFETY: both are literals.
     unsafe {
         assert_eq!(schema.format_cstr(), None, "of a released schema");
-        schema.release = Some(nothing);
+        schema.release = Some(no_op);
         assert_eq!(schema.format_cstr(), Some(c"+s"));
         assert_eq!(schema.name_cstr(), Some(c"\xff"));
         schema.name = ptr::null();
@@ -25,13 +25,13 @@ fn a_text_is_that_of_its_field() {
     }
 }
 
-macro_rules! a_list_has_as_many_values_as_the_count_says {
+macro_rules! test_list_accessors {
     ($($test:ident: $struct:ident.$list:ident, $count:ident, $slice:ident of $value:expr;)*) => {$(
         #[test]
         fn $test() {
             let mut values = [$value; 2];
             let mut object = $struct::zeroed();
-            object.release = Some(nothing);
+            object.release = Some(no_op);
             // SAFETY: the list has two values.
             unsafe {
                 object.$count = 2;
@@ -52,16 +52,16 @@ macro_rules! a_list_has_as_many_values_as_the_count_says {
     )*};
 }
 
-a_list_has_as_many_values_as_the_count_says! {
-    children_of_a_schema:
+test_list_accessors! {
+    children_slice_of_schema_has_n_children_entries:
         ArrowSchema.children, n_children, children_slice of ptr::dangling_mut::<ArrowSchema>();
-    children_of_an_array:
+    children_slice_of_array_has_n_children_entries:
         ArrowArray.children, n_children, children_slice of ptr::dangling_mut::<ArrowArray>();
-    buffers: ArrowArray.buffers, n_buffers, buffers_slice of ptr::null::<c_void>();
+    buffers_slice_has_n_buffers_entries: ArrowArray.buffers, n_buffers, buffers_slice of ptr::null::<c_void>();
 }
 
 #[test]
-fn shape_and_strides_have_a_number_for_each_dimension() {
+fn shape_and_strides_have_ndim_entries() {
     let (mut shape, mut strides) = ([2, 3], [3, 1]);
     let mut tensor = DLTensor::zeroed();
     tensor.ndim = 2;

@@ -21,7 +21,7 @@ unsafe extern "C" fn count<T>(_: *mut T) {
     CALLS.set(CALLS.get() + 1);
 }
 
-macro_rules! a_moved_struct_is_released_once {
+macro_rules! test_release_after_move {
     ($($test:ident: $struct:ident.$($callback:ident).+;)*) => {$(
         #[test]
         fn $test() {
@@ -47,16 +47,16 @@ macro_rules! a_moved_struct_is_released_once {
     )*};
 }
 
-a_moved_struct_is_released_once! {
-    schema: ArrowSchema.release;
-    array: ArrowArray.release;
-    device_array: ArrowDeviceArray.array.release;
-    stream: ArrowArrayStream.release;
-    device_stream: ArrowDeviceArrayStream.release;
+test_release_after_move! {
+    release_moved_schema_once: ArrowSchema.release;
+    release_moved_array_once: ArrowArray.release;
+    release_moved_device_array_once: ArrowDeviceArray.array.release;
+    release_moved_stream_once: ArrowArrayStream.release;
+    release_moved_device_stream_once: ArrowDeviceArrayStream.release;
 }
 
 #[test]
-fn a_move_copies_every_field() {
+fn move_out_copies_all_fields() {
     let mut source = ArrowDeviceArray::zeroed();
     source.array.length = 1;
     source.array.private_data = (&raw mut source).cast();
@@ -69,7 +69,7 @@ fn a_move_copies_every_field() {
 }
 
 /// Frees the original memory of the struct, to which the private data points.
-unsafe extern "C" fn free_the_place(array: *mut ArrowArray) {
+unsafe extern "C" fn free_original(array: *mut ArrowArray) {
     // SAFETY: the test stored the address.
     unsafe {
         let place = (*array).private_data.cast::<ArrowArray>();
@@ -81,13 +81,13 @@ unsafe extern "C" fn free_the_place(array: *mut ArrowArray) {
 }
 
 #[test]
-fn a_callback_may_free_the_memory_of_the_struct() {
+fn release_callback_may_free_struct_memory() {
     CALLS.set(0);
     let place = Box::into_raw(Box::new(ArrowArray::zeroed()));
     // SAFETY: the memory is valid until the callback frees it.
     unsafe {
         (*place).private_data = place.cast();
-        (*place).release = Some(free_the_place);
+        (*place).release = Some(free_original);
         ArrowArray::release_once(place);
     }
     assert_eq!(CALLS.get(), 1, "the callback gets a moved struct");
@@ -99,7 +99,7 @@ unsafe extern "C" fn free<T>(this: *mut T) {
     CALLS.set(CALLS.get() + 1);
 }
 
-macro_rules! a_struct_in_its_place_is_freed {
+macro_rules! test_release_in_place {
     ($($test:ident: $struct:ident.$callback:ident;)*) => {$(
         #[test]
         fn $test() {
@@ -118,14 +118,14 @@ macro_rules! a_struct_in_its_place_is_freed {
     )*};
 }
 
-a_struct_in_its_place_is_freed! {
-    handler: ArrowAsyncDeviceStreamHandler.release;
-    tensor: DLManagedTensor.deleter;
-    versioned_tensor: DLManagedTensorVersioned.deleter;
+test_release_in_place! {
+    release_handler_in_place: ArrowAsyncDeviceStreamHandler.release;
+    release_tensor_in_place: DLManagedTensor.deleter;
+    release_versioned_tensor_in_place: DLManagedTensorVersioned.deleter;
 }
 
 #[test]
-fn a_handler_says_whether_it_is_released() {
+fn handler_is_released_without_callback() {
     let mut handler = ArrowAsyncDeviceStreamHandler::zeroed();
     assert!(handler.is_released());
     handler.release = Some(count);

@@ -5,15 +5,15 @@
 use fletching_abi::*;
 
 /// Whether a type has a trait. If it has, the inherent constant takes precedence over that of the
-/// trait `Lacks`.
+/// trait `Fallback`.
 macro_rules! has {
     ($type:ty: $($bound:tt)+) => {{
         struct Probe<T>(std::marker::PhantomData<T>);
         #[allow(dead_code, reason = "not of a type that has the trait")]
-        trait Lacks {
+        trait Fallback {
             const HAS: bool = false;
         }
-        impl<T> Lacks for Probe<T> {}
+        impl<T> Fallback for Probe<T> {}
         #[allow(dead_code, reason = "not of a type that lacks the trait")]
         impl<T: $($bound)+> Probe<T> {
             const HAS: bool = true;
@@ -34,7 +34,7 @@ macro_rules! traits_of {
 }
 
 #[test]
-fn what_owns_something_is_neither_copied_nor_shared() {
+fn owning_structs_are_neither_copy_nor_sync() {
     let owning = traits_of!(
         ArrowSchema ArrowArray ArrowDeviceArray ArrowArrayStream ArrowDeviceArrayStream
         ArrowAsyncTask ArrowAsyncProducer ArrowAsyncDeviceStreamHandler
@@ -46,7 +46,7 @@ fn what_owns_something_is_neither_copied_nor_shared() {
 }
 
 #[test]
-fn plain_numbers_are_copied_compared_and_shared() {
+fn number_types_are_copy_eq_and_sync() {
     for (name, traits) in traits_of!(
         ArrowDeviceType DLDeviceType DLDataTypeCode DLPackVersion DLDevice DLDataType
     ) {
@@ -55,20 +55,20 @@ fn plain_numbers_are_copied_compared_and_shared() {
 }
 
 #[test]
-fn a_view_is_copied_and_no_more() {
+fn view_structs_are_only_copy() {
     for (name, traits) in traits_of!(DLTensor DLPackExchangeAPIHeader) {
         assert_eq!(traits, [true, false, false, false], "{name}");
     }
 }
 
 #[test]
-fn only_the_table_is_shared_although_it_has_pointers() {
+fn exchange_table_is_only_sync() {
     let [(_, traits)] = traits_of!(DLPackExchangeAPI);
     assert_eq!(traits, [false, false, false, true]);
 }
 
 #[test]
-fn a_named_integer_comes_from_its_number_and_back() {
+fn named_integers_round_trip_through_numbers() {
     assert_eq!(ArrowDeviceType::from(2), ArrowDeviceType::CUDA);
     assert_eq!(i32::from(ArrowDeviceType(9999)), 9999);
     assert_eq!(i32::from(DLDeviceType::from(-1)), -1);
@@ -76,7 +76,7 @@ fn a_named_integer_comes_from_its_number_and_back() {
 }
 
 #[test]
-fn the_default_is_zero() {
+fn default_is_zeroed() {
     assert!(ArrowArray::default().is_released());
     assert_eq!(ArrowDeviceArray::default().reserved, [0; 3]);
     let scalar = DLDataType {

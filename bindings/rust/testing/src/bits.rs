@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_keeps_its_width() {
+    fn bits_keep_width() {
         assert_eq!(to_bits(-1_i32), 0xffff_ffff);
         assert_eq!(to_bits(i64::MIN), 1 << 63);
         assert_eq!(to_bits(()), 0);

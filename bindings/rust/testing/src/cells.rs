@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_one_line_of_json() {
+    fn tally_to_json_returns_one_line() {
         let mut tally = Tally::default();
         tally.check(Err("a \"b\"\n\\".into()));
         assert_eq!(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_without_a_comparison_is_not_good() {
+    fn tally_without_comparison_is_not_good() {
         assert!(!Tally::default().is_good());
     }
 }
