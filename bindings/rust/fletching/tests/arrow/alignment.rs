@@ -70,7 +70,7 @@ fn aligned_buffers_are_shared() {
 }
 
 #[test]
-fn a_stream_names_the_copies_of_its_last_array() {
+fn copied_buffers_lists_copies_of_last_array() {
     let (schema, _) = array(0, 3);
     let items = [8, 0].map(|shift| Ok(array(shift, 3).1.into()));
     let stream = DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, items).unwrap();
@@ -85,7 +85,7 @@ fn a_stream_names_the_copies_of_its_last_array() {
 }
 
 #[test]
-fn others_are_refused_and_named() {
+fn refuse_rejects_misaligned_buffers_by_name() {
     let error = converted(array(8, 3), Alignment::Refuse).unwrap_err();
     assert_eq!(error.code(), EINVAL);
     let text = error.message();
@@ -103,7 +103,7 @@ fn others_are_refused_and_named() {
 }
 
 #[test]
-fn others_are_copied_on_request() {
+fn copy_copies_misaligned_buffers() {
     for shift in [1, 4, 8, 15] {
         for length in [2, 3] {
             let there = converted(array(shift, length), Alignment::Copy).unwrap();
@@ -117,7 +117,7 @@ fn others_are_copied_on_request() {
 
 // arrow-rs copies or panics, depending on its version.
 #[test]
-fn others_are_left_to_arrow_rs_on_request() {
+fn accept_passes_misaligned_buffers_to_arrow_rs() {
     match converted(array(8, 3), Alignment::Accept) {
         Ok(there) => {
             assert_eq!(&*there.array, &expected() as &dyn arrow_array::Array);
@@ -128,7 +128,7 @@ fn others_are_left_to_arrow_rs_on_request() {
 }
 
 #[test]
-fn what_is_empty_may_have_any_address() {
+fn empty_array_accepts_any_buffer_address() {
     let capacity = ArrayCapacity {
         arrays: 0,
         buffers: 2,
@@ -185,16 +185,16 @@ fn table(drops: impl Send + 'static) -> (Schema, Array) {
     (schema.build().unwrap(), builder.finish().unwrap())
 }
 
-struct Flag(std::sync::Arc<std::sync::atomic::AtomicBool>);
+struct DropFlag(std::sync::Arc<std::sync::atomic::AtomicBool>);
 
-impl Drop for Flag {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.store(true, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
 #[test]
-fn buffers_below_are_found() {
+fn misaligned_buffers_of_descendants_are_found() {
     let error = converted(table(()), Alignment::Refuse).unwrap_err();
     assert!(
         error
@@ -204,7 +204,7 @@ fn buffers_below_are_found() {
     );
     let dropped = std::sync::Arc::default();
     let Converted { array, copied, .. } = converted(
-        table(Flag(std::sync::Arc::clone(&dropped))),
+        table(DropFlag(std::sync::Arc::clone(&dropped))),
         Alignment::Copy,
     )
     .unwrap();
@@ -238,7 +238,7 @@ fn buffers_below_are_found() {
 }
 
 #[test]
-fn sizes_of_view_buffers_are_aligned_too() {
+fn view_buffer_sizes_are_aligned() {
     let views = StringViewArray::from(vec!["longer than twelve bytes", "x"]);
     let (schema, array) = from_array(&views).unwrap();
     let list = array.buffers().to_vec();
@@ -261,7 +261,7 @@ fn sizes_of_view_buffers_are_aligned_too() {
 
 /// The count determines which buffer has the sizes; arrow-rs computes an index below 0.
 #[test]
-fn a_view_without_its_sizes_is_refused() {
+fn view_array_without_sizes_is_rejected() {
     for buffers in 0..=3 {
         let capacity = ArrayCapacity { arrays: 0, buffers };
         let mut builder = ArrayBuilder::new(capacity, ()).unwrap();

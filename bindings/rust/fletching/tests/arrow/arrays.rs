@@ -115,7 +115,7 @@ fn arrays() -> Vec<ArrayRef> {
 }
 
 #[test]
-fn arrays_make_the_round_trip() {
+fn arrays_round_trip() {
     for array in arrays() {
         let (schema, there) = from_array(&array).unwrap();
         assert_eq!(there.length(), array.len() as i64);
@@ -129,7 +129,7 @@ fn arrays_make_the_round_trip() {
 }
 
 #[test]
-fn nothing_is_copied() {
+fn round_trip_shares_buffers() {
     let array = Int32Array::from(vec![1, 2, 3]);
     let (schema, there) = from_array(&array).unwrap();
     assert_eq!(there.buffers()[1], array.values().as_ptr().cast());
@@ -142,7 +142,7 @@ fn nothing_is_copied() {
 }
 
 #[test]
-fn structs_are_moved() {
+fn ffi_conversion_moves_structs() {
     let array = Int32Array::from(vec![1, 2, 3]);
     let (schema, array) = from_array(&array).unwrap();
     let first = array.buffers()[1];
@@ -156,7 +156,7 @@ fn structs_are_moved() {
 
 /// A safe function of arrow-rs would read the freed lists of the child.
 #[test]
-fn array_without_a_child_does_not_move_to_arrow() {
+fn ffi_conversion_rejects_moved_out_child() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     let field = Arc::new(Field::new("a", DataType::Int32, false));
     let (_, mut array) = from_array(&StructArray::from(vec![(field, column)])).unwrap();
@@ -169,7 +169,7 @@ fn array_without_a_child_does_not_move_to_arrow() {
 
 /// The first offset is not 0.
 #[test]
-fn empty_slice_of_texts_is_valid() {
+fn empty_slices_round_trip() {
     let texts = ["a", "bc", "d"];
     let lists = vec![Some(vec![Some(1), None]), None, Some(vec![])];
     let field = |of: &ArrayRef| Arc::new(Field::new("a", of.data_type().clone(), true));
@@ -193,19 +193,19 @@ fn empty_slice_of_texts_is_valid() {
     }
 }
 
-struct Token(Arc<AtomicUsize>);
+struct DropCounter(Arc<AtomicUsize>);
 
-impl Drop for Token {
+impl Drop for DropCounter {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 #[test]
-fn the_producer_releases_when_the_last_buffer_is_gone() {
+fn producer_is_released_with_last_buffer() {
     let drops = Arc::new(AtomicUsize::new(0));
     let mut array = fletching::Array::from(vec![1i32, 2, 3]);
-    array.attach(Token(Arc::clone(&drops))).unwrap();
+    array.attach(DropCounter(Arc::clone(&drops))).unwrap();
     let schema = SchemaBuilder::new("i").build().unwrap();
     // SAFETY: the buffers belong to the vector.
     let there = unsafe { to_array(&schema, array, checked()) }
@@ -219,11 +219,11 @@ fn the_producer_releases_when_the_last_buffer_is_gone() {
 }
 
 #[test]
-fn a_failed_conversion_releases_once() {
+fn failed_conversion_releases_once() {
     let drops = Arc::new(AtomicUsize::new(0));
     for format in ["?", "u", "+s", "+l"] {
         let mut array = fletching::Array::from(vec![1i32, 2, 3]);
-        array.attach(Token(Arc::clone(&drops))).unwrap();
+        array.attach(DropCounter(Arc::clone(&drops))).unwrap();
         let schema = SchemaBuilder::new(format).build().unwrap();
         // SAFETY: offsets and children are checked before they are read.
         let refused = unsafe { to_array(&schema, array, checked()) };
@@ -233,7 +233,7 @@ fn a_failed_conversion_releases_once() {
 }
 
 #[test]
-fn what_is_released_is_refused() {
+fn to_array_rejects_released_structs() {
     let schema = SchemaBuilder::new("+s").child(SchemaBuilder::new("i"));
     let schema = schema.build().unwrap();
     let released = || fletching::Array::default();
@@ -256,7 +256,7 @@ fn what_is_released_is_refused() {
 }
 
 #[test]
-fn a_value_that_is_wrong_is_found() {
+fn to_array_rejects_invalid_offsets() {
     let mut array = fletching::Array::from(vec![0i32, 5, 3, 4]).into_raw();
     array.length = 3;
     let text = c"abcd";
@@ -275,7 +275,7 @@ fn a_value_that_is_wrong_is_found() {
 }
 
 #[test]
-fn a_panic_of_arrow_rs_is_an_error() {
+fn arrow_rs_panic_becomes_error() {
     let schema = SchemaBuilder::new("w:-1").build().unwrap();
     // SAFETY: the array is not read.
     let error = unsafe { to_array(&schema, fletching::Array::from(vec![1i32]), checked()) };
@@ -283,7 +283,7 @@ fn a_panic_of_arrow_rs_is_an_error() {
 }
 
 #[test]
-fn record_batches_make_the_round_trip() {
+fn record_batches_round_trip() {
     let metadata = HashMap::from([("key".to_string(), "value".to_string())]);
     let batch = RecordBatch::try_from_iter([
         (
@@ -320,7 +320,7 @@ fn record_batches_make_the_round_trip() {
 }
 
 #[test]
-fn rows_that_are_null_are_no_batch() {
+fn to_record_batch_rejects_null_rows() {
     let field = Arc::new(Field::new("", DataType::Int32, true));
     let columns: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(vec![1, 2]))];
     let nulls = Some(vec![true, false].into());
@@ -332,7 +332,7 @@ fn rows_that_are_null_are_no_batch() {
 }
 
 #[test]
-fn other_devices_are_refused() {
+fn array_conversion_rejects_other_devices() {
     let array = |device_type, event| {
         let mut raw = DeviceArray::from(fletching::Array::from(vec![1i32])).into_raw();
         (raw.device_type, raw.sync_event) = (device_type, event);
@@ -351,7 +351,7 @@ fn other_devices_are_refused() {
 }
 
 #[test]
-fn errors_keep_their_code() {
+fn error_conversion_keeps_code() {
     let back = Error::from(ArrowError::from(Error::new(71, "lost")));
     assert_eq!((back.code(), back.message()), (71, "lost"));
     let code = |error| Error::from(error).code();

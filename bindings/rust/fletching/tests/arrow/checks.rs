@@ -106,7 +106,7 @@ const SHAPES: &[(&str, &[usize])] = &[
 ];
 
 #[test]
-fn arrays_without_rows_and_offsets_are_accepted() {
+fn empty_arrays_without_offsets_are_accepted() {
     for (format, buffers) in SHAPES {
         let schema = schema_of(format);
         let array = without_buffers(&schema, buffers, ArrayValues::of(0));
@@ -121,7 +121,7 @@ fn arrays_without_rows_and_offsets_are_accepted() {
 }
 
 #[test]
-fn arrays_without_rows_and_with_an_offset_are_accepted() {
+fn empty_arrays_with_offset_are_accepted() {
     for (format, buffers) in SHAPES {
         let schema = schema_of(format);
         let mut raw = without_buffers(&schema, buffers, ArrayValues::of(0)).into_raw();
@@ -143,7 +143,7 @@ fn arrays_without_rows_and_with_an_offset_are_accepted() {
 
 /// A list column whose items have no rows: only the offsets below the root are NULL.
 #[test]
-fn null_offsets_of_a_child_are_accepted() {
+fn null_child_offsets_are_accepted() {
     let offsets = Box::new([0i32, 0, 0]);
     let first = offsets.as_ptr().cast();
     let capacity = ArrayCapacity {
@@ -160,7 +160,7 @@ fn null_offsets_of_a_child_are_accepted() {
 }
 
 #[test]
-fn wrong_numbers_of_buffers_are_refused() {
+fn wrong_buffer_counts_are_rejected() {
     for (format, buffers) in SHAPES {
         for count in [0, 1, 2, 3, 4] {
             let is_view = ["vu", "vz"].contains(format);
@@ -202,7 +202,7 @@ fn spoiled(column: ArrayRef, change: impl FnOnce(&mut ArrowArray)) -> String {
 }
 
 #[test]
-fn an_unknown_null_count_without_a_bitmap_means_no_nulls() {
+fn unknown_null_count_without_bitmap_means_no_nulls() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
     let (schema, array) = from_record_batch(&batch).unwrap();
@@ -215,7 +215,7 @@ fn an_unknown_null_count_without_a_bitmap_means_no_nulls() {
 }
 
 #[test]
-fn faults_below_are_named_by_their_place() {
+fn errors_name_path_of_descendant() {
     let starts = |what: &str, change: fn(&mut ArrowArray)| {
         let text = spoiled(Arc::new(Int32Array::from(vec![1, 2])), change);
         let expected = format!("ArrowArray.children[0]{what}");
@@ -243,7 +243,7 @@ fn faults_below_are_named_by_their_place() {
 }
 
 #[test]
-fn other_numbers_of_children_are_refused() {
+fn wrong_child_count_is_rejected() {
     let schema = SchemaBuilder::new("+s").child(SchemaBuilder::new("i"));
     let array = without_buffers(&schema, &[1, 2], ArrayValues::of(0));
     let schema = schema.child(SchemaBuilder::new("i"));
@@ -255,7 +255,7 @@ fn other_numbers_of_children_are_refused() {
 }
 
 #[test]
-fn null_counts_of_types_without_a_bitmap_are_refused() {
+fn null_count_of_type_without_bitmap_is_rejected() {
     for (format, buffers) in [
         ("+us:4", &[1, 2][..]),
         ("+ud:4", &[2, 2]),
@@ -281,7 +281,7 @@ fn null_counts_of_types_without_a_bitmap_are_refused() {
 }
 
 #[test]
-fn null_map_entries_keys_and_run_ends_are_refused() {
+fn null_map_entries_keys_and_run_ends_are_rejected() {
     static BITS: u64 = 0;
     let map = &[2, 1, 2, 2][..];
     let places = [
@@ -319,7 +319,7 @@ fn null_map_entries_keys_and_run_ends_are_refused() {
 }
 
 #[test]
-fn malformed_formats_are_refused_with_the_field() {
+fn malformed_format_error_names_field() {
     let formats = [
         "",
         "?",
@@ -379,13 +379,13 @@ fn malformed_formats_are_refused_with_the_field() {
 }
 
 #[test]
-fn negative_scales_are_kept() {
+fn negative_decimal_scale_is_kept() {
     let field = to_field(&SchemaBuilder::new("d:9,-3").build().unwrap()).unwrap();
     assert_eq!(field.data_type(), &DataType::Decimal128(9, -3));
 }
 
 #[test]
-fn wrong_children_of_a_schema_are_refused() {
+fn wrong_schema_children_are_rejected() {
     let int = || SchemaBuilder::new("i");
     let schemas = [
         int().child(int()),
@@ -418,7 +418,7 @@ fn batch_schema(field: SchemaBuilder, change: impl FnOnce(&mut ArrowSchema)) -> 
 }
 
 #[test]
-fn texts_that_are_not_utf_8_are_refused_with_the_field() {
+fn non_utf8_text_error_names_field() {
     let int = || SchemaBuilder::new("i");
     let refused = |schema: &Schema, expected: &str| {
         let error = to_field(schema).unwrap_err();
@@ -449,7 +449,7 @@ fn texts_that_are_not_utf_8_are_refused_with_the_field() {
 }
 
 #[test]
-fn metadata_that_arrow_rs_would_lose_is_refused_with_the_field() {
+fn unsupported_metadata_error_names_field() {
     let int = || SchemaBuilder::new("i");
     let refused = |field: SchemaBuilder, expected: &str| {
         let error = to_field(&batch_schema(field, |_| ())).unwrap_err();
@@ -479,7 +479,7 @@ fn ordered_words() -> Field {
 }
 
 #[test]
-fn flags_and_metadata_make_the_round_trip() {
+fn flags_and_metadata_round_trip() {
     let metadata = HashMap::from([("k".to_string(), "v".to_string())]);
     let entries = DataType::Struct(
         vec![
@@ -514,13 +514,13 @@ fn flags_and_metadata_make_the_round_trip() {
 }
 
 #[test]
-fn an_array_alone_is_nullable() {
+fn standalone_array_is_nullable() {
     let (schema, _) = from_array(&Int32Array::from(vec![Some(1), None])).unwrap();
     assert_eq!(schema.flags(), 2);
 }
 
 #[test]
-fn names_with_u_0000_are_refused_with_the_field() {
+fn nul_in_text_error_names_field() {
     let named = |name: &str| Field::new(name, DataType::Int32, true);
     let refused = |error: Error, expected: &str| {
         assert_eq!(error.code(), EINVAL);
@@ -562,7 +562,7 @@ fn names_with_u_0000_are_refused_with_the_field() {
 }
 
 #[test]
-fn a_stream_checks_its_schema_and_its_arrays() {
+fn stream_checks_schema_and_arrays() {
     let schema = || SchemaBuilder::new("l");
     let array = without_buffers(&schema(), &[3], ArrayValues::of(0));
     let stream = ArrayStream::from_batches(schema().build().unwrap(), [Ok(array)]).unwrap();

@@ -32,7 +32,7 @@ fn check(case: &Case, error: Option<fletching::Error>) {
 }
 
 #[test]
-fn schemas_get_their_verdict() {
+fn corpus_schemas_match_verdicts() {
     each(Kind::Schema, |case| {
         let mut schema = Schema::default();
         // SAFETY: the slot belongs to an owner.
@@ -42,7 +42,7 @@ fn schemas_get_their_verdict() {
 }
 
 #[test]
-fn arrays_get_their_verdict() {
+fn corpus_arrays_match_verdicts() {
     each(Kind::Array, |case| {
         if case.needs_data() {
             return; // not every arrow-rs version detects every error

@@ -42,7 +42,7 @@ fn arrays<S: fletching::RawStream>(reader: StreamReader<S>) -> Result<Arrays<S>,
 }
 
 #[test]
-fn record_batches_make_the_round_trip() {
+fn record_batches_round_trip() {
     let stream = from_reader(reader(None)).unwrap();
     assert_eq!(stream.device_type(), ArrowDeviceType::CPU);
     let mut back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
@@ -53,7 +53,7 @@ fn record_batches_make_the_round_trip() {
 }
 
 #[test]
-fn streams_without_a_device_make_the_round_trip() {
+fn cpu_streams_round_trip() {
     let stream = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(reader(None))));
     let back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
     let again = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(back)));
@@ -71,14 +71,14 @@ fn streams_without_a_device_make_the_round_trip() {
     clippy::needless_borrow,
     reason = "by the reference the other trait is found"
 )]
-fn safe_code_hands_no_stream_to_arrow_rs() {
+fn array_stream_has_no_safe_ffi_conversion() {
     struct Probe<T>(std::marker::PhantomData<T>);
-    trait Otherwise {
+    trait Fallback {
         fn converts(&self) -> bool {
             false
         }
     }
-    impl<T> Otherwise for &Probe<T> {}
+    impl<T> Fallback for &Probe<T> {}
     trait Converts {
         fn converts(&self) -> bool {
             true
@@ -90,7 +90,7 @@ fn safe_code_hands_no_stream_to_arrow_rs() {
 }
 
 #[test]
-fn arrays_of_any_type_make_the_round_trip() {
+fn non_struct_arrays_round_trip() {
     let field = Field::new("number", DataType::Int32, true);
     let array = |first| Arc::new(Int32Array::from(vec![Some(first), None])) as ArrayRef;
     let stream = from_arrays(&field, [Ok(array(1)), Ok(array(5))]).unwrap();
@@ -107,7 +107,7 @@ fn arrays_of_any_type_make_the_round_trip() {
 }
 
 #[test]
-fn an_error_passes_to_arrow_rs() {
+fn stream_error_reaches_arrow_rs() {
     let schema = SchemaBuilder::new("i").build().unwrap();
     let good: DeviceArray = fletching::Array::from(vec![1i32]).into();
     let items = [Ok(good), Err(Error::new(71, "lost"))];
@@ -120,7 +120,7 @@ fn an_error_passes_to_arrow_rs() {
 }
 
 #[test]
-fn an_error_passes_from_arrow_rs() {
+fn arrow_rs_error_reaches_stream() {
     let failing = || reader(Some(ArrowError::MemoryError("later".into())));
     let play = |items: Vec<Result<(), Error>>| {
         let error = items[2].as_ref().unwrap_err();
@@ -137,7 +137,7 @@ fn an_error_passes_from_arrow_rs() {
 }
 
 #[test]
-fn other_devices_are_refused() {
+fn arrays_reject_other_devices() {
     let schema = || SchemaBuilder::new("i").build().unwrap();
     let batch = |device_type, event| {
         let mut raw = DeviceArray::from(fletching::Array::from(vec![1i32])).into_raw();
@@ -166,7 +166,7 @@ fn other_devices_are_refused() {
 }
 
 #[test]
-fn a_batch_with_null_rows_ends_the_record_batches() {
+fn null_rows_end_record_batches() {
     let columns = StructArray::from(batches()[0].clone());
     let (schema, _) = from_array(&columns).unwrap();
     let rows = |nulls: [bool; 2]| {
@@ -190,7 +190,7 @@ fn a_batch_with_null_rows_ends_the_record_batches() {
 
 #[cfg(feature = "arrow-async")]
 #[test]
-fn an_async_stream_is_one_of_record_batches() {
+fn async_stream_yields_record_batches() {
     use arrow_array::nonblocking::RecordBatchStream;
     use fletching::arrow::{from_record_batch, AsyncRecordBatches};
     use futures_core::Stream;
@@ -239,7 +239,7 @@ fn error_of(stream: Result<DeviceArrayStream, Error>) -> String {
 }
 
 #[test]
-fn array_of_another_type_is_refused() {
+fn array_of_other_type_is_rejected() {
     let number = |first: i32| Arc::new(Int32Array::from(vec![first])) as ArrayRef;
     let wide = Field::new("number", DataType::Int64, true);
     let wides = Arc::new(arrow_array::Int64Array::from(vec![1])) as ArrayRef;
@@ -258,7 +258,7 @@ fn array_of_another_type_is_refused() {
 }
 
 #[test]
-fn record_batch_of_another_schema_is_refused() {
+fn record_batch_of_other_schema_is_rejected() {
     let item = |data_type| Arc::new(Field::new("items", data_type, true));
     let column = |of: DataType| DataType::List(item(of));
     let schema = |of| arrow_schema::Schema::new(vec![Field::new("a", column(of), true)]);
