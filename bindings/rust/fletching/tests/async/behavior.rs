@@ -30,13 +30,13 @@ async fn all(mut stream: AsyncStream) -> Vec<i64> {
 /// A stream keeps one waker, so a second waiting future would never be woken. This test does not
 /// compile if `schema` takes a shared reference.
 #[test]
-fn the_schema_is_awaited_by_one_at_a_time() {
-    trait Otherwise: Sized {
+fn schema_requires_exclusive_borrow() {
+    trait Fallback: Sized {
         fn schema(self) -> bool {
             true
         }
     }
-    impl Otherwise for &AsyncStream {}
+    impl Fallback for &AsyncStream {}
     let (_handler, stream) = AsyncStream::new(AsyncOptions::default());
     let is_refused: bool = (&stream).schema();
     assert!(is_refused);
@@ -66,10 +66,10 @@ fn works_on_smol() {
 }
 
 #[test]
-fn works_by_hand() {
+fn works_with_manual_polling() {
     let (handler, stream) = AsyncStream::new(AsyncOptions::default().window(3));
-    let mut sending = Hand::new(producer(batches(100)).send(handler));
-    let mut reading = Hand::new(all(stream));
+    let mut sending = ManualTask::new(producer(batches(100)).send(handler));
+    let mut reading = ManualTask::new(all(stream));
     for turn in 0.. {
         assert!(turn < 1000, "nothing is woken");
         if reading.run().is_ready() & sending.run().is_ready() {
@@ -81,7 +81,7 @@ fn works_by_hand() {
 }
 
 #[test]
-fn a_stream_that_is_opened_first() {
+fn open_result_reaches_both_sides() {
     for fails in [false, true] {
         let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
         let open = async move {
@@ -107,9 +107,9 @@ fn a_stream_that_is_opened_first() {
 }
 
 /// Counts the batches that were read.
-struct Read(Items, Arc<AtomicUsize>);
+struct CountingSource(Items, Arc<AtomicUsize>);
 
-impl Stream for Read {
+impl Stream for CountingSource {
     type Item = Result<AsyncBatch, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -119,12 +119,12 @@ impl Stream for Read {
 }
 
 #[test]
-fn the_window_holds_the_producer_back() {
+fn window_limits_producer() {
     let read = Arc::new(AtomicUsize::new(0));
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(4));
-    let source = Read(batches(100), Arc::clone(&read));
+    let source = CountingSource(batches(100), Arc::clone(&read));
     let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, source);
-    let mut sending = Hand::new(source.send(handler));
+    let mut sending = ManualTask::new(source.send(handler));
     sending.run();
     // The window plus one batch read ahead.
     assert_eq!(read.load(Ordering::SeqCst), 5);
@@ -145,9 +145,9 @@ fn rows_of(stream: &mut AsyncStream, count: usize) -> Vec<i64> {
 }
 
 #[test]
-fn more_batches_can_be_requested_by_hand() {
+fn request_adds_to_zero_window() {
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(0));
-    let mut sending = Hand::new(producer(batches(9)).send(handler));
+    let mut sending = ManualTask::new(producer(batches(9)).send(handler));
     sending.run();
     assert!(poll_next(&mut stream).is_pending());
     stream.request(2).unwrap();
@@ -170,7 +170,7 @@ fn more_batches_can_be_requested_by_hand() {
 }
 
 #[test]
-fn metadata_arrives() {
+fn metadata_reaches_consumer() {
     let block = |text: &str| encode_metadata([(&b"key"[..], text.as_bytes())]).unwrap();
     let batches = [
         Ok(AsyncBatch::from(batch(1)).with_metadata(block("first"))),
@@ -180,7 +180,7 @@ fn metadata_arrives() {
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
     assert!(stream.metadata().is_empty());
     let sending = producer(items::<AsyncBatch>(batches)).metadata(block("stream"));
-    Hand::new(sending.send(handler)).run();
+    ManualTask::new(sending.send(handler)).run();
     assert_eq!(stream.metadata().get(b"key"), Some(&b"stream"[..]));
     assert_eq!(stream.device_type(), ArrowDeviceType::CPU);
     for (row, text) in [(1, Some(&b"first"[..])), (2, None), (3, Some(b"third"))] {
@@ -190,7 +190,7 @@ fn metadata_arrives() {
 }
 
 #[test]
-fn the_consumer_may_refuse() {
+fn accept_callback_can_reject_offers() {
     for (what, expected) in [(0, vec![-71]), (1, vec![-71])] {
         let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().accept(
             move |offer| match (what, offer) {
@@ -203,7 +203,7 @@ fn the_consumer_may_refuse() {
                 _ => Ok(()),
             },
         ));
-        let mut sending = Hand::new(producer(batches(2)).send(handler));
+        let mut sending = ManualTask::new(producer(batches(2)).send(handler));
         assert_eq!(
             sending
                 .run()
@@ -221,7 +221,7 @@ fn the_consumer_may_refuse() {
 }
 
 #[test]
-fn bad_arguments_are_errors_of_the_stream() {
+fn invalid_arguments_fail_both_sides() {
     let released = fletching::Schema::default();
     let of = |schema, device_type| AsyncProducer::new(schema, device_type, batches(1));
     let cpu = ArrowDeviceType::CPU;
@@ -247,7 +247,7 @@ fn bad_arguments_are_errors_of_the_stream() {
     ];
     for (producer, expected) in cases {
         let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
-        let mut sending = Hand::new(producer.send(handler));
+        let mut sending = ManualTask::new(producer.send(handler));
         let error = sending.run().output.take().unwrap().unwrap_err();
         assert_eq!((error.code(), error.message()), (EINVAL, expected));
         let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
@@ -259,7 +259,7 @@ fn bad_arguments_are_errors_of_the_stream() {
 
 /// A batch with malformed metadata, and an error without a message.
 #[test]
-fn bad_items_are_errors_of_the_stream() {
+fn invalid_items_fail_stream() {
     let metadata = AsyncBatch::from(batch(1)).with_metadata(vec![0; 5]);
     for (item, code, expected) in [
         (Ok(metadata), EINVAL, "metadata: bytes after the last pair"),
@@ -276,7 +276,7 @@ fn bad_items_are_errors_of_the_stream() {
         ),
     ] {
         let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
-        let mut sending = Hand::new(producer(items([item])).send(handler));
+        let mut sending = ManualTask::new(producer(items([item])).send(handler));
         assert!(sending.run().is_ready());
         let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
             panic!("no error")
@@ -286,9 +286,9 @@ fn bad_items_are_errors_of_the_stream() {
 }
 
 #[test]
-fn the_future_lets_others_run() {
+fn send_yields_after_calls_per_poll() {
     let peer = ConsumerPeer::new();
-    let mut sending = Hand::new(producer(batches(9)).calls_per_poll(3).send(peer.owner()));
+    let mut sending = ManualTask::new(producer(batches(9)).calls_per_poll(3).send(peer.owner()));
     peer.request(9);
     sending.run();
     // on_schema, nine batches, and the end. The last poll finds open tasks.
@@ -300,7 +300,7 @@ fn the_future_lets_others_run() {
 }
 
 #[test]
-fn debug_output_has_the_fields_that_can_be_shown() {
+fn debug_output_shows_public_fields() {
     let shown = |value: &dyn std::fmt::Debug| format!("{value:?}");
     let options = AsyncOptions::default().window(3);
     assert_eq!(shown(&options), "AsyncOptions { window: 3, accept: false }");

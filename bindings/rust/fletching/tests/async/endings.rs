@@ -19,10 +19,10 @@ use libc::{ECANCELED, EINVAL, EIO, ENODATA};
 use crate::support::*;
 
 #[test]
-fn a_panic_of_the_consumer_is_an_error() {
+fn consumer_panic_fails_stream() {
     let (handler, mut stream) =
         AsyncStream::new(AsyncOptions::default().accept(|_| panic!("not {}", "today")));
-    let mut sending = Hand::new(producer(batches(2)).send(handler));
+    let mut sending = ManualTask::new(producer(batches(2)).send(handler));
     sending.run();
     let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
         panic!("no error")
@@ -30,9 +30,9 @@ fn a_panic_of_the_consumer_is_an_error() {
     assert_eq!((error.code(), error.message()), (EIO, "panic: not today"));
 }
 
-struct Panics(usize);
+struct PanickingSource(usize);
 
-impl Stream for Panics {
+impl Stream for PanickingSource {
     type Item = Result<DeviceArray, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -44,17 +44,17 @@ impl Stream for Panics {
     }
 }
 
-impl Drop for Panics {
+impl Drop for PanickingSource {
     fn drop(&mut self) {
         panic!("in drop as well");
     }
 }
 
 #[test]
-fn a_panic_of_the_source_is_an_error() {
+fn source_panic_fails_stream() {
     let peer = ConsumerPeer::new();
-    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, Panics(2));
-    let mut sending = Hand::new(source.send(peer.owner()));
+    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, PanickingSource(2));
+    let mut sending = ManualTask::new(source.send(peer.owner()));
     sending.run();
     peer.request(5);
     sending.run();
@@ -64,7 +64,7 @@ fn a_panic_of_the_source_is_an_error() {
 
     let made = || -> Result<DeviceArray, Error> { panic!("not made") };
     let mut sending =
-        Hand::new(producer(items([Ok(AsyncBatch::made(made))])).send(peer.owner_again()));
+        ManualTask::new(producer(items([Ok(AsyncBatch::made(made))])).send(peer.owner_again()));
     sending.run();
     peer.request(1);
     sending.run();
@@ -74,9 +74,9 @@ fn a_panic_of_the_source_is_an_error() {
 }
 
 /// A stream that fails, and records its drop.
-struct Fails(Arc<ConsumerPeer>);
+struct FailingSource(Arc<ConsumerPeer>);
 
-impl Stream for Fails {
+impl Stream for FailingSource {
     type Item = Result<DeviceArray, Error>;
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -84,22 +84,26 @@ impl Stream for Fails {
     }
 }
 
-impl Drop for Fails {
+impl Drop for FailingSource {
     fn drop(&mut self) {
         self.0.calls.lock().unwrap().push("dropped".into());
     }
 }
 
 #[test]
-fn a_failed_source_is_dropped_before_the_error() {
+fn failed_source_is_dropped_before_error() {
     let peer = ConsumerPeer::new();
-    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, Fails(Arc::clone(&peer)));
-    Hand::new(source.send(peer.owner())).run();
+    let source = AsyncProducer::new(
+        schema(),
+        ArrowDeviceType::CPU,
+        FailingSource(Arc::clone(&peer)),
+    );
+    ManualTask::new(source.send(peer.owner())).run();
     assert_eq!(peer.calls(), "schema, dropped, error 5 lost, release");
 }
 
 #[test]
-fn a_future_that_is_dropped_fails_the_stream() {
+fn dropped_send_future_fails_stream() {
     let dropped = "producer: dropped before the end of the stream";
     // Before the first poll, before the first request, and with an open task.
     for polls in [false, true] {
@@ -107,7 +111,7 @@ fn a_future_that_is_dropped_fails_the_stream() {
         let sending = producer(endless(2)).send(peer.owner());
         // The abort handle keeps the producer's object alive, but not the handler.
         let _abort = sending.abort_handle();
-        let mut sending = Hand::new(sending);
+        let mut sending = ManualTask::new(sending);
         if polls {
             sending.run();
             assert_eq!(peer.calls(), "schema");
@@ -119,19 +123,19 @@ fn a_future_that_is_dropped_fails_the_stream() {
         );
     }
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
-    let mut sending = Hand::new(producer(endless(2)).send(handler));
+    let mut sending = ManualTask::new(producer(endless(2)).send(handler));
     sending.run();
     drop(sending);
     assert_eq!(rows(&mut stream), [-i64::from(ECANCELED)]);
 }
 
 #[test]
-fn a_future_that_is_dropped_releases_after_the_last_task() {
+fn dropped_send_future_releases_after_last_task() {
     for is_cancelled in [false, true] {
-        let live = Live::default();
+        let live = LiveBatches::default();
         let peer = ConsumerPeer::new();
         let source = items([Ok(live.batch(1)), Ok(live.batch(2)), Ok(live.batch(3))]);
-        let mut sending = Hand::new(
+        let mut sending = ManualTask::new(
             producer(Items {
                 ends: false,
                 ..source
@@ -163,11 +167,11 @@ fn a_future_that_is_dropped_releases_after_the_last_task() {
 }
 
 #[test]
-fn a_handle_fails_the_stream_at_once() {
+fn abort_handle_fails_stream() {
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
     let sending = producer(endless(2)).send(handler);
     let abort = sending.abort_handle();
-    let mut sending = Hand::new(sending);
+    let mut sending = ManualTask::new(sending);
     sending.run();
     let abort_elsewhere = abort.clone();
     std::thread::spawn(move || abort_elsewhere.fail(Error::new(EIO, "shut\0down")))
@@ -182,11 +186,11 @@ fn a_handle_fails_the_stream_at_once() {
 }
 
 #[test]
-fn dropping_the_stream_cancels() {
-    let live = Live::default();
+fn dropped_stream_cancels_producer() {
+    let live = LiveBatches::default();
     let source = items((1..=9).map(|length| Ok(live.batch(length))));
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(4));
-    let mut sending = Hand::new(producer(source).send(handler));
+    let mut sending = ManualTask::new(producer(source).send(handler));
     sending.run();
     let kept = poll_next(&mut stream);
     drop(stream);
@@ -196,7 +200,7 @@ fn dropping_the_stream_cancels() {
     assert_eq!(live.count(), 0);
     // Also before the schema.
     let (handler, stream) = AsyncStream::new(AsyncOptions::default());
-    let mut sending = Hand::new(producer(endless(1)).send(handler));
+    let mut sending = ManualTask::new(producer(endless(1)).send(handler));
     drop(stream);
     assert!(sending.run().output.as_ref().unwrap().is_ok());
 }
@@ -205,7 +209,7 @@ fn dropping_the_stream_cancels() {
 #[test]
 fn stream_with_failed_batch_ends_after_error() {
     for is_released in [true, false] {
-        let live = Live::default();
+        let live = LiveBatches::default();
         let (peer, mut stream) = open(4);
         for (number, code) in [(1, 0), (2, EIO), (3, 0)] {
             assert_eq!(peer.give(number, live.batch(number), code, &[]), 0);
@@ -224,7 +228,7 @@ fn stream_with_failed_batch_ends_after_error() {
 }
 
 #[test]
-fn a_foreign_batch_of_another_schema_is_an_error() {
+fn foreign_batch_of_other_schema_is_rejected() {
     let (peer, mut stream) = open(4);
     assert_eq!(peer.give(1, with_column(), 0, &[]), 0);
     let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
@@ -237,7 +241,7 @@ fn a_foreign_batch_of_another_schema_is_an_error() {
 
 /// Before and after the end: with an error that has a cause, with a panic, and on another device.
 #[test]
-fn batch_that_cannot_be_made_fails_both_sides() {
+fn failed_deferred_batch_fails_both_sides() {
     type Make = fn() -> Result<DeviceArray, Error>;
     let fails: Make = || Err(Error::with_source(ENODATA, "page 7 is gone", "torn"));
     let panics: Make = || panic!("page 7 is gone");
@@ -250,7 +254,7 @@ fn batch_that_cannot_be_made_fails_both_sides() {
         for ends in [true, false] {
             let source = items([Ok(AsyncBatch::made(make)), Ok(batch(2).into())]);
             let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
-            let mut sending = Hand::new(producer(Items { ends, ..source }).send(handler));
+            let mut sending = ManualTask::new(producer(Items { ends, ..source }).send(handler));
             sending.run();
             let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
                 panic!("no error")
@@ -267,10 +271,10 @@ fn batch_that_cannot_be_made_fails_both_sides() {
 
 /// A foreign task may extract a batch of this crate, and fail with another code.
 #[test]
-fn an_error_inside_a_foreign_task_is_not_its_error() {
+fn nested_task_error_does_not_replace_foreign_error() {
     let inner = ConsumerPeer::new();
     let fails = AsyncBatch::made(|| Err(Error::new(EINVAL, "inner")));
-    let mut sending = Hand::new(producer(items([Ok(fails)])).send(inner.owner()));
+    let mut sending = ManualTask::new(producer(items([Ok(fails)])).send(inner.owner()));
     sending.run();
     inner.request(1);
     sending.run();
@@ -289,8 +293,8 @@ fn an_error_inside_a_foreign_task_is_not_its_error() {
 }
 
 #[test]
-fn batches_kept_over_the_release_can_be_skipped() {
-    let live = Live::default();
+fn batches_kept_after_release_can_be_skipped() {
+    let live = LiveBatches::default();
     let (peer, mut stream) = open(9);
     for length in 1..4 {
         peer.give(length, live.batch(length), 0, &[]);
@@ -305,7 +309,7 @@ fn batches_kept_over_the_release_can_be_skipped() {
 }
 
 #[test]
-fn an_error_is_not_skipped() {
+fn skip_batch_keeps_error() {
     let (peer, mut stream) = open(4);
     for (number, code) in [(1, 0), (2, EIO), (3, 0)] {
         assert_eq!(peer.give(number, batch(number), code, &[]), 0);
@@ -361,7 +365,7 @@ fn rule_async_producer_metadata_lives() {
 /// The object is freed with the future, not earlier.
 #[test]
 fn rule_async_producer_freed_by_producer() {
-    let (live, peer) = (Live::default(), ConsumerPeer::new());
+    let (live, peer) = (LiveBatches::default(), ConsumerPeer::new());
     let kept = Arc::new(());
     let held = Arc::clone(&kept);
     let made = AsyncBatch::made(move || {
@@ -369,7 +373,7 @@ fn rule_async_producer_freed_by_producer() {
         Ok(batch(1))
     });
     let source = items([Ok(made), Ok(live.batch(2).into())]);
-    let mut sending = Hand::new(producer(source).send(peer.owner()));
+    let mut sending = ManualTask::new(producer(source).send(peer.owner()));
     sending.run();
     peer.cancel();
     assert_eq!((Arc::strong_count(&kept), live.count()), (2, 1));
@@ -378,27 +382,27 @@ fn rule_async_producer_freed_by_producer() {
 }
 
 #[derive(Debug)]
-struct Bomb;
+struct PanicOnDrop;
 
-impl Drop for Bomb {
+impl Drop for PanicOnDrop {
     fn drop(&mut self) {
         panic!("in drop");
     }
 }
 
-impl std::fmt::Display for Bomb {
+impl std::fmt::Display for PanicOnDrop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("bomb")
     }
 }
 
-impl std::error::Error for Bomb {}
+impl std::error::Error for PanicOnDrop {}
 
 /// A panic that crosses a callback would abort the process.
 #[test]
-fn what_a_callback_drops_may_panic() {
+fn panic_in_callback_drop_is_caught() {
     // Owned by `accept`, dropped by the release.
-    let bomb = Bomb;
+    let bomb = PanicOnDrop;
     let accept = move |_: AsyncOffer| {
         let _owned = &bomb;
         Ok(())
@@ -412,19 +416,19 @@ fn what_a_callback_drops_may_panic() {
     let inside = Arc::clone(&dropped);
     let accept = move |_: AsyncOffer| {
         *inside.lock().unwrap() = None::<AsyncStream>;
-        Err(Error::with_source(EINVAL, "late", Bomb))
+        Err(Error::with_source(EINVAL, "late", PanicOnDrop))
     };
     let (handler, stream) = AsyncStream::new(AsyncOptions::default().accept(accept));
     *dropped.lock().unwrap() = Some(stream);
-    let mut sending = Hand::new(producer(batches(1)).send(handler));
+    let mut sending = ManualTask::new(producer(batches(1)).send(handler));
     assert!(sending.run().is_ready());
 
     // The error of a batch after the error of another batch, dropped by extract_data.
     let peer = ConsumerPeer::new();
     let fails = || AsyncBatch::made(|| Err(Error::new(EINVAL, "first")));
-    let bombs = || AsyncBatch::made(|| Err(Error::with_source(EINVAL, "second", Bomb)));
+    let bombs = || AsyncBatch::made(|| Err(Error::with_source(EINVAL, "second", PanicOnDrop)));
     let source = items([Ok(fails()), Ok(bombs())]);
-    let mut sending = Hand::new(producer(source).send(peer.owner()));
+    let mut sending = ManualTask::new(producer(source).send(peer.owner()));
     sending.run();
     peer.request(2);
     sending.run();

@@ -21,7 +21,7 @@ use crate::support::*;
 const RUNS: usize = if cfg!(miri) { 20 } else { 500 };
 
 #[test]
-fn an_error_is_never_seen_as_the_end() {
+fn error_is_not_read_as_end() {
     for _ in 0..RUNS {
         let (peer, mut stream) = open(4);
         peer.task(1);
@@ -42,7 +42,7 @@ fn an_error_is_never_seen_as_the_end() {
 }
 
 #[test]
-fn a_release_wakes_the_reader() {
+fn release_wakes_reader() {
     for ends in [false, true] {
         for _ in 0..RUNS {
             let (peer, mut stream) = open(4);
@@ -67,9 +67,9 @@ fn a_release_wakes_the_reader() {
 }
 
 #[test]
-fn nothing_is_lost_or_extracted_twice_when_release_follows_the_end() {
+fn release_after_end_extracts_each_task_once() {
     for _ in 0..RUNS {
-        let live = Live::default();
+        let live = LiveBatches::default();
         let (peer, mut stream) = open(9);
         for length in 1..=9 {
             peer.give(length, live.batch(length), 0, &[]);
@@ -91,9 +91,9 @@ fn nothing_is_lost_or_extracted_twice_when_release_follows_the_end() {
 }
 
 #[test]
-fn a_cancel_and_tasks_at_once_lose_no_task() {
+fn concurrent_cancel_and_tasks_drop_every_task() {
     for _ in 0..RUNS {
-        let live = Live::default();
+        let live = LiveBatches::default();
         let (peer, stream) = open(9);
         let canceller = std::thread::spawn(move || drop(stream));
         for length in 1..=9 {
@@ -108,7 +108,7 @@ fn a_cancel_and_tasks_at_once_lose_no_task() {
 }
 
 #[test]
-fn a_runtime_that_is_gone_is_an_error() {
+fn runtime_shutdown_fails_stream() {
     for drops_stream in [false, true] {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -161,7 +161,7 @@ fn release_waits(call: &'static str, action: impl FnOnce(AsyncStream) + Send + '
 }
 
 #[test]
-fn release_waits_for_calls_of_other_threads() {
+fn release_waits_for_calls_on_other_threads() {
     release_waits("request 1", |stream| stream.request(1).unwrap());
     release_waits("cancel", drop);
     release_waits("extract 1", |mut stream| drop(poll_next(&mut stream)));
@@ -169,7 +169,7 @@ fn release_waits_for_calls_of_other_threads() {
 }
 
 #[test]
-fn release_extracts_nothing_while_a_request_runs() {
+fn release_extracts_after_running_request() {
     let (peer, mut stream) = open(2);
     peer.task(1);
     peer.calls();
@@ -194,7 +194,7 @@ fn release_extracts_nothing_while_a_request_runs() {
 }
 
 #[test]
-fn a_stream_has_not_ended_while_release_extracts() {
+fn stream_is_pending_while_release_extracts() {
     let (peer, stream) = open(2);
     let stream = Arc::new(Mutex::new(stream));
     let reader = Arc::clone(&stream);
@@ -208,14 +208,14 @@ fn a_stream_has_not_ended_while_release_extracts() {
 }
 
 #[test]
-fn a_waker_that_panics_does_no_harm() {
-    struct Panics;
-    impl std::task::Wake for Panics {
+fn waker_panic_is_caught() {
+    struct PanickingWaker;
+    impl std::task::Wake for PanickingWaker {
         fn wake(self: Arc<Self>) {
             panic!("no executor");
         }
     }
-    let waker = Arc::new(Panics).into();
+    let waker = Arc::new(PanickingWaker).into();
     let (peer, mut stream) = open(2);
     assert!(Pin::new(&mut stream)
         .poll_next(&mut std::task::Context::from_waker(&waker))
@@ -226,16 +226,18 @@ fn a_waker_that_panics_does_no_harm() {
 }
 
 #[test]
-fn a_reader_may_move_to_another_task() {
+fn reader_can_move_to_another_task() {
     // Only the waker of the last poll counts.
     let (peer, mut stream) = open(2);
-    let first = Hand::new(async {});
+    let first = ManualTask::new(async {});
     let waker = first.wakes.clone().into();
     assert!(Pin::new(&mut stream)
         .poll_next(&mut std::task::Context::from_waker(&waker))
         .is_pending());
     let mut reader =
-        Hand::new(async move { row(poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await) });
+        ManualTask::new(
+            async move { row(poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await) },
+        );
     assert!(!reader.run().is_ready());
     peer.task(1);
     assert_eq!(reader.run().output, Some(1));
@@ -244,11 +246,11 @@ fn a_reader_may_move_to_another_task() {
 }
 
 #[test]
-fn extractions_and_the_end_at_once_release_once() {
+fn concurrent_extractions_and_end_release_once() {
     // The last task is extracted while the future finds open tasks.
     for _ in 0..RUNS {
         let peer = ConsumerPeer::new();
-        let mut sending = Hand::new(producer(batches(3)).send(peer.owner()));
+        let mut sending = ManualTask::new(producer(batches(3)).send(peer.owner()));
         peer.request(3);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -268,12 +270,12 @@ fn extractions_and_the_end_at_once_release_once() {
 }
 
 #[test]
-fn extractions_and_a_dropped_future_at_once_release_once() {
+fn concurrent_extractions_and_future_drop_release_once() {
     for _ in 0..RUNS {
-        let live = Live::default();
+        let live = LiveBatches::default();
         let peer = ConsumerPeer::new();
         let source = items([Ok(live.batch(1)), Ok(live.batch(2))]);
-        let mut sending = Hand::new(
+        let mut sending = ManualTask::new(
             producer(Items {
                 ends: false,
                 ..source
@@ -304,7 +306,7 @@ fn extractions_and_a_dropped_future_at_once_release_once() {
 }
 
 #[test]
-fn nothing_waits_for_a_stream_that_is_dropped() {
+fn task_after_stream_drop_is_accepted() {
     let (peer, stream) = open(2);
     let mut stream = stream;
     assert!(matches!(poll_next(&mut stream), Poll::Pending));

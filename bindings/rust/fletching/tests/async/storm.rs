@@ -64,7 +64,7 @@ fn plan(random: &mut Random) -> Plan {
     }
 }
 
-fn source(plan: &Plan, live: &Live) -> Items {
+fn source(plan: &Plan, live: &LiveBatches) -> Items {
     let mut items: Vec<Result<AsyncBatch, Error>> = (1..=plan.count)
         .map(|length| match length % 3 {
             0 => {
@@ -145,14 +145,14 @@ async fn consume(mut stream: AsyncStream, plan: Plan, seed: u64) {
 }
 
 #[test]
-fn streams_end_as_they_should() {
+fn random_streams_end_as_planned() {
     let count = std::env::var("FLETCHING_ASYNC_STREAMS");
     let count: u64 = count.map_or(1000, |count| count.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
         .build()
         .unwrap();
-    let (live, done) = (Live::default(), AtomicUsize::new(0));
+    let (live, done) = (LiveBatches::default(), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (live, done, runtime) = (live.clone(), &done, runtime.handle());
@@ -171,7 +171,7 @@ fn streams_end_as_they_should() {
 }
 
 /// Runs one stream. Returns when both sides are done.
-fn one(seed: u64, live: &Live, runtime: &tokio::runtime::Handle) {
+fn one(seed: u64, live: &LiveBatches, runtime: &tokio::runtime::Handle) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let plan = plan(&mut random);
     let (handler, stream) = AsyncStream::new(AsyncOptions::default().window(plan.window));

@@ -46,10 +46,10 @@ pub fn with_column() -> DeviceArray {
 
 /// Counts live objects.
 #[derive(Clone, Default)]
-pub struct Live(pub Arc<AtomicUsize>);
+pub struct LiveBatches(pub Arc<AtomicUsize>);
 
 /// Decrements the count when it is dropped.
-struct Counted(Live);
+struct Counted(LiveBatches);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -57,7 +57,7 @@ impl Drop for Counted {
     }
 }
 
-impl Live {
+impl LiveBatches {
     pub fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
@@ -70,7 +70,7 @@ impl Live {
     }
 }
 
-impl std::ops::Deref for Live {
+impl std::ops::Deref for LiveBatches {
     type Target = AtomicUsize;
 
     fn deref(&self) -> &AtomicUsize {
@@ -121,12 +121,12 @@ pub fn producer(items: Items) -> AsyncProducer<std::future::Ready<Result<(Schema
 // --- An executor --------------------------------------------------------------------------------
 
 #[derive(Default)]
-pub struct Wakes {
+pub struct WakeCounter {
     pub count: AtomicUsize,
     woken: AtomicBool,
 }
 
-impl Wake for Wakes {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.count.fetch_add(1, Ordering::SeqCst);
         self.woken.store(true, Ordering::SeqCst);
@@ -134,15 +134,15 @@ impl Wake for Wakes {
 }
 
 /// A future that is polled only when it was woken.
-pub struct Hand<T> {
+pub struct ManualTask<T> {
     future: Pin<Box<dyn Future<Output = T> + Send>>,
-    pub wakes: Arc<Wakes>,
+    pub wakes: Arc<WakeCounter>,
     pub output: Option<T>,
 }
 
-impl<T> Hand<T> {
+impl<T> ManualTask<T> {
     pub fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        let wakes = Arc::new(Wakes::default());
+        let wakes = Arc::new(WakeCounter::default());
         wakes.woken.store(true, Ordering::SeqCst);
         Self {
             future: Box::pin(future),
@@ -170,9 +170,9 @@ impl<T> Hand<T> {
     }
 }
 
-struct Unparks(std::thread::Thread);
+struct ThreadWaker(std::thread::Thread);
 
-impl Wake for Unparks {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -181,7 +181,7 @@ impl Wake for Unparks {
 /// Blocks this thread; also works under Miri.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
-    let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(output) => return output,

@@ -17,12 +17,12 @@ use crate::support::*;
 type Task = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// Polls its future inside `wake`, and drops it when it ends.
-struct Inline {
+struct InlineTask {
     task: Mutex<Option<Task>>,
     woken: AtomicBool,
 }
 
-impl Inline {
+impl InlineTask {
     fn spawn(task: Task) -> Arc<Self> {
         let inline = Arc::new(Self {
             task: Mutex::new(Some(task)),
@@ -37,7 +37,7 @@ impl Inline {
     }
 }
 
-impl Wake for Inline {
+impl Wake for InlineTask {
     fn wake(self: Arc<Self>) {
         self.woken.store(true, Ordering::SeqCst);
         let Ok(mut task) = self.task.try_lock() else {
@@ -55,18 +55,18 @@ impl Wake for Inline {
 }
 
 #[test]
-fn cancel_drops_the_producer_inside_the_call() {
+fn cancel_drops_producer_inside_call() {
     let (handler, stream) = AsyncStream::new(AsyncOptions::default());
-    let task = Inline::spawn(Box::pin(producer(endless(0)).send(handler)));
+    let task = InlineTask::spawn(Box::pin(producer(endless(0)).send(handler)));
     assert!(!task.is_gone());
     drop(stream);
     assert!(task.is_gone());
 }
 
 /// A stream that ends when it is allowed to.
-struct EndsLater(Arc<AtomicBool>);
+struct ManuallyEndedSource(Arc<AtomicBool>);
 
-impl Stream for EndsLater {
+impl Stream for ManuallyEndedSource {
     type Item = Result<DeviceArray, Error>;
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -78,12 +78,12 @@ impl Stream for EndsLater {
 }
 
 #[test]
-fn request_drops_the_producer_inside_the_call() {
+fn request_drops_producer_inside_call() {
     let may_end = Arc::new(AtomicBool::new(false));
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(0));
-    let source = EndsLater(Arc::clone(&may_end));
+    let source = ManuallyEndedSource(Arc::clone(&may_end));
     let producer = AsyncProducer::new(schema(), ArrowDeviceType::CPU, source);
-    let task = Inline::spawn(Box::pin(producer.send(handler)));
+    let task = InlineTask::spawn(Box::pin(producer.send(handler)));
     may_end.store(true, Ordering::SeqCst);
     assert!(!task.is_gone());
     stream.request(1).unwrap();
@@ -92,18 +92,18 @@ fn request_drops_the_producer_inside_the_call() {
 }
 
 /// A waker whose first clone panics.
-struct Fragile {
+struct PanickingCloneWaker {
     clones: AtomicUsize,
     wakes: AtomicUsize,
 }
 
-mod fragile {
+mod raw_waker {
     use super::*;
     use std::task::{RawWaker, RawWakerVTable};
 
     static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, |_| ());
 
-    unsafe fn of(data: *const ()) -> &'static Fragile {
+    unsafe fn of(data: *const ()) -> &'static PanickingCloneWaker {
         // SAFETY: the tests pass a static.
         unsafe { &*data.cast() }
     }
@@ -125,20 +125,20 @@ mod fragile {
         unsafe { of(data) }.wakes.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub fn waker(fragile: &'static Fragile) -> Waker {
-        let data = std::ptr::from_ref(fragile).cast();
+    pub fn new(state: &'static PanickingCloneWaker) -> Waker {
+        let data = std::ptr::from_ref(state).cast();
         // SAFETY: the functions of the table conform to its documentation.
         unsafe { Waker::new(data, &TABLE) }
     }
 }
 
 #[test]
-fn a_stream_wakes_after_a_clone_that_panicked() {
-    static FRAGILE: Fragile = Fragile {
+fn stream_wakes_after_waker_clone_panic() {
+    static STATE: PanickingCloneWaker = PanickingCloneWaker {
         clones: AtomicUsize::new(0),
         wakes: AtomicUsize::new(0),
     };
-    let waker = fragile::waker(&FRAGILE);
+    let waker = raw_waker::new(&STATE);
     let (peer, mut stream) = open(1);
     let mut poll = || {
         let mut context = Context::from_waker(&waker);
@@ -149,7 +149,7 @@ fn a_stream_wakes_after_a_clone_that_panicked() {
     assert!(poll().is_err());
     assert!(poll().unwrap().is_pending());
     peer.task(1);
-    assert_eq!(FRAGILE.wakes.load(Ordering::SeqCst), 1);
+    assert_eq!(STATE.wakes.load(Ordering::SeqCst), 1);
     assert_eq!(rows(&mut stream), [1]);
     peer.end();
     peer.release();

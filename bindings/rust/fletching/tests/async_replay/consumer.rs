@@ -18,7 +18,7 @@ use fletching_abi::{
 use serde_json::Value;
 
 use super::consumer_peer::{cancel, extract_data, release_schema, request};
-use super::{hang, number, play_all, Replay, Thing};
+use super::{hang, number, play_all, Replay, TrackedObject};
 use crate::async_stream::consumer_core::Core;
 use crate::{AsyncOptions, AsyncStream, Error};
 
@@ -46,7 +46,7 @@ thread_local! {
 
 pub(super) struct PeerTask {
     pub(super) player: Weak<Player>,
-    pub(super) thing: Arc<Thing>,
+    pub(super) object: Arc<TrackedObject>,
     /// Whether its array is on another device than the stream.
     pub(super) is_wrong: AtomicBool,
 }
@@ -67,7 +67,7 @@ pub(super) struct Player {
     pub(super) core: Arc<Core>,
     pub(super) notified: Mutex<Notified>,
     pub(super) is_cancelled: AtomicBool,
-    pub(super) schema: Mutex<Option<Arc<Thing>>>,
+    pub(super) schema: Mutex<Option<Arc<TrackedObject>>>,
     pub(super) schema_refused: AtomicBool,
     pub(super) refusal: Arc<Mutex<Option<c_int>>>,
     pub(super) tasks: Mutex<Vec<Arc<PeerTask>>>,
@@ -207,17 +207,17 @@ impl Player {
     }
 
     unsafe fn give_schema(&self, refusal: c_int) -> c_int {
-        let thing = Thing::new(0);
+        let object = TrackedObject::new(0);
         let mut known = self.schema.lock().unwrap();
         let is_first = known.is_none();
-        let schema = Arc::clone(known.get_or_insert_with(|| Arc::clone(&thing)));
+        let schema = Arc::clone(known.get_or_insert_with(|| Arc::clone(&object)));
         drop(known);
         let mut raw = ArrowSchema::zeroed();
-        let given = if is_first { schema } else { thing };
+        let given = if is_first { schema } else { object };
         raw.private_data = Arc::into_raw(given).cast_mut().cast();
         raw.release = Some(release_schema);
         *self.refusal.lock().unwrap() = (refusal != 0).then_some(refusal);
-        // SAFETY: the handler is alive, and the schema belongs to the thing.
+        // SAFETY: the handler is alive, and the schema belongs to the tracked object.
         let code = unsafe {
             ArrowAsyncDeviceStreamHandler::call_on_schema(self.handler, &raw mut raw).unwrap()
         };
@@ -226,7 +226,7 @@ impl Player {
         }
         if !raw.is_released() {
             // SAFETY: the schema still has its share.
-            drop(unsafe { Arc::from_raw(raw.private_data.cast::<Thing>()) });
+            drop(unsafe { Arc::from_raw(raw.private_data.cast::<TrackedObject>()) });
             self.schema_refused.fetch_or(is_first, Ordering::SeqCst);
         }
         code
@@ -235,7 +235,7 @@ impl Player {
     unsafe fn give_task(self: &Arc<Self>, task: i64, refusal: c_int) -> c_int {
         let peer = Arc::new(PeerTask {
             player: Arc::downgrade(self),
-            thing: Thing::new(task as usize),
+            object: TrackedObject::new(task as usize),
             is_wrong: AtomicBool::new(false),
         });
         let mut raw = ArrowAsyncTask {
@@ -257,7 +257,7 @@ impl Player {
         std::hint::black_box(std::mem::take(&mut raw));
         self.notified.lock().unwrap().arriving = None;
         if code != 0 {
-            peer.thing.meets("refused");
+            peer.object.record("refused");
         }
         code
     }
@@ -297,8 +297,8 @@ impl Player {
             extractions.remove(at)
         };
         let peer = Arc::clone(&self.tasks.lock().unwrap()[task as usize]);
-        peer.thing
-            .meets(if code == 0 { "extracted" } else { "failed" });
+        peer.object
+            .record(if code == 0 { "extracted" } else { "failed" });
         peer.is_wrong.store(code != returned, Ordering::SeqCst);
         extraction
             .orders
@@ -346,17 +346,20 @@ impl Player {
         let tasks = self.tasks.lock().unwrap();
         for task in tasks.iter() {
             let count = |count: &AtomicUsize| count.load(Ordering::SeqCst);
-            if count(&task.thing.arrays) != count(&task.thing.released) {
+            if count(&task.object.arrays) != count(&task.object.released) {
                 self.replay.fail("an array was not released, or twice");
             }
         }
-        let tasks: Vec<_> = tasks.iter().map(|task| task.thing.fate("freed")).collect();
+        let tasks: Vec<_> = tasks
+            .iter()
+            .map(|task| task.object.outcome("freed"))
+            .collect();
         let schema = match self.schema.lock().unwrap().as_ref() {
             None => "none".into(),
             Some(_) if self.schema_refused.load(Ordering::SeqCst) => "refused".into(),
             // The stream still has it.
-            Some(thing) if thing.fates.lock().unwrap().is_empty() => "taken".into(),
-            Some(thing) => thing.fate("discarded"),
+            Some(object) if object.outcomes.lock().unwrap().is_empty() => "taken".into(),
+            Some(object) => object.outcome("discarded"),
         };
         self.replay.compare_final(&schema, &tasks, &codes)
     }
@@ -364,7 +367,7 @@ impl Player {
 
 /// An event between the first check and the registration of the waker wakes nobody.
 #[test]
-fn a_poll_looks_again_when_the_waker_is_registered() {
+fn poll_checks_again_after_waker_registration() {
     let (_handler, stream) = AsyncStream::new(AsyncOptions::default());
     let looks = std::cell::Cell::new(0);
     let look = |inner| match looks.replace(looks.get() + 1) {
@@ -378,6 +381,6 @@ fn a_poll_looks_again_when_the_waker_is_registered() {
 }
 
 #[test]
-fn the_consumer_does_what_every_trace_says() {
+fn consumer_matches_every_trace() {
     play_all("consumer", 195, play);
 }

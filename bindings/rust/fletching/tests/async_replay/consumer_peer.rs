@@ -14,7 +14,7 @@ use fletching_abi::{
 };
 use serde_json::{json, Value};
 
-use super::Thing;
+use super::TrackedObject;
 use crate::async_stream::consumer_core::State;
 
 use super::consumer::{PeerTask, Player, CURRENT, PATIENCE};
@@ -85,7 +85,7 @@ impl Player {
     }
 
     pub(super) fn extract(self: &Arc<Self>, peer: &PeerTask, out: *mut ArrowDeviceArray) -> c_int {
-        let number = peer.thing.number as i64;
+        let number = peer.object.number as i64;
         let call = json!({"call": "extract_data", "task": number, "out": !out.is_null()});
         let current = CURRENT.take().filter(|current| current.0 == number);
         let code = match current {
@@ -95,7 +95,7 @@ impl Player {
                 orders.iter().find_map(|order| order()).unwrap_or(libc::EIO)
             }
             None => {
-                peer.thing.meets(if out.is_null() {
+                peer.object.record(if out.is_null() {
                     "dropped"
                 } else {
                     "extracted"
@@ -107,14 +107,14 @@ impl Player {
         // SAFETY: the consumer passes a struct to fill, or NULL. It is also written if the
         // extraction fails: the consumer must not read it then.
         if let Some(out) = unsafe { out.as_mut() } {
-            peer.thing
+            peer.object
                 .arrays
                 .fetch_add(usize::from(code == 0), Ordering::SeqCst);
             out.device_type = match peer.is_wrong.load(Ordering::SeqCst) {
                 true => ArrowDeviceType::CUDA,
                 false => ArrowDeviceType::CPU,
             };
-            out.array.private_data = Arc::as_ptr(&peer.thing).cast_mut().cast();
+            out.array.private_data = Arc::as_ptr(&peer.object).cast_mut().cast();
             out.array.release = Some(release_array);
         }
         code
@@ -132,18 +132,18 @@ impl Wake for Player {
 }
 
 pub(super) unsafe extern "C" fn release_schema(this: *mut ArrowSchema) {
-    // SAFETY: the schema belongs to a thing and is released once.
+    // SAFETY: the schema belongs to a tracked object and is released once.
     unsafe {
-        Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed");
+        Arc::from_raw((*this).private_data.cast::<TrackedObject>()).record("freed");
         (*this).release = None;
     }
 }
 
 pub(super) unsafe extern "C" fn release_array(this: *mut ArrowArray) {
-    // SAFETY: the array belongs to a thing, which the player keeps.
+    // SAFETY: the array belongs to a tracked object, which the player keeps.
     unsafe {
-        let thing = &*(*this).private_data.cast::<Thing>();
-        thing.released.fetch_add(1, Ordering::SeqCst);
+        let object = &*(*this).private_data.cast::<TrackedObject>();
+        object.released.fetch_add(1, Ordering::SeqCst);
         (*this).release = None;
     }
 }

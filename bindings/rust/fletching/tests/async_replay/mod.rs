@@ -30,7 +30,7 @@ fn traces(side: &str) -> Vec<Value> {
 
 /// With a window of 0, no requests are owed, however long the stream is.
 #[test]
-fn a_window_of_0_owes_nothing() {
+fn zero_window_owes_no_requests() {
     use crate::{Array, ArrowDeviceType, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray};
     use smol::{future::zip, stream, stream::StreamExt};
 
@@ -51,14 +51,14 @@ fn a_window_of_0_owes_nothing() {
 
 /// A schema or a batch, and what happened to it.
 #[derive(Default)]
-struct Thing {
+struct TrackedObject {
     number: usize,
-    fates: Mutex<Vec<&'static str>>,
+    outcomes: Mutex<Vec<&'static str>>,
     arrays: AtomicUsize,
     released: AtomicUsize,
 }
 
-impl Thing {
+impl TrackedObject {
     fn new(number: usize) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -66,16 +66,16 @@ impl Thing {
         })
     }
 
-    fn meets(&self, fate: &'static str) {
-        self.fates.lock().unwrap().push(fate);
+    fn record(&self, outcome: &'static str) {
+        self.outcomes.lock().unwrap().push(outcome);
     }
 
     /// What happened to it, exactly once. Anything else is a difference.
-    fn fate(&self, freed: &str) -> String {
-        match self.fates.lock().unwrap()[..] {
+    fn outcome(&self, freed: &str) -> String {
+        match self.outcomes.lock().unwrap()[..] {
             ["freed"] => freed.into(),
-            [fate] => fate.into(),
-            ref fates => format!("{fates:?}"),
+            [outcome] => outcome.into(),
+            ref outcomes => format!("{outcomes:?}"),
         }
     }
 }

@@ -17,8 +17,8 @@ use fletching_abi::{
 };
 use serde_json::{json, Value};
 
-use super::source::{Reader, Source, Woken};
-use super::{number, play_all, Replay, Thing};
+use super::source::{Reader, Source, WakeFlag};
+use super::{number, play_all, Replay, TrackedObject};
 use crate::{
     AsyncAbort, AsyncBatch, AsyncHandler, AsyncProducer, DeviceArray, Error, Owner, Schema,
 };
@@ -32,14 +32,14 @@ struct Player {
     driver: Mutex<Option<Driver>>,
     /// Kept, because calls after the release must be harmless.
     done: Mutex<Option<(Driver, Result<(), Error>)>>,
-    woken: Arc<Woken>,
+    woken: Arc<WakeFlag>,
     abort: Mutex<Option<AsyncAbort>>,
     source: Source,
     /// The batches that are made on extraction.
     made: BTreeSet<usize>,
     errno: Arc<AtomicI32>,
-    schema: Mutex<Option<Arc<Thing>>>,
-    batches: Mutex<Vec<Arc<Thing>>>,
+    schema: Mutex<Option<Arc<TrackedObject>>>,
+    batches: Mutex<Vec<Arc<TrackedObject>>>,
     tasks: Mutex<BTreeMap<i64, ArrowAsyncTask>>,
     dropped: Mutex<BTreeSet<usize>>,
     codes: Mutex<Vec<c_int>>,
@@ -59,7 +59,7 @@ fn play(trace: &Value) -> Option<String> {
         raw: Mutex::new(std::ptr::null_mut()),
         driver: Mutex::default(),
         done: Mutex::default(),
-        woken: Arc::new(Woken(AtomicBool::new(true))),
+        woken: Arc::new(WakeFlag(AtomicBool::new(true))),
         abort: Mutex::default(),
         source: Source::default(),
         made: failing.map(|step| number(step, "task") as usize).collect(),
@@ -131,15 +131,15 @@ impl Player {
                 .fail(&format!("the future resolves to {code:?}"));
         }
         let dropped = self.dropped.lock().unwrap();
-        let freed = |thing: &Arc<Thing>| match dropped.contains(&thing.number) {
-            true => thing.fate("dropped"),
-            false => thing.fate("discarded"),
+        let freed = |object: &Arc<TrackedObject>| match dropped.contains(&object.number) {
+            true => object.outcome("dropped"),
+            false => object.outcome("discarded"),
         };
         let tasks: Vec<_> = self.batches.lock().unwrap().iter().map(freed).collect();
         let schema = self.schema.lock().unwrap();
         let schema = schema
             .as_ref()
-            .map_or("none".into(), |thing| thing.fate("discarded"));
+            .map_or("none".into(), |object| object.outcome("discarded"));
         self.replay.compare_final(&schema, &tasks, &codes)
     }
 
@@ -156,9 +156,9 @@ impl Player {
         let event = step["event"].as_str().unwrap();
         match event {
             "schema_ready" => {
-                let thing = Thing::new(0);
-                *self.schema.lock().unwrap() = Some(Arc::clone(&thing));
-                let schema = schema_of(&thing);
+                let object = TrackedObject::new(0);
+                *self.schema.lock().unwrap() = Some(Arc::clone(&object));
+                let schema = schema_of(&object);
                 self.source.offer(|offers| offers.schema = Some(schema));
             }
             "batch_ready" => {
@@ -206,17 +206,17 @@ impl Player {
 
     fn batch(&self) -> AsyncBatch {
         let mut batches = self.batches.lock().unwrap();
-        let thing = Thing::new(batches.len());
-        batches.push(Arc::clone(&thing));
-        let array = array_of(&thing);
-        if !self.made.contains(&thing.number) {
+        let object = TrackedObject::new(batches.len());
+        batches.push(Arc::clone(&object));
+        let array = array_of(&object);
+        if !self.made.contains(&object.number) {
             return array.into();
         }
         let errno = Arc::clone(&self.errno);
         AsyncBatch::made(move || match errno.load(Ordering::SeqCst) {
             0 => Ok(array),
             errno => {
-                thing.meets("failed");
+                object.record("failed");
                 std::mem::forget(array);
                 Err(Error::new(errno, "the data cannot be had"))
             }
@@ -247,12 +247,12 @@ impl Player {
         }
         if !array.is_released() {
             let raw = array.into_raw();
-            // SAFETY: the array belongs to a thing.
-            let thing = unsafe { Arc::from_raw(raw.array.private_data.cast::<Thing>()) };
-            if thing.number != task as usize {
+            // SAFETY: the array belongs to a tracked object.
+            let object = unsafe { Arc::from_raw(raw.array.private_data.cast::<TrackedObject>()) };
+            if object.number != task as usize {
                 self.replay.fail("extract_data: another batch");
             }
-            thing.meets("extracted");
+            object.record("extracted");
         }
         code
     }
@@ -276,26 +276,26 @@ impl Player {
     }
 }
 
-fn schema_of(thing: &Arc<Thing>) -> Schema {
+fn schema_of(object: &Arc<TrackedObject>) -> Schema {
     unsafe extern "C" fn release(this: *mut ArrowSchema) {
-        // SAFETY: the schema belongs to a thing and is released once.
-        unsafe { Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed") }
+        // SAFETY: the schema belongs to a tracked object and is released once.
+        unsafe { Arc::from_raw((*this).private_data.cast::<TrackedObject>()).record("freed") }
     }
     let mut raw = ArrowSchema::zeroed();
-    raw.private_data = Arc::into_raw(Arc::clone(thing)).cast_mut().cast();
+    raw.private_data = Arc::into_raw(Arc::clone(object)).cast_mut().cast();
     raw.release = Some(release);
     // SAFETY: no code reads the schema.
     unsafe { Owner::from_raw(raw) }
 }
 
-fn array_of(thing: &Arc<Thing>) -> DeviceArray {
+fn array_of(object: &Arc<TrackedObject>) -> DeviceArray {
     unsafe extern "C" fn release(this: *mut ArrowArray) {
-        // SAFETY: the array belongs to a thing and is released once.
-        unsafe { Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed") }
+        // SAFETY: the array belongs to a tracked object and is released once.
+        unsafe { Arc::from_raw((*this).private_data.cast::<TrackedObject>()).record("freed") }
     }
     let mut raw = ArrowDeviceArray::zeroed();
     raw.device_type = ArrowDeviceType::CPU;
-    raw.array.private_data = Arc::into_raw(Arc::clone(thing)).cast_mut().cast();
+    raw.array.private_data = Arc::into_raw(Arc::clone(object)).cast_mut().cast();
     raw.array.release = Some(release);
     // SAFETY: no code reads the array.
     unsafe { Owner::from_raw(raw) }
@@ -310,11 +310,11 @@ unsafe extern "C" fn on_schema(
     this: *mut ArrowAsyncDeviceStreamHandler,
     schema: *mut ArrowSchema,
 ) -> c_int {
-    // SAFETY: the producer passes the handler and the schema of a thing.
+    // SAFETY: the producer passes the handler and the schema of a tracked object.
     unsafe {
         let code = player(this).called(&json!({"call": "on_schema"}));
         if code == 0 {
-            Arc::from_raw((*schema).private_data.cast::<Thing>()).meets("taken");
+            Arc::from_raw((*schema).private_data.cast::<TrackedObject>()).record("taken");
             (*schema).release = None;
         }
         code
@@ -361,6 +361,6 @@ unsafe extern "C" fn release(this: *mut ArrowAsyncDeviceStreamHandler) {
 }
 
 #[test]
-fn the_producer_does_what_every_trace_says() {
+fn producer_matches_every_trace() {
     play_all("producer", 246, play);
 }

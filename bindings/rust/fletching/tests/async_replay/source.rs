@@ -73,9 +73,9 @@ impl Stream for Reader {
 }
 
 #[derive(Default)]
-pub(super) struct Woken(pub(super) AtomicBool);
+pub(super) struct WakeFlag(pub(super) AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
     }
