@@ -173,7 +173,7 @@ def attempt(
 
 
 def noticed(log: str, hangs: bool) -> str:
-    """Returns the test that failed, such as "core: shared::a_view_is_the_same"."""
+    """Returns the test that failed, such as "core: shared::view_has_fields_of_struct"."""
     program = (_RUNNING.findall(log) or ["build"])[-1]
     if hangs:
         return f"{program}: hangs"

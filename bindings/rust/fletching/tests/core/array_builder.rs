@@ -70,7 +70,7 @@ fn value(buffers: &[*const c_void]) -> i64 {
 }
 
 #[test]
-fn a_batch_has_what_was_set() {
+fn build_batch_returns_set_values() {
     let log = Log::default();
     let batch = batch(&log, 2);
     assert_eq!((batch.length(), batch.buffers()), (ROWS, &[NULL][..]));
@@ -97,7 +97,7 @@ fn a_batch_has_what_was_set() {
 }
 
 #[test]
-fn child_500_outlives_its_parent() {
+fn child_500_outlives_parent() {
     let log = Log::default();
     let mut batch = batch(&log, 1000);
     let child = batch.take_child(500).unwrap();
@@ -151,7 +151,7 @@ fn nested(log: &Log) -> Array {
 }
 
 #[test]
-fn nested_with_a_dictionary() {
+fn nested_dictionary_outlives_parents() {
     let log = Log::default();
     let mut array = nested(&log);
     let mut lists = array.take_child(0).unwrap();
@@ -174,7 +174,7 @@ fn nested_with_a_dictionary() {
 
 /// A consumer may hook a child and leave the child in place.
 #[test]
-fn a_hook_in_a_child_that_stays_is_run() {
+fn child_release_hook_with_private_data_is_called() {
     type Saved = (
         Option<unsafe extern "C" fn(*mut ArrowArray)>,
         *mut c_void,
@@ -204,7 +204,7 @@ fn a_hook_in_a_child_that_stays_is_run() {
 
 /// Only the callback is replaced, not the private data.
 #[test]
-fn a_callback_in_a_child_that_stays_is_called() {
+fn child_release_hook_without_private_data_is_called() {
     thread_local! {
         static SAVED: std::cell::Cell<Option<unsafe extern "C" fn(*mut ArrowArray)>> =
             const { std::cell::Cell::new(None) };
@@ -228,7 +228,7 @@ fn a_callback_in_a_child_that_stays_is_called() {
 
 /// A child of another array of this crate has a share of that array.
 #[test]
-fn a_child_that_was_replaced_by_one_of_ours() {
+fn child_replaced_with_built_child_is_released() {
     let (log, other) = (Log::default(), Log::default());
     let parent = cpu_batch(&log, 2);
     let mut donor = cpu_batch(&other, 3);
@@ -242,15 +242,15 @@ fn a_child_that_was_replaced_by_one_of_ours() {
 }
 
 #[test]
-fn an_object_that_panics_when_it_is_dropped_goes_no_further() {
-    struct Bomb;
-    impl Drop for Bomb {
+fn panic_in_object_drop_is_caught() {
+    struct PanicOnDrop;
+    impl Drop for PanicOnDrop {
         fn drop(&mut self) {
             panic!("dropped");
         }
     }
     let log = Log::default();
-    let object = (Bomb, Note(log.clone(), "dropped"));
+    let object = (PanicOnDrop, Note(log.clone(), "dropped"));
     let mut builder = ArrayBuilder::new(ArrayCapacity::default(), object).unwrap();
     builder.set(Node::ROOT, NONE, &[]);
     drop(builder.finish().unwrap());
@@ -260,7 +260,7 @@ fn an_object_that_panics_when_it_is_dropped_goes_no_further() {
 /// A consumer must not do this, but memory of another party cannot be trusted.
 #[test]
 #[cfg_attr(miri, ignore = "it leaks on purpose")]
-fn a_count_of_children_that_a_consumer_has_changed() {
+fn changed_child_count_leaks_children() {
     let log = Log::default();
     let mut raw = batch(&log, 2).into_raw();
     raw.array.n_children = -1;
@@ -271,7 +271,7 @@ fn a_count_of_children_that_a_consumer_has_changed() {
 }
 
 #[test]
-fn a_builder_that_is_dropped_drops_its_object() {
+fn dropped_builder_drops_object() {
     let log = Log::default();
     let capacity = ArrayCapacity {
         arrays: 1,
@@ -288,7 +288,7 @@ fn a_builder_that_is_dropped_drops_its_object() {
 // --- From a list of numbers ---------------------------------------------------------------------
 
 #[test]
-fn values_of_any_owner() {
+fn from_values_accepts_any_owner() {
     fn check<T: fletching::Primitive + PartialEq + std::fmt::Debug>(array: Array, values: &[T]) {
         assert_eq!(
             (array.length(), array.null_count()),
@@ -309,14 +309,14 @@ fn values_of_any_owner() {
     #[cfg(feature = "bytes")]
     check(Array::from(bytes::Bytes::from_static(b"ab")), b"ab");
     /// A list inside its owner moves with the owner, so the address is that of its final place.
-    struct Inside(Note, [u16; 2]);
-    impl AsRef<[u16]> for Inside {
+    struct NotedValues(Note, [u16; 2]);
+    impl AsRef<[u16]> for NotedValues {
         fn as_ref(&self) -> &[u16] {
             &self.1
         }
     }
     let log = Log::default();
-    let inside = Inside(Note(log.clone(), "dropped"), [3, 4]);
+    let inside = NotedValues(Note(log.clone(), "dropped"), [3, 4]);
     assert_eq!(inside.0 .1, "dropped");
     check(Array::from_values::<u16>(inside), &[3_u16, 4]);
     log.expect(&["dropped"]);

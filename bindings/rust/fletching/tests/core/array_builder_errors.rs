@@ -45,7 +45,7 @@ fn chain(levels: usize) -> Result<fletching::Array, fletching::Error> {
 
 /// A release is recursive.
 #[test]
-fn more_than_256_levels_are_refused() {
+fn finish_rejects_more_than_256_levels() {
     assert!(chain(256).is_ok());
     let why = "array builder: the struct or a descendant is nested too deep: expected at most 256 \
                levels";
@@ -55,7 +55,7 @@ fn more_than_256_levels_are_refused() {
 
 /// Many calls do not mean many levels.
 #[test]
-fn many_siblings_may_have_children() {
+fn many_siblings_can_have_children() {
     let capacity = ArrayCapacity {
         arrays: 600,
         buffers: 0,
@@ -72,7 +72,7 @@ fn many_siblings_may_have_children() {
 }
 
 #[test]
-fn more_than_the_capacity_is_refused() {
+fn exceeded_capacity_is_rejected() {
     refuses(|_| (), "");
     refuses(
         |builder| {
@@ -113,7 +113,7 @@ fn more_than_the_capacity_is_refused() {
 }
 
 #[test]
-fn children_that_were_refused_can_be_set() {
+fn rejected_children_can_be_set() {
     refuses(
         |builder| {
             let first = builder.add_children(Node::ROOT, 3);
@@ -131,7 +131,7 @@ fn children_that_were_refused_can_be_set() {
 }
 
 #[test]
-fn a_child_that_does_not_exist_is_refused() {
+fn missing_child_is_rejected() {
     let not_there = "no such child or dictionary: expected one that was added";
     let early = "children or dictionary added too early: expected the array to be set before";
     refuses(
@@ -196,7 +196,7 @@ fn rule_array_null_count_range() {
 }
 
 #[test]
-fn requests_in_the_wrong_order_are_refused() {
+fn calls_in_wrong_order_are_rejected() {
     let early = "children or dictionary added too early: expected the array to be set before";
     refuses(
         |builder| _ = builder.set(Node::ROOT, NONE, &[]),
@@ -240,7 +240,7 @@ fn requests_in_the_wrong_order_are_refused() {
 }
 
 #[test]
-fn the_first_error_counts_and_nothing_happens_after_it() {
+fn finish_returns_first_error() {
     refuses(
         |builder| {
             builder.add_children(Node::ROOT, 3);
@@ -255,7 +255,7 @@ fn the_first_error_counts_and_nothing_happens_after_it() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri stops where memory runs out")]
-fn impossible_capacities_are_errors() {
+fn new_impossible_capacity_returns_enomem() {
     let log = Log::default();
     let refused = |arrays, buffers| {
         let builder = ArrayBuilder::new(

@@ -25,7 +25,7 @@ fn values<T: fletching::Primitive>(array: &Array) -> &[T] {
 }
 
 #[test]
-fn numbers_may_be_null() {
+fn from_options_accepts_nulls() {
     let array = Array::from_options((0..11i32).map(|value| (value != 9).then_some(value)));
     assert_eq!((array.length(), array.null_count()), (11, 1));
     assert_eq!(values::<i32>(&array), [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 10]);
@@ -39,7 +39,7 @@ fn numbers_may_be_null() {
 }
 
 #[test]
-fn booleans_may_be_null() {
+fn from_bools_accepts_nulls() {
     let array = Array::from_bools([Some(true), None, Some(false), Some(true)]);
     assert_eq!(
         (array.length(), array.null_count(), array.buffers().len()),
@@ -54,7 +54,7 @@ fn booleans_may_be_null() {
 }
 
 #[test]
-fn texts_may_be_null() {
+fn from_strings_accepts_nulls() {
     let array = Array::from_strings([Some("ab"), None, Some(""), Some("ü")]).unwrap();
     assert_eq!((array.length(), array.null_count()), (4, 1));
     // SAFETY: the offsets have 32 bits, there is one more than strings, and the last is the number
@@ -70,7 +70,7 @@ fn texts_may_be_null() {
 
 /// The crate never writes NULL for the offsets of an array without rows.
 #[test]
-fn no_rows_have_one_zero_offset() {
+fn empty_strings_and_lists_have_one_zero_offset() {
     let texts = Array::from_strings::<&str>([]).unwrap();
     let lists = Array::from_lists([], Array::from(Vec::<i32>::new())).unwrap();
     for array in [&texts, &lists] {
@@ -81,7 +81,7 @@ fn no_rows_have_one_zero_offset() {
 }
 
 #[test]
-fn lists_own_their_values() {
+fn from_lists_owns_values() {
     let log = Log::default();
     let mut items = Array::from(vec![1i64, 2, 3]);
     items.attach(Note(log.clone(), "items")).unwrap();
@@ -100,7 +100,7 @@ fn lists_own_their_values() {
 }
 
 #[test]
-fn lists_that_do_not_fit_their_values_are_refused() {
+fn from_lists_rejects_mismatched_values() {
     let items = || Array::from(vec![1i32, 2]);
     let text = "from_lists: values: expected a live array of length 1, got length 2";
     refused(Array::from_lists([Some(1)], items()), text);
@@ -113,7 +113,7 @@ fn lists_that_do_not_fit_their_values_are_refused() {
 }
 
 #[test]
-fn columns_make_a_batch() {
+fn from_columns_builds_batch() {
     let log = Log::default();
     let mut first = Array::from(vec![1i32, 2]);
     first.attach(Note(log.clone(), "first")).unwrap();
@@ -139,7 +139,7 @@ fn columns_make_a_batch() {
 }
 
 #[test]
-fn columns_that_do_not_fit_are_refused_and_released() {
+fn from_columns_rejects_and_releases_mismatched_columns() {
     let log = Log::default();
     let column = |length, name| {
         let mut column = Array::from(vec![0u8; length]);
@@ -165,7 +165,7 @@ fn builder(log: &Log) -> ArrayBuilder<Note> {
 }
 
 #[test]
-fn an_array_that_cannot_be_moved_in_is_refused() {
+fn set_array_rejects_invalid_moves() {
     let log = Log::default();
     let noted = || {
         let mut array = Array::from(vec![1i32]);
@@ -228,7 +228,7 @@ fn an_array_that_cannot_be_moved_in_is_refused() {
 }
 
 #[test]
-fn the_levels_of_a_moved_array_count() {
+fn moved_array_levels_count_toward_limit() {
     let deeper = |array: Array| {
         let mut builder = builder(&Log::default());
         let child = builder.add_children(Node::ROOT, 1);
@@ -246,7 +246,7 @@ fn the_levels_of_a_moved_array_count() {
 }
 
 #[test]
-fn only_buffers_that_are_there_are_read() {
+fn buffer_accessors_reject_malformed_arrays() {
     let array = Array::from(vec![1i32, 2]);
     let text = Array::from_strings([Some("a")]).unwrap();
     // SAFETY: a rejected buffer is not read.
@@ -296,7 +296,7 @@ fn only_buffers_that_are_there_are_read() {
 }
 
 #[test]
-fn values_begin_at_the_offset() {
+fn values_and_validity_start_at_offset() {
     let numbers = vec![1u16, 2, 3, 4];
     let capacity = ArrayCapacity {
         arrays: 0,

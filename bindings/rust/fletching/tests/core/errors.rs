@@ -7,7 +7,7 @@ use std::error::Error as _;
 use fletching::{ArrayStream, Error, Options, SchemaBuilder};
 
 #[test]
-fn an_error_has_a_code_a_message_and_a_source() {
+fn error_has_code_message_and_source() {
     let error = Error::new(libc::ENOSPC, "disk full");
     assert_eq!((error.code(), error.message()), (libc::ENOSPC, "disk full"));
     assert_eq!(error.to_string(), "disk full");
@@ -22,7 +22,7 @@ fn an_error_has_a_code_a_message_and_a_source() {
 }
 
 #[test]
-fn an_error_without_a_message_prints_what_its_code_means() {
+fn error_without_message_prints_errno_text() {
     let text = Error::new(libc::ENOENT, "").to_string();
     assert_eq!(
         text,
@@ -31,14 +31,14 @@ fn an_error_without_a_message_prints_what_its_code_means() {
 }
 
 #[test]
-fn an_error_of_io_keeps_its_code() {
+fn io_error_keeps_os_code() {
     let error = Error::from(std::io::Error::from_raw_os_error(libc::ENOENT));
     assert_eq!(error.code(), libc::ENOENT);
     assert_eq!(error.source().unwrap().to_string(), error.message());
 }
 
 #[test]
-fn an_error_of_io_without_a_code_has_that_of_its_kind() {
+fn io_error_without_os_code_maps_kind() {
     use std::io::ErrorKind;
     let kinds = [
         (ErrorKind::Unsupported, libc::ENOSYS),
@@ -54,7 +54,7 @@ fn an_error_of_io_without_a_code_has_that_of_its_kind() {
 
 /// As a C consumer receives it.
 #[test]
-fn an_unsupported_operation_of_an_iterator_is_enosys() {
+fn unsupported_iterator_operation_returns_enosys() {
     let schema = SchemaBuilder::new("i").build().unwrap();
     let items = [Err(
         std::io::Error::from(std::io::ErrorKind::Unsupported).into()
@@ -65,7 +65,7 @@ fn an_unsupported_operation_of_an_iterator_is_enosys() {
 }
 
 #[test]
-fn values_are_printed_for_a_log() {
+fn debug_output_shows_values() {
     let strict = format!("{:?} {:?}", Options::strict(), Options::default());
     assert_eq!(
         strict,

@@ -6,7 +6,7 @@
 mod foreign;
 
 mod array_builder;
-mod array_requests;
+mod array_builder_errors;
 mod columns;
 mod errors;
 mod metadata;

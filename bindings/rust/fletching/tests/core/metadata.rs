@@ -44,7 +44,7 @@ fn pairs_are_iterated_by_value_and_by_reference() {
 }
 
 #[test]
-fn null_is_no_pairs() {
+fn read_null_returns_no_pairs() {
     // SAFETY: NULL is allowed.
     let metadata = unsafe { Metadata::read(std::ptr::null()) }.unwrap();
     assert!(metadata.is_empty() && metadata.iter().next().is_none());
@@ -55,14 +55,14 @@ fn null_is_no_pairs() {
 }
 
 #[test]
-fn no_pairs_are_four_bytes() {
+fn encode_without_pairs_returns_four_bytes() {
     assert_eq!(encode(&[]), number(0));
     assert!(read(&number(0)).is_empty());
     assert_eq!(read(&number(0)).block(), number(0));
 }
 
 #[test]
-fn what_is_read_encodes_to_the_same_bytes() {
+fn read_block_encodes_to_same_bytes() {
     let block = encode(&[(b"k", b"v"), (b"", b""), (b"k", b"again")]);
     let metadata = read(&block);
     assert_eq!((metadata.len(), metadata.is_empty()), (3, false));
@@ -78,20 +78,20 @@ fn what_is_read_encodes_to_the_same_bytes() {
 }
 
 #[test]
-fn a_block_needs_no_alignment() {
+fn read_accepts_unaligned_block() {
     let block = [&b"x"[..], &encode(&[(b"key", b"value")])].concat();
     assert_eq!(read(&block[1..]).get(b"key"), Some(&b"value"[..]));
 }
 
 #[test]
-fn what_follows_the_block_is_not_read() {
+fn from_bytes_ignores_bytes_after_block() {
     let block = encode(&[(b"a", b"1")]);
     let longer = [&block[..], b"and more"].concat();
     assert_eq!(Metadata::from_bytes(&longer).unwrap().block(), block);
 }
 
 #[test]
-fn the_metadata_of_a_schema_are_checked() {
+fn schema_metadata_is_checked() {
     let block = [number(1), number(-5)].concat();
     let schema = bare_schema(|raw| raw.metadata = block.as_ptr().cast());
     refused(
@@ -104,7 +104,7 @@ fn the_metadata_of_a_schema_are_checked() {
 #[test]
 #[cfg(target_pointer_width = "64")]
 #[cfg_attr(miri, ignore = "two gigabytes")]
-fn a_text_that_no_number_measures_is_refused() {
+fn encode_rejects_text_over_int32_max() {
     let huge = vec![0_u8; 1 << 31];
     refused(
         encode_metadata([(&b"k"[..], &huge[..])]),

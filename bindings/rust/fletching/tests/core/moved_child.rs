@@ -46,7 +46,7 @@ fn batch(token: &Arc<()>) -> DeviceArray {
 }
 
 /// Moves a child out like a consumer without the crate.
-fn take_as_c_does(parent: &DeviceArray, child: *mut ArrowArray) -> DeviceArray {
+fn take_in_c_style(parent: &DeviceArray, child: *mut ArrowArray) -> DeviceArray {
     let raw = parent.as_raw();
     // SAFETY: the child is not in use elsewhere, and its event lives as long as the child.
     unsafe {
@@ -72,7 +72,7 @@ fn read(part: &DeviceArray) {
 }
 
 #[track_caller]
-fn freed_with_the_last(token: &Arc<()>, parts: Vec<DeviceArray>, order: &[usize]) {
+fn assert_freed_with_last(token: &Arc<()>, parts: Vec<DeviceArray>, order: &[usize]) {
     let mut parts: Vec<_> = parts.into_iter().map(Some).collect();
     for index in order {
         assert_eq!(Arc::strong_count(token), 2, "freed before the last release");
@@ -91,40 +91,40 @@ fn orders() -> Vec<[usize; 4]> {
 #[test]
 fn rule_sync_event_destroyed_by_release() {
     assert_eq!(orders().len(), 24);
-    for as_c_does in [false, true] {
+    for in_c_style in [false, true] {
         for order in orders() {
             let token = Arc::new(());
             let mut parts = vec![batch(&token)];
             for index in 0..2 {
                 let place = crate::foreign::child_of(&parts[0], index);
-                let part = match as_c_does {
-                    true => take_as_c_does(&parts[0], place),
+                let part = match in_c_style {
+                    true => take_in_c_style(&parts[0], place),
                     false => parts[0].take_child(index).unwrap(),
                 };
                 parts.push(part);
             }
-            let part = match as_c_does {
-                true => take_as_c_does(&parts[2], parts[2].as_raw().array.dictionary),
+            let part = match in_c_style {
+                true => take_in_c_style(&parts[2], parts[2].as_raw().array.dictionary),
                 false => parts[2].take_dictionary().unwrap(),
             };
             parts.push(part);
-            freed_with_the_last(&token, parts, &order);
+            assert_freed_with_last(&token, parts, &order);
         }
     }
 }
 
 #[test]
-fn only_one_is_moved_out() {
+fn memory_outlives_parent_and_one_moved_child() {
     for order in [[0, 1], [1, 0]] {
         for index in 0..2 {
             let token = Arc::new(());
             let mut parent = batch(&token);
             let child = parent.take_child(index).unwrap();
-            freed_with_the_last(&token, vec![parent, child], &order);
+            assert_freed_with_last(&token, vec![parent, child], &order);
         }
     }
     let token = Arc::new(());
-    freed_with_the_last(&token, vec![batch(&token)], &[0]);
+    assert_freed_with_last(&token, vec![batch(&token)], &[0]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Drop for Listed {
 }
 
 #[test]
-fn what_is_inside_is_dropped_first() {
+fn nested_objects_are_dropped_inside_out() {
     let list = Arc::new(Mutex::new(Vec::new()));
     let number = AtomicUsize::new(0);
     let listed = || Listed(Arc::clone(&list), number.fetch_add(1, Ordering::SeqCst));
@@ -119,7 +119,7 @@ fn what_is_inside_is_dropped_first() {
 }
 
 #[test]
-fn a_parents_object_is_dropped_after_what_is_inside_its_child() {
+fn parent_object_is_dropped_after_child_contents() {
     let list = Arc::new(Mutex::new(Vec::new()));
     let listed = |number| Listed(Arc::clone(&list), number);
     let capacity = ArrayCapacity {
@@ -135,7 +135,7 @@ fn a_parents_object_is_dropped_after_what_is_inside_its_child() {
 }
 
 #[test]
-fn a_release_inside_a_foreign_callback_is_complete_when_it_returns() {
+fn release_inside_foreign_callback_completes_before_return() {
     static RELEASE: Mutex<Option<unsafe extern "C" fn(*mut ArrowArray)>> = Mutex::new(None);
     static ENDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     unsafe extern "C" fn release(array: *mut ArrowArray) {

@@ -13,7 +13,7 @@ use fletching::{Array, ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStr
 use crate::foreign::{array, bare_schema, device_array, raw_device_array, Log, Note};
 
 #[test]
-fn owners_go_to_other_threads() {
+fn owners_are_send() {
     fn is_send<T: Send>() {}
     fn is_sync<T: Sync>() {}
     is_send::<Schema>();
@@ -59,7 +59,7 @@ fn is_all_zero(raw: *const ArrowDeviceArray) -> bool {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn out_is_a_zeroed_slot_after_the_release_of_the_old_struct() {
+fn out_releases_old_struct_and_returns_zeroed_slot() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 0, false);
     raw.reserved[1] = 7;
@@ -82,7 +82,7 @@ fn out_is_a_zeroed_slot_after_the_release_of_the_old_struct() {
 }
 
 #[test]
-fn an_assignment_releases_what_was_there() {
+fn assignment_releases_old_struct() {
     let log = Log::default();
     let mut owner = array(&log, "a", 0);
     assert_eq!(owner.length(), 1);
@@ -95,7 +95,7 @@ fn an_assignment_releases_what_was_there() {
 }
 
 #[test]
-fn a_released_struct_reads_as_empty() {
+fn released_struct_reads_as_empty() {
     let mut raw = ArrowDeviceArray::zeroed();
     raw.array.length = 5;
     raw.array.null_count = 6;
@@ -137,7 +137,7 @@ fn a_released_struct_reads_as_empty() {
 }
 
 #[test]
-fn accessors_read_the_fields() {
+fn accessors_return_fields() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 2, true);
     raw.array.null_count = -1;
@@ -186,7 +186,7 @@ fn accessors_read_the_fields() {
 }
 
 #[test]
-fn malformed_lists_of_children_read_as_empty() {
+fn malformed_child_lists_read_as_empty() {
     for count in [-1, i64::MIN, (1 << 22) + 1, i64::from(i32::MAX), i64::MAX] {
         let schema = bare_schema(|raw| {
             raw.n_children = count;
@@ -202,7 +202,7 @@ fn malformed_lists_of_children_read_as_empty() {
 }
 
 #[test]
-fn a_device_array_of_an_array_and_back() {
+fn array_converts_to_device_array_and_back() {
     let log = Log::default();
     let device = DeviceArray::from(array(&log, "a", 0));
     assert_eq!(
@@ -233,7 +233,7 @@ fn a_device_array_of_an_array_and_back() {
 // --- Attached objects ---------------------------------------------------------------------------
 
 #[test]
-fn attached_objects_are_dropped_in_their_order_after_the_release() {
+fn attached_objects_drop_in_order_after_release() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 1, false);
     array.attach(Note(log.clone(), "first")).unwrap();
@@ -255,7 +255,7 @@ fn attached_objects_are_dropped_in_their_order_after_the_release() {
 pub const MANY: usize = if cfg!(miri) { 300 } else { 1 << 17 };
 
 #[test]
-fn any_number_of_objects_is_dropped_without_recursion() {
+fn many_attached_objects_drop_without_recursion() {
     let object = Arc::new(());
     let mut array = Array::from(vec![1]);
     let mut schema = bare_schema(|_| ());
@@ -273,7 +273,7 @@ fn any_number_of_objects_is_dropped_without_recursion() {
 /// The release of a foreign array with an event is deferred once, even if objects are attached
 /// between two children.
 #[test]
-fn children_and_objects_by_turns_are_released_without_recursion() {
+fn alternating_children_and_objects_drop_without_recursion() {
     let log = Log::default();
     let object = Arc::new(());
     let mut array = device_array(&log, "a", 2, true);
@@ -294,7 +294,7 @@ fn children_and_objects_by_turns_are_released_without_recursion() {
 }
 
 #[test]
-fn a_release_that_forgets_to_mark_is_marked_by_the_hook() {
+fn hook_marks_struct_if_release_does_not() {
     unsafe extern "C" fn forget(_: *mut ArrowArray) {}
     let mut raw = ArrowArray::zeroed();
     raw.release = Some(forget);
@@ -315,9 +315,9 @@ fn a_release_that_forgets_to_mark_is_marked_by_the_hook() {
 }
 
 #[test]
-fn an_object_that_panics_when_it_is_dropped_does_no_harm() {
-    struct Bomb(Arc<AtomicUsize>);
-    impl Drop for Bomb {
+fn panic_in_attached_object_drop_is_caught() {
+    struct PanicOnDrop(Arc<AtomicUsize>);
+    impl Drop for PanicOnDrop {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
             panic!("dropped");
@@ -326,7 +326,7 @@ fn an_object_that_panics_when_it_is_dropped_does_no_harm() {
     let (log, drops) = (Log::default(), Arc::new(AtomicUsize::new(0)));
     let mut array = array(&log, "a", 0);
     array.attach(Note(log.clone(), "before")).unwrap();
-    array.attach(Bomb(Arc::clone(&drops))).unwrap();
+    array.attach(PanicOnDrop(Arc::clone(&drops))).unwrap();
     array.attach(Note(log.clone(), "after")).unwrap();
     drop(array);
     log.expect(&["a", "before", "after"]);
@@ -338,7 +338,7 @@ fn an_object_that_panics_when_it_is_dropped_does_no_harm() {
 
 /// The callback frees the original memory of its struct.
 #[test]
-fn a_release_may_free_the_memory_of_its_struct() {
+fn release_callback_may_free_struct_memory() {
     unsafe extern "C" fn free(this: *mut ArrowArray) {
         // SAFETY: this is the place of the struct before it was moved for its release.
         unsafe {
@@ -356,7 +356,7 @@ fn a_release_may_free_the_memory_of_its_struct() {
 }
 
 #[test]
-fn move_to_overwrites_and_into_raw_leaves_nothing() {
+fn move_to_and_into_raw_transfer_ownership() {
     let log = Log::default();
     let mut target = ArrowArray::zeroed();
     // SAFETY: the target is valid.

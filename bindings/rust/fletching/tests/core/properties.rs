@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn pairs_come_back(pairs in vec((vec(any::<u8>(), 0..20), vec(any::<u8>(), 0..20)), 0..6)) {
+    fn encoded_pairs_round_trip(pairs in vec((vec(any::<u8>(), 0..20), vec(any::<u8>(), 0..20)), 0..6)) {
         let block = encode_metadata(pairs.iter().map(|(key, value)| (&key[..], &value[..]))).unwrap();
         for metadata in [read(&block), Metadata::from_bytes(&block).unwrap()] {
             let read: Vec<_> = metadata.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
@@ -44,7 +44,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in vec(prop_byte(), 0..40)) {
+    fn arbitrary_bytes_are_read_or_rejected(bytes in vec(prop_byte(), 0..40)) {
         if let Ok(metadata) = Metadata::from_bytes(&bytes) {
             let encoded = encode_metadata(metadata.iter()).unwrap();
             prop_assert_eq!(&encoded[..], metadata.block());
@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn a_foreign_text_can_be_printed(bytes in vec(any::<u8>(), 0..200)) {
+    fn foreign_text_is_printable(bytes in vec(any::<u8>(), 0..200)) {
         let shown = shown(&bytes);
         let bytes = bytes.split(|byte| *byte == 0).next().unwrap();
         prop_assert!(shown.chars().all(|c| !c.is_ascii_control() || c == '\n' || c == '\t'));

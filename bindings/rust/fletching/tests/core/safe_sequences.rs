@@ -134,7 +134,7 @@ fn look<R: Nested>(held: &Held<R>, see: &dyn Fn(&Owner<R::Base>)) {
 
 /// Runs the sequences on a pool of arrays, one of device arrays and one of schemas.
 #[test]
-fn random_sequences_of_safe_calls_keep_what_they_show() {
+fn random_safe_calls_keep_contents() {
     let (rounds, steps) = if cfg!(miri) { (4, 60) } else { (60, 200) };
     for round in 0..rounds {
         let mut random = Random(round);

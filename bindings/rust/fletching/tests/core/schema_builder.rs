@@ -37,7 +37,7 @@ fn around(inner: SchemaBuilder) -> SchemaBuilder {
 }
 
 #[test]
-fn a_schema_says_what_its_builder_says() {
+fn schema_has_fields_of_builder() {
     let schema = batch();
     assert_eq!((schema.format(), schema.flags()), (c"+s", 0));
     let metadata: Vec<_> = schema.metadata().unwrap().iter().collect();
@@ -58,7 +58,7 @@ fn a_schema_says_what_its_builder_says() {
 }
 
 #[test]
-fn a_child_outlives_its_parent() {
+fn child_outlives_parent() {
     let mut schema = batch();
     let mut lists = schema.take_child(1).unwrap();
     drop(schema);
@@ -71,7 +71,7 @@ fn a_child_outlives_its_parent() {
 }
 
 /// Returns the error of copying a schema whose second child `spoil` has corrupted.
-fn why_not_copied(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
+fn copy_error(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
     let schema = batch();
     // SAFETY: the test owns the schema, which is valid or rejected. The child is restored
     // afterwards.
@@ -89,32 +89,32 @@ fn why_not_copied(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
 }
 
 #[test]
-fn only_a_sound_schema_is_copied() {
+fn from_schema_rejects_malformed_schema() {
     // SAFETY: in all four cases, the child is restored.
-    let why = why_not_copied(|child| unsafe { (*child).format = std::ptr::null() });
+    let why = copy_error(|child| unsafe { (*child).format = std::ptr::null() });
     assert_eq!(why, "has format NULL");
     // SAFETY: see above.
-    let why = why_not_copied(|child| unsafe { (*child).n_children = -1 });
+    let why = copy_error(|child| unsafe { (*child).n_children = -1 });
     let expected = "has n_children out of range: expected 0 to 4194304, got -1";
     assert_eq!(why, expected);
     // The child is its own child twice: 2^256 structs.
     let mut list = [std::ptr::null_mut::<ArrowSchema>(); 2];
     let pointer = list.as_mut_ptr();
     // SAFETY: see above; the list outlives the copy.
-    let why = why_not_copied(|child| unsafe {
+    let why = copy_error(|child| unsafe {
         pointer.cast::<[*mut ArrowSchema; 2]>().write([child; 2]);
         ((*child).children, (*child).n_children) = (pointer, 2);
     });
     assert_eq!(why, "is nested too deep: expected at most 256 levels");
     // SAFETY: see above.
-    let why = why_not_copied(|child| unsafe { (*child).release = None });
+    let why = copy_error(|child| unsafe { (*child).release = None });
     assert_eq!(why, "is released or moved out");
     let error = SchemaBuilder::from_schema(&Schema::default()).map(drop);
     assert!(error.unwrap_err().message().ends_with(&why));
 }
 
 #[test]
-fn nesting_has_a_limit() {
+fn build_rejects_more_than_256_levels() {
     let nested = |levels| (1..levels).fold(field("i"), |inner, _| field("+l").child(inner));
     assert!(nested(256).build().is_ok());
     let error = nested(257).build().unwrap_err();
@@ -169,7 +169,7 @@ fn rule_schema_name_utf8() {
 }
 
 #[test]
-fn an_empty_name_is_not_null() {
+fn empty_name_is_not_null() {
     let schema = field("+s").child(field("i").dictionary(field("u")));
     let schema = schema.build().unwrap();
     let child = schema.children()[0].unwrap();
@@ -180,7 +180,7 @@ fn an_empty_name_is_not_null() {
 }
 
 #[test]
-fn what_a_schema_does_not_have_is_null_or_zero() {
+fn missing_parts_are_null_or_zero() {
     let schema = field("i").flags(0).build().unwrap();
     let raw = schema.as_raw();
     assert!(raw.metadata.is_null() && raw.children.is_null() && raw.dictionary.is_null());
@@ -214,7 +214,7 @@ fn clone_copies_every_part_in_order() {
 }
 
 #[test]
-fn clone_and_debug_of_any_number_of_levels_return() {
+fn clone_and_debug_handle_deep_nesting() {
     let levels = if cfg!(miri) { 300 } else { 1 << 17 };
     let nested = (1..levels).fold(field("i"), |inner, level| match level % 2 {
         0 => field("+l").child(inner),
@@ -228,7 +228,7 @@ fn clone_and_debug_of_any_number_of_levels_return() {
 }
 
 #[test]
-fn texts_are_copies() {
+fn build_copies_texts() {
     let mut name = String::from("a name that is longer than most");
     let schema = field("i").name(&*name).build().unwrap();
     name.clear();

@@ -14,17 +14,17 @@ fn copy(schema: &Schema) -> Result<Schema, fletching::Error> {
 }
 
 /// The contents of a schema and its descendants.
-fn said(schema: &Schema) -> String {
+fn describe(schema: &Schema) -> String {
     let children = schema.children().iter();
-    let below: String = children.map(|child| said(child.unwrap())).collect();
-    let dictionary = schema.dictionary().map(said).unwrap_or_default();
+    let below: String = children.map(|child| describe(child.unwrap())).collect();
+    let dictionary = schema.dictionary().map(describe).unwrap_or_default();
     let texts = (schema.format(), schema.name(), schema.flags());
     let metadata = schema.metadata().unwrap();
     format!("{texts:?} {metadata:?} [{below}] <{dictionary}>")
 }
 
 #[test]
-fn a_copy_says_what_the_schema_says() {
+fn copy_equals_schema() {
     let words = SchemaBuilder::new("u").metadata("d", "e");
     let item = SchemaBuilder::new("c")
         .name("item")
@@ -37,14 +37,14 @@ fn a_copy_says_what_the_schema_says() {
         .child(SchemaBuilder::new("+l").name("lists").child(item))
         .build()
         .unwrap();
-    let expected = said(&schema);
+    let expected = describe(&schema);
     let copied = copy(&schema).unwrap();
     drop(schema);
-    assert_eq!(said(&copied), expected);
+    assert_eq!(describe(&copied), expected);
 }
 
 #[test]
-fn what_cannot_be_copied_is_refused() {
+fn copy_rejects_malformed_schema() {
     let because = |why: &str| format!("schema builder: a copy: {why}");
     let malformed = |why: &str| because(&format!("the struct or a descendant {why}"));
     refused(
@@ -68,11 +68,11 @@ fn what_cannot_be_copied_is_refused() {
 }
 
 #[test]
-fn a_copy_is_nested_as_deep_as_a_schema() {
+fn copy_accepts_up_to_256_levels() {
     let innermost = SchemaBuilder::new("i");
     let nested = (1..256).fold(innermost, |inner, _| SchemaBuilder::new("+l").child(inner));
     let schema = nested.build().unwrap();
-    assert_eq!(said(&copy(&schema).unwrap()), said(&schema));
+    assert_eq!(describe(&copy(&schema).unwrap()), describe(&schema));
     // A schema that is its own dictionary is infinitely deep.
     let endless = Box::into_raw(Box::new(bare_schema(|_| {}).into_raw()));
     // SAFETY: the schema lives until the end of the test.

@@ -68,7 +68,7 @@ fn nested<R: Nested>(mut raw: R, base: R::Base) {
 }
 
 #[test]
-fn sealed_methods_read_nothing_that_a_struct_points_to() {
+fn sealed_methods_do_not_follow_pointers() {
     nested(schema(), schema());
     nested(array(), array());
     nested(device_array(), array());
@@ -85,7 +85,7 @@ fn stream<S: RawStream>(stream: S, batch: S::Batch) {
 }
 
 #[test]
-fn sealed_methods_of_streams_call_no_callback() {
+fn sealed_stream_methods_call_no_callback() {
     let made = ArrowArrayStream {
         release: Some(never),
         private_data: nowhere(),

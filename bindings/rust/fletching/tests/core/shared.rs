@@ -15,7 +15,7 @@ use crate::foreign::{
 };
 
 #[test]
-fn a_view_shows_the_same_and_owns_nothing_of_it() {
+fn view_shares_buffers_and_keeps_struct_alive() {
     let log = Log::default();
     let shared = device_array(&log, "a", 2, true).share().unwrap();
     let view = shared.view().unwrap();
@@ -34,7 +34,7 @@ fn a_view_shows_the_same_and_owns_nothing_of_it() {
 }
 
 #[test]
-fn the_struct_lives_as_long_as_a_column_or_a_clone() {
+fn column_and_clone_keep_struct_alive() {
     let log = Log::default();
     let shared = device_array(&log, "a", 2, false).share().unwrap();
     let clone = shared.clone();
@@ -55,7 +55,7 @@ fn the_struct_lives_as_long_as_a_column_or_a_clone() {
 }
 
 #[test]
-fn a_child_of_a_view_keeps_the_struct_and_other_views_do_not_notice() {
+fn child_taken_from_view_leaves_other_views_intact() {
     let log = Log::default();
     let shared = device_array(&log, "a", 2, true).share().unwrap();
     let mut view = shared.view().unwrap();
@@ -72,7 +72,7 @@ fn a_child_of_a_view_keeps_the_struct_and_other_views_do_not_notice() {
 }
 
 #[test]
-fn any_number_of_views_of_views_is_released_without_recursion() {
+fn nested_views_release_without_recursion() {
     let log = Log::default();
     let mut view = device_array(&log, "a", 1, true);
     for _ in 0..crate::ownership::MANY {
@@ -94,7 +94,7 @@ fn any_number_of_views_of_views_is_released_without_recursion() {
 
 /// Each view keeps the viewed view alive, because it has an attached object.
 #[test]
-fn nested_views_with_attachments_are_released_without_recursion() {
+fn nested_views_with_attachments_release_without_recursion() {
     let log = Log::default();
     let mut view = device_array(&log, "a", 0, false);
     for name in ["first", "second", "third"] {
@@ -120,7 +120,7 @@ fn nested_views_with_attachments_are_released_without_recursion() {
 
 /// A release inside a user's drop is complete when it returns, also during the release of a view.
 #[test]
-fn views_in_an_attached_object_are_released_with_it() {
+fn views_in_attached_object_are_released_with_it() {
     struct Holder(Log, Option<Array>);
     impl Drop for Holder {
         fn drop(&mut self) {
@@ -140,7 +140,7 @@ fn views_in_an_attached_object_are_released_with_it() {
 
 /// A view of a view keeps objects attached to the inner view, and structs put into it.
 #[test]
-fn a_view_of_a_changed_view_keeps_the_view() {
+fn view_of_changed_view_keeps_view() {
     let (log, object) = (Log::default(), Arc::new(()));
     let mut view = array(&log, "a", 2).share().unwrap().view().unwrap();
     view.attach(Arc::clone(&object)).unwrap();
@@ -165,7 +165,7 @@ fn a_view_of_a_changed_view_keeps_the_view() {
 }
 
 #[test]
-fn a_view_of_a_view_and_a_shared_child() {
+fn view_of_shared_column_keeps_struct_alive() {
     let log = Log::default();
     let shared = array(&log, "a", 1).share().unwrap();
     let view = shared.view().unwrap().share().unwrap();
@@ -178,7 +178,7 @@ fn a_view_of_a_view_and_a_shared_child() {
 }
 
 #[test]
-fn a_deep_schema_is_copied_without_its_texts() {
+fn schema_view_shares_texts() {
     let inner = SchemaBuilder::new("s").dictionary(SchemaBuilder::new("u").metadata("k", "v"));
     let shared = SchemaBuilder::new("+s")
         .name("root")
@@ -233,14 +233,14 @@ fn rule_schema_flags_propagated() {
 // --- Malformed structs --------------------------------------------------------------------------
 
 #[test]
-fn a_released_struct_is_refused() {
+fn share_rejects_released_struct() {
     let message = "share: struct is released: expected a live struct";
     refused(Array::default().share(), message);
     refused(Schema::default().share(), message);
 }
 
 #[test]
-fn a_schema_without_a_format_is_refused() {
+fn view_rejects_schema_without_format() {
     let schema = bare_schema(|raw| raw.format = std::ptr::null());
     let shared = schema.share().unwrap();
     refused(
@@ -251,7 +251,7 @@ fn a_schema_without_a_format_is_refused() {
 }
 
 #[test]
-fn what_was_moved_out_is_refused() {
+fn view_rejects_moved_out_descendant() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 3, false);
     replace(child_of(&array, 1), raw_array(&log, "b", 1, false));
@@ -271,7 +271,7 @@ fn what_was_moved_out_is_refused() {
 }
 
 #[test]
-fn a_dictionary_that_was_moved_out_is_refused() {
+fn view_rejects_moved_out_dictionary() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 1, true);
     let dictionary = array.take_dictionary().unwrap();
@@ -284,7 +284,7 @@ fn a_dictionary_that_was_moved_out_is_refused() {
 
 /// All fields are copied, except those that own something.
 #[test]
-fn a_view_has_the_fields_of_the_struct() {
+fn view_has_fields_of_struct() {
     let mut array = ArrowArray::zeroed();
     let mut buffers = [ptr::null(); 3];
     (array.length, array.null_count, array.offset) = (5, -1, 7);
@@ -311,7 +311,7 @@ fn a_view_has_the_fields_of_the_struct() {
 }
 
 #[test]
-fn malformed_children_are_refused() {
+fn view_rejects_malformed_children() {
     for count in [-1, (1 << 22) + 1, i64::MAX] {
         let schema = bare_schema(|raw| raw.n_children = count);
         refused(
@@ -335,7 +335,7 @@ fn malformed_children_are_refused() {
 }
 
 #[test]
-fn a_child_below_itself_is_refused() {
+fn view_rejects_cyclic_children() {
     let mut inner = fletching::abi::ArrowSchema::zeroed();
     inner.format = c"+s".as_ptr();
     inner.release = Some(mark_schema);
@@ -357,7 +357,7 @@ fn a_child_below_itself_is_refused() {
 
 /// 256 levels are accepted, 257 are not.
 #[test]
-fn nesting_has_a_limit() {
+fn view_rejects_more_than_256_levels() {
     for (levels, passes) in [(256, true), (257, false)] {
         let mut raw: Vec<ArrowArray> = (0..levels).map(|_| ArrowArray::zeroed()).collect();
         unsafe extern "C" fn mark(this: *mut ArrowArray) {
@@ -384,7 +384,7 @@ fn nesting_has_a_limit() {
 /// 2^11 children with 2^11 children each, represented by three structs.
 #[test]
 #[cfg_attr(miri, ignore = "four million structs are visited")]
-fn more_structs_than_any_table_has_are_refused() {
+fn view_rejects_too_many_structs() {
     const WIDE: usize = 1 << 11;
     let [mut inner, mut leaf] = [(); 2].map(|()| fletching::abi::ArrowSchema::zeroed());
     for schema in [&mut inner, &mut leaf] {

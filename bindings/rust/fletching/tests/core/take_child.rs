@@ -15,7 +15,7 @@ use crate::foreign::{
 };
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn take_child_rejects_missing_child() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 3, false);
     let no_child = "take_child: child 3: no such child: expected an index below 3";
@@ -45,7 +45,7 @@ fn what_is_not_there_is_refused() {
 }
 
 #[test]
-fn the_dictionary_too() {
+fn take_dictionary_keeps_event() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 0, true);
     let dictionary = array.take_dictionary().unwrap();
@@ -60,7 +60,7 @@ fn the_dictionary_too() {
 }
 
 #[test]
-fn a_device_child_has_the_device_and_the_event() {
+fn device_child_has_device_and_event() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 2, false);
     raw.reserved[0] = 5;
@@ -76,7 +76,7 @@ fn a_device_child_has_the_device_and_the_event() {
 }
 
 #[test]
-fn the_event_lives_until_the_last_child_is_released() {
+fn event_lives_until_last_child_release() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 3, false);
     let first = array.take_child(0).unwrap();
@@ -93,7 +93,7 @@ fn the_event_lives_until_the_last_child_is_released() {
 }
 
 #[test]
-fn the_event_lives_until_the_parent_is_released() {
+fn event_lives_until_parent_release() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 2, false);
     drop(array.take_child(0).unwrap());
@@ -104,7 +104,7 @@ fn the_event_lives_until_the_parent_is_released() {
 }
 
 #[test]
-fn of_a_child_that_was_taken() {
+fn grandchild_of_taken_child_keeps_event() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 1, false);
     replace(child_of(&array, 0), raw_array(&log, "b", 2, false));
@@ -121,7 +121,7 @@ fn of_a_child_that_was_taken() {
 }
 
 #[test]
-fn a_foreign_child_of_a_parent_of_ours_keeps_the_event() {
+fn foreign_child_of_built_parent_keeps_event() {
     let log = Log::default();
     let capacity = ArrayCapacity {
         arrays: 1,
@@ -145,7 +145,7 @@ fn a_foreign_child_of_a_parent_of_ours_keeps_the_event() {
 
 /// Without an event, nothing is deferred: the parent's release runs at once.
 #[test]
-fn without_an_event_nothing_is_replaced() {
+fn take_child_without_event_keeps_release_callback() {
     let log = Log::default();
     let mut raw = raw_device_array(&log, "a", 2, false);
     raw.sync_event = ptr::null_mut();
@@ -162,7 +162,7 @@ fn without_an_event_nothing_is_replaced() {
 }
 
 #[test]
-fn of_a_count_that_is_none() {
+fn take_child_rejects_invalid_child_count() {
     for count in [i64::MAX, i64::from(i32::MAX), (1 << 22) + 1, -1] {
         let log = Log::default();
         let mut raw = raw_device_array(&log, "a", 1, false);
@@ -213,7 +213,7 @@ fn children_are_released_on_many_threads() {
 }
 
 #[test]
-fn of_a_parent_with_an_attached_object_keeps_the_event() {
+fn child_of_parent_with_attached_object_keeps_event() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 2, false);
     let attached = Arc::new(());
@@ -230,7 +230,7 @@ fn of_a_parent_with_an_attached_object_keeps_the_event() {
 }
 
 #[test]
-fn a_second_child_after_an_attachment_keeps_the_event_too() {
+fn second_child_after_attach_keeps_event() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 2, false);
     let first = array.take_child(0).unwrap();
@@ -245,7 +245,7 @@ fn a_second_child_after_an_attachment_keeps_the_event_too() {
 }
 
 #[test]
-fn the_dictionary_that_stays_does_not_wait_for_the_child() {
+fn remaining_dictionary_is_released_with_parent() {
     let log = Log::default();
     let mut array = device_array(&log, "a", 1, true);
     let child = array.take_child(0).unwrap();
@@ -258,7 +258,7 @@ fn the_dictionary_that_stays_does_not_wait_for_the_child() {
 /// If the parent's release is deferred, the remaining children are moved out before they are
 /// released.
 #[test]
-fn children_that_stay_are_moved_out_before_they_are_released() {
+fn remaining_children_are_moved_before_release() {
     unsafe extern "C" fn note_place(this: *mut ArrowArray) {
         // SAFETY: the test made the child.
         unsafe {
@@ -284,7 +284,7 @@ fn children_that_stay_are_moved_out_before_they_are_released() {
 }
 
 #[test]
-fn a_plain_array_gives_its_child_away_as_it_is() {
+fn child_of_cpu_array_is_moved_unchanged() {
     let log = Log::default();
     let mut parent = array(&log, "a", 2);
     let child: Array = parent.take_child(1).unwrap();
