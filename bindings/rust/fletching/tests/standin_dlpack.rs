@@ -41,7 +41,7 @@ fn read(device_type: ArrowDeviceType, handle: Handle) -> Option<ConsumerStream> 
     Some(unsafe { ConsumerStream::read(device_type, Some(handle as i64)) }.unwrap())
 }
 
-fn the_consumers_stream_waits<A: Api>() {
+fn consumer_stream_waits_for_event<A: Api>() {
     let _alone = alone();
     let gated = Gated::<A>::new(0);
     gated.shut();
@@ -68,7 +68,7 @@ fn the_consumers_stream_waits<A: Api>() {
     gated.end();
 }
 
-fn an_import_records_an_event<A: Api>() {
+fn import_records_event<A: Api>() {
     let _alone = alone();
     let gated = Gated::<A>::new(0);
     gated.shut();
@@ -95,7 +95,7 @@ fn an_import_records_an_event<A: Api>() {
 
 // The core's event lives as long as the structs that were moved out of the array.
 #[test]
-fn moved_child_keeps_the_event() {
+fn moved_child_keeps_event() {
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     gated.shut();
@@ -120,28 +120,28 @@ fn moved_child_keeps_the_event() {
 }
 
 #[test]
-fn cuda_waits() {
-    the_consumers_stream_waits::<Cuda>();
+fn cuda_consumer_stream_waits_for_event() {
+    consumer_stream_waits_for_event::<Cuda>();
 }
 
 #[test]
-fn hip_waits() {
-    the_consumers_stream_waits::<Hip>();
+fn hip_consumer_stream_waits_for_event() {
+    consumer_stream_waits_for_event::<Hip>();
 }
 
 #[test]
-fn cuda_records() {
-    an_import_records_an_event::<Cuda>();
+fn cuda_import_records_event() {
+    import_records_event::<Cuda>();
 }
 
 #[test]
-fn hip_records() {
-    an_import_records_an_event::<Hip>();
+fn hip_import_records_event() {
+    import_records_event::<Hip>();
 }
 
 // Pinned memory without a stream: the host waits.
 #[test]
-fn the_host_waits() {
+fn host_waits_without_stream() {
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     let (schema, mut array) = column(ArrowDeviceType::CUDA_HOST);
@@ -172,7 +172,7 @@ static TABLE: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI {
 // A default stream, which has no context, belongs to the device for which the framework was
 // queried.
 #[test]
-fn work_stream_knows_its_device() {
+fn work_stream_keeps_device_id() {
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     let (schema, mut array) = column(ArrowDeviceType::CUDA);
@@ -195,7 +195,7 @@ fn work_stream_knows_its_device() {
 
 // The stream must write the values before the host gathers them.
 #[test]
-fn a_copy_waits_for_the_stream() {
+fn copy_waits_for_stream() {
     const WAIT: &str = Cuda::NAMES.synchronize;
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
@@ -237,7 +237,7 @@ fn a_copy_waits_for_the_stream() {
 
 // A waiting stream says nothing about the host.
 #[test]
-fn nulls_are_counted_when_the_host_has_waited() {
+fn nulls_are_counted_after_host_wait() {
     let _alone = alone();
     let gated = Gated::<Cuda>::new(0);
     let device_type = ArrowDeviceType::CUDA_HOST;

@@ -42,7 +42,7 @@ fn read<T: DlpackElement>(tensor: &DlpackTensor) -> Vec<T> {
 }
 
 #[test]
-fn from_vec_shows_the_values() {
+fn from_vec_exposes_values() {
     let values = vec![1.5f64, 2.5, 3.5, 4.5, 5.5, 6.5];
     let address = values.as_ptr();
     let tensor = DlpackTensor::from_vec(values, &[2, 3]).unwrap();
@@ -57,7 +57,7 @@ fn from_vec_shows_the_values() {
 }
 
 #[test]
-fn element_types_are_those_of_dlpack() {
+fn element_types_match_dlpack() {
     use fletching::abi::DLDataTypeCode as Code;
     for (dtype, expected) in [
         (i8::DTYPE, data_type(Code::INT, 8)),
@@ -101,7 +101,7 @@ fn scalar_and_empty_tensors_are_created() {
 }
 
 #[test]
-fn from_vec_rejects_another_count() {
+fn from_vec_rejects_wrong_element_count() {
     for shape in [
         &[3][..],
         &[],
@@ -123,7 +123,7 @@ fn from_vec_rejects_another_count() {
 
 // The values are inside the owner.
 #[test]
-fn from_values_keeps_the_owner() {
+fn from_values_keeps_owner() {
     let (owner, drops) = counted();
     let tensor = DlpackTensor::from_values::<i32>(owner, &[2, 2]).unwrap();
     assert_eq!(read::<i32>(&tensor), [1, 2, 3, 4]);
@@ -134,7 +134,7 @@ fn from_values_keeps_the_owner() {
 }
 
 #[test]
-fn owner_is_dropped_after_an_error() {
+fn from_values_error_drops_owner() {
     let (owner, drops) = counted();
     DlpackTensor::from_values::<i32>(owner, &[3]).unwrap_err();
     assert_eq!(drops.load(Ordering::SeqCst), 1);
@@ -144,16 +144,16 @@ fn owner_is_dropped_after_an_error() {
 }
 
 #[test]
-fn panic_of_an_owner_stays_inside() {
-    struct Bomb;
-    impl Drop for Bomb {
+fn panic_in_owner_drop_is_caught() {
+    struct PanicOnDrop;
+    impl Drop for PanicOnDrop {
         fn drop(&mut self) {
             panic!("dropped");
         }
     }
     let parts = TensorParts::new(values().cast_mut(), INT32, &[6]).read_only();
     // SAFETY: the values are static.
-    drop(unsafe { DlpackTensor::from_parts(&parts, Bomb) }.unwrap());
+    drop(unsafe { DlpackTensor::from_parts(&parts, PanicOnDrop) }.unwrap());
 }
 
 fn from_parts(parts: &TensorParts<'_>) -> Result<DlpackTensor, Error> {
@@ -162,7 +162,7 @@ fn from_parts(parts: &TensorParts<'_>) -> Result<DlpackTensor, Error> {
 }
 
 #[test]
-fn parts_are_kept() {
+fn from_parts_keeps_fields() {
     let cuda = DLDevice {
         device_type: DLDeviceType(2),
         device_id: 3,
@@ -184,7 +184,7 @@ fn parts_are_kept() {
 }
 
 #[test]
-fn empty_tensor_has_no_address() {
+fn from_parts_empty_tensor_has_null_data() {
     let parts = TensorParts::new(values().cast_mut(), INT32, &[0]).byte_offset(64);
     let tensor = from_parts(&parts).unwrap();
     let raw = tensor.tensor().unwrap();

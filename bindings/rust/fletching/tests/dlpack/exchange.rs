@@ -15,7 +15,7 @@ use libc::{EINVAL, EIO, ENOMEM, ENOSYS};
 
 use crate::support::*;
 
-static OURS: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI::zeroed());
+static TABLE: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI::zeroed());
 
 fn find(table: &'static DLPackExchangeAPI) -> ExchangeApi {
     // SAFETY: the tables of the tests are static.
@@ -35,7 +35,7 @@ fn cpu() -> DLDevice {
 
 #[test]
 fn allocator_returns_aligned_memory() {
-    let tensor = find(&OURS).allocate(INT32, &[2, 3], cpu()).unwrap();
+    let tensor = find(&TABLE).allocate(INT32, &[2, 3], cpu()).unwrap();
     assert_eq!(tensor.shape().unwrap(), [2, 3]);
     assert_eq!(tensor.strides().unwrap(), Some(&[3, 1][..]));
     assert_eq!(
@@ -46,22 +46,22 @@ fn allocator_returns_aligned_memory() {
     assert_eq!(data.addr() % 256, 0);
     // SAFETY: the memory is new, has six values, and is not shared.
     unsafe { data.cast::<[i32; 6]>().write([7; 6]) };
-    let scalar = find(&OURS).allocate(INT8, &[], cpu()).unwrap();
+    let scalar = find(&TABLE).allocate(INT8, &[], cpu()).unwrap();
     assert_eq!(scalar.shape().unwrap(), []);
 }
 
 #[test]
-fn allocate_returns_the_reason() {
-    let error = find(&OURS)
+fn allocate_failure_returns_reason() {
+    let error = find(&TABLE)
         .allocate(INT32, &[2], on(ArrowDeviceType::CUDA))
         .unwrap_err();
     assert_eq!(error.code(), EIO);
     mentions(&error, "BufferError");
     mentions(&error, "expected the CPU");
-    let error = find(&OURS).allocate(INT32, &[1 << 57], cpu()).unwrap_err();
+    let error = find(&TABLE).allocate(INT32, &[1 << 57], cpu()).unwrap_err();
     assert_eq!(error.code(), ENOMEM);
     for shape in [&[2, -1][..], &[1; 65]] {
-        let error = find(&OURS).allocate(INT32, shape, cpu()).unwrap_err();
+        let error = find(&TABLE).allocate(INT32, shape, cpu()).unwrap_err();
         assert_eq!(error.code(), EINVAL);
     }
 }
@@ -81,22 +81,24 @@ unsafe extern "C" fn stream_77(_: DLDeviceType, device_id: i32, out: *mut *mut c
     device_id
 }
 
-static FOREIGN: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI {
+static FRAMEWORK_TABLE: DLPackExchangeAPI = with_allocator(DLPackExchangeAPI {
     managed_tensor_allocator: Some(allocate_nothing),
     current_work_stream: Some(stream_77),
     ..DLPackExchangeAPI::zeroed()
 });
 
 #[test]
-fn allocator_of_a_table_is_kept() {
-    let error = find(&FOREIGN).allocate(INT32, &[2], cpu()).unwrap_err();
+fn with_allocator_keeps_existing_allocator() {
+    let error = find(&FRAMEWORK_TABLE)
+        .allocate(INT32, &[2], cpu())
+        .unwrap_err();
     assert_eq!(error.code(), EIO);
     mentions(&error, "expected a tensor, got the result 0");
 }
 
 #[test]
-fn work_stream_is_that_of_the_framework() {
-    let api = find(&FOREIGN);
+fn work_stream_returns_framework_stream() {
+    let api = find(&FRAMEWORK_TABLE);
     // SAFETY: the stream is not used.
     let read = |device| unsafe { api.work_stream(device) };
     let stream = read(on(ArrowDeviceType::CUDA)).unwrap();
@@ -108,7 +110,7 @@ fn work_stream_is_that_of_the_framework() {
     };
     assert_eq!(read(failing).unwrap_err().code(), EIO);
     // SAFETY: as above.
-    let error = unsafe { find(&OURS).work_stream(cpu()) }.unwrap_err();
+    let error = unsafe { find(&TABLE).work_stream(cpu()) }.unwrap_err();
     assert_eq!(error.code(), ENOSYS);
 }
 
@@ -122,31 +124,31 @@ const fn version(major: u32, prev_api: *const DLPackExchangeAPIHeader) -> DLPack
     }
 }
 
-static SECOND: DLPackExchangeAPI = version(2, &raw const OURS.header);
+static SECOND: DLPackExchangeAPI = version(2, &raw const TABLE.header);
 static THIRD: DLPackExchangeAPI = version(3, &raw const SECOND.header);
 static ALONE: DLPackExchangeAPI = version(2, null_mut());
 
 #[test]
-fn find_returns_the_table_of_version_1() {
+fn find_returns_version_1_table() {
     // SAFETY: the tables are static.
     let find = |first| unsafe { ExchangeApi::find(first) };
-    assert!(ptr::eq(find(&THIRD.header).unwrap().as_raw(), &OURS));
+    assert!(ptr::eq(find(&THIRD.header).unwrap().as_raw(), &TABLE));
     assert!(find(&ALONE.header).is_none());
     assert!(find(ptr::null()).is_none());
 }
 
 #[test]
-fn table_has_the_version_of_dlpack() {
-    let version = OURS.header.version;
+fn table_has_dlpack_version() {
+    let version = TABLE.header.version;
     assert_eq!((version.major, version.minor), (1, 3));
     let header = DLPackExchangeAPIHeader {
         version: DLPackVersion { major: 7, minor: 7 },
-        prev_api: (&raw const OURS.header).cast_mut(),
+        prev_api: (&raw const TABLE.header).cast_mut(),
     };
     let table = with_allocator(DLPackExchangeAPI {
         header,
         ..DLPackExchangeAPI::zeroed()
     });
     assert_eq!(table.header.version, version);
-    assert!(ptr::eq(table.header.prev_api, &OURS.header));
+    assert!(ptr::eq(table.header.prev_api, &TABLE.header));
 }

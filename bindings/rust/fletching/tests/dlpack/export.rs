@@ -8,7 +8,7 @@ use fletching::{ArrowDeviceType, DeviceArray, Schema};
 use libc::{EINVAL, ERANGE};
 
 #[test]
-fn the_memory_is_shared() {
+fn to_dlpack_shares_memory() {
     let data = Data::new("i", 6);
     let exported = data.exported(options());
     let tensor = exported.tensor().unwrap();
@@ -22,7 +22,7 @@ fn the_memory_is_shared() {
 }
 
 #[test]
-fn meanings_are_kept_unless_asked() {
+fn to_dlpack_rejects_extension_and_dictionary_types() {
     let extension = Data::new("i", 2).extension("example.degrees", "");
     mentions(&extension.refused(options()), "example.degrees");
     extension.exported(as_storage());
@@ -35,7 +35,7 @@ fn meanings_are_kept_unless_asked() {
 }
 
 #[test]
-fn an_event_has_to_be_handled() {
+fn to_dlpack_rejects_unhandled_event() {
     let data = Data::new("i", 3).on(ArrowDeviceType::CUDA, 1).event();
     mentions(&data.refused(options()), "sync_event");
     data.exported(event_handled());
@@ -43,7 +43,7 @@ fn an_event_has_to_be_handled() {
 }
 
 #[test]
-fn what_is_released_is_refused() {
+fn to_dlpack_rejects_released_structs() {
     let data = Data::new("i", 3);
     let refused = |schema: &Schema, mut array| {
         to_dlpack(schema, &mut array, &options())
@@ -55,7 +55,7 @@ fn what_is_released_is_refused() {
 }
 
 #[test]
-fn device_ids_are_those_of_dlpack() {
+fn dlpack_device_maps_device_ids() {
     let id = |device_type, id| dlpack_device(device_type, id).map(|device| device.device_id);
     assert_eq!(id(ArrowDeviceType::CPU, -1).unwrap(), 0);
     assert_eq!(id(ArrowDeviceType::CUDA_HOST, 1 << 40).unwrap(), 0);
@@ -68,7 +68,7 @@ fn device_ids_are_those_of_dlpack() {
 }
 
 #[test]
-fn there_is_a_most_of_dimensions() {
+fn to_dlpack_rejects_more_than_64_dimensions() {
     let mut data = Data::new("i", 1);
     for _ in 1..MAX_DIMENSIONS {
         data = Data::list(1, 1, data);

@@ -4,7 +4,7 @@
 
 use std::ptr;
 
-use crate::imported::*;
+use crate::import_support::*;
 use crate::support::*;
 use fletching::dlpack::{
     from_dlpack, to_dlpack, Dimensions, DlpackTensor, Imported, LegacyDlpackTensor,
@@ -13,8 +13,8 @@ use fletching::{Array, ArrowDeviceType};
 use libc::{EINVAL, ENOTSUP};
 
 #[test]
-fn the_memory_is_shared() {
-    let tensor = Foreign::int32(&[6], &[1]);
+fn from_dlpack_shares_memory() {
+    let tensor = ForeignTensor::int32(&[6], &[1]);
     let Imported { schema, array, .. } = imported(&tensor, shared());
     assert_eq!(parameters(&schema), of("i", ""));
     assert_eq!(schema.name(), c"");
@@ -33,8 +33,8 @@ fn the_memory_is_shared() {
 }
 
 #[test]
-fn the_older_struct_is_accepted() {
-    let tensor = Foreign::int32(&[6], &[]);
+fn from_dlpack_accepts_legacy_tensor() {
+    let tensor = ForeignTensor::int32(&[6], &[]);
     let result = from_dlpack(tensor.legacy(), &shared()).unwrap();
     assert_eq!(leaf(&result), (6, 0, values()));
     assert!(result.read_only && !result.copied);
@@ -43,7 +43,7 @@ fn the_older_struct_is_accepted() {
 }
 
 #[test]
-fn null_is_refused() {
+fn from_raw_rejects_null() {
     // SAFETY: NULL is allowed.
     let (versioned, legacy) = unsafe {
         let versioned = DlpackTensor::from_raw(ptr::null_mut());
@@ -54,15 +54,15 @@ fn null_is_refused() {
 }
 
 #[test]
-fn dimensions_are_a_tensor_or_lists() {
-    let tensor = Foreign::int32(&[2, 3, 4], &[12, 4, 1]);
+fn dimensions_become_tensor_or_lists() {
+    let tensor = ForeignTensor::int32(&[2, 3, 4], &[12, 4, 1]);
     let result = imported(&tensor, shared());
     let expected = r#"arrow.fixed_shape_tensor{"shape":[3,4]}"#;
     assert_eq!(parameters(&result.schema), of("+w:12", expected));
     assert_eq!(result.array.buffers(), [ptr::null()]);
     assert_eq!((result.array.length(), leaf(&result).0), (2, 24));
     assert_eq!(result.schema.children()[0].unwrap().name(), c"item");
-    let result = imported(&Foreign::int32(&[2, 3, 4], &[]), lists());
+    let result = imported(&ForeignTensor::int32(&[2, 3, 4], &[]), lists());
     assert_eq!(parameters(&result.schema), of("+w:3", ""));
     assert_eq!(result.schema.children()[0].unwrap().format(), c"+w:4");
     assert_eq!(result.array.children()[0].unwrap().length(), 6);
@@ -70,9 +70,9 @@ fn dimensions_are_a_tensor_or_lists() {
 }
 
 #[test]
-fn it_is_exported_as_the_same_tensor() {
+fn imported_tensor_is_exported_unchanged() {
     let (sizes, steps) = ([2, 2, 3, 2], [12, 1, 4, 2]);
-    let tensor = Foreign::int32(&sizes, &steps);
+    let tensor = ForeignTensor::int32(&sizes, &steps);
     let mut result = imported(&tensor, shared());
     let again = to_dlpack(&result.schema, &mut result.array, &options()).unwrap();
     let there = again.tensor().unwrap();
@@ -96,7 +96,7 @@ fn rule_dlpack_import_copy_false() {
         (&[2, 3], &[4, 1]),
         (&[2, 2, 3], &[8, 4, 1]),
     ] {
-        let error = refused(&Foreign::int32(shape, strides), shared());
+        let error = refused(&ForeignTensor::int32(shape, strides), shared());
         assert_eq!(error.code(), ENOTSUP, "{strides:?}");
         mentions(&error, "copy the tensor");
     }
@@ -105,15 +105,15 @@ fn rule_dlpack_import_copy_false() {
 #[test]
 fn rule_dlpack_import_copy_none() {
     let last = values().wrapping_byte_add(16);
-    let backwards = Foreign::new(INT32, last, &[3], &[-2]);
+    let backwards = ForeignTensor::new(INT32, last, &[3], &[-2]);
     let result = imported(&backwards, copies());
     assert_eq!(backwards.deleted(), 1);
     assert!(result.copied && !result.read_only);
     assert_eq!(integers(&result), [4, 2, 0]);
-    let columns = Foreign::int32(&[2, 3], &[1, 2]);
+    let columns = ForeignTensor::int32(&[2, 3], &[1, 2]);
     assert_eq!(integers(&imported(&columns, copies())), [0, 2, 4, 1, 3, 5]);
     let options = copies().dimensions(Dimensions::FixedSizeLists);
-    let permuted = imported(&Foreign::int32(&[1, 2, 3], &[6, 1, 2]), options);
+    let permuted = imported(&ForeignTensor::int32(&[1, 2, 3], &[6, 1, 2]), options);
     assert_eq!(integers(&permuted), [0, 2, 4, 1, 3, 5]);
     assert_eq!(permuted.schema.children()[0].unwrap().format(), c"+w:3");
     assert_eq!(
@@ -123,54 +123,60 @@ fn rule_dlpack_import_copy_none() {
 }
 
 #[test]
-fn a_copy_is_on_the_cpu() {
-    let pinned = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA_HOST.0, 1);
+fn copied_tensor_is_on_cpu() {
+    let pinned = ForeignTensor::int32(&[3], &[2]).on(ArrowDeviceType::CUDA_HOST.0, 1);
     let result = imported(&pinned, copies());
     assert_eq!(integers(&result), [0, 2, 4]);
     assert_eq!(result.array.device_type(), ArrowDeviceType::CPU);
     assert_eq!(result.array.device_id(), -1);
-    let device = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA.0, 0);
+    let device = ForeignTensor::int32(&[3], &[2]).on(ArrowDeviceType::CUDA.0, 0);
     assert_eq!(refused(&device, copies()).code(), ENOTSUP);
 }
 
 #[test]
-fn garbage_is_refused() {
-    let malformed = |tensor: &Foreign, what: &str| {
+fn from_dlpack_rejects_malformed_tensors() {
+    let malformed = |tensor: &ForeignTensor, what: &str| {
         let error = refused(tensor, copies());
         assert_eq!(error.code(), EINVAL, "{error}");
         mentions(&error, &format!("DLTensor.{what}"));
     };
     for ndim in [-1, i32::MIN, 65, i32::MAX] {
-        let mut tensor = Foreign::int32(&[2], &[]);
+        let mut tensor = ForeignTensor::int32(&[2], &[]);
         tensor.tensor.ndim = ndim;
         malformed(&tensor, "ndim");
     }
-    let mut shapeless = Foreign::int32(&[], &[]);
+    let mut shapeless = ForeignTensor::int32(&[], &[]);
     shapeless.tensor.ndim = 1;
     malformed(&shapeless, "shape: NULL: expected ndim sizes");
     let sizes = "shape: negative size: expected 0 or more, got -1";
-    malformed(&Foreign::int32(&[2, -1], &[]), sizes);
-    malformed(&Foreign::int32(&[i64::MIN], &[]), "shape: negative size");
+    malformed(&ForeignTensor::int32(&[2, -1], &[]), sizes);
     malformed(
-        &Foreign::int32(&[i64::MAX], &[]),
+        &ForeignTensor::int32(&[i64::MIN], &[]),
+        "shape: negative size",
+    );
+    malformed(
+        &ForeignTensor::int32(&[i64::MAX], &[]),
         "shape: size out of range",
     );
-    let overflow = Foreign::new(INT8, values(), &[1 << 32, 1 << 32], &[]);
+    let overflow = ForeignTensor::new(INT8, values(), &[1 << 32, 1 << 32], &[]);
     malformed(&overflow, "shape: size out of range");
-    malformed(&Foreign::new(INT32, ptr::null(), &[1], &[]), "data: NULL");
+    malformed(
+        &ForeignTensor::new(INT32, ptr::null(), &[1], &[]),
+        "data: NULL",
+    );
     for device in [ArrowDeviceType::CPU, ArrowDeviceType::OPENCL] {
-        let mut offset = Foreign::int32(&[1], &[]).on(device.0, 0);
+        let mut offset = ForeignTensor::int32(&[1], &[]).on(device.0, 0);
         offset.tensor.byte_offset = u64::MAX - 3;
         malformed(&offset, "byte_offset");
     }
     let sizes = [1 << 40, i32::MAX.into(), i32::MAX.into(), 0];
-    let lengths = Foreign::new(INT8, values(), &sizes, &[]);
+    let lengths = ForeignTensor::new(INT8, values(), &sizes, &[]);
     mentions(&refused(&lengths, lists()), "too many lists");
 }
 
 #[test]
-fn moved_children_keep_the_memory() {
-    let tensor = Foreign::int32(&[2, 3], &[]);
+fn moved_children_keep_memory_alive() {
+    let tensor = ForeignTensor::int32(&[2, 3], &[]);
     let Imported {
         mut schema,
         mut array,
@@ -189,7 +195,7 @@ fn moved_children_keep_the_memory() {
 
 #[test]
 fn unknown_devices_are_kept() {
-    let tensor = Foreign::int32(&[2], &[]).on(9999, 4);
+    let tensor = ForeignTensor::int32(&[2], &[]).on(9999, 4);
     let mut result = imported(&tensor, shared());
     assert_eq!(result.array.device_type(), ArrowDeviceType(9999));
     assert_eq!(result.array.device_id(), 4);

@@ -26,13 +26,13 @@ pub fn storage() -> ImportOptions {
     shared().as_storage(true)
 }
 
-pub fn imported(tensor: &Foreign, options: ImportOptions) -> Imported {
+pub fn imported(tensor: &ForeignTensor, options: ImportOptions) -> Imported {
     from_dlpack(tensor.versioned(), &options).unwrap()
 }
 
 /// Returns the error, and checks that the tensor was deleted once.
 #[track_caller]
-pub fn refused(tensor: &Foreign, options: ImportOptions) -> Error {
+pub fn refused(tensor: &ForeignTensor, options: ImportOptions) -> Error {
     let before = tensor.deleted();
     let error = from_dlpack(tensor.versioned(), &options).unwrap_err();
     assert_eq!(tensor.deleted(), before + 1);
@@ -77,6 +77,6 @@ pub fn of(format: &str, extension: &str) -> (String, String) {
     (format.into(), extension.into())
 }
 
-pub fn lanes(lanes: u16, shape: &[i64], strides: &[i64]) -> Foreign {
-    Foreign::new(DLDataType { lanes, ..INT32 }, values(), shape, strides)
+pub fn lanes(lanes: u16, shape: &[i64], strides: &[i64]) -> ForeignTensor {
+    ForeignTensor::new(DLDataType { lanes, ..INT32 }, values(), shape, strides)
 }

@@ -19,7 +19,7 @@ mod export_rules;
 mod import;
 #[cfg(not(miri))]
 mod import_rules;
-mod imported;
+mod import_support;
 #[cfg(feature = "ndarray")]
 mod ndarrays;
 #[cfg(not(miri))]

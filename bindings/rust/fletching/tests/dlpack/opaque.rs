@@ -9,7 +9,7 @@ use fletching::abi::{
 use fletching::dlpack::{from_dlpack, to_dlpack, to_legacy_dlpack, Access};
 use libc::ENOTSUP;
 
-use crate::imported::*;
+use crate::import_support::*;
 use crate::support::*;
 
 /// Code, bits, lanes, flag; format, name.
@@ -35,10 +35,10 @@ const TYPES: &[(Code, u8, u16, u64, &str, &str)] = &[
 ];
 
 #[test]
-fn types_that_arrow_lacks_come_back() {
+fn types_missing_in_arrow_round_trip() {
     for &(code, bits, lanes, flags, format, name) in TYPES {
         let dtype = DLDataType { code, bits, lanes };
-        let mut foreign = Foreign::new(dtype, values(), &[2], &[]);
+        let mut foreign = ForeignTensor::new(dtype, values(), &[2], &[]);
         foreign.flags = flags;
         let mut result = imported(&foreign, shared());
         let opaque = format!(r#"arrow.opaque{{"type_name":"{name}","vendor_name":"DLPack"}}"#);
@@ -55,23 +55,23 @@ fn types_that_arrow_lacks_come_back() {
 
 // The types and their storage types are known at compile time.
 #[test]
-fn storage_of_an_opaque_type_is_exported_on_request() {
-    let bfloat = Foreign::new(data_type(Code::BFLOAT, 16), values(), &[2], &[]);
+fn opaque_storage_is_exported_on_request() {
+    let bfloat = ForeignTensor::new(data_type(Code::BFLOAT, 16), values(), &[2], &[]);
     let mut result = imported(&bfloat, shared());
     let tensor = to_dlpack(&result.schema, &mut result.array, &as_storage()).unwrap();
     assert_eq!(tensor.dtype().unwrap(), data_type(Code::UINT, 16));
     let result = imported(&bfloat, storage());
     assert_eq!(parameters(&result.schema), of("S", ""));
-    let complex = Foreign::new(data_type(Code::COMPLEX, 64), values(), &[2], &[]);
+    let complex = ForeignTensor::new(data_type(Code::COMPLEX, 64), values(), &[2], &[]);
     let result = imported(&complex, storage());
     assert_eq!(result.schema.format(), c"+w:2");
     assert_eq!(leaf(&result).0, 4);
 }
 
 #[test]
-fn opaque_types_may_be_in_a_tensor() {
+fn opaque_types_round_trip_in_tensor() {
     let dtype = data_type(Code::COMPLEX, 64);
-    let foreign = Foreign::new(dtype, values(), &[2, 3], &[3, 1]);
+    let foreign = ForeignTensor::new(dtype, values(), &[2, 3], &[3, 1]);
     let mut result = imported(&foreign, shared());
     let expected = r#"arrow.fixed_shape_tensor{"shape":[3]}"#;
     assert_eq!(parameters(&result.schema), of("+w:3", expected));
@@ -81,7 +81,7 @@ fn opaque_types_may_be_in_a_tensor() {
 }
 
 #[test]
-fn opaque_type_of_another_vendor_is_refused() {
+fn opaque_type_of_other_vendor_is_rejected() {
     let parameters = r#"{"type_name":"bfloat16","vendor_name":"PostgreSQL"}"#;
     let data = Data::new("S", 2).extension("arrow.opaque", parameters);
     let error = data.refused(options());
@@ -92,16 +92,16 @@ fn opaque_type_of_another_vendor_is_refused() {
 
 // The legacy struct has no flag for padding.
 #[test]
-fn legacy_tensor_has_no_padded_values() {
+fn to_legacy_dlpack_rejects_padded_values() {
     let dtype = data_type(Code::FLOAT4_E2M1FN, 4);
-    let mut foreign = Foreign::new(dtype, values(), &[2], &[]);
+    let mut foreign = ForeignTensor::new(dtype, values(), &[2], &[]);
     foreign.flags = PADDED;
     let mut result = imported(&foreign, shared());
     let writable = options().access(Access::Writable(exclusive()));
     let refused = to_legacy_dlpack(&result.schema, &mut result.array, &writable);
     assert_eq!(refused.unwrap_err().code(), ENOTSUP);
     assert!(!result.array.is_released());
-    let packed = Foreign::new(dtype, values(), &[2], &[]);
+    let packed = ForeignTensor::new(dtype, values(), &[2], &[]);
     mentions(
         &from_dlpack(packed.versioned(), &shared()).unwrap_err(),
         "packed",

@@ -121,7 +121,7 @@ fn elements(tensor: &DlpackTensor) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn elements_stay_the_same(case in cases(), is_lists: bool) {
+    fn random_tensors_keep_elements(case in cases(), is_lists: bool) {
         let dimensions = match is_lists {
             true => Dimensions::FixedSizeLists,
             false => Dimensions::FixedShapeTensor,

@@ -39,7 +39,7 @@ fn refused(device: ArrowDeviceType, stream: i64) {
 }
 
 #[test]
-fn handles_are_accepted() {
+fn read_accepts_stream_handles() {
     // On 32-bit machines, the handle is the lower half.
     let handle = 0x7f00_1234_5678_u64 as usize;
     for device in WITH_STREAMS {
@@ -49,7 +49,7 @@ fn handles_are_accepted() {
 }
 
 #[test]
-fn the_host_is_ordered_before_memory_that_it_reads() {
+fn host_readable_memory_orders_host() {
     ordered(ArrowDeviceType::CUDA_HOST, None, Ordering::Host);
     ordered(ArrowDeviceType::CUDA_MANAGED, None, Ordering::Host);
     ordered(ArrowDeviceType::ROCM_HOST, None, Ordering::Host);
@@ -112,7 +112,7 @@ fn rule_dlpack_stream_none_elsewhere() {
 
 // The hint names the function of this crate to call.
 #[test]
-fn vulkan_event_is_refused_with_a_hint() {
+fn vulkan_event_is_rejected_with_hint() {
     let data = Data::new("i", 3).on(ArrowDeviceType::VULKAN, 0).event();
     let stream = read(ArrowDeviceType::VULKAN, None).unwrap();
     let error = data.refused(options().stream(stream));
@@ -123,7 +123,7 @@ fn vulkan_event_is_refused_with_a_hint() {
 // --- Nulls --------------------------------------------------------------------------------------
 
 #[test]
-fn nulls_are_refused() {
+fn to_dlpack_rejects_nulls() {
     mentions(
         &Data::new("i", 3).nulls(1, [5].as_ptr()).refused(counting()),
         "has nulls",
@@ -139,7 +139,7 @@ fn nulls_are_refused() {
 }
 
 #[test]
-fn bitmaps_are_not_read_on_a_device() {
+fn device_bitmaps_are_not_read() {
     // Reading the bitmap would access an invalid address.
     let elsewhere = ptr::without_provenance(16);
     let data = Data::new("i", 3).nulls(-1, elsewhere);
@@ -153,7 +153,7 @@ fn bitmaps_are_not_read_on_a_device() {
 
 /// A handle of one runtime is never passed to another.
 #[test]
-fn a_stream_of_another_runtime_is_refused() {
+fn stream_of_other_runtime_is_rejected() {
     let stream = Some(read(ArrowDeviceType::CUDA, Some(4096)).unwrap());
     for device in [ArrowDeviceType::ROCM, ArrowDeviceType::OPENCL] {
         let error = Data::new("i", 1)
@@ -162,7 +162,7 @@ fn a_stream_of_another_runtime_is_refused() {
             .refused(options().stream(stream));
         assert_eq!(error.code(), EINVAL, "{error}");
         mentions(&error, "stream of another runtime");
-        let tensor = Foreign::int32(&[1], &[1]).on(device.0, 0).versioned();
+        let tensor = ForeignTensor::int32(&[1], &[1]).on(device.0, 0).versioned();
         let import = ImportOptions::default().stream(stream);
         let error = from_dlpack(tensor, &import).unwrap_err();
         assert_eq!(error.code(), EINVAL, "{error}");

@@ -61,9 +61,9 @@ pub struct Data {
     drops: Arc<AtomicUsize>,
 }
 
-struct Token(Arc<AtomicUsize>);
+struct DropCounter(Arc<AtomicUsize>);
 
-impl Drop for Token {
+impl Drop for DropCounter {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -140,7 +140,8 @@ impl Data {
             arrays: 100,
             buffers: 200,
         };
-        let mut builder = ArrayBuilder::new(capacity, Token(Arc::clone(&self.drops))).unwrap();
+        let mut builder =
+            ArrayBuilder::new(capacity, DropCounter(Arc::clone(&self.drops))).unwrap();
         let (mut data, mut node) = (self, Node::ROOT);
         loop {
             builder.set(node, data.array, &data.buffers);
@@ -220,7 +221,7 @@ pub fn mentions(error: &Error, text: &str) {
 // --- Foreign tensors ----------------------------------------------------------------------------
 
 /// A foreign tensor that counts its deleter calls. It is readable as version 1.3.
-pub struct Foreign {
+pub struct ForeignTensor {
     pub tensor: DLTensor,
     pub version: DLPackVersion,
     pub flags: u64,
@@ -253,7 +254,7 @@ fn delete(context: *mut c_void) {
     context.deleted.fetch_add(1, Ordering::SeqCst);
 }
 
-impl Foreign {
+impl ForeignTensor {
     pub fn new(dtype: DLDataType, data: *const c_void, shape: &[i64], strides: &[i64]) -> Self {
         Self {
             tensor: DLTensor {

@@ -14,8 +14,8 @@ use libc::{EINVAL, ENOTSUP};
 use crate::support::*;
 
 #[test]
-fn parts_are_those_of_the_struct() {
-    let mut foreign = Foreign::int32(&[2, 3], &[1, 2]);
+fn accessors_return_struct_fields() {
+    let mut foreign = ForeignTensor::int32(&[2, 3], &[1, 2]);
     foreign.flags = DLPACK_FLAG_BITMASK_IS_COPIED;
     let tensor = foreign.versioned();
     assert_eq!(tensor.shape().unwrap(), [2, 3]);
@@ -34,7 +34,7 @@ fn parts_are_those_of_the_struct() {
 
 #[test]
 fn legacy_tensor_counts_as_read_only() {
-    let tensor = Foreign::int32(&[6], &[]).legacy();
+    let tensor = ForeignTensor::int32(&[6], &[]).legacy();
     assert_eq!(tensor.shape().unwrap(), [6]);
     assert_eq!(tensor.strides().unwrap(), None);
     assert_eq!(tensor.flags().unwrap(), DLPACK_FLAG_BITMASK_READ_ONLY);
@@ -42,21 +42,21 @@ fn legacy_tensor_counts_as_read_only() {
 
 #[test]
 fn scalar_has_empty_lists() {
-    let tensor = Foreign::int32(&[], &[]).versioned();
+    let tensor = ForeignTensor::int32(&[], &[]).versioned();
     assert_eq!(tensor.shape().unwrap(), []);
     assert_eq!(tensor.strides().unwrap(), None);
 }
 
 #[test]
-fn tensor_may_have_64_dimensions() {
-    let tensor = Foreign::int32(&[1; 64], &[1; 64]).versioned();
+fn shape_accepts_64_dimensions() {
+    let tensor = ForeignTensor::int32(&[1; 64], &[1; 64]).versioned();
     assert_eq!(tensor.shape().unwrap(), [1; 64]);
     assert_eq!(tensor.strides().unwrap(), Some(&[1; 64][..]));
 }
 
 #[test]
 fn data_adds_byte_offset() {
-    let mut foreign = Foreign::int32(&[2], &[]);
+    let mut foreign = ForeignTensor::int32(&[2], &[]);
     foreign.tensor.byte_offset = 8;
     let second = values().wrapping_byte_add(8);
     assert_eq!(foreign.versioned().data().unwrap().cast_const(), second);
@@ -66,18 +66,18 @@ fn data_adds_byte_offset() {
         ArrowDeviceType::CUDA_MANAGED,
         ArrowDeviceType::ROCM,
     ] {
-        let tensor = Foreign::int32(&[2], &[]).on(device.0, 0).versioned();
+        let tensor = ForeignTensor::int32(&[2], &[]).on(device.0, 0).versioned();
         assert_eq!(tensor.data().unwrap().cast_const(), values(), "{device}");
     }
     // The sum would not be a valid address.
     foreign.tensor.data = ptr::null_mut();
     assert!(foreign.versioned().data().unwrap().is_null());
-    let mut last = Foreign::new(INT8, ptr::without_provenance(16), &[1], &[]);
+    let mut last = ForeignTensor::new(INT8, ptr::without_provenance(16), &[1], &[]);
     last.tensor.byte_offset = usize::MAX as u64 - 16;
     assert_eq!(last.versioned().data().unwrap().addr(), usize::MAX);
     last.tensor.byte_offset += 1;
     assert_eq!(last.versioned().data().unwrap_err().code(), EINVAL);
-    let mut beyond = Foreign::int32(&[2], &[]);
+    let mut beyond = ForeignTensor::int32(&[2], &[]);
     beyond.tensor.byte_offset = u64::MAX;
     let error = beyond.versioned().data().unwrap_err();
     assert_eq!(error.code(), EINVAL);
@@ -87,7 +87,7 @@ fn data_adds_byte_offset() {
 #[test]
 fn data_rejects_handle() {
     for device in [ArrowDeviceType::OPENCL, ArrowDeviceType(9999)] {
-        let tensor = Foreign::int32(&[2], &[]).on(device.0, 0).versioned();
+        let tensor = ForeignTensor::int32(&[2], &[]).on(device.0, 0).versioned();
         let error = tensor.data().unwrap_err();
         assert_eq!(error.code(), ENOTSUP);
         mentions(&error, "a handle on");
@@ -98,7 +98,7 @@ fn data_rejects_handle() {
 #[test]
 fn shape_rejects_malformed_tensor() {
     for ndim in [-1, i32::MIN, 65, i32::MAX] {
-        let mut foreign = Foreign::int32(&[2], &[1]);
+        let mut foreign = ForeignTensor::int32(&[2], &[1]);
         foreign.tensor.ndim = ndim;
         let tensor = foreign.versioned();
         for error in [tensor.shape().unwrap_err(), tensor.strides().unwrap_err()] {
@@ -109,15 +109,15 @@ fn shape_rejects_malformed_tensor() {
             );
         }
     }
-    let mut shapeless = Foreign::int32(&[], &[]);
+    let mut shapeless = ForeignTensor::int32(&[], &[]);
     shapeless.tensor.ndim = 1;
     let error = shapeless.versioned().shape().unwrap_err();
     mentions(&error, "DLTensor.shape: NULL");
 }
 
 #[test]
-fn another_major_version_is_not_read() {
-    let mut foreign = Foreign::int32(&[2], &[]);
+fn other_major_version_is_rejected() {
+    let mut foreign = ForeignTensor::int32(&[2], &[]);
     foreign.version = DLPackVersion { major: 2, minor: 0 };
     let tensor = foreign.versioned();
     let errors = [
@@ -139,8 +139,8 @@ fn another_major_version_is_not_read() {
 
 // Later minor versions may have more flags.
 #[test]
-fn unknown_flags_are_rejected_of_known_versions() {
-    let mut foreign = Foreign::int32(&[2], &[]);
+fn flags_rejects_unknown_bits_of_known_versions() {
+    let mut foreign = ForeignTensor::int32(&[2], &[]);
     foreign.flags = 1 << 40;
     mentions(&foreign.versioned().flags().unwrap_err(), "unknown bit");
     foreign.version.minor = 99;
